@@ -1,0 +1,73 @@
+# The commands of the project. Each one makes its own virtual environment in .venv and installs
+# what it needs; all that has to be there is make and Python 3.11 or newer:
+#
+#     make demo        fit SRF to a data set that ships with a dependency, print and save the result
+#     make test        lint, types, tests
+#     make test-all    the same, with the long statistical and soak tests
+#     make lint        lint and types only
+#     make bench       the benchmarks
+#     make clean       remove what these commands made, .venv included
+#
+# Another interpreter: make test PYTHON=python3.12. Fewer test processes: make test WORKERS=1.
+
+PYTHON ?= python3
+WORKERS ?= auto
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+PYTEST := $(PY) -m pytest
+CORE := $(VENV)/.installed-core
+TEST := $(VENV)/.installed-test
+
+# The test processes share the cores between them, so BLAS and OpenMP get one thread in each; tests
+# about threads set their own numbers.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_MAXIMUM_THREADS=1
+PARALLEL := -n $(WORKERS) --maxprocesses 8
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all lint bench clean
+
+help:
+	@sed -n 's/^#     //p' Makefile
+
+demo: $(CORE)
+	$(PY) examples/demo_digits.py
+
+test: lint
+	$(ONE_THREAD) $(PYTEST) $(PARALLEL)
+
+test-all: lint
+	$(ONE_THREAD) $(PYTEST) $(PARALLEL) -m "slow or not slow"
+
+lint: $(TEST)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: $(CORE)
+	$(PY) benchmarks/bench_fit.py
+
+clean:
+	rm -rf $(VENV) demo_output build dist benchmarks/results
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(CORE): pyproject.toml | $(PY)
+	@echo "Installing simdims and what it needs into $(VENV) (once; it may take a few minutes) ..."
+	@$(PIP) install --editable .
+	@touch $@
+
+$(TEST): pyproject.toml | $(PY)
+	@echo "Installing simdims, what it needs and the test tools into $(VENV) (once; it may take a few minutes) ..."
+	@$(PIP) install --editable ".[test]"
+	@touch $(CORE) $@
+
+$(PY):
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "simdims needs Python 3.11 or newer, and \"$(PYTHON)\" is not: name one that is, as in make PYTHON=python3.12." >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "\"$(PYTHON)\" has no venv module: install it (on Debian and Ubuntu the package python3-venv) or name another Python, as in make PYTHON=python3.12." >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

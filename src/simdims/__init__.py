@@ -1,0 +1,41 @@
+"""Find the dimensions behind similarities.
+
+simdims takes similarities between items, complete or with most pairs missing, and returns a small
+non-negative embedding W with S ~ W W^T whose columns people can read. The method is Similarity-Based
+Representation Factorization (SRF).
+
+Public names are resolved on first use, so that ``import simdims`` is quick whatever they need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simdims import simulate
+    from simdims.similarity import Similarity, as_similarity
+    from simdims.srf import SRF
+
+__version__ = "0.1.0"
+
+__all__ = ["SRF", "Similarity", "__version__", "as_similarity", "simulate"]
+
+# Public name -> the module that defines it; a public module is its own name.
+_DEFINED_IN = {
+    "SRF": "srf",
+    "Similarity": "similarity",
+    "as_similarity": "similarity",
+    "simulate": "simulate",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _DEFINED_IN:
+        raise AttributeError(f"module 'simdims' has no attribute {name!r}")
+    module = import_module(f"simdims.{_DEFINED_IN[name]}")
+    value = module if _DEFINED_IN[name] == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,301 @@
+"""Similarity, the one currency between raw data and fits, and as_similarity, the gate that makes one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from simdims._checks import (
+    as_numbers,
+    as_table,
+    check_observed,
+    check_same_storage,
+    check_values,
+    check_weights,
+    clean_absent,
+    clean_labels,
+    count_observed,
+    warn_of_dissimilarity,
+)
+from simdims._triangles import Matrix, equal_triangles
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Similarity:
+    """Similarities between items: a symmetric, non-negative matrix in which pairs may be missing.
+
+    Whatever is given is checked, so that every Similarity is valid; the caller's arrays are never changed,
+    and one that is already symmetric in float32 or float64 is used without a copy.
+
+    Parameters
+    ----------
+    values : array-like or scipy sparse matrix, shape (n_items, n_items)
+        Dense values mark a missing pair with NaN. Sparse values may be of any format; a stored zero is an
+        observed zero, and a stored NaN a pair of weight zero. A pair may be given in both triangles or in
+        either one. Triangles that differ by rounding (1e-8 of the largest value in float64, 1e-5 in float32)
+        are averaged; as_similarity merges those that differ by more.
+    labels : sequence, optional
+        One distinct name an item, kept as text.
+    weights : array-like or scipy sparse matrix, shape (n_items, n_items), optional
+        How much each pair counts: finite, non-negative and symmetric; 0 leaves a pair out. They are dense
+        where values are; where values are sparse they store exactly the same pairs. A pair without a value
+        is missing whatever its weight, and one with a value on one side only takes that side's weight.
+    absent : {"missing", "zero"} or float, optional
+        What the pairs that sparse values do not store mean: "missing" (nobody measured them), "zero" (they
+        were measured and are zero), or a number strictly between 0 and 1, a zero believed with that weight.
+        Required for sparse values and refused for dense ones. A diagonal entry that is not stored is
+        unobserved in every case.
+    info : mapping, optional
+        Where the similarities came from, as plain values.
+
+    Attributes
+    ----------
+    values : ndarray or csr_array
+        Exactly symmetric, read-only; float32 stays float32, everything else is float64.
+    labels : tuple of str or None
+    weights : ndarray or csr_array or None
+        Exactly symmetric, read-only; the stored pairs of sparse weights are those of values.
+    absent : str, float or None
+    info : mapping of str to plain values
+        Read-only.
+    n_items : int
+    density : float
+        The share of the pairs of two different items that are observed.
+
+    Warns
+    -----
+    UserWarning
+        If an item is observed on the diagonal only, or if values look like a dissimilarity matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims.similarity import Similarity
+    >>> S = Similarity(
+    ...     [[1.0, 0.8, np.nan], [0.8, 1.0, 0.3], [np.nan, 0.3, 1.0]], labels=["cat", "dog", "car"]
+    ... )
+    >>> S
+    Similarity(3 items, dense float64, 66.7% of pairs observed, labelled)
+    """
+
+    values: Matrix
+    labels: Sequence[str] | None = None
+    weights: Matrix | None = None
+    absent: str | float | None = None
+    info: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    density: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        values, labels, weights, absent = _clean(self.values, self.labels, self.weights, self.absent)
+        n_partners, on_diagonal = count_observed(values, weights, absent)
+        check_observed(n_partners, on_diagonal, labels)
+        warn_of_dissimilarity(values, on_diagonal)
+        n_sides = n_partners.size * (n_partners.size - 1)
+        self._set(
+            values=_read_only(values),
+            labels=labels,
+            weights=None if weights is None else _read_only(weights),
+            absent=absent,
+            info=MappingProxyType(dict(self.info)),
+            density=float(n_partners.sum() / n_sides) if n_sides else 1.0,
+        )
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return int(self.values.shape[0])
+
+    def __repr__(self) -> str:
+        storage = "sparse" if sparse.issparse(self.values) else "dense"
+        parts = [
+            f"{self.n_items} {'item' if self.n_items == 1 else 'items'}",
+            f"{storage} {self.values.dtype}",
+        ]
+        if self.absent is not None:
+            parts.append(f"absent={self.absent!r}")
+        parts.append(f"{_percent(self.density)} of pairs observed")
+        if self.labels is not None:
+            parts.append("labelled")
+        if self.weights is not None:
+            parts.append("weighted")
+        return f"Similarity({', '.join(parts)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A MappingProxyType cannot be pickled.
+        return {**self.__dict__, "info": dict(self.info)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays come out of a pickle writeable.
+        frozen = {
+            "values": _read_only(state["values"]),
+            "weights": None if state["weights"] is None else _read_only(state["weights"]),
+            "info": MappingProxyType(state["info"]),
+        }
+        self._set(**{**state, **frozen})
+
+    def _set(self, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+
+def as_similarity(
+    x: Any,
+    *,
+    labels: Sequence[str] | None = None,
+    weights: Any = None,
+    absent: str | float | None = None,
+    symmetrize: str | None = None,
+) -> Similarity:
+    """Return `x` as a checked Similarity.
+
+    Parameters
+    ----------
+    x : array-like, pandas DataFrame, scipy sparse matrix or Similarity
+        Similarities between items, as Similarity describes them. The index and the columns of a DataFrame
+        must name the same items in the same order, and become the labels unless both are pandas' default 0,
+        1, 2, ... A Similarity is returned unchanged, and is then the only argument.
+    labels : sequence, optional
+        One name an item. Beside a DataFrame with names of its own they must be the same.
+    weights : array-like, pandas DataFrame or scipy sparse matrix, optional
+        How much each pair counts; see Similarity. Where a DataFrame names its items, they must be those of
+        `x`.
+    absent : {"missing", "zero"} or float, optional
+        What the pairs that a sparse matrix does not store mean; see Similarity.
+    symmetrize : {"mean", "max"}, optional
+        What to make of the two sides of a pair that differ, as in a confusion matrix or a directed graph; by
+        default they are an error. A side that is missing leaves the other one as it is; but in a sparse
+        matrix whose absent pairs are zeros, of any weight, a side that is not stored counts as 0 beside one
+        that is. Weights are not merged: they must be symmetric.
+
+    Returns
+    -------
+    Similarity
+
+    Examples
+    --------
+    >>> from simdims.similarity import as_similarity
+    >>> confusions = [[9, 4, 0], [2, 8, 1], [1, 0, 9]]
+    >>> as_similarity(confusions, symmetrize="mean").values
+    array([[9. , 3. , 0.5],
+           [3. , 8. , 0.5],
+           [0.5, 0.5, 9. ]])
+    """
+    if symmetrize not in (None, "mean", "max"):
+        raise ValueError(f'symmetrize must be None, "mean" or "max", got {symmetrize!r}.')
+    if isinstance(x, Similarity):
+        _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize)
+        return x
+    table = as_table(_cells(x) if _is_frame(x) else x, "values")
+    labels = clean_labels(labels, table.shape[0])
+    if _is_frame(x):
+        labels = _frame_labels(x, "values", labels)
+    if _is_frame(weights):
+        if _frame_labels(weights, "weights", labels) is not None and labels is None:
+            raise ValueError(
+                "weights must not name items where values does not, got a labelled DataFrame: pass labels=."
+            )
+        weights = _cells(weights)
+    if symmetrize is not None:
+        table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize)
+    return Similarity(table, labels, weights, absent)
+
+
+def _clean(
+    values: Any, labels: Any, weights: Any, absent: Any, symmetrize: str | None = None
+) -> tuple[Matrix, tuple[str, ...] | None, Matrix | None, str | float | None]:
+    """Check the parts of a Similarity on their own and against each other, and make the triangles equal."""
+    table = as_table(values, "values")
+    names = clean_labels(labels, table.shape[0])
+    meaning = clean_absent(absent, table)
+    numbers = as_numbers(table, "values", names)
+    check_values(numbers, names)
+    if weights is not None:
+        table = as_table(weights, "weights")
+        check_same_storage(table, numbers)
+        weights = as_numbers(table, "weights", names)
+        check_weights(weights, names)
+    unstored = np.nan if symmetrize is None or meaning in (None, "missing") else 0.0
+    numbers, weights = equal_triangles(numbers, weights, names, symmetrize=symmetrize, unstored=unstored)
+    return numbers, names, weights, meaning
+
+
+def _read_only(matrix: Matrix) -> Matrix:
+    """A view through which nothing can be written; the caller's own array stays writeable."""
+    if sparse.issparse(matrix):
+        parts = (matrix.data.view(), matrix.indices.view(), matrix.indptr.view())
+        frozen = sparse.csr_array(parts, shape=matrix.shape)
+        # Only now: the constructor may have put a copy with smaller indices in the place of a view.
+        for part in (frozen.data, frozen.indices, frozen.indptr):
+            part.flags.writeable = False
+        return frozen
+    view = matrix.view()
+    view.flags.writeable = False
+    return view
+
+
+def _percent(share: float) -> str:
+    """A share in percent that reads 0.0% and 100.0% only where it is."""
+    if 0.9995 <= share < 1:
+        return "over 99.9%"
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    return f"{share:.1%}"
+
+
+def _refuse_keywords(**keywords: Any) -> None:
+    given = [name for name, value in keywords.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"{' and '.join(given)} must be None where x is a Similarity, which has settled them already: "
+            "make a new Similarity from its values instead."
+        )
+
+
+def _is_frame(x: Any) -> bool:
+    """Whether `x` is a DataFrame, without importing pandas for those who do not use it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(x, pandas.DataFrame)
+
+
+def _cells(frame: Any) -> np.ndarray:
+    cells = frame.to_numpy()
+    # pandas' own marker of a missing cell is not a number, and only object arrays can hold it.
+    return frame.to_numpy(dtype=object, na_value=np.nan) if cells.dtype == object else cells
+
+
+def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The items a DataFrame names, or `labels` where given, after checking that all names there are agree."""
+    named = [
+        (f"the {kind} of {name}", tuple(map(str, axis)))
+        for kind, axis in (("index", frame.index), ("columns", frame.columns))
+        if not (labels is not None and _is_default(axis))
+    ]
+    if labels is not None:
+        named.insert(0, ("labels", labels))
+    elif _is_default(frame.index) and _is_default(frame.columns):
+        return None
+    for other in named[1:]:
+        _refuse_other_names(*named[0], *other)
+    return named[0][1]
+
+
+def _is_default(axis: Any) -> bool:
+    """Whether an axis is the 0, 1, 2, ... that pandas makes up where no names are given."""
+    return isinstance(axis, sys.modules["pandas"].RangeIndex) and axis.start == 0 and axis.step == 1
+
+
+def _refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:
+    # Names of another number of items belong to a matrix of another shape, which has a sentence of its own.
+    for place, (first, second) in enumerate(zip(names, other_names, strict=False)):
+        if first != second:
+            reordered = " (the same names in another order)" if set(names) == set(other_names) else ""
+            raise ValueError(
+                f"{other} must name the same items as {one}, in the same order, got {second!r} instead of "
+                f"{first!r} in place {place}{reordered}."
+            )

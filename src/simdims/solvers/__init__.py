@@ -1,0 +1,81 @@
+"""Minimise f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 over W >= 0: arrays in, arrays out.
+
+`solve` is the one place where a solver is picked. Two problems, many storages: with all pairs known the products S W are
+enough (complete.py); with some pairs known or weighted, lists of pairs or a filled matrix serve (observed.py). admm.py is
+the paper's algorithm, the reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simdims.solvers.admm import fit_admm
+from simdims.solvers.complete import fit_complete
+from simdims.solvers.objective import Bounds, kkt_residual, objective
+from simdims.solvers.observed import fit_filled, fit_pairs, prefers_pairs
+from simdims.solvers.problem import MatrixProblem, PairProblem, Problem, as_problem, matrix_of, pairs_of
+from simdims.solvers.progress import Descent, Report
+from simdims.solvers.start import random_start, scale_to_mean, spectral_start
+
+__all__ = ["Solution", "as_problem", "random_start", "scale_to_mean", "solve", "spectral_start"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An embedding and what is true of it; `objective` and `history` are in the units of the caller's weights."""
+
+    W: np.ndarray
+    objective: float
+    history: np.ndarray
+    n_iter: int
+    converged: bool
+    kkt_residual: float
+
+
+def solve(
+    problem: Problem,
+    W0: np.ndarray,
+    *,
+    solver: str,
+    bounds: Bounds,
+    max_iter: int,
+    inner_iter: int,
+    tol: float,
+    rho: float,
+    report: Report = None,
+) -> Solution:
+    """Fit `problem` from W0 (not changed) with solver "bcd" or "admm".
+
+    `bounds` with bcd asks for filling, which needs a dense problem with missing pairs.
+    """
+    W = np.array(W0, dtype=problem.dtype, order="C")
+    if solver == "admm":
+        dense = problem if isinstance(problem, MatrixProblem) else matrix_of(problem)
+        descent = fit_admm(
+            dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
+        )
+        bounds = None  # a constraint on Z, not a part of f
+    else:
+        descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
+    return Solution(
+        W=W,
+        objective=objective(problem, W, bounds) * problem.scale,
+        history=descent.history * problem.scale,
+        n_iter=descent.n_iter,
+        converged=descent.converged,
+        kkt_residual=kkt_residual(problem, W, bounds),
+    )
+
+
+def _fit_bcd(
+    problem: Problem, W: np.ndarray, *, max_iter: int, tol: float, bounds: Bounds, report: Report
+) -> Descent:
+    if isinstance(problem, PairProblem):
+        return fit_pairs(problem, W, max_iter=max_iter, tol=tol, report=report)
+    if problem.complete:
+        return fit_complete(problem, W, max_iter=max_iter, tol=tol, report=report)
+    if bounds is None and prefers_pairs(problem, W.shape[1]):
+        return fit_pairs(pairs_of(problem), W, max_iter=max_iter, tol=tol, report=report)
+    return fit_filled(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)

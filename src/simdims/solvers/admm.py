@@ -1,0 +1,117 @@
+"""The paper's Algorithm 1: ADMM over an auxiliary Z in a box, with scalar sBSUM sweeps for W.
+
+The reference that other solvers are measured against, and the only one that holds every entry of Z inside `bounds`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simdims import _memory
+from simdims.solvers import kernels
+from simdims.solvers.complete import block_size
+from simdims.solvers.objective import Bounds, objective
+from simdims.solvers.problem import MatrixProblem
+from simdims.solvers.progress import Descent, Report
+
+#: sBSUM visits each entry of W once a sweep.
+_ONE_PASS = 1
+
+
+@dataclass
+class State:
+    """Where the iteration stands: W, the target T = Z + dual / rho of the next W-update, and the dual."""
+
+    W: np.ndarray
+    target: np.ndarray
+    dual: np.ndarray
+    rho: float
+
+    @property
+    def Z(self) -> np.ndarray:
+        """The auxiliary matrix."""
+        return self.target - self.dual / self.rho
+
+
+def fit_admm(
+    problem: MatrixProblem,
+    W: np.ndarray,
+    *,
+    max_iter: int,
+    inner_iter: int,
+    tol: float,
+    rho: float,
+    bounds: Bounds,
+    start: str = "product",
+    report: Report = None,
+) -> Descent:
+    """Run Algorithm 1 in place on W: at most `max_iter` outer iterations of `inner_iter` sBSUM sweeps each.
+
+    Stops when an outer iteration changes f by less than `tol` of it and |Z - W W^T| is below `tol` |Z|. With nothing
+    missing, no weights and no box, Z splits off nothing: the iterations are plain sBSUM sweeps on S.
+    """
+    if bounds is None and problem.complete and problem.diagonal_weights.all():
+        return _plain_sweeps(problem, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, report=report)
+    state = initial_state(problem, W, rho=rho, start=start)
+    history = [objective(problem, W)]
+    for iteration in range(1, max_iter + 1):
+        value, gap, size = iterate(problem, state, inner_iter=inner_iter, bounds=bounds)
+        history.append(value)
+        if report is not None:
+            report(iteration, value)
+        settled = abs(history[-2] - value) <= tol * history[-2]
+        if settled and gap <= tol * size:
+            return Descent(np.array(history), True)
+    return Descent(np.array(history), False)
+
+
+def initial_state(problem: MatrixProblem, W: np.ndarray, *, rho: float, start: str = "product") -> State:
+    """Z = W W^T and a zero dual (Algorithm 1), or, with start="data", Z = the data with zeros for what is missing."""
+    n = problem.n_items
+    _memory.require(
+        2 * n * n * problem.dtype.itemsize,
+        f"the auxiliary matrix and the dual of ADMM for {n} items",
+        "solver='bcd' needs less",
+    )
+    if start not in ("product", "data"):
+        raise ValueError(f"start must be 'product' or 'data', got {start!r}.")
+    target = W @ W.T if start == "product" else np.nan_to_num(problem.values)
+    return State(W=W, target=target, dual=np.zeros((n, n), problem.dtype), rho=rho)
+
+
+def iterate(
+    problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bounds
+) -> tuple[float, float, float]:
+    """One outer iteration in place: W, then Z, then the dual; returns f(W), |Z - W W^T| and |Z|."""
+    n, rank = state.W.shape
+    low, high = (-np.inf, np.inf) if bounds is None else bounds
+    diagonal = np.diagonal(state.target).astype(np.float64)
+    for _ in range(inner_iter):
+        kernels.sweep_matrix(state.target, diagonal, np.ones(n), state.W, _ONE_PASS, block_size(n, rank))
+    np.matmul(state.W, state.W.T, out=state.target)
+    value, gap, size = kernels.split_step(
+        problem.values, problem.weights, state.rho, low, high, state.target, state.dual
+    )
+    return value, np.sqrt(gap), np.sqrt(size)
+
+
+def _plain_sweeps(
+    problem: MatrixProblem, W: np.ndarray, *, max_iter: int, inner_iter: int, tol: float, report: Report
+) -> Descent:
+    """The W-update alone, on S itself: `max_iter` times `inner_iter` sBSUM sweeps."""
+    block = block_size(*W.shape)
+    history = [objective(problem, W)]
+    for iteration in range(1, max_iter + 1):
+        value = history[-1]
+        for _ in range(inner_iter):
+            value += kernels.sweep_matrix(
+                problem.values, problem.diagonal, problem.diagonal_weights, W, _ONE_PASS, block
+            )
+        history.append(max(value, 0.0))
+        if report is not None:
+            report(iteration, history[-1])
+        if history[-2] - history[-1] <= tol * history[-2]:
+            return Descent(np.array(history), True)
+    return Descent(np.array(history), False)

@@ -1,0 +1,405 @@
+"""The compiled part: the row update of block coordinate descent and the sweeps that surround it.
+
+With every row of W but row i fixed, the objective f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 is, up to a constant,
+
+    phi_i(w) = w^T A w - 2 b^T w + 1/2 Omega_ii (S_ii - |w|^2)^2,
+    A = sum_{j != i} Omega_ij w_j w_j^T,    b = sum_{j != i} Omega_ij S_ij w_j.
+
+`update_row` lowers phi_i and never sees the data; what the data look like only decides how A and b are had:
+from products with a matrix (`sweep_matrix`) or from lists of pairs (`sweep_pairs`). Row workspaces are float64 whatever
+the storage, so that the change of the objective can be summed exactly while S and W stay float32.
+"""
+
+import numpy as np
+from numba import njit
+
+# No "nnan": missing pairs are NaN.
+_FAST = {"reassoc", "contract", "arcp", "nsz"}
+
+
+@njit(cache=True, nogil=True)
+def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
+    """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
+
+    The stationary point is a root of Omega_ii x^3 + p x + q with p = A_kk - Omega_ii (S_ii - |w|^2 + x^2) and
+    q = (A w)_k - A_kk x - b_k. For p < 0 the quartic is not convex and its smallest convex majorizer is minimised.
+    `gradient` is (A w - b)_k and `curvature` is A_kk.
+    """
+    p = curvature - omega_ii * (s_ii - squared_norm + x * x)
+    q = gradient - curvature * x
+    if omega_ii == 0.0:
+        return -q / p if q < 0.0 and p > 0.0 else 0.0
+    if p <= 0.0:
+        cube = -(p * x + q) / omega_ii
+        return np.cbrt(cube) if cube > 0.0 else 0.0
+    if q >= 0.0:
+        return 0.0
+    # Newton on an increasing convex function: from any start it lands right of the root and then falls onto it.
+    linear_rules = p * p * p > q * q * omega_ii
+    if x == 0.0 or not linear_rules:
+        x = -q / p if linear_rules else np.cbrt(-q / omega_ii)
+    for _ in range(100):
+        cubic = omega_ii * x * x
+        step = (x * (cubic + p) + q) / (3.0 * cubic + p)
+        x -= step
+        if abs(step) <= 1e-8 * x:  # quadratic convergence: the next step would be below rounding
+            break
+    return x
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
+    """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
+
+    `gradient` is workspace: it holds A w - b, kept current by one row of A for each coordinate that moves.
+    """
+    rank = w.size
+    squared_norm = 0.0
+    for k in range(rank):
+        gradient[k] = -b[k]
+        squared_norm += w[k] * w[k]
+    for k in range(rank):
+        if w[k] != 0.0:
+            for m in range(rank):
+                gradient[m] += w[k] * A[k, m]
+    change = 0.0
+    for _ in range(n_passes):
+        largest = 0.0
+        largest_step = 0.0
+        for k in range(rank):
+            x = w[k]
+            if x == 0.0 and gradient[k] >= 0.0:
+                continue
+            new = minimise_coordinate(x, gradient[k], A[k, k], s_ii, omega_ii, squared_norm)
+            largest = max(largest, new)
+            step = new - x
+            if step == 0.0:
+                continue
+            largest_step = max(largest_step, abs(step))
+            left = s_ii - squared_norm
+            squared_norm += step * (x + new)
+            right = s_ii - squared_norm
+            change += step * (2.0 * gradient[k] + step * A[k, k]) + 0.5 * omega_ii * (right * right - left * left)
+            for m in range(rank):
+                gradient[m] += step * A[k, m]
+            w[k] = new
+        if largest_step <= 1e-12 * largest:
+            break
+    return change
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_outer(A, w, sign):
+    """A += sign w w^T, where zeros of w cost nothing."""
+    for k in range(w.size):
+        if w[k] != 0.0:
+            x = sign * w[k]
+            for m in range(w.size):
+                A[k, m] += x * w[m]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _gram(W):
+    """W^T W in float64."""
+    rank = W.shape[1]
+    gram = np.zeros((rank, rank))
+    w = np.empty(rank)
+    for i in range(W.shape[0]):
+        for k in range(rank):
+            w[k] = W[i, k]
+        _add_outer(gram, w, 1.0)
+    return gram
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _rows_times(T, W, products):
+    """products = T W without BLAS: small problems run side by side and must not wait for each other's threads."""
+    rank = W.shape[1]
+    n = W.shape[0]
+    for i in range(T.shape[0]):
+        for k in range(rank):
+            products[i, k] = 0.0
+        for j in range(0, n - 3, 4):
+            t0, t1, t2, t3 = T[i, j], T[i, j + 1], T[i, j + 2], T[i, j + 3]
+            for k in range(rank):
+                products[i, k] += t0 * W[j, k] + t1 * W[j + 1, k] + t2 * W[j + 2, k] + t3 * W[j + 3, k]
+        for j in range(n - n % 4, n):
+            for k in range(rank):
+                products[i, k] += T[i, j] * W[j, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
+    """Update every row of W once against the complete matrix T; return the change of the objective.
+
+    A_i = W^T W - w_i w_i^T and b_i = (T W)_i - T_ii w_i. The products of `block` rows come from one BLAS call and follow
+    the rows of the block that have moved since; block = 1 does without BLAS. T need not be symmetric: only row i of it
+    enters the update of row i. The diagonal terms have values and weights of their own.
+    """
+    n, rank = W.shape
+    gram = _gram(W)
+    products = np.empty((block, rank), W.dtype)
+    w = np.empty(rank)
+    b = np.empty(rank)
+    move = np.empty(rank)
+    gradient = np.empty(rank)
+    change = 0.0
+    for start in range(0, n, block):
+        stop = min(n, start + block)
+        if block == 1:
+            _rows_times(T[start:stop], W, products)
+        else:
+            np.dot(T[start:stop], W, products[: stop - start])
+        for i in range(start, stop):
+            for k in range(rank):
+                w[k] = W[i, k]
+                b[k] = products[i - start, k] - T[i, i] * w[k]
+            _add_outer(gram, w, -1.0)
+            change += update_row(gram, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
+            moved = False
+            for k in range(rank):
+                before = W[i, k]
+                W[i, k] = w[k]
+                w[k] = W[i, k]  # what the storage's precision kept of it
+                move[k] = w[k] - before
+                moved = moved or move[k] != 0.0
+            _add_outer(gram, w, 1.0)
+            if moved:
+                for j in range(i + 1, stop):
+                    for k in range(rank):
+                        products[j - start, k] += T[j, i] * move[k]
+    return change
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def fill(S, weights, W, relaxation, low, high, blas, T):
+    """Write T = R + omega_i Omega * (S - R) with R = W W^T, row by row; return f(W).
+
+    Missing pairs (NaN) are filled with R clipped to [low, high], which adds 1/2 dist(R, [low, high])^2 to f. `weights`
+    of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing.
+    """
+    n, rank = W.shape
+    if blas:
+        np.dot(W, W.T, T)
+    total = 0.0
+    for i in range(n):
+        if not blas:
+            for j in range(n):
+                product = 0.0
+                for k in range(rank):
+                    product += W[i, k] * W[j, k]
+                T[i, j] = product
+        omega = relaxation[i]
+        own = T[i, i]
+        row = 0.0
+        if weights.size == 0:
+            for j in range(n):
+                residual = S[i, j] - T[i, j]
+                if np.isnan(residual):
+                    residual = min(max(T[i, j], low), high) - T[i, j]
+                row += residual * residual
+                T[i, j] += omega * residual
+        else:
+            for j in range(n):
+                residual = S[i, j] - T[i, j]
+                weight = weights[i, j]
+                if np.isnan(residual):
+                    residual = min(max(T[i, j], low), high) - T[i, j]
+                    weight = 1.0
+                row += weight * residual * residual
+                T[i, j] += omega * weight * residual
+        if np.isnan(S[i, i]):
+            own -= min(max(own, low), high)
+            row -= own * own
+        total += row
+    return 0.5 * total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes):
+    """Update every row of W once against listed pairs; return the change of the objective.
+
+    A_i = a (W^T W - w_i w_i^T) + sum_{listed j} (Omega_ij - a) w_j w_j^T and b_i = sum_{listed j} Omega_ij S_ij w_j, where
+    a is the weight of the zeros that the lists leave out. The diagonal is not in the lists.
+    """
+    n, rank = W.shape
+    gram = _gram(W)
+    A = np.empty((rank, rank))
+    w = np.empty(rank)
+    b = np.empty(rank)
+    gradient = np.empty(rank)
+    change = 0.0
+    for i in range(n):
+        first, last = starts[i], starts[i + 1]
+        for k in range(rank):
+            w[k] = W[i, k]
+            b[k] = 0.0
+        _add_outer(gram, w, -1.0)
+        for k in range(rank):
+            for m in range(rank):
+                A[k, m] = background * gram[k, m]
+        _add_partners(A, W, partners[first:last], weights[first:last], background)
+        for e in range(first, last):
+            pull = weights[e] * values[e]
+            if pull != 0.0:
+                for k in range(rank):
+                    b[k] += pull * W[partners[e], k]
+        change += update_row(A, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
+        for k in range(rank):
+            W[i, k] = w[k]
+            w[k] = W[i, k]
+        _add_outer(gram, w, 1.0)
+    return change
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_partners(A, W, partners, weights, background):
+    """A += sum_j (Omega_ij - a) w_j w_j^T, four partners at a time so that A stays in registers longer."""
+    rank = W.shape[1]
+    count = partners.size
+    for e in range(0, count - 3, 4):
+        j0, j1, j2, j3 = partners[e], partners[e + 1], partners[e + 2], partners[e + 3]
+        c0, c1, c2, c3 = (weights[e] - background, weights[e + 1] - background, weights[e + 2] - background, weights[e + 3] - background)
+        if c0 == 0.0 and c1 == 0.0 and c2 == 0.0 and c3 == 0.0:
+            continue
+        for k in range(rank):
+            x0, x1, x2, x3 = c0 * W[j0, k], c1 * W[j1, k], c2 * W[j2, k], c3 * W[j3, k]
+            for m in range(rank):
+                A[k, m] += x0 * W[j0, m] + x1 * W[j1, m] + x2 * W[j2, m] + x3 * W[j3, m]
+    for e in range(count - count % 4, count):
+        c = weights[e] - background
+        for k in range(rank):
+            x = c * W[partners[e], k]
+            for m in range(rank):
+                A[k, m] += x * W[partners[e], m]
+
+
+@njit(cache=True, nogil=True)
+def _stalled(history, t, rule):
+    """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
+    window, tol, floor = rule
+    if history[t] <= floor:
+        return True
+    return t >= window and history[t - window] - history[t] <= tol * history[t]
+
+
+@njit(cache=True, nogil=True)
+def descend_matrix(T, diagonal, diagonal_weights, W, n_passes, block, history, first, last, rule):
+    """Sweeps first .. last - 1 on a complete matrix; return (sweeps done, converged)."""
+    for t in range(first, last):
+        change = sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block)
+        history[t + 1] = max(history[t] + change, 0.0)
+        if _stalled(history, t + 1, rule):
+            return t + 1, True
+    return last, False
+
+
+@njit(cache=True, nogil=True)
+def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, history, first, last, rule):
+    """Sweeps first .. last - 1 on listed pairs; return (sweeps done, converged)."""
+    starts, partners, values, weights = pairs
+    for t in range(first, last):
+        change = sweep_pairs(
+            starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes
+        )
+        history[t + 1] = max(history[t] + change, 0.0)
+        if _stalled(history, t + 1, rule):
+            return t + 1, True
+    return last, False
+
+
+@njit(cache=True, nogil=True)
+def descend_filled(
+    S, weights, diagonal, diagonal_weights, box, over, damping, T, W, n_passes, block, history, first, last, rule
+):
+    """Sweeps first .. last - 1 on the filled matrix; return (sweeps done, converged, damping).
+
+    Row i is over-relaxed by omega_i = 1 + damping (over_i - 1), where over_i is one over the observed share of row i: the
+    observed part of W^T W is about that share of it. A sweep that raises the objective is undone and the damping halved;
+    without over-relaxation filling majorises f, and only rounding can raise it. Between calls T holds the filling of W.
+    """
+    low, high = box
+    blas = block > 1
+    relaxation = 1.0 + damping * (over - 1.0)
+    if first == 0:
+        history[0] = fill(S, weights, W, relaxation, low, high, blas, T)
+    for t in range(first, last):
+        kept = W.copy()
+        sweep_matrix(T, diagonal, relaxation * diagonal_weights, W, n_passes, block)
+        history[t + 1] = fill(S, weights, W, relaxation, low, high, blas, T)
+        if not history[t + 1] <= history[t]:
+            W[:] = kept
+            history[t + 1] = history[t]
+            if damping == 0.0:
+                return t + 1, True, damping
+            damping = 0.5 * damping if damping > 0.1 else 0.0
+            relaxation = 1.0 + damping * (over - 1.0)
+            fill(S, weights, W, relaxation, low, high, blas, T)
+        elif _stalled(history, t + 1, rule):
+            return t + 1, True, damping
+    return last, False, damping
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def split_step(S, weights, rho, low, high, T, dual):
+    """One Z-update and dual update of ADMM; T holds R = W W^T on entry and the next target Z + dual / rho on return.
+
+    Z = clip((Omega S + rho R - dual) / (rho + Omega)), dual += rho (Z - R). `weights` of shape (0, 0) stand for ones on the
+    pairs that are not NaN. Returns (f(W), |Z - R|^2, |Z|^2).
+    """
+    objective = 0.0
+    gap = 0.0
+    size = 0.0
+    for i in range(S.shape[0]):
+        for j in range(S.shape[1]):
+            value = S[i, j]
+            product = T[i, j]
+            weight = 1.0
+            if weights.size > 0:
+                weight = weights[i, j]
+            if np.isnan(value):
+                weight = 0.0
+                value = 0.0
+            residual = value - product
+            z = (weight * value + rho * product - dual[i, j]) / (rho + weight)
+            z = min(max(z, low), high)
+            dual[i, j] += rho * (z - product)
+            T[i, j] = z + dual[i, j] / rho
+            objective += weight * residual * residual
+            gap += (z - product) * (z - product)
+            size += z * z
+    return 0.5 * objective, gap, size
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def embed_rows(similarities, W, embedding, n_passes):
+    """Non-negative least squares of each row of `similarities` (NaN = missing) on the rows of W, into `embedding`."""
+    n, rank = W.shape
+    gram = _gram(W)
+    A = np.empty((rank, rank))
+    w = np.empty(rank)
+    x = np.empty(rank)
+    b = np.empty(rank)
+    gradient = np.empty(rank)
+    for i in range(similarities.shape[0]):
+        complete = True
+        for j in range(n):
+            complete = complete and not np.isnan(similarities[i, j])
+        if complete:
+            A[:] = gram
+        else:
+            A[:] = 0.0
+        x[:] = 0.0
+        b[:] = 0.0
+        for j in range(n):
+            value = similarities[i, j]
+            if np.isnan(value):
+                continue
+            for k in range(rank):
+                w[k] = W[j, k]
+                b[k] += value * w[k]
+            if not complete:
+                _add_outer(A, w, 1.0)
+        update_row(A, b, 0.0, 0.0, x, gradient, n_passes)
+        for k in range(rank):
+            embedding[i, k] = x[k]

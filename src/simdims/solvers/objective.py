@@ -1,0 +1,112 @@
+"""The objective f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, its gradient and the KKT residual, computed plainly.
+
+Solvers track f while they run; these are the independent figures that start and end a fit. With `bounds`, each missing
+off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2. Weights are the problem's own, divided by their largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from simdims.solvers.problem import MatrixProblem, PairProblem, Problem
+
+Bounds = tuple[float, float] | None
+
+
+def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
+    """f(W)."""
+    if isinstance(problem, PairProblem):
+        return _pair_residuals(problem, W)[0]
+    blocks = _residual_blocks(problem, W, bounds)
+    return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted in blocks)
+
+
+def size(problem: Problem) -> float:
+    """f(0), the objective of predicting nothing."""
+    return objective(problem, np.zeros((problem.n_items, 1)))
+
+
+def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> np.ndarray:
+    """df/dW = -2 (Omega * (S - W W^T)) W."""
+    W = W.astype(np.float64, copy=False)
+    if isinstance(problem, MatrixProblem):
+        slope = np.empty_like(W)
+        for rows, _, weighted in _residual_blocks(problem, W, bounds):
+            slope[rows] = -2.0 * (weighted @ W)
+        return slope
+    norms = np.einsum("ik,ik->i", W, W)
+    pulls = sparse.csr_array((_pair_residuals(problem, W)[1], problem.partners, problem.starts))
+    pulls.resize((problem.n_items, problem.n_items))
+    zeros = problem.background * (W @ (W.T @ W) - norms[:, None] * W)
+    own = (problem.diagonal_weights * (problem.diagonal - norms))[:, None] * W
+    return -2.0 * (pulls @ W - zeros + own)
+
+
+def kkt_residual(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
+    """Norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0 at a KKT point.
+
+    A step into the negative orthant is no step: at W_ik = 0 only a negative slope counts.
+    """
+    slope = gradient(problem, W, bounds)
+    projected = np.where(W > 0, slope, np.minimum(slope, 0.0))
+    scale = 2.0 * float(np.linalg.norm(_data_product(problem, W)))
+    residual = float(np.linalg.norm(projected))
+    return residual / scale if scale > 0 else residual
+
+
+def _residual_blocks(
+    problem: MatrixProblem, W: np.ndarray, bounds: Bounds
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Blocks of rows of the residual and of the weighted residual, in float64."""
+    W = W.astype(np.float64, copy=False)
+    for start in range(0, problem.n_items, 256):
+        rows = slice(start, min(start + 256, problem.n_items))
+        predicted = W[rows] @ W.T
+        residual = problem.values[rows] - predicted
+        missing = np.isnan(residual)
+        residual[missing] = 0.0 if bounds is None else (np.clip(predicted, *bounds) - predicted)[missing]
+        weighted = residual
+        if problem.weights.size:
+            weighted = residual * np.where(missing, 1.0, problem.weights[rows])
+        index = np.arange(rows.start, rows.stop)
+        unknown = index[problem.diagonal_weights[rows] == 0]
+        residual[unknown - start, unknown] = weighted[unknown - start, unknown] = 0.0
+        yield rows, residual, weighted
+
+
+def _pair_residuals(problem: PairProblem, W: np.ndarray) -> tuple[float, np.ndarray]:
+    """f(W), and Omega_ij (S_ij - w_i . w_j) + a w_i . w_j for each listed pair.
+
+    The second summand takes the listed pairs out of the zeros that the background stands for.
+    """
+    a = problem.background
+    W = W.astype(np.float64, copy=False)
+    rows = np.repeat(np.arange(problem.n_items), np.diff(problem.starts))
+    pulls = np.empty(len(rows))
+    total = 0.0
+    for start in range(0, len(rows), 65536):
+        e = slice(start, start + 65536)
+        products = np.einsum("ek,ek->e", W[rows[e]], W[problem.partners[e]])
+        residuals = problem.values[e] - products
+        pulls[e] = problem.weights[e] * residuals + a * products
+        total += float(np.sum(problem.weights[e] * residuals**2 - a * products**2))
+    norms = np.einsum("ik,ik->i", W, W)
+    total += a * float(np.sum((W.T @ W) ** 2) - norms @ norms)
+    total += float(problem.diagonal_weights @ (problem.diagonal - norms) ** 2)
+    return 0.5 * max(total, 0.0), pulls
+
+
+def _data_product(problem: Problem, W: np.ndarray) -> np.ndarray:
+    """(Omega * S) W."""
+    W = W.astype(np.float64, copy=False)
+    if isinstance(problem, PairProblem):
+        listed = sparse.csr_array((problem.weights * problem.values, problem.partners, problem.starts))
+        listed.resize((problem.n_items, problem.n_items))
+        return listed @ W + (problem.diagonal_weights * problem.diagonal)[:, None] * W
+    product = np.empty_like(W)
+    for rows, _, weighted in _residual_blocks(problem, np.zeros_like(W), None):
+        product[rows] = weighted @ W
+    return product

@@ -1,0 +1,97 @@
+"""Some pairs known, or known with different weights: lists of pairs, or a dense matrix whose gaps are filled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simdims import _memory
+from simdims.solvers import kernels
+from simdims.solvers.complete import block_size
+from simdims.solvers.objective import Bounds, objective
+from simdims.solvers.problem import MatrixProblem, PairProblem, observed_shares
+from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
+
+
+def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
+    """Whether lists are faster: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more."""
+    known = np.count_nonzero(~np.isnan(problem.values)) / problem.n_items**2
+    return known * n_components < 4.0
+
+
+def fit_pairs(
+    problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None
+) -> Descent:
+    """Minimise f over W >= 0 in place from listed pairs: O(pairs r^2 + n r^2) a sweep, never n^2."""
+    n, rank = W.shape
+    history = np.empty(max_iter + 1)
+    history[0] = objective(problem, W)
+    rule = stopping_rule(problem, tol)
+    pairs = (problem.starts, problem.partners, problem.values, problem.weights)
+
+    def sweeps(first: int, last: int) -> tuple[int, bool]:
+        return kernels.descend_pairs(
+            pairs,
+            problem.background,
+            problem.diagonal,
+            problem.diagonal_weights,
+            W,
+            N_PASSES,
+            history,
+            first,
+            last,
+            rule,
+        )
+
+    return descend(sweeps, history, work=(len(problem.values) + n) * rank**2, report=report)
+
+
+def fit_filled(
+    problem: MatrixProblem,
+    W: np.ndarray,
+    *,
+    max_iter: int,
+    tol: float,
+    bounds: Bounds = None,
+    report: Report = None,
+) -> Descent:
+    """Minimise f over W >= 0 in place by filling what is missing with the current W W^T before every sweep.
+
+    With `bounds`, missing pairs are filled with predictions clipped to them, which adds 1/2 dist(prediction, bounds)^2
+    for each to f: a soft constraint.
+    """
+    n, rank = W.shape
+    _memory.require(
+        n * n * problem.dtype.itemsize,
+        f"the filled copy of {n} x {n} similarities",
+        "a sparse matrix with absent='missing' is fitted from its stored pairs alone",
+    )
+    shares = observed_shares(problem)
+    over = np.divide(1.0, shares, out=np.ones(n), where=shares > 0)
+    filled = np.empty((n, n), problem.dtype)
+    history = np.empty(max_iter + 1)
+    rule = stopping_rule(problem, tol)
+    block = block_size(n, rank)
+    damping = 1.0
+
+    def sweeps(first: int, last: int) -> tuple[int, bool]:
+        nonlocal damping
+        done, converged, damping = kernels.descend_filled(
+            problem.values,
+            problem.weights,
+            problem.diagonal,
+            problem.diagonal_weights,
+            bounds or (-np.inf, np.inf),
+            over,
+            damping,
+            filled,
+            W,
+            N_PASSES,
+            block,
+            history,
+            first,
+            last,
+            rule,
+        )
+        return done, converged
+
+    return descend(sweeps, history, work=2 * n * n * rank, report=report)

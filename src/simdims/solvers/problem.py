@@ -1,0 +1,201 @@
+"""The two problems: similarities as one dense matrix, or as lists of pairs.
+
+Both carry weights divided by their largest value (`scale`): filling majorises the objective only where Omega <= 1, and
+ADMM's threshold on rho assumes it. The solvers multiply the objective back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from simdims import _memory
+
+_NO_WEIGHTS = {np.dtype(t): np.empty((0, 0), t) for t in (np.float32, np.float64)}
+
+
+@dataclass(frozen=True)
+class MatrixProblem:
+    """A dense symmetric matrix, NaN where a pair is missing; `weights` is empty where every known pair counts the same."""
+
+    values: np.ndarray
+    weights: np.ndarray
+    diagonal: np.ndarray
+    diagonal_weights: np.ndarray
+    scale: float
+    complete: bool
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.values)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the values and of the embedding."""
+        return self.values.dtype
+
+
+@dataclass(frozen=True)
+class PairProblem:
+    """Listed pairs in compressed rows, both triangles, without the diagonal; unlisted ones are zeros of weight `background`."""
+
+    starts: np.ndarray
+    partners: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    background: float
+    diagonal: np.ndarray
+    diagonal_weights: np.ndarray
+    scale: float
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.diagonal)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the values and of the embedding."""
+        return self.values.dtype
+
+
+Problem = MatrixProblem | PairProblem
+
+
+def as_problem(values: Any, weights: Any = None, absent: str | float | None = None) -> Problem:
+    """The problem that a checked, symmetric similarity matrix poses.
+
+    Parameters
+    ----------
+    values : ndarray (NaN = missing) or csr_array (a stored NaN is a listed pair of weight zero)
+    weights : None, or of the kind and shape of `values`
+    absent : None for dense values; "missing", "zero" or a weight in (0, 1) for sparse ones
+    """
+    if sparse.issparse(values):
+        background = {"missing": 0.0, "zero": 1.0}.get(absent, absent)
+        return _pair_problem(values, weights, float(background))
+    return _matrix_problem(values, weights)
+
+
+def pairs_of(problem: MatrixProblem) -> PairProblem:
+    """The known pairs of a dense problem as lists."""
+    known = ~np.isnan(problem.values)
+    np.fill_diagonal(known, False)
+    starts = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+    weights = problem.weights[known] if problem.weights.size else np.ones(starts[-1], problem.dtype)
+    return PairProblem(
+        starts=starts,
+        partners=np.nonzero(known)[1].astype(np.int32),
+        values=problem.values[known],
+        weights=weights,
+        background=0.0,
+        diagonal=problem.diagonal,
+        diagonal_weights=problem.diagonal_weights,
+        scale=problem.scale,
+    )
+
+
+def matrix_of(problem: PairProblem) -> MatrixProblem:
+    """The listed pairs as a dense problem, for the one solver that needs every entry."""
+    n = problem.n_items
+    weighted = problem.background not in (0.0, 1.0) or np.any(problem.weights != 1.0)
+    _memory.require(
+        (1 + weighted) * n * n * problem.dtype.itemsize,
+        f"a dense matrix of {n} x {n} similarities (solver='admm' needs every entry)",
+        "solver='bcd' works on the stored pairs alone",
+    )
+    rows = np.repeat(np.arange(n), np.diff(problem.starts))
+    values = np.full((n, n), 0.0 if problem.background else np.nan, problem.dtype)
+    values[rows, problem.partners] = np.where(problem.weights > 0, problem.values, np.nan)
+    np.fill_diagonal(values, np.where(problem.diagonal_weights > 0, problem.diagonal, np.nan))
+    weights = None
+    if weighted:
+        weights = np.full((n, n), problem.background, problem.dtype)
+        weights[rows, problem.partners] = problem.weights
+        np.fill_diagonal(weights, problem.diagonal_weights)
+    dense = _matrix_problem(values, weights)
+    return MatrixProblem(**{**vars(dense), "scale": dense.scale * problem.scale})
+
+
+def observed_shares(problem: MatrixProblem) -> np.ndarray:
+    """For each item, the summed weight of its known pairs with others over the number of others."""
+    known = ~np.isnan(problem.values)
+    weight = np.where(known, problem.weights, 0).sum(axis=1) if problem.weights.size else known.sum(axis=1)
+    own = problem.diagonal_weights
+    return (weight - own) / max(problem.n_items - 1, 1)
+
+
+def mean_similarity(problem: Problem) -> float:
+    """Weighted mean of the known similarities, the diagonal included."""
+    n = problem.n_items
+    own = problem.diagonal_weights
+    total = own @ problem.diagonal
+    weight = own.sum()
+    if isinstance(problem, PairProblem):
+        total += problem.weights @ problem.values
+        weight += problem.weights.sum() + problem.background * (n * (n - 1) - len(problem.values))
+        return float(total / weight)
+    for i in range(n):
+        row = problem.values[i]
+        omega = (problem.weights[i] if problem.weights.size else np.ones(n)) * ~np.isnan(row)
+        total += omega @ np.nan_to_num(row) - own[i] * problem.diagonal[i]
+        weight += omega.sum() - own[i]
+    return float(total / weight)
+
+
+def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixProblem:
+    scale = 1.0
+    if weights is not None:
+        values = np.where(weights > 0, values, np.nan).astype(values.dtype, copy=False)
+        scale = float(np.max(weights[~np.isnan(values)]))
+        uniform = bool(np.all((weights == scale) | np.isnan(values)))
+        weights = None if uniform else (weights / scale).astype(values.dtype, copy=False)
+    diagonal = np.diagonal(values).astype(np.float64)
+    known = ~np.isnan(diagonal)
+    diagonal_weights = known * (np.ones(len(values)) if weights is None else np.diagonal(weights))
+    complete = weights is None and _only_the_diagonal_is_missing(values)
+    if complete and not known.all():  # products with the matrix must not meet a NaN
+        values = values.copy()
+        np.fill_diagonal(values, np.nan_to_num(diagonal))
+    return MatrixProblem(
+        values=np.ascontiguousarray(values),
+        weights=_NO_WEIGHTS[values.dtype] if weights is None else np.ascontiguousarray(weights),
+        diagonal=np.nan_to_num(diagonal),
+        diagonal_weights=diagonal_weights.astype(np.float64),
+        scale=scale,
+        complete=complete,
+    )
+
+
+def _only_the_diagonal_is_missing(values: np.ndarray) -> bool:
+    # Row by row: no temporary of the matrix's size.
+    return all(np.isnan(row).sum() == np.isnan(row[i]) for i, row in enumerate(values))
+
+
+def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, background: float) -> PairProblem:
+    n = values.shape[0]
+    omega = np.ones_like(values.data) if weights is None else weights.data.astype(values.dtype)
+    omega = np.where(np.isnan(values.data), 0, omega).astype(values.dtype, copy=False)
+    stored = np.nan_to_num(values.data)
+    # Unlisted zeros keep their weight relative to the listed pairs.
+    scale = float(max(omega.max(initial=0.0), background)) or 1.0
+    omega = omega / values.dtype.type(scale)
+    rows = np.repeat(np.arange(n), np.diff(values.indptr))
+    own = rows == values.indices
+    diagonal, diagonal_weights = np.zeros(n), np.zeros(n)
+    diagonal[rows[own]] = stored[own]
+    diagonal_weights[rows[own]] = omega[own]
+    return PairProblem(
+        starts=np.concatenate([[0], np.cumsum(np.bincount(rows[~own], minlength=n))]),
+        partners=values.indices[~own].astype(np.int32),
+        values=stored[~own],
+        weights=omega[~own],
+        background=background / scale,
+        diagonal=diagonal,
+        diagonal_weights=diagonal_weights,
+        scale=scale,
+    )

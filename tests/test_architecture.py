@@ -1,0 +1,198 @@
+"""Promises about the package as a whole: which way imports point, what loads when, what the files hold."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import simdims
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGE = REPOSITORY / "src" / "simdims"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# A module-level import may only name rooms further left. The package's own __init__ resolves names lazily
+# and has no place in the order.
+ORDER = [
+    "_memory",
+    "_parallel",
+    "_triangles",
+    "_checks",
+    "similarity",
+    "metrics",
+    "solvers",
+    "srf",
+    "construct",
+    "io",
+    "simulate",
+    "datasets",
+    "selection",
+    "consensus",
+    "inference",
+    "discover",
+    "plots",
+    "report",
+    "reproduce",
+    "cli",
+    "__main__",
+]
+
+# Library -> the one file that may import it, at any depth.
+ONLY_IN = {"numba": "solvers/kernels.py", "torch": "solvers/torch.py", "joblib": "_parallel.py"}
+
+SOLVERS_MAY_IMPORT = {"numpy", "scipy", "numba", "threadpoolctl", "torch"} | sys.stdlib_module_names
+
+LOADED_ON_USE = ["numba", "pandas", "sklearn", "scipy", "torch", "matplotlib"]
+
+DATA_SUFFIXES = {
+    ".arrow", ".csv", ".feather", ".gz", ".h5", ".hdf5", ".joblib", ".mat", ".npy", ".npz", ".parquet",
+    ".pickle", ".pkl", ".rds", ".tsv", ".xls", ".xlsx", ".zip",
+}  # fmt: skip
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def statements(node: ast.AST, *, at_import: bool) -> Iterator[ast.AST]:
+    """Every node below this one; with `at_import`, only those that run when the module is imported."""
+    for child in ast.iter_child_nodes(node):
+        if at_import and isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if at_import and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            for branch in child.orelse:
+                yield branch
+                yield from statements(branch, at_import=at_import)
+            continue
+        yield child
+        yield from statements(child, at_import=at_import)
+
+
+def imported_modules(source: str, path: Path, *, at_import: bool) -> set[str]:
+    """Full names of the modules that a file imports; names out of ``simdims`` count as their modules."""
+    package = ["simdims", *path.relative_to(PACKAGE).parent.parts]
+    found = set()
+    for node in statements(ast.parse(source), at_import=at_import):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join(base + ([node.module] if node.module else []))
+            if origin.split(".")[0] != "simdims":
+                found.add(origin)
+                continue
+            for alias in node.names:
+                name = simdims._DEFINED_IN.get(alias.name, alias.name) if origin == "simdims" else alias.name
+                inside = PACKAGE.joinpath(*origin.split(".")[1:], name)
+                is_module = inside.is_dir() or inside.with_suffix(".py").exists()
+                found.add(f"{origin}.{name}" if is_module else origin)
+    return found
+
+
+def rooms_imported(source: str, path: Path) -> set[str]:
+    modules = imported_modules(source, path, at_import=True)
+    return {module.split(".")[1] for module in modules if module.startswith("simdims.")}
+
+
+def wrong_way_imports(source: str, path: Path) -> list[str]:
+    place = ORDER.index(room_of(path))
+    others = rooms_imported(source, path) - {room_of(path)}
+    return sorted(room for room in others if room not in ORDER or ORDER.index(room) >= place)
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p != PACKAGE / "__init__.py"], ids=name_of)
+def test_imports_point_left(path):
+    assert room_of(path) in ORDER, f"{name_of(path)} has no place in ORDER: give it one"
+    assert wrong_way_imports(path.read_text(), path) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "wrong"),
+    [
+        ("from simdims.srf import SRF", ["srf"]),
+        ("from simdims import SRF", ["srf"]),
+        ("from simdims import srf", ["srf"]),
+        ("import simdims.srf", ["srf"]),
+        ("from .srf import SRF", ["srf"]),
+        ("from . import srf", ["srf"]),
+        ("try:\n    from simdims.srf import SRF\nexcept ImportError:\n    pass", ["srf"]),
+        ("class A:\n    from simdims.srf import SRF", ["srf"]),
+        ("def save():\n    from simdims.srf import SRF", []),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from simdims.srf import SRF", []),
+        ("import numpy as np", []),
+    ],
+)
+def test_the_walk_sees_every_form_of_import(source, wrong):
+    assert wrong_way_imports(source, PACKAGE / "similarity.py") == wrong
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "solvers").glob("*.py")), ids=name_of)
+def test_solvers_know_arrays_only(path):
+    modules = imported_modules(path.read_text(), path, at_import=False)
+    allowed = {m for m in modules if m.split(".")[0] in SOLVERS_MAY_IMPORT or m.startswith("simdims.solvers")}
+    assert modules - allowed == set()
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_each_heavy_library_is_imported_in_one_file(library):
+    users = {
+        name_of(path)
+        for path in SOURCES
+        for module in imported_modules(path.read_text(), path, at_import=False)
+        if module.split(".")[0] == library
+    }
+    assert users <= {ONLY_IN[library]}
+
+
+def test_import_simdims_loads_no_heavy_library():
+    code = f"import sys, simdims; print([m for m in {LOADED_ON_USE} if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", simdims.__all__)
+def test_every_public_name_resolves(name):
+    assert getattr(simdims, name) is not None
+    assert name in dir(simdims)
+
+
+def test_public_names_are_listed_once():
+    assert set(simdims.__all__) == {"__version__", *simdims._DEFINED_IN}
+
+
+def test_the_citation_names_this_version():
+    assert f"\nversion: {simdims.__version__}\n" in (REPOSITORY / "CITATION.cff").read_text()
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = simdims.nonsense
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_every_file_says_what_it_is_for(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_no_file_is_longer_than_500_lines(path):
+    assert len(path.read_text().splitlines()) <= 500
+
+
+def test_the_repository_holds_no_data_files():
+    """In every folder of the project but the hidden ones and those that the commands write."""
+    written = {"demo_output", "results", "build", "dist", "_build", "venv"}
+    found = [
+        path.relative_to(REPOSITORY).as_posix()
+        for path in REPOSITORY.rglob("*")
+        if path.suffix.lower() in DATA_SUFFIXES
+        and not any(part.startswith(".") or part in written for part in path.relative_to(REPOSITORY).parts)
+    ]
+    assert found == []
