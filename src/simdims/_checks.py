@@ -29,9 +29,7 @@ def as_table(x: Any, name: str) -> Any:
     """Return `x` as a square 2-d ndarray or scipy sparse matrix of any dtype."""
     table = x if sparse.issparse(x) else _as_array(x, name)
     if table.ndim != 2:
-        raise ValueError(
-            f"{name} must be a square matrix, got {table.ndim} dimension(s), shape {table.shape}."
-        )
+        raise ValueError(f"{name} must be a square matrix, got {table.ndim} dimension(s), shape {table.shape}.")
     if table.shape[1] == 0:
         raise ValueError(
             f"{name} must have a row and a column for every item, got 0 feature(s) (shape={table.shape}) "
@@ -81,8 +79,7 @@ def clean_absent(absent: object, values: Any) -> str | float | None:
     if not sparse.issparse(values):
         if absent is not None:
             raise ValueError(
-                "absent must be None for dense values, which store every pair (NaN is a missing one), got "
-                f"{absent!r}."
+                f"absent must be None for dense values, which store every pair (NaN is a missing one), got {absent!r}."
             )
         return None
     if absent is None:
@@ -98,9 +95,7 @@ def clean_absent(absent: object, values: Any) -> str | float | None:
             return weight
         if weight in (0, 1):
             word = "zero" if weight else "missing"
-            raise ValueError(
-                f'absent must be strictly between 0 and 1 as a number, got {absent!r}: say "{word}".'
-            )
+            raise ValueError(f'absent must be strictly between 0 and 1 as a number, got {absent!r}: say "{word}".')
     raise ValueError(f"absent must be {ABSENT_OPTIONS}, got {absent!r}.")
 
 
@@ -142,9 +137,7 @@ def check_weights(weights: Matrix, labels: Sequence[str] | None) -> None:
         raise ValueError(f"weights must be non-negative, got {_entry_in_words(negative, labels)}.")
 
 
-def count_observed(
-    values: Matrix, weights: Matrix | None, absent: str | float | None
-) -> tuple[np.ndarray, np.ndarray]:
+def count_observed(values: Matrix, weights: Matrix | None, absent: str | float | None) -> tuple[np.ndarray, np.ndarray]:
     """Return how many partners each item is observed with, and whether its own diagonal entry is observed."""
     if sparse.issparse(values):
         return _count_observed_stored(values, weights, absent)
@@ -198,9 +191,7 @@ def _as_array(x: Any, name: str) -> np.ndarray:
         try:
             return np.asarray(x)
         except ValueError as error:
-            raise ValueError(
-                f"{name} must have rows of one length, got lists of different lengths."
-            ) from error
+            raise ValueError(f"{name} must have rows of one length, got lists of different lengths.") from error
     if not hasattr(x, "__array__") or hasattr(x, "columns"):
         raise TypeError(
             f"{name} must be a NumPy array, a list of lists or a scipy sparse matrix (as_similarity takes a "
@@ -224,9 +215,7 @@ def _refuse_cell(table: np.ndarray, name: str, labels: Sequence[str] | None) -> 
         except (TypeError, ValueError, OverflowError) as error:
             where = f"row {name_of(place[0], labels)}, column {name_of(place[1], labels)}"
             if isinstance(cell, str):
-                raise ValueError(
-                    f"{name} must hold numbers, got the text {str(cell)!r} in {where}."
-                ) from error
+                raise ValueError(f"{name} must hold numbers, got the text {str(cell)!r} in {where}.") from error
             raise TypeError(
                 f"{name} must hold numbers, got {cell!r} in {where}: the argument must be a number, or a "
                 "string that spells a number."

@@ -65,9 +65,7 @@ def is_symmetric(matrix: Matrix) -> bool:
     """Say whether both triangles hold the same entries, to the last bit."""
     if sparse.issparse(matrix):
         transposed = matrix.T.tocsr()
-        return _same_pattern(matrix, transposed) and np.array_equal(
-            matrix.data, transposed.data, equal_nan=True
-        )
+        return _same_pattern(matrix, transposed) and np.array_equal(matrix.data, transposed.data, equal_nan=True)
     return all(np.array_equal(tile.here, tile.mirrored, equal_nan=True) for tile in facing(matrix))
 
 
@@ -147,9 +145,7 @@ def _equal_weights(values: Matrix, weights: Matrix, labels: Sequence[str] | None
     def measured() -> Iterator[Facing]:
         return map(_weights_of_measured_sides, value_pairs, weight_pairs)
 
-    _refuse_unequal(
-        "weights", measured(), _rounding(weights), labels, "give both sides of a pair the same weight"
-    )
+    _refuse_unequal("weights", measured(), _rounding(weights), labels, "give both sides of a pair the same weight")
     return _assembled(weights, weight_pairs, map(_merged, measured()))
 
 

@@ -77,9 +77,7 @@ class Similarity:
     --------
     >>> import numpy as np
     >>> from simdims.similarity import Similarity
-    >>> S = Similarity(
-    ...     [[1.0, 0.8, np.nan], [0.8, 1.0, 0.3], [np.nan, 0.3, 1.0]], labels=["cat", "dog", "car"]
-    ... )
+    >>> S = Similarity([[1.0, 0.8, np.nan], [0.8, 1.0, 0.3], [np.nan, 0.3, 1.0]], labels=["cat", "dog", "car"])
     >>> S
     Similarity(3 items, dense float64, 66.7% of pairs observed, labelled)
     """
@@ -110,6 +108,13 @@ class Similarity:
     def n_items(self) -> int:
         """The number of items."""
         return int(self.values.shape[0])
+
+    @property
+    def absent_weight(self) -> float:
+        """The weight of the zero that an absent pair stands for: 1 for "zero", 0 for "missing" and where none is absent."""
+        if isinstance(self.absent, str) or self.absent is None:
+            return 1.0 if self.absent == "zero" else 0.0
+        return float(self.absent)
 
     def __repr__(self) -> str:
         storage = "sparse" if sparse.issparse(self.values) else "dense"

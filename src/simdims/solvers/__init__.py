@@ -11,15 +11,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.complete import fit_complete
-from simdims.solvers.objective import Bounds, kkt_residual, objective
+from simdims.solvers.criterion import Bounds, kkt_residual, objective
 from simdims.solvers.observed import fit_filled, fit_pairs, prefers_pairs
-from simdims.solvers.problem import MatrixProblem, PairProblem, Problem, as_problem, matrix_of, pairs_of
+from simdims.solvers.problem import (
+    MatrixProblem,
+    PairProblem,
+    Problem,
+    as_problem,
+    has_missing,
+    matrix_of,
+    observed_range,
+    pairs_of,
+)
 from simdims.solvers.progress import Descent, Report
-from simdims.solvers.start import random_start, scale_to_mean, spectral_start
+from simdims.solvers.start import random_start, spectral_start
 
-__all__ = ["Solution", "as_problem", "random_start", "scale_to_mean", "solve", "spectral_start"]
+__all__ = [
+    "Problem",
+    "Solution",
+    "as_problem",
+    "can_fill",
+    "embed",
+    "has_missing",
+    "observed_range",
+    "random_start",
+    "solve",
+    "spectral_start",
+]
+
+#: Coordinate descent on a convex problem of r numbers ends long before.
+_EMBED_PASSES = 10_000
 
 
 @dataclass(frozen=True)
@@ -69,9 +93,19 @@ def solve(
     )
 
 
-def _fit_bcd(
-    problem: Problem, W: np.ndarray, *, max_iter: int, tol: float, bounds: Bounds, report: Report
-) -> Descent:
+def can_fill(problem: Problem) -> bool:
+    """Whether bcd can hold predictions of missing pairs to bounds: a dense problem that misses some."""
+    return isinstance(problem, MatrixProblem) and not problem.complete and has_missing(problem)
+
+
+def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Rows of non-negative least squares: the embedding of items from their similarities to the rows of W."""
+    embedding = np.empty((len(similarities), W.shape[1]), W.dtype)
+    kernels.embed_rows(np.ascontiguousarray(similarities, dtype=W.dtype), W, embedding, _EMBED_PASSES)
+    return embedding
+
+
+def _fit_bcd(problem: Problem, W: np.ndarray, *, max_iter: int, tol: float, bounds: Bounds, report: Report) -> Descent:
     if isinstance(problem, PairProblem):
         return fit_pairs(problem, W, max_iter=max_iter, tol=tol, report=report)
     if problem.complete:

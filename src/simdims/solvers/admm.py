@@ -12,7 +12,7 @@ import numpy as np
 from simdims import _memory
 from simdims.solvers import kernels
 from simdims.solvers.complete import block_size
-from simdims.solvers.objective import Bounds, objective
+from simdims.solvers.criterion import Bounds, objective
 from simdims.solvers.problem import MatrixProblem
 from simdims.solvers.progress import Descent, Report
 
@@ -81,9 +81,7 @@ def initial_state(problem: MatrixProblem, W: np.ndarray, *, rho: float, start: s
     return State(W=W, target=target, dual=np.zeros((n, n), problem.dtype), rho=rho)
 
 
-def iterate(
-    problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bounds
-) -> tuple[float, float, float]:
+def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bounds) -> tuple[float, float, float]:
     """One outer iteration in place: W, then Z, then the dual; returns f(W), |Z - W W^T| and |Z|."""
     n, rank = state.W.shape
     low, high = (-np.inf, np.inf) if bounds is None else bounds

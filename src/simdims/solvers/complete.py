@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simdims.solvers import kernels
-from simdims.solvers.objective import objective
+from simdims.solvers.criterion import objective
 from simdims.solvers.problem import MatrixProblem
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
@@ -15,9 +15,7 @@ def block_size(n_items: int, n_components: int) -> int:
     return 1 if n_items * n_items * n_components <= 2**21 else 128
 
 
-def fit_complete(
-    problem: MatrixProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None
-) -> Descent:
+def fit_complete(problem: MatrixProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None) -> Descent:
     """Minimise f over W >= 0 in place, all pairs of S known (its diagonal may be missing)."""
     n, rank = W.shape
     history = np.empty(max_iter + 1)

@@ -113,7 +113,7 @@ def _gram(W):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _rows_times(T, W, products):
-    """products = T W without BLAS: small problems run side by side and must not wait for each other's threads."""
+    """Products = T W without BLAS: small problems run side by side and must not wait for each other's threads."""
     rank = W.shape[1]
     n = W.shape[0]
     for i in range(T.shape[0]):
@@ -259,7 +259,12 @@ def _add_partners(A, W, partners, weights, background):
     count = partners.size
     for e in range(0, count - 3, 4):
         j0, j1, j2, j3 = partners[e], partners[e + 1], partners[e + 2], partners[e + 3]
-        c0, c1, c2, c3 = (weights[e] - background, weights[e + 1] - background, weights[e + 2] - background, weights[e + 3] - background)
+        c0, c1, c2, c3 = (
+            weights[e] - background,
+            weights[e + 1] - background,
+            weights[e + 2] - background,
+            weights[e + 3] - background,
+        )
         if c0 == 0.0 and c1 == 0.0 and c2 == 0.0 and c3 == 0.0:
             continue
         for k in range(rank):
@@ -299,9 +304,7 @@ def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, hi
     """Sweeps first .. last - 1 on listed pairs; return (sweeps done, converged)."""
     starts, partners, values, weights = pairs
     for t in range(first, last):
-        change = sweep_pairs(
-            starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes
-        )
+        change = sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes)
         history[t + 1] = max(history[t] + change, 0.0)
         if _stalled(history, t + 1, rule):
             return t + 1, True
@@ -310,7 +313,21 @@ def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, hi
 
 @njit(cache=True, nogil=True)
 def descend_filled(
-    S, weights, diagonal, diagonal_weights, box, over, damping, T, W, n_passes, block, history, first, last, rule
+    S,
+    weights,
+    diagonal,
+    diagonal_weights,
+    box,
+    over,
+    damping,
+    T,
+    W,
+    n_passes,
+    block,
+    history,
+    first,
+    last,
+    rule,
 ):
     """Sweeps first .. last - 1 on the filled matrix; return (sweeps done, converged, damping).
 

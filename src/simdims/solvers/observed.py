@@ -7,7 +7,7 @@ import numpy as np
 from simdims import _memory
 from simdims.solvers import kernels
 from simdims.solvers.complete import block_size
-from simdims.solvers.objective import Bounds, objective
+from simdims.solvers.criterion import Bounds, objective
 from simdims.solvers.problem import MatrixProblem, PairProblem, observed_shares
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
@@ -15,12 +15,10 @@ from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stoppin
 def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
     """Whether lists are faster: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more."""
     known = np.count_nonzero(~np.isnan(problem.values)) / problem.n_items**2
-    return known * n_components < 4.0
+    return bool(known * n_components < 4.0)
 
 
-def fit_pairs(
-    problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None
-) -> Descent:
+def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None) -> Descent:
     """Minimise f over W >= 0 in place from listed pairs: O(pairs r^2 + n r^2) a sweep, never n^2."""
     n, rank = W.shape
     history = np.empty(max_iter + 1)

@@ -66,18 +66,17 @@ class PairProblem:
 Problem = MatrixProblem | PairProblem
 
 
-def as_problem(values: Any, weights: Any = None, absent: str | float | None = None) -> Problem:
+def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Problem:
     """The problem that a checked, symmetric similarity matrix poses.
 
     Parameters
     ----------
     values : ndarray (NaN = missing) or csr_array (a stored NaN is a listed pair of weight zero)
     weights : None, or of the kind and shape of `values`
-    absent : None for dense values; "missing", "zero" or a weight in (0, 1) for sparse ones
+    background : the weight of the zeros that sparse values do not store
     """
     if sparse.issparse(values):
-        background = {"missing": 0.0, "zero": 1.0}.get(absent, absent)
-        return _pair_problem(values, weights, float(background))
+        return _pair_problem(values, weights, background)
     return _matrix_problem(values, weights)
 
 
@@ -104,7 +103,7 @@ def matrix_of(problem: PairProblem) -> MatrixProblem:
     n = problem.n_items
     weighted = problem.background not in (0.0, 1.0) or np.any(problem.weights != 1.0)
     _memory.require(
-        (1 + weighted) * n * n * problem.dtype.itemsize,
+        (2 if weighted else 1) * n * n * problem.dtype.itemsize,
         f"a dense matrix of {n} x {n} similarities (solver='admm' needs every entry)",
         "solver='bcd' works on the stored pairs alone",
     )
@@ -145,6 +144,32 @@ def mean_similarity(problem: Problem) -> float:
         total += omega @ np.nan_to_num(row) - own[i] * problem.diagonal[i]
         weight += omega.sum() - own[i]
     return float(total / weight)
+
+
+def has_missing(problem: Problem) -> bool:
+    """Whether any pair, the diagonal included, is unknown."""
+    if not problem.diagonal_weights.all():
+        return True
+    if isinstance(problem, PairProblem):
+        listed_all = len(problem.values) == problem.n_items * (problem.n_items - 1)
+        return (problem.background == 0 and not listed_all) or not problem.weights.all()
+    return bool(np.isnan(problem.values).any())
+
+
+def observed_range(problem: Problem) -> tuple[float, float]:
+    """The smallest and the largest known similarity."""
+    own = problem.diagonal[problem.diagonal_weights > 0]
+    if isinstance(problem, PairProblem):
+        known = problem.values[problem.weights > 0]
+        if problem.background > 0:
+            known = np.append(known, 0.0)
+    else:
+        known = problem.values.ravel()
+        if problem.complete:  # an unknown diagonal holds placeholders there
+            known = problem.values[~np.eye(problem.n_items, dtype=bool)]
+    both = [known, own]
+    low = min(float(np.nanmin(part)) for part in both if part.size)
+    return low, max(float(np.nanmax(part)) for part in both if part.size)
 
 
 def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixProblem:

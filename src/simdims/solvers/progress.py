@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simdims.solvers.objective import size
+from simdims.solvers.criterion import size
 from simdims.solvers.problem import Problem
 
 #: Passes over the coordinates of a row before the next row: extra ones cost little beside the products.

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import eigsh
 
-from simdims.solvers.problem import MatrixProblem, PairProblem, Problem, mean_similarity
+from simdims.solvers.problem import MatrixProblem, Problem, mean_similarity
 
 
 def random_start(problem: Problem, n_components: int, rng: np.random.RandomState) -> np.ndarray:
@@ -56,6 +56,6 @@ def _leading_eigenpairs(
         eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=rng.uniform(size=n))
         order = np.argsort(eigenvalues)[::-1]
         return eigenvalues[order], eigenvectors[:, order]
-    dense = S.toarray() if sparse.issparse(S) else S
+    dense = S if isinstance(S, np.ndarray) else S.toarray()
     eigenvalues, eigenvectors = linalg.eigh(dense, subset_by_index=[n - k, n - 1])
     return eigenvalues[::-1], eigenvectors[:, ::-1]

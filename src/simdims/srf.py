@@ -1,0 +1,428 @@
+"""SRF, the scikit-learn estimator: check, initialise, call one solver, keep the results."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from simdims import solvers
+from simdims.metrics import explained_variance
+from simdims.similarity import Similarity, as_similarity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger("simdims")
+
+_DEFAULT_INNER_ITER = 10
+_DEFAULT_RHO = 3.0
+
+
+class SRF(TransformerMixin, BaseEstimator):
+    """Similarity-Based Representation Factorization: S ~ W W^T with W >= 0, from the observed pairs alone.
+
+    Minimises f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, where the weight Omega_ij of a missing pair is zero. Each
+    column of W is a dimension; they come sorted by their share of the reconstruction, the largest first.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of dimensions, between 1 and the number of items.
+    solver : {"auto", "bcd", "admm"}, default="auto"
+        "bcd" is block coordinate descent on f itself; it never raises f, and "auto" takes it. "admm" is the paper's
+        Algorithm 1, the reference, and the one solver that keeps its auxiliary matrix inside `bounds`.
+    bounds : {"auto", "data"}, (low, high) or None, default="auto"
+        Range that the similarities of missing pairs are held to. "data" is the observed range, None is no range, and
+        "auto" is "data" for admm with missing pairs and None otherwise. With admm the auxiliary matrix Z stays inside;
+        W W^T meets it where the two agree. With bcd it is a soft constraint on the missing pairs of a dense matrix: each
+        adds 1/2 (distance of its prediction to the range)^2 to f; where no pair is missing or S is sparse it is refused.
+    init : {"random", "spectral"} or array of shape (n_items, n_components), default="random"
+        Where W starts: uniform numbers, or the non-negative parts of the leading eigenvectors, both scaled so that
+        the first reconstruction has the data's mean; or an array, taken as it is.
+    max_iter : int, default=500
+        Most sweeps over the items (bcd) or most outer iterations (admm).
+    inner_iter : int, default=10
+        Sweeps in one outer iteration; admm only.
+    tol : float, default=1e-4
+        Relative tolerance. bcd stops when ten sweeps lower f by less than `tol` of it; admm when an outer iteration
+        changes f by less than `tol` of it and |Z - W W^T| is less than `tol` |Z|.
+    rho : float, default=3.0
+        Penalty of the augmented Lagrangian; admm only. At least sqrt(2) for the paper's guarantee.
+    device : {"cpu"}, default="cpu"
+        Where to compute.
+    random_state : int, RandomState or None, default=None
+        Seed of the start; None is fresh entropy.
+    verbose : int, default=0
+        With 1 or more, progress is logged to the logger "simdims".
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_items, n_components)
+        W; float32 where S is, float64 otherwise.
+    n_iter_ : int
+        Sweeps (bcd) or outer iterations (admm) that were done.
+    converged_ : bool
+        Whether `tol` was met within `max_iter`.
+    objective_ : float
+        f(W), in the units of S squared times the weights (with bounds and bcd, the soft constraint included).
+    history_ : ndarray of shape (n_iter_ + 1,)
+        The objective at the start and after each iteration.
+    kkt_residual_ : float
+        Norm of the projected gradient relative to that of its data part: 0 at a KKT point, below 1e-3 at a solution
+        one would call converged.
+    solver_ : str
+        The solver that was used.
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str
+        The items' labels, where S has them.
+
+    References
+    ----------
+    SRF, Methods and Supplement "Optimization and convergence of SRF".
+
+    Examples
+    --------
+    >>> from simdims import SRF, simulate
+    >>> W = simulate.dirichlet(60, 3, random_state=0)
+    >>> srf = SRF(n_components=3, random_state=0).fit(W @ W.T)
+    >>> srf.embedding_.shape
+    (60, 3)
+    >>> srf.score(W @ W.T) > 0.999
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        solver: str = "auto",
+        bounds: str | tuple[float, float] | None = "auto",
+        init: str | ArrayLike = "random",
+        max_iter: int = 500,
+        inner_iter: int = _DEFAULT_INNER_ITER,
+        tol: float = 1e-4,
+        rho: float = _DEFAULT_RHO,
+        device: str = "cpu",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.solver = solver
+        self.bounds = bounds
+        self.init = init
+        self.max_iter = max_iter
+        self.inner_iter = inner_iter
+        self.tol = tol
+        self.rho = rho
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, S: Any, y: None = None) -> SRF:
+        """Fit the embedding to similarities.
+
+        Parameters
+        ----------
+        S : Similarity, or array-like or DataFrame of shape (n_items, n_items)
+            The similarities, NaN where a pair is missing. A sparse matrix must say what an absent pair means:
+            ``Similarity(matrix, absent=...)``.
+        y : None
+            Ignored; present by scikit-learn's convention.
+
+        Returns
+        -------
+        SRF
+            The estimator itself.
+        """
+        self._check_parameters()
+        similarity = self._check_similarity(S)
+        problem = solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
+        solver = "bcd" if self.solver == "auto" else self.solver
+        solution = solvers.solve(
+            problem,
+            self._start(problem),
+            solver=solver,
+            bounds=self._resolve_bounds(problem, solver),
+            max_iter=self.max_iter,
+            inner_iter=self.inner_iter,
+            tol=self.tol,
+            rho=self.rho,
+            report=self._report if self.verbose else None,
+        )
+        by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
+        self.embedding_ = np.ascontiguousarray(solution.W[:, by_share])
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
+        self.objective_ = solution.objective
+        self.history_ = solution.history
+        self.kkt_residual_ = solution.kkt_residual
+        self.solver_ = solver
+        if not self.converged_:
+            warnings.warn(self._advice(), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def fit_transform(self, S: Any, y: None = None) -> NDArray[np.floating]:
+        """Fit to similarities and return the embedding of the items.
+
+        Parameters
+        ----------
+        S : Similarity, or array-like or DataFrame of shape (n_items, n_items)
+            The similarities; see `fit`.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_components)
+            The embedding.
+        """
+        return self.fit(S, y).embedding_.copy()
+
+    def transform(self, S: Any) -> NDArray[np.floating]:
+        """Embed items from their similarities to the fitted items.
+
+        Each row is the non-negative least-squares solution of s ~ W w over its observed entries, with the fitted W.
+
+        Parameters
+        ----------
+        S : array-like or DataFrame of shape (n_new, n_items)
+            Similarities of new items to the fitted ones, in the fitted order; NaN where a pair is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_components)
+            One row for each new item.
+
+        Examples
+        --------
+        >>> from simdims import SRF, simulate
+        >>> W = simulate.dirichlet(60, 3, random_state=0)
+        >>> srf = SRF(n_components=3, random_state=0).fit(W[:50] @ W[:50].T)
+        >>> srf.transform(W[50:] @ W[:50].T).shape
+        (10, 3)
+        """
+        check_is_fitted(self)
+        rows = self._check_rows(S)
+        return solvers.embed(rows, self.embedding_)
+
+    def reconstruct(self) -> NDArray[np.floating]:
+        """The similarities that the embedding predicts, W W^T, for every pair.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_items)
+        """
+        check_is_fitted(self)
+        return self.embedding_ @ self.embedding_.T
+
+    def score(self, S: Any, y: None = None) -> float:
+        """Share of the variance of the observed off-diagonal similarities that the embedding explains.
+
+        Parameters
+        ----------
+        S : Similarity, or array-like or DataFrame of shape (n_items, n_items)
+            Similarities between the fitted items; pairs that were held out of the fit, for example.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            R2; see `simdims.metrics.explained_variance`.
+        """
+        check_is_fitted(self)
+        return explained_variance(S, self.embedding_)
+
+    def embedding_frame(self) -> pd.DataFrame:
+        """The embedding with a row for each item, by label where S had labels, and a named column for each dimension.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        items = getattr(self, "feature_names_in_", None)
+        return pd.DataFrame(self.embedding_, index=items, columns=self.get_feature_names_out())
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the dimensions: dimension1, the largest, dimension2, ...
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored; present by scikit-learn's convention.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        n_components = self.embedding_.shape[1]
+        return np.array([f"dimension{k + 1}" for k in range(n_components)], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        _require_choice("solver", self.solver, ("auto", "bcd", "admm"))
+        _require_choice("device", self.device, ("cpu",))
+        _require_count("n_components", self.n_components)
+        _require_count("max_iter", self.max_iter)
+        _require_count("inner_iter", self.inner_iter)
+        _require_number("tol", self.tol, "at least 0", lambda value: value >= 0)
+        _require_number("rho", self.rho, "positive", lambda value: value > 0)
+        if isinstance(self.init, str):
+            _require_choice("init", self.init, ("random", "spectral"))
+        if self.solver != "admm":
+            for name, default in (("rho", _DEFAULT_RHO), ("inner_iter", _DEFAULT_INNER_ITER)):
+                if getattr(self, name) != default:
+                    raise ValueError(
+                        f"{name} is used by solver='admm' only and must stay at {default} with "
+                        f"solver={self.solver!r}, got {getattr(self, name)}."
+                    )
+
+    def _check_similarity(self, S: Any) -> Similarity:
+        similarity = as_similarity(S)
+        if self.n_components > similarity.n_items:
+            raise ValueError(
+                f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
+            )
+        self.n_features_in_ = similarity.n_items
+        if similarity.labels is not None:
+            self.feature_names_in_ = np.array(similarity.labels, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return similarity
+
+    def _check_rows(self, S: Any) -> NDArray[np.floating]:
+        if isinstance(S, Similarity):
+            S = S.values
+        if sparse.issparse(S):
+            raise TypeError(
+                "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
+            )
+        # scikit-learn compares names only where both sides have them; an array has none, and need not.
+        if hasattr(S, "columns"):
+            validate_data(self, S, reset=False, skip_check_array=True)
+        rows = check_array(
+            S,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            order="C",
+            estimator=self,
+            input_name="S",
+        )
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but SRF is expecting {self.n_features_in_} features as input: one "
+                "similarity to each fitted item."
+            )
+        negative = np.count_nonzero(rows < 0)
+        if negative:
+            raise ValueError(
+                f"Negative values in data passed to SRF.transform: similarities must be non-negative, got {negative}."
+            )
+        empty = np.flatnonzero(np.isnan(rows).all(axis=1))
+        if empty.size:
+            names = getattr(S, "index", np.arange(len(rows)))
+            listed = ", ".join(str(names[i]) for i in empty[:5])
+            raise ValueError(
+                f"S must have an observed similarity in every row, got {empty.size} without any: row {listed}"
+                f"{', ...' if empty.size > 5 else ''}."
+            )
+        return rows
+
+    def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
+        shape = (problem.n_items, self.n_components)
+        if not isinstance(self.init, str):
+            W = np.asarray(self.init, dtype=problem.dtype)
+            if W.shape != shape:
+                raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
+            if not (np.isfinite(W).all() and (W >= 0).all()):
+                raise ValueError("init must be non-negative and finite, got an array that is not.")
+            return W
+        rng = check_random_state(self.random_state)
+        start = solvers.random_start if self.init == "random" else solvers.spectral_start
+        return start(problem, self.n_components, rng)
+
+    def _resolve_bounds(self, problem: solvers.Problem, solver: str) -> tuple[float, float] | None:
+        bounds = self.bounds
+        if isinstance(bounds, str):
+            _require_choice("bounds", bounds, ("auto", "data"))
+            if bounds == "auto" and not (solver == "admm" and solvers.has_missing(problem)):
+                return None
+            resolved = solvers.observed_range(problem)
+        elif bounds is None:
+            return None
+        else:
+            resolved = _as_range(bounds)
+        if solver == "bcd" and not solvers.can_fill(problem):
+            raise ValueError(
+                f"bounds={bounds!r} cannot be honoured by solver='bcd' here: it holds the predictions of missing pairs of "
+                "a dense matrix, and S is sparse or misses none. Use bounds=None, or solver='admm'."
+            )
+        return resolved
+
+    def _report(self, iteration: int, objective: float) -> None:
+        if not logger.hasHandlers():
+            logging.basicConfig()
+        if not logger.isEnabledFor(logging.INFO):
+            logger.setLevel(logging.INFO)
+        logger.info("iteration %d: objective %.6g", iteration, objective)
+
+    def _advice(self) -> str:
+        gained = 1 - self.history_[-1] / self.history_[max(0, self.n_iter_ - 10)] if self.history_[0] > 0 else 0.0
+        return (
+            f"SRF did not converge in max_iter={self.max_iter} iterations: the last "
+            f"{min(10, self.n_iter_)} changed the objective by {gained:.2g} of it (tol={self.tol:g}, KKT residual "
+            f"{self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough."
+        )
+
+
+def _require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _require_count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}.")
+
+
+def _require_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    if not (np.isfinite(float(value)) and holds(float(value))):
+        raise ValueError(f"{name} must be {rule} and finite, got {value}.")
+
+
+def _as_range(bounds: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be 'auto', 'data', None or a pair (low, high), got {bounds!r}.") from None
+    if not low < high:
+        raise ValueError(f"bounds must be a pair with low < high, got {bounds!r}.")
+    return low, high

@@ -1,0 +1,953 @@
+"""Similarity and as_similarity: what they accept, what they make of it, and what they refuse in words."""
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+import tracemalloc
+import types
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from simdims import _memory
+from simdims.similarity import Similarity, as_similarity
+
+FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
+FORMATS_THAT_STORE_ZEROS = ["csr", "csc", "coo"]
+CONTAINERS = {"array": sparse.coo_array, "matrix": sparse.coo_matrix}
+NAMES = ["cat", "dog", "car", "bus"]
+
+
+def complete(n_items=4, seed=0, dtype=np.float64):
+    """A dense symmetric matrix with positive entries, the largest of them on the diagonal."""
+    S = np.random.default_rng(seed).uniform(0.1, 0.9, (n_items, n_items))
+    S = np.triu(S) + np.triu(S, 1).T
+    np.fill_diagonal(S, 1.0)
+    return S.astype(dtype)
+
+
+def with_nan(S, *pairs):
+    """A copy in which both sides of the given pairs are missing."""
+    S = S.copy()
+    for i, j in pairs:
+        S[i, j] = S[j, i] = np.nan
+    return S
+
+
+def stored(entries, n_items=4, container="array", kind="coo", dtype=np.float64):
+    """A sparse matrix with exactly the given {(row, column): value} stored."""
+    rows, columns = zip(*entries, strict=True)
+    data = np.array(list(entries.values()), dtype=dtype)
+    return CONTAINERS[container]((data, (rows, columns)), shape=(n_items, n_items)).asformat(kind)
+
+
+def stored_entries(matrix):
+    """The stored entries of a sparse matrix as {(row, column): value}."""
+    matrix = matrix.tocoo()
+    return dict(zip(zip(matrix.row.tolist(), matrix.col.tolist(), strict=True), matrix.data.tolist(), strict=True))
+
+
+def both_sides(entries):
+    return {**entries, **{(j, i): value for (i, j), value in entries.items()}}
+
+
+RING = {(0, 1): 0.5, (1, 2): 0.25, (2, 3): 0.75, (0, 3): 0.125}
+
+
+# What is kept, and how
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_symmetric_float_array_is_held_without_a_copy_and_read_only(dtype):
+    S = complete(dtype=dtype)
+    similarity = Similarity(S)
+    assert np.shares_memory(similarity.values, S)
+    assert similarity.values.dtype == dtype
+    assert not similarity.values.flags.writeable
+    assert S.flags.writeable
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_items", [3, 256, 300, 513])
+def test_values_survive_unchanged_at_every_size_and_order(n_items, order):
+    S = np.asarray(with_nan(complete(n_items), (0, n_items - 1)), order=order)
+    np.testing.assert_array_equal(Similarity(S).values, S)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float16, np.longdouble, ">f8", object])
+def test_other_numbers_become_float64(dtype):
+    similarity = Similarity(np.array([[1, 0], [0, 1]], dtype=dtype))
+    assert similarity.values.dtype == np.dtype(np.float64)
+    np.testing.assert_array_equal(similarity.values, np.eye(2))
+
+
+def test_foreign_byte_order_float32_stays_float32():
+    assert Similarity(complete().astype(">f4")).values.dtype == np.dtype(np.float32)
+
+
+def test_arrays_made_by_us_are_read_only_too():
+    assert not Similarity([[1, 0.5], [0.5, 1]]).values.flags.writeable
+    upper = Similarity([[1, 0.5], [np.nan, 1]], weights=[[1, 2], [0, 1]])
+    assert not upper.values.flags.writeable
+    assert not upper.weights.flags.writeable
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_sparse_format_becomes_the_same_read_only_canonical_csr(kind, container, dtype):
+    S = stored({**both_sides(RING), **{(i, i): 1.0 for i in range(4)}}, 4, container, kind, dtype)
+    similarity = Similarity(S, absent="missing")
+    assert type(similarity.values) is sparse.csr_array
+    assert similarity.values.dtype == dtype
+    assert similarity.values.has_canonical_format
+    for part in (similarity.values.data, similarity.values.indices, similarity.values.indptr):
+        assert not part.flags.writeable
+    # bsr also stores the zeros that fill its blocks; they are stored, hence observed.
+    expected = {key: value for key, value in stored_entries(similarity.values).items() if value}
+    assert expected == {**both_sides(RING), **{(i, i): 1.0 for i in range(4)}}
+
+
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+def test_both_index_dtypes_are_taken(index_dtype):
+    S = stored(both_sides(RING), kind="csr")
+    S.indices, S.indptr = S.indices.astype(index_dtype), S.indptr.astype(index_dtype)
+    similarity = Similarity(S, absent="missing")
+    assert stored_entries(similarity.values) == both_sides(RING)
+    assert not similarity.values.indices.flags.writeable
+
+
+def test_duplicate_coo_entries_are_summed_as_scipy_does():
+    S = sparse.coo_array(([0.25, 0.25, 1.0], ([0, 0, 0], [1, 1, 0])), shape=(2, 2))
+    assert stored_entries(Similarity(S, absent="missing").values) == {(0, 0): 1.0, (0, 1): 0.5, (1, 0): 0.5}
+
+
+def test_unsorted_csr_with_duplicates_is_sorted_and_summed_in_a_copy():
+    indices, data = np.array([2, 1, 1, 0, 0]), np.array([0.2, 0.25, 0.25, 0.5, 0.2])
+    S = sparse.csr_array((data, indices, np.array([0, 3, 4, 5])), shape=(3, 3))
+    indices_before, data_before = S.indices.copy(), S.data.copy()
+    similarity = Similarity(S, absent="missing")
+    assert stored_entries(similarity.values) == {(0, 1): 0.5, (0, 2): 0.2, (1, 0): 0.5, (2, 0): 0.2}
+    np.testing.assert_array_equal(S.indices, indices_before)
+    np.testing.assert_array_equal(S.data, data_before)
+
+
+@pytest.mark.parametrize("kind", FORMATS_THAT_STORE_ZEROS)
+@pytest.mark.parametrize("symmetrize", [None, "mean", "max"])
+@pytest.mark.parametrize("sides", ["upper", "both"])
+def test_stored_zeros_and_stored_nans_are_kept(kind, symmetrize, sides):
+    entries = {(0, 1): 0.0, (0, 2): np.nan, (1, 2): 0.5, (2, 3): 0.5, (0, 0): 0.0, (1, 1): 1.0}
+    given_entries = both_sides(entries) if sides == "both" else entries
+    similarity = as_similarity(stored(given_entries, kind=kind), absent="missing", symmetrize=symmetrize)
+    np.testing.assert_equal(stored_entries(similarity.values), both_sides(entries))
+
+
+def test_a_pair_stored_as_nan_stays_left_out_when_absent_pairs_are_zeros():
+    similarity = as_similarity(stored({(0, 1): np.nan, (1, 2): 0.5}), absent="zero", symmetrize="mean")
+    np.testing.assert_equal(stored_entries(similarity.values), both_sides({(0, 1): np.nan, (1, 2): 0.25}))
+
+
+def test_sparse_input_never_becomes_a_dense_matrix():
+    n_items = 3000
+    rows, columns = np.arange(n_items - 1), np.arange(1, n_items)
+    S = sparse.coo_array((np.full(n_items - 1, 0.5), (rows, columns)), shape=(n_items, n_items))
+    tracemalloc.start()
+    try:
+        for symmetrize in (None, "mean", "max"):
+            as_similarity(S, weights=S, absent="zero", symmetrize=symmetrize)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < n_items**2 / 4  # bytes: a quarter even of a dense matrix of booleans
+
+
+def test_checking_a_dense_matrix_needs_no_second_one():
+    S = complete(2000)
+    tracemalloc.start()
+    try:
+        Similarity(S, weights=S)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < S.nbytes / 4
+
+
+def test_masked_cells_are_missing():
+    S = np.ma.masked_array([[4, 2, 9], [2, 4, 1], [9, 1, 4]], mask=np.eye(3)[::-1] * (1 - np.eye(3)))
+    np.testing.assert_array_equal(Similarity(S).values, [[4, 2, np.nan], [2, 4, 1], [np.nan, 1, 4]])
+
+
+# The caller's own data
+
+
+def dense_inputs():
+    upper = np.where(np.tri(4, k=-1, dtype=bool), np.nan, complete())
+    rounding = complete() + np.triu(np.full((4, 4), 1e-12))
+    return {"symmetric": complete(), "upper": upper, "rounding": rounding, "integers": np.eye(4, dtype=int)}
+
+
+@pytest.mark.parametrize("name", ["symmetric", "upper", "rounding", "integers"])
+@pytest.mark.parametrize("symmetrize", [None, "mean", "max"])
+def test_dense_input_is_never_changed(name, symmetrize):
+    S, weights = dense_inputs()[name], np.ones((4, 4))
+    S_before, weights_before = S.copy(), weights.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        as_similarity(S, weights=weights, symmetrize=symmetrize)
+    np.testing.assert_array_equal(S, S_before)
+    np.testing.assert_array_equal(weights, weights_before)
+    assert S.flags.writeable
+    assert weights.flags.writeable
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("symmetrize", [None, "mean"])
+@pytest.mark.parametrize("entries", [RING, both_sides(RING)], ids=["upper", "both"])
+def test_sparse_input_is_never_changed(kind, symmetrize, entries):
+    S = stored(entries, kind=kind)
+    parts = ("data", "row", "col") if kind == "coo" else ("data", "indices", "indptr")
+    before = {part: getattr(S, part).copy() for part in parts}
+    as_similarity(S, weights=S, absent=0.1, symmetrize=symmetrize)
+    for part in parts:
+        np.testing.assert_array_equal(getattr(S, part), before[part])
+        assert getattr(S, part).flags.writeable
+
+
+def test_a_frame_is_never_changed():
+    frame = pd.DataFrame(np.where(np.tri(4, k=-1), np.nan, complete()), index=NAMES, columns=NAMES)
+    before = frame.copy(deep=True)
+    as_similarity(frame)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_a_similarity_cannot_be_reassigned_or_written_to():
+    similarity = Similarity(complete(), info={"source": "made up"})
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        similarity.values = np.eye(4)
+    with pytest.raises(ValueError, match="read-only"):
+        similarity.values[0, 0] = 2.0
+    with pytest.raises(TypeError):
+        similarity.info["source"] = "changed"
+
+
+# Triangles
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), n_items=st.integers(2, 7), storage=st.sampled_from(["dense", "missing", "zero", 0.25]))
+def test_upper_lower_and_both_triangles_give_the_same_similarity(data, n_items, storage):
+    S, observed, kept = draw_matrix(data, n_items)
+    upper = np.triu(np.ones_like(observed))
+    sides = {"both": observed, "upper": observed & upper, "lower": observed & upper.T}
+    # Each pair in the triangle that its own coin chose.
+    coin = np.triu(kept)
+    sides["mixed"] = observed & (coin | ~coin.T & ~upper | np.eye(n_items, dtype=bool))
+    assert np.array_equal(sides["mixed"] | sides["mixed"].T, observed)
+    made = [make(S, side, storage) for side in sides.values()]
+    for other in made[1:]:
+        assert_same(other, made[0])
+    expected = observed if storage in ("dense", "missing") else np.ones_like(observed)
+    n_pairs = n_items * (n_items - 1)
+    assert made[0].density == pytest.approx((expected.sum() - np.trace(expected)) / n_pairs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), n_items=st.integers(2, 7), storage=st.sampled_from(["dense", "missing", "zero", 0.25]))
+def test_permuting_the_items_permutes_the_similarity(data, n_items, storage):
+    S, observed, _ = draw_matrix(data, n_items)
+    order = np.array(data.draw(st.permutations(range(n_items))))
+    labels = [f"item {i}" for i in range(n_items)]
+    direct = make(S, observed, storage, labels)
+    permuted = make(S[np.ix_(order, order)], observed[np.ix_(order, order)], storage, [labels[i] for i in order])
+    assert permuted.labels == tuple(labels[i] for i in order)
+    assert permuted.density == direct.density
+    np.testing.assert_array_equal(as_nan(permuted.values), as_nan(direct.values)[np.ix_(order, order)])
+
+
+def draw_matrix(data, n_items):
+    """Symmetric values, a symmetric pattern of observed entries with a full diagonal, and a free pattern."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    S = np.round(complete(n_items, rng) * 4) / 4  # zeros among them
+    observed = np.triu(rng.random((n_items, n_items)) < data.draw(st.sampled_from([0.2, 0.6, 1.0])), 1)
+    observed = observed | observed.T | np.eye(n_items, dtype=bool)
+    return S, observed, rng.random((n_items, n_items)) < 0.5
+
+
+def make(S, given_entries, storage, labels=None):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Observed on the diagonal")
+        if storage == "dense":
+            return as_similarity(np.where(given_entries, S, np.nan), labels=labels)
+        rows, columns = np.nonzero(given_entries)
+        matrix = sparse.coo_array((S[rows, columns], (rows, columns)), shape=S.shape)
+        return as_similarity(matrix, labels=labels, absent=storage)
+
+
+def as_nan(values):
+    """Dense values, with NaN for what a sparse matrix does not store."""
+    if not sparse.issparse(values):
+        return values
+    dense = np.full(values.shape, np.nan)
+    for (i, j), value in stored_entries(values).items():
+        dense[i, j] = value
+    return dense
+
+
+def assert_same(one, other):
+    assert one.labels == other.labels
+    assert one.absent == other.absent
+    assert one.density == other.density
+    assert sparse.issparse(one.values) == sparse.issparse(other.values)
+    np.testing.assert_array_equal(as_nan(one.values), as_nan(other.values))
+
+
+@pytest.mark.parametrize(("dtype", "gap"), [(np.float64, 5e-9), (np.float32, 5e-6)])
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_rounding_is_averaged_away(dtype, gap, scale, storage):
+    S = (scale * complete()).astype(dtype)
+    S[0, 1] = S[1, 0] + dtype(gap * scale)
+    assert S[0, 1] != S[1, 0]
+    given_matrix = S if storage == "dense" else sparse.csr_array(S)
+    similarity = Similarity(given_matrix, absent=None if storage == "dense" else "missing")
+    values = as_nan(similarity.values)
+    np.testing.assert_array_equal(values, values.T)
+    assert values[0, 1] == dtype(0.5) * (S[0, 1] + S[1, 0])
+    assert similarity.values.dtype == dtype
+
+
+@pytest.mark.parametrize(("dtype", "gap"), [(np.float64, 2e-8), (np.float32, 2e-5)])
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_more_than_rounding_is_refused(dtype, gap, storage):
+    S = complete(dtype=dtype)
+    S[0, 1] = S[1, 0] + dtype(gap)
+    given_matrix = S if storage == "dense" else sparse.csr_array(S)
+    with pytest.raises(ValueError, match="values must be symmetric"):
+        Similarity(given_matrix, absent=None if storage == "dense" else "missing")
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize(("how", "expected"), [("mean", [0.5, 0.4]), ("max", [0.8, 0.4])])
+def test_symmetrize_merges_two_sides_and_takes_the_only_one(storage, how, expected):
+    S = np.array([[1, 0.2, 0.4], [0.8, 1, np.nan], [np.nan, np.nan, 1]])
+    if storage == "sparse":
+        keep = ~np.isnan(S)
+        given_matrix, absent = sparse.coo_array((S[keep], np.nonzero(keep)), shape=(3, 3)), "missing"
+    else:
+        given_matrix, absent = S, None
+    values = as_nan(as_similarity(given_matrix, absent=absent, symmetrize=how).values)
+    first, second = expected
+    np.testing.assert_array_equal(values, [[1, first, second], [first, 1, np.nan], [second, np.nan, 1]])
+
+
+@pytest.mark.parametrize("absent", ["zero", 0.25])
+@pytest.mark.parametrize(("how", "factor"), [("mean", 0.5), ("max", 1.0)])
+def test_a_link_of_a_directed_graph_without_its_return_counts_as_zero_there(absent, how, factor):
+    graph = stored({(0, 1): 0.5, (1, 2): 0.25, (2, 1): 0.25, (3, 2): 0.75})
+    values = as_similarity(graph, absent=absent, symmetrize=how).values
+    expected = {(0, 1): 0.5 * factor, (1, 2): 0.25, (2, 3): 0.75 * factor}
+    assert stored_entries(values) == both_sides(expected)
+
+
+@pytest.mark.parametrize("absent", ["missing", "zero", 0.25])
+def test_one_triangle_of_a_sparse_matrix_is_mirrored_whatever_absent_pairs_mean(absent):
+    assert stored_entries(as_similarity(stored(RING), absent=absent).values) == both_sides(RING)
+
+
+@pytest.mark.parametrize("absent", ["missing", "zero"])
+@pytest.mark.parametrize("symmetrize", [None, "mean"])
+def test_a_value_beside_a_stored_nan_is_taken(absent, symmetrize):
+    entries = {**both_sides(RING), (1, 0): np.nan, (3, 2): np.nan}
+    values = as_similarity(stored(entries), absent=absent, symmetrize=symmetrize).values
+    assert stored_entries(values) == both_sides(RING)
+
+
+@pytest.mark.parametrize("n_items", [256, 257, 600])
+def test_one_triangle_of_a_large_matrix_is_the_whole_of_it(n_items):
+    S = complete(n_items)
+    below = np.tri(n_items, k=-1, dtype=bool)
+    for missing in (below, below.T):
+        np.testing.assert_array_equal(Similarity(np.where(missing, np.nan, S)).values, S)
+
+
+@pytest.mark.parametrize("n_items", [4, 300])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_the_widest_difference_is_named_with_its_labels_values_and_count(n_items, is_first):
+    S = complete(n_items)
+    wide, narrow = ((0, 1), (2, n_items - 1)) if is_first else ((2, n_items - 1), (0, 1))
+    S[narrow], S[narrow[::-1]] = 0.3, 0.2
+    S[wide], S[wide[::-1]] = 0.1, 0.9
+    labels = [f"item {i}" for i in range(n_items)]
+    with pytest.raises(ValueError, match="values must be symmetric") as caught:
+        as_similarity(S, labels=labels)
+    sentence = str(caught.value)
+    assert "got 2 pairs" in sentence
+    first, second = (repr(labels[item]) for item in wide)
+    assert f"0.1 at ({first}, {second}) against 0.9 at ({second}, {first})" in sentence
+    assert 'symmetrize="mean" or "max"' in sentence
+
+
+def test_sparse_triangles_that_differ_are_refused_by_position():
+    with pytest.raises(ValueError, match=r"got 1 pair whose two sides differ, the most 0.5 at \(0, 1\)"):
+        as_similarity(stored({**RING, (1, 0): 0.4}), absent="missing")
+
+
+def test_symmetrize_must_be_a_known_word():
+    with pytest.raises(ValueError, match='symmetrize must be None, "mean" or "max", got \'min\''):
+        as_similarity(complete(), symmetrize="min")
+
+
+# Labels
+
+
+def test_labels_become_a_tuple_of_text():
+    assert Similarity(complete(3), labels=np.array([7, 8, 9])).labels == ("7", "8", "9")
+    assert Similarity(complete(3)).labels is None
+
+
+def test_duplicate_labels_are_named():
+    with pytest.raises(ValueError, match="labels must be distinct, got 'cat' more than once"):
+        Similarity(complete(), labels=["cat", "dog", "cat", "bus"])
+    with pytest.raises(ValueError, match="labels must be distinct, got '1' more than once"):
+        Similarity(complete(2), labels=[1, "1"])
+
+
+@pytest.mark.parametrize("labels", [NAMES[:3], [*NAMES, "van"], []])
+def test_labels_of_the_wrong_length_are_refused(labels):
+    with pytest.raises(ValueError, match=f"labels must have one name for each of the 4 items, got {len(labels)}"):
+        Similarity(complete(), labels=labels)
+
+
+@pytest.mark.parametrize("labels", ["abcd", set(NAMES), 4])
+def test_labels_without_an_order_of_names_are_refused(labels):
+    with pytest.raises(TypeError, match="labels must be a sequence"):
+        Similarity(complete(), labels=labels)
+
+
+def frame(S=None, index=NAMES, columns=NAMES):
+    return pd.DataFrame(complete() if S is None else S, index=index, columns=columns)
+
+
+def test_a_frame_gives_its_labels_and_its_float32_values():
+    similarity = as_similarity(frame(complete(dtype=np.float32)))
+    assert similarity.labels == tuple(NAMES)
+    assert similarity.values.dtype == np.float32
+    np.testing.assert_array_equal(similarity.values, complete(dtype=np.float32))
+
+
+def test_a_frame_without_names_has_no_labels_and_takes_those_given():
+    unnamed = pd.DataFrame(complete())
+    assert as_similarity(unnamed).labels is None
+    assert as_similarity(unnamed, labels=NAMES).labels == tuple(NAMES)
+    assert as_similarity(frame(index=range(1, 5), columns=range(1, 5))).labels == ("1", "2", "3", "4")
+
+
+def test_names_read_as_numbers_on_one_side_and_as_text_on_the_other_agree():
+    assert as_similarity(frame(index=[3, 1, 4, 2], columns=list("3142"))).labels == ("3", "1", "4", "2")
+
+
+def test_labels_that_repeat_those_of_a_frame_are_accepted_and_others_refused():
+    assert as_similarity(frame(), labels=NAMES).labels == tuple(NAMES)
+    with pytest.raises(ValueError, match="the index of values must name the same items as labels"):
+        as_similarity(frame(), labels=["a", "b", "c", "d"])
+    with pytest.raises(ValueError, match="the columns of values must name the same items as labels"):
+        as_similarity(frame(index=range(4)), labels=["a", "b", "c", "d"])
+
+
+def test_an_index_and_columns_that_disagree_are_refused_at_the_first_difference():
+    with pytest.raises(ValueError, match=r"columns .* index .* got 'van' instead of 'car' in place 2\.$"):
+        as_similarity(frame(columns=["cat", "dog", "van", "bus"]))
+    with pytest.raises(ValueError, match=r"got 'dog' instead of 'cat' in place 0 .*another order"):
+        as_similarity(frame(columns=["dog", "cat", "car", "bus"]))
+
+
+def test_weights_in_a_frame_must_name_the_items_of_the_values():
+    ones = np.ones((4, 4))
+    assert as_similarity(frame(), weights=frame(ones)).weights[0, 1] == 1
+    assert as_similarity(frame(), weights=pd.DataFrame(ones)).labels == tuple(NAMES)
+    assert as_similarity(complete(), labels=NAMES, weights=frame(ones)).labels == tuple(NAMES)
+    with pytest.raises(ValueError, match="the index of weights must name the same items as labels"):
+        as_similarity(frame(), weights=frame(ones, NAMES[::-1], NAMES[::-1]))
+    with pytest.raises(ValueError, match="weights must not name items where values does not"):
+        as_similarity(complete(), weights=frame(ones))
+    with pytest.raises(ValueError, match=r"weights must have the shape of values, \(4, 4\), got \(3, 3\)"):
+        as_similarity(frame(), weights=frame(np.ones((3, 3)), NAMES[:3], NAMES[:3]))
+
+
+def test_missing_cells_of_every_pandas_kind_are_missing():
+    nullable = pd.DataFrame([[1.0, None, 0.5], [None, 1.0, 0.25], [0.5, 0.25, 1.0]], dtype="Float64")
+    objects = nullable.astype(object)
+    expected = [[1, np.nan, 0.5], [np.nan, 1, 0.25], [0.5, 0.25, 1]]
+    for given_frame in (nullable, objects, objects.to_numpy(na_value=None).tolist()):
+        np.testing.assert_array_equal(as_similarity(given_frame).values, expected)
+
+
+def test_pandas_is_not_imported_for_those_who_do_not_use_it():
+    script = "import sys, simdims.similarity as s; s.as_similarity([[1.0]]); sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+# Weights and density
+
+
+def test_weights_are_kept_without_a_copy():
+    weights = complete(seed=1)
+    similarity = Similarity(complete(), weights=weights)
+    assert np.shares_memory(similarity.weights, weights)
+    assert not similarity.weights.flags.writeable
+
+
+def test_a_pair_measured_on_one_side_takes_the_weight_of_that_side():
+    S = np.array([[1, 0.5, np.nan], [np.nan, 1, 0.25], [0.75, np.nan, 1]])
+    weights = [[1, 2, 0], [0, 1, 3], [4, 0, 1]]
+    similarity = Similarity(S, weights=weights)
+    np.testing.assert_array_equal(similarity.values, [[1, 0.5, 0.75], [0.5, 1, 0.25], [0.75, 0.25, 1]])
+    np.testing.assert_array_equal(similarity.weights, [[1, 2, 4], [2, 1, 3], [4, 3, 1]])
+
+
+@pytest.mark.parametrize("value_sides", ["upper", "lower", "both"])
+@pytest.mark.parametrize("weight_sides", ["upper", "lower", "both"])
+def test_sparse_weights_are_mirrored_like_their_values(value_sides, weight_sides):
+    def sides(entries):
+        lower = {(j, i): value for (i, j), value in entries.items()}
+        return {"upper": entries, "lower": lower, "both": both_sides(entries)}
+
+    counts = {pair: number for number, pair in enumerate(RING, start=1)}
+    S, given_counts = stored(sides(RING)[value_sides]), sides(counts)[weight_sides]
+    similarity = Similarity(S, weights=stored(given_counts, dtype=int), absent="missing")
+    assert stored_entries(similarity.weights) == both_sides(counts)
+    np.testing.assert_array_equal(similarity.weights.indices, similarity.values.indices)
+
+
+def test_a_sparse_weight_beside_a_stored_nan_is_that_of_the_value():
+    S = stored({**both_sides(RING), (1, 0): np.nan})
+    weights = stored({**dict.fromkeys(both_sides(RING), 1.0), (0, 1): 3.0, (1, 0): 0.0})
+    similarity = Similarity(S, weights=weights, absent="missing")
+    assert stored_entries(similarity.weights)[0, 1] == stored_entries(similarity.weights)[1, 0] == 3.0
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [{**RING, (1, 3): 1.0}, dict.fromkeys(list(RING)[1:], 1.0)],
+    ids=["one more", "one less"],
+)
+def test_sparse_weights_must_store_the_pairs_of_their_values(pairs):
+    with pytest.raises(ValueError, match=r"weights must store exactly the pairs .*explicit 0 .*got 1 stored"):
+        Similarity(stored(RING), weights=stored(pairs), absent="missing")
+
+
+@pytest.mark.parametrize(
+    ("weights", "fragment"),
+    [
+        (-np.eye(4), r"weights must be non-negative, got -1 at \('cat', 'cat'\)"),
+        (np.where(np.eye(4), np.nan, 1), r"weights must be finite, got nan at \('cat', 'cat'\)"),
+        (np.where(np.eye(4), np.inf, 1), "weights must be finite, got inf"),
+        (np.triu(np.ones((4, 4))), "weights must be symmetric, got 6 pairs"),
+        (np.ones((3, 3)), r"weights must have the shape of values, \(4, 4\), got \(3, 3\)"),
+        (np.ones(4), "weights must be a square matrix, got 1 dimension"),
+        (sparse.eye_array(4), "weights must be dense as values is"),
+    ],
+)
+def test_bad_dense_weights_are_refused(weights, fragment):
+    with pytest.raises(ValueError, match=fragment):
+        Similarity(complete(), labels=NAMES, weights=weights)
+
+
+def test_dense_weights_of_sparse_values_are_refused():
+    with pytest.raises(ValueError, match="weights must be sparse as values is, got ndarray"):
+        Similarity(stored(RING), weights=np.ones((4, 4)), absent="zero")
+
+
+def test_symmetrize_does_not_merge_weights():
+    with pytest.raises(ValueError, match="weights must be symmetric"):
+        as_similarity(complete(), weights=np.triu(np.ones((4, 4))), symmetrize="max")
+
+
+def test_dense_density_counts_pairs_with_a_value_and_a_weight():
+    S = with_nan(complete(), (0, 1), (2, 2))
+    assert Similarity(S).density == pytest.approx(5 / 6)
+    weights = np.ones((4, 4))
+    weights[0, 1] = weights[1, 0] = 7.0  # on a missing value: still missing
+    weights[2, 3] = weights[3, 2] = 0.0
+    assert Similarity(S, weights=weights).density == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(("absent", "expected"), [("missing", 2 / 6), ("zero", 4 / 6), (0.25, 4 / 6)])
+def test_sparse_density_leaves_out_listed_pairs_without_a_value_or_a_weight(absent, expected):
+    S = stored({**RING, (0, 1): np.nan, (0, 0): 1.0, (3, 3): np.nan})
+    weights = stored({**dict.fromkeys(RING, 2.0), (1, 2): 0.0, (0, 0): 1.0, (3, 3): 1.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if absent == "missing":  # item 1 is left without a pair
+            S, weights = (stored({**stored_entries(matrix), (1, 1): 1.0}) for matrix in (S, weights))
+        assert Similarity(S, weights=weights, absent=absent).density == pytest.approx(expected)
+
+
+# What an absent pair means
+
+
+def test_sparse_values_must_say_what_absent_pairs_mean():
+    with pytest.raises(ValueError, match=r"as_similarity\(\.\.\., absent=\)") as caught:
+        as_similarity(stored(RING))
+    for option in ('absent="missing" (', 'absent="zero" (', "a number between 0 and 1 ("):
+        assert option in str(caught.value)
+
+
+@pytest.mark.parametrize("absent", ["missing", "zero", 0.03, np.float32(0.5)])
+def test_the_meaning_of_absent_pairs_is_kept(absent):
+    similarity = Similarity(stored(RING), absent=absent)
+    assert similarity.absent == absent
+    assert type(similarity.absent) in (str, float)
+
+
+@pytest.mark.parametrize(
+    ("absent", "fragment"),
+    [
+        (0, 'got 0: say "missing"'),
+        (0.0, 'say "missing"'),
+        (1, 'got 1: say "zero"'),
+        (1.0, 'say "zero"'),
+        (True, 'absent="zero" .* got True'),
+        (False, 'absent="missing" .* got False'),
+        (-0.5, "got -0.5"),
+        (2, "got 2"),
+        (np.nan, "got nan"),
+        ("zeros", "got 'zeros'"),
+        ([0.5], "got "),
+    ],
+)
+def test_other_meanings_of_absent_pairs_are_refused(absent, fragment):
+    with pytest.raises(ValueError, match=fragment):
+        Similarity(stored(RING), absent=absent)
+
+
+def test_dense_values_have_no_absent_pairs():
+    with pytest.raises(ValueError, match=r"absent must be None for dense values.*got 'zero'"):
+        Similarity(complete(), absent="zero")
+
+
+# Bad values
+
+
+@pytest.mark.parametrize(
+    ("values", "fragment"),
+    [
+        (np.ones(4), "values must be a square matrix, got 1 dimension"),
+        (np.ones((2, 2, 2)), "values must be a square matrix, got 3 dimension"),
+        (np.ones((3, 4)), r"values must be a square matrix, got shape \(3, 4\)"),
+        (pd.DataFrame(np.ones((3, 4))), r"values must be a square matrix, got shape \(3, 4\)"),
+        (np.ones((0, 0)), r"0 feature\(s\) \(shape=\(0, 0\)\) while a minimum of 1 is required"),
+        ([], "values must be a square matrix, got 1 dimension"),
+        ([[1, 2], [3]], "values must have rows of one length"),
+        (np.eye(2) * 1j, "Complex data not supported"),
+        (np.full((2, 2), np.nan), "everything is missing"),
+        ([[np.nan]], "everything is missing"),
+    ],
+)
+def test_what_is_no_matrix_is_refused(values, fragment):
+    with pytest.raises(ValueError, match=fragment):
+        as_similarity(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "fragment"),
+    [
+        (sparse.coo_array(np.ones((3, 4))), r"values must be a square matrix, got shape \(3, 4\)"),
+        (sparse.coo_array((0, 0)), "a minimum of 1 is required"),
+        (sparse.eye_array(3, dtype=complex), "Complex data not supported"),
+        (sparse.coo_array((3, 3)), "everything is missing"),
+    ],
+)
+def test_what_is_no_sparse_matrix_of_similarities_is_refused(values, fragment):
+    with pytest.raises(ValueError, match=fragment):
+        as_similarity(values, absent="missing")
+
+
+@pytest.mark.parametrize("x", [None, 3, "matrix.csv", {"a": 1}, {1, 2}, object()])
+def test_other_kinds_of_data_are_refused_with_the_accepted_ones(x):
+    with pytest.raises(TypeError, match=f"NumPy array.*scipy sparse.*DataFrame.*got {type(x).__name__}"):
+        as_similarity(x)
+
+
+def test_the_constructor_sends_a_frame_to_as_similarity():
+    with pytest.raises(TypeError, match="as_similarity takes a pandas DataFrame"):
+        Similarity(frame())
+
+
+def test_times_are_not_numbers():
+    with pytest.raises(TypeError, match="values must hold numbers, got dtype"):
+        Similarity(np.zeros((2, 2), dtype="timedelta64[s]"))
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("column", [0, 270])
+def test_infinities_are_refused_where_they_are(storage, value, column):
+    S = complete(300)
+    S[260, column] = value
+    S, absent = (S, None) if storage == "dense" else (sparse.csc_array(S), "zero")
+    with pytest.raises(ValueError, match=rf"contains infinity: {value} at \('item 260', 'item {column}'\)"):
+        Similarity(S, [f"item {i}" for i in range(300)], absent=absent)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("symmetrize", [None, "max"])
+@pytest.mark.parametrize("n_items", [4, 300])
+def test_negative_values_are_counted_and_ways_out_are_named(storage, symmetrize, n_items):
+    S = complete(n_items)
+    S[0, 1] = S[1, 0] = -0.8
+    S[n_items - 1, 2] = -0.2  # on one side only, where "max" would have hidden it
+    S[0, 0] = -0.1
+    S, absent = (S, None) if storage == "dense" else (sparse.csr_array(S), "zero")
+    with pytest.raises(ValueError, match="Negative values in data passed to") as caught:
+        as_similarity(S, absent=absent, symmetrize=symmetrize)
+    for fragment in ("got 3 negative pairs, the smallest -0.8", "from_dissimilarity", "RBF kernel"):
+        assert fragment in str(caught.value)
+
+
+def test_text_is_named_by_row_column_and_content():
+    cells = complete().astype(object)
+    cells[1, 2] = "n/a"
+    with pytest.raises(ValueError, match="values must hold numbers, got the text 'n/a' in row 1, column 2"):
+        as_similarity(cells)
+    with pytest.raises(ValueError, match="got the text 'n/a' in row 'dog', column 'car'"):
+        as_similarity(frame(cells))
+    with pytest.raises(ValueError, match="weights must hold numbers, got the text 'n/a' in row 'dog'"):
+        as_similarity(frame(), weights=frame(cells))
+    with pytest.raises(ValueError, match="got the text 'x' in row 0, column 1"):
+        as_similarity([["1", "x"], ["0.5", "1"]])
+
+
+def test_numbers_spelt_as_text_are_numbers():
+    np.testing.assert_array_equal(as_similarity([["1", "0.5"], ["0.5", "1"]]).values, [[1, 0.5], [0.5, 1]])
+
+
+def test_a_cell_that_is_neither_number_nor_text_is_a_type_error():
+    cells = complete().astype(object)
+    cells[0, 0] = {"foo": "bar"}
+    with pytest.raises(TypeError, match=r"argument must be .* string.* number"):
+        as_similarity(cells)
+
+
+def test_items_with_nothing_observed_are_named_up_to_five():
+    S = complete(9)
+    S[:7] = S[:, :7] = np.nan
+    with pytest.raises(ValueError, match=r"got nothing for 7 items: 0, 1, 2, 3, 4 and 2 more"):
+        Similarity(S)
+    labels = [f"item {i}" for i in range(9)]
+    S[:6, :6] = complete(6)
+    with pytest.raises(ValueError, match="got nothing for 1 item: 'item 6'"):
+        Similarity(S, labels)
+
+
+def test_weights_of_zero_leave_an_item_unobserved():
+    weights = np.ones((4, 4))
+    weights[1] = weights[:, 1] = 0
+    with pytest.raises(ValueError, match="got nothing for 1 item: 'dog'"):
+        Similarity(complete(), labels=NAMES, weights=weights)
+    sparse_weights = stored({pair: float(1 not in pair) for pair in RING})
+    with pytest.raises(ValueError, match="got nothing for 1 item: 'dog'"):
+        Similarity(stored(RING), labels=NAMES, weights=sparse_weights, absent="missing")
+
+
+def test_an_item_without_a_stored_pair_is_unobserved_only_if_absent_pairs_are_missing():
+    S = stored({(0, 1): 0.5, (1, 2): 0.5, (3, 3): np.nan})
+    with pytest.raises(ValueError, match="got nothing for 1 item: 3"):
+        Similarity(S, absent="missing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for absent in ("zero", 0.1):
+            assert Similarity(S, absent=absent).density == 1.0
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_an_item_observed_on_its_diagonal_only_is_a_warning_at_the_callers_line(storage):
+    S = with_nan(complete(), (0, 1), (0, 2), (0, 3))
+    absent = None
+    if storage == "sparse":
+        keep = ~np.isnan(S)
+        S, absent = sparse.coo_array((S[keep], np.nonzero(keep)), shape=(4, 4)), "missing"
+    for gate in (Similarity, as_similarity):
+        with pytest.warns(UserWarning, match=r"on the diagonal of values only: 'cat' \(1 item\)") as caught:
+            gate(S, labels=NAMES, absent=absent)
+        assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_a_dissimilarity_is_a_warning_that_names_the_ways_out(storage):
+    D = complete()
+    np.fill_diagonal(D, 0)
+    S, absent = D, None
+    if storage == "sparse":
+        S, absent = stored({(i, j): D[i, j] for i in range(4) for j in range(4)}), "zero"
+    with pytest.warns(UserWarning, match=r"looks like a dissimilarity .*from_dissimilarity.*diagonal to NaN"):
+        Similarity(S, absent=absent)
+
+
+def test_ordinary_matrices_are_taken_without_a_warning():
+    graph = complete()
+    np.fill_diagonal(graph, np.nan)
+    one_self_similar = np.where(np.eye(4), np.diag([0, 0, 0, 0.1]), complete())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for S in (complete(), graph, one_self_similar, np.zeros((3, 3)), [[1.0]], [[0.0]]):
+            Similarity(S)
+        Similarity(stored(RING), absent="zero")
+
+
+def test_a_single_item_is_a_matrix():
+    similarity = Similarity([[1.0]])
+    assert similarity.n_items == 1
+    assert similarity.density == 1.0
+
+
+# The object itself
+
+
+def test_a_similarity_passes_through_unchanged_and_alone():
+    similarity = Similarity(complete())
+    assert as_similarity(similarity) is similarity
+    with pytest.raises(ValueError, match="labels and symmetrize must be None where x is a Similarity"):
+        as_similarity(similarity, labels=NAMES, symmetrize="mean")
+
+
+def test_info_is_a_read_only_copy():
+    source = {"kernel": "linear"}
+    similarity = Similarity(complete(), info=source)
+    source["kernel"] = "changed"
+    assert dict(similarity.info) == {"kernel": "linear"}
+    assert isinstance(similarity.info, types.MappingProxyType)
+    assert dict(Similarity(complete()).info) == {}
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [lambda s: pickle.loads(pickle.dumps(s)), copy.deepcopy, copy.copy, dataclasses.replace],
+    ids=["pickle", "deepcopy", "copy", "replace"],
+)
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_copies_are_equal_and_read_only(copied, storage):
+    info = {"source": "made up"}
+    if storage == "dense":
+        similarity = Similarity(complete(), NAMES, complete(seed=1), info=info)
+    else:
+        similarity = Similarity(stored(RING), NAMES, stored(RING), 0.1, info=info)
+    twin = copied(similarity)
+    assert_same(twin, similarity)
+    np.testing.assert_array_equal(as_nan(twin.weights), as_nan(similarity.weights))
+    assert twin.info == info
+    for matrix in (twin.values, twin.weights):
+        assert not (matrix.data if sparse.issparse(matrix) else matrix).flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("similarity", "expected"),
+    [
+        (
+            lambda: Similarity(complete(), NAMES),
+            "Similarity(4 items, dense float64, 100.0% of pairs observed, labelled)",
+        ),
+        (
+            lambda: Similarity(stored(RING, dtype=np.float32), weights=stored(RING), absent=0.03),
+            "Similarity(4 items, sparse float32, absent=0.03, 100.0% of pairs observed, weighted)",
+        ),
+        (lambda: Similarity([[1.0]]), "Similarity(1 item, dense float64, 100.0% of pairs observed)"),
+        (
+            lambda: Similarity(with_nan(complete(100), (0, 1))),
+            "Similarity(100 items, dense float64, over 99.9% of pairs observed)",
+        ),
+    ],
+)
+def test_the_representation_is_one_readable_line(similarity, expected):
+    assert repr(similarity()) == expected
+
+
+# Memory
+
+
+def test_a_copy_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
+    Similarity(complete(100))  # held without a copy
+    for S in (
+        np.eye(100, dtype=int),
+        np.triu(np.ones((100, 100))) + np.tril(np.full((100, 100), np.nan), -1),
+    ):
+        with pytest.raises(MemoryError, match=r"would need 80000 bytes .* has 1000 bytes available: pass a float"):
+            as_similarity(S)
+
+
+def test_require_says_what_how_much_and_the_ways_out(monkeypatch):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 3 * 2**30)
+    _memory.require(3 * 2**30, "A copy", "use less")
+    with pytest.raises(MemoryError) as caught:
+        _memory.require(5 * 2**30, "A copy", "use less")
+    expected = "A copy would need 5.0 GiB of memory, but this machine has 3.0 GiB available: use less."
+    assert str(caught.value) == expected
+
+
+def test_nothing_is_refused_where_memory_is_unknown(monkeypatch):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: None)
+    _memory.require(2**80, "A copy", "use less")
+
+
+def fake_machine(root, files):
+    for name, text in {"proc/meminfo": "MemTotal: 900 kB\nMemAvailable:     500 kB\n", **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def group_files(folder, version, limit, used, cached):
+    names = {
+        1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        2: ("memory.max", "memory.current", "inactive_file"),
+    }[version]
+    return {
+        f"{folder}/{names[0]}": f"{limit}\n",
+        f"{folder}/{names[1]}": f"{used}\n",
+        f"{folder}/memory.stat": f"cache 7\n{names[2]} {cached}\n",
+    }
+
+
+def test_available_memory_is_the_kernels_estimate_without_a_limit(tmp_path):
+    assert _memory.available_bytes(fake_machine(tmp_path, {})) == 500 * 1024
+
+
+@pytest.mark.parametrize(
+    ("version", "membership", "mount"),
+    [
+        (1, "4:cpu,memory:/job/task\n3:pids:/x\n", "sys/fs/cgroup/memory"),
+        (2, "0::/job/task\n", "sys/fs/cgroup"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", "/job", "/job/task"])
+def test_a_control_groups_limit_holds_at_every_level(tmp_path, version, membership, mount, folder):
+    files = {"proc/self/cgroup": membership, **group_files(mount + folder, version, 9000, 4000, 1500)}
+    assert _memory.available_bytes(fake_machine(tmp_path, files)) == 9000 - 4000 + 1500
+
+
+@pytest.mark.parametrize("limit", ["max", 2**62])
+def test_a_limit_that_is_not_set_or_above_the_machines_memory_changes_nothing(tmp_path, limit):
+    files = {"proc/self/cgroup": "0::/\n", **group_files("sys/fs/cgroup", 2, limit, 4000, 0)}
+    assert _memory.available_bytes(fake_machine(tmp_path, files)) == 500 * 1024
+
+
+def test_a_spent_limit_leaves_nothing_rather_than_less(tmp_path):
+    files = {"proc/self/cgroup": "0::/\n", **group_files("sys/fs/cgroup", 2, 100, 4000, 0)}
+    assert _memory.available_bytes(fake_machine(tmp_path, files)) == 0
+
+
+def test_without_proc_the_system_is_asked_and_may_not_know(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory.os, "sysconf_names", {"SC_PHYS_PAGES": 1, "SC_PAGE_SIZE": 2})
+    monkeypatch.setattr(_memory.os, "sysconf", {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}.get)
+    assert _memory.available_bytes(tmp_path) == 40960
+    monkeypatch.setattr(_memory.os, "sysconf_names", {})
+    assert _memory.available_bytes(tmp_path) is None
