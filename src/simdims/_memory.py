@@ -6,6 +6,9 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+# Asking takes longer than a small fit; what is less than this is not asked for.
+_ALWAYS_THERE = 2**26
+
 
 def available_bytes(root: Path = Path("/")) -> int | None:
     """Return the bytes this process may still allocate, or None where the system does not say.
@@ -55,6 +58,8 @@ def require(n_bytes: int, what: str, ways_out: str) -> None:
     >>> from simdims._memory import require
     >>> require(1000, "A copy of values", "pass float32 values")
     """
+    if n_bytes < _ALWAYS_THERE:
+        return
     available = available_bytes()
     if available is not None and n_bytes > available:
         raise MemoryError(

@@ -7,14 +7,16 @@ the paper's algorithm, the reference.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 
+from simdims import _threads
 from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
-from simdims.solvers.complete import fit_complete
-from simdims.solvers.criterion import Bounds, kkt_residual, objective
+from simdims.solvers.complete import block_size, fit_complete
+from simdims.solvers.criterion import Bounds, evaluate
 from simdims.solvers.observed import fit_filled, fit_pairs, prefers_pairs
 from simdims.solvers.problem import (
     MatrixProblem,
@@ -41,6 +43,10 @@ __all__ = [
     "solve",
     "spectral_start",
 ]
+
+#: Multiply-adds in the products of one block below which further BLAS threads cost more than they help: they spin between
+#: calls, on cores that the row updates or other fits need.
+_THREADED_WORK = 2**25
 
 #: Coordinate descent on a convex problem of r numbers ends long before.
 _EMBED_PASSES = 10_000
@@ -75,21 +81,23 @@ def solve(
     `bounds` with bcd asks for filling, which needs a dense problem with missing pairs.
     """
     W = np.array(W0, dtype=problem.dtype, order="C")
-    if solver == "admm":
-        dense = problem if isinstance(problem, MatrixProblem) else matrix_of(problem)
-        descent = fit_admm(
-            dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
-        )
-        bounds = None  # a constraint on Z, not a part of f
-    else:
-        descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
+    with _threads.one_blas_thread() if W.size * block_size(len(W)) < _THREADED_WORK else nullcontext():
+        if solver == "admm":
+            dense = problem if isinstance(problem, MatrixProblem) else matrix_of(problem)
+            descent = fit_admm(
+                dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
+            )
+            bounds = None  # a constraint on Z, not a part of f
+        else:
+            descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
+        objective, kkt_residual = evaluate(problem, W, bounds)
     return Solution(
         W=W,
-        objective=objective(problem, W, bounds) * problem.scale,
+        objective=objective * problem.scale,
         history=descent.history * problem.scale,
         n_iter=descent.n_iter,
         converged=descent.converged,
-        kkt_residual=kkt_residual(problem, W, bounds),
+        kkt_residual=kkt_residual,
     )
 
 
@@ -100,7 +108,7 @@ def can_fill(problem: Problem) -> bool:
 
 def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Rows of non-negative least squares: the embedding of items from their similarities to the rows of W."""
-    embedding = np.empty((len(similarities), W.shape[1]), W.dtype)
+    embedding = np.zeros((len(similarities), W.shape[1]), W.dtype)
     kernels.embed_rows(np.ascontiguousarray(similarities, dtype=W.dtype), W, embedding, _EMBED_PASSES)
     return embedding
 

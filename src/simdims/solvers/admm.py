@@ -83,11 +83,11 @@ def initial_state(problem: MatrixProblem, W: np.ndarray, *, rho: float, start: s
 
 def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bounds) -> tuple[float, float, float]:
     """One outer iteration in place: W, then Z, then the dual; returns f(W), |Z - W W^T| and |Z|."""
-    n, rank = state.W.shape
+    n = len(state.W)
     low, high = (-np.inf, np.inf) if bounds is None else bounds
     diagonal = np.diagonal(state.target).astype(np.float64)
     for _ in range(inner_iter):
-        kernels.sweep_matrix(state.target, diagonal, np.ones(n), state.W, _ONE_PASS, block_size(n, rank))
+        kernels.sweep_matrix(state.target, diagonal, np.ones(n), state.W, _ONE_PASS, block_size(n))
     np.matmul(state.W, state.W.T, out=state.target)
     value, gap, size = kernels.split_step(
         problem.values, problem.weights, state.rho, low, high, state.target, state.dual
@@ -99,7 +99,7 @@ def _plain_sweeps(
     problem: MatrixProblem, W: np.ndarray, *, max_iter: int, inner_iter: int, tol: float, report: Report
 ) -> Descent:
     """The W-update alone, on S itself: `max_iter` times `inner_iter` sBSUM sweeps."""
-    block = block_size(*W.shape)
+    block = block_size(len(W))
     history = [objective(problem, W)]
     for iteration in range(1, max_iter + 1):
         value = history[-1]

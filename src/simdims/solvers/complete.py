@@ -9,10 +9,17 @@ from simdims.solvers.criterion import objective
 from simdims.solvers.problem import MatrixProblem
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
+#: Items of the sample that a fit starts from, for each dimension: enough to see every dimension more than once.
+_SAMPLE_PER_COMPONENT = 10
 
-def block_size(n_items: int, n_components: int) -> int:
-    """Rows whose products with W share one BLAS call; 1 for small problems, which do without BLAS and its threads."""
-    return 1 if n_items * n_items * n_components <= 2**21 else 128
+#: A sample need not be fitted closely: five sweeps that gain less than a hundredth, or this many.
+_SAMPLE_SWEEPS = 60
+_SAMPLE_RULE = (5, 0.01, 0.0)
+
+
+def block_size(n_items: int) -> int:
+    """Rows whose products with W share one BLAS call."""
+    return 32 if n_items < 500 else 128
 
 
 def fit_complete(problem: MatrixProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None) -> Descent:
@@ -21,9 +28,11 @@ def fit_complete(problem: MatrixProblem, W: np.ndarray, *, max_iter: int, tol: f
     history = np.empty(max_iter + 1)
     history[0] = objective(problem, W)
     rule = stopping_rule(problem, tol)
-    block = block_size(n, rank)
+    block = block_size(n)
 
     def sweeps(first: int, last: int) -> tuple[int, bool]:
+        if first == 0 and _start_from_sample(problem, W, history):
+            return 1, False
         return kernels.descend_matrix(
             problem.values,
             problem.diagonal,
@@ -38,3 +47,54 @@ def fit_complete(problem: MatrixProblem, W: np.ndarray, *, max_iter: int, tol: f
         )
 
     return descend(sweeps, history, work=n * n * rank, report=report)
+
+
+def _start_from_sample(problem: MatrixProblem, W: np.ndarray, history: np.ndarray) -> bool:
+    """Replace a start that explains nothing by a fit to a sample of the items; return whether it was done.
+
+    A sweep over the sample costs a fraction of one over all items, and the dimensions it finds place the other items by
+    non-negative least squares. Kept only if it lowers the objective, which it writes to history[1].
+    """
+    n, rank = W.shape
+    size = _SAMPLE_PER_COMPONENT * rank
+    if n < 3 * size or n < 1000 or history[0] < 0.5 * _spread(problem):
+        return False
+    order = np.random.default_rng(0).permutation(n)
+    sample, rest = order[:size], order[size:]
+    fitted = _fit_sample(problem, sample, W[sample])
+    placed = W[rest]
+    kernels.embed_rows(problem.values[np.ix_(rest, sample)], fitted, placed, 2 * N_PASSES)
+    candidate = np.empty_like(W)
+    candidate[sample] = fitted
+    candidate[rest] = placed
+    history[1] = objective(problem, candidate)
+    if not history[1] < history[0]:
+        return False
+    W[:] = candidate
+    return True
+
+
+def _fit_sample(problem: MatrixProblem, sample: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """Fit the similarities within a sample of items from the start V."""
+    S = problem.values[np.ix_(sample, sample)]
+    history = np.empty(_SAMPLE_SWEEPS + 1)
+    history[0] = 0.5 * float(np.sum((S - V @ V.T) ** 2, dtype=np.float64))
+    kernels.descend_matrix(
+        S,
+        problem.diagonal[sample],
+        problem.diagonal_weights[sample],
+        V,
+        N_PASSES,
+        block_size(len(V)),
+        history,
+        0,
+        _SAMPLE_SWEEPS,
+        _SAMPLE_RULE,
+    )
+    return V
+
+
+def _spread(problem: MatrixProblem) -> float:
+    """The objective of the best constant prediction."""
+    values = problem.values.ravel()
+    return 0.5 * (float(values @ values) - float(values.sum()) ** 2 / values.size)

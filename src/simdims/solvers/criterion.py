@@ -26,35 +26,48 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
 
 def size(problem: Problem) -> float:
     """f(0), the objective of predicting nothing."""
+    if isinstance(problem, MatrixProblem) and problem.complete:  # what is unknown of its diagonal is stored as zero
+        values = problem.values.ravel()
+        return 0.5 * float(values @ values)
     return objective(problem, np.zeros((problem.n_items, 1)))
 
 
-def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> np.ndarray:
-    """df/dW = -2 (Omega * (S - W W^T)) W."""
+def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[float, float]:
+    """f(W) and the KKT residual of W.
+
+    The residual is the norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0 at a KKT
+    point. A step into the negative orthant is no step: at W_ik = 0 only a negative slope counts.
+    """
+    value, slope, pull = gradient(problem, W, bounds)
+    projected = float(np.linalg.norm(np.where(W > 0, slope, np.minimum(slope, 0.0))))
+    scale = 2.0 * float(np.linalg.norm(pull))
+    return value, projected / scale if scale > 0 else projected
+
+
+def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[float, np.ndarray, np.ndarray]:
+    """f(W), its gradient -2 (Omega * (S - W W^T)) W, and the data's part of that, (Omega * S) W."""
     W = W.astype(np.float64, copy=False)
     if isinstance(problem, MatrixProblem):
-        slope = np.empty_like(W)
-        for rows, _, weighted in _residual_blocks(problem, W, bounds):
-            slope[rows] = -2.0 * (weighted @ W)
-        return slope
+        return _matrix_gradient(problem, W, bounds)
+    n = problem.n_items
     norms = np.einsum("ik,ik->i", W, W)
-    pulls = sparse.csr_array((_pair_residuals(problem, W)[1], problem.partners, problem.starts))
-    pulls.resize((problem.n_items, problem.n_items))
+    value, pulls = _pair_residuals(problem, W)
     zeros = problem.background * (W @ (W.T @ W) - norms[:, None] * W)
     own = (problem.diagonal_weights * (problem.diagonal - norms))[:, None] * W
-    return -2.0 * (pulls @ W - zeros + own)
+    slope = -2.0 * (sparse.csr_array((pulls, problem.partners, problem.starts), shape=(n, n)) @ W - zeros + own)
+    listed = sparse.csr_array((problem.weights * problem.values, problem.partners, problem.starts), shape=(n, n))
+    return value, slope, listed @ W + (problem.diagonal_weights * problem.diagonal)[:, None] * W
 
 
-def kkt_residual(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
-    """Norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0 at a KKT point.
-
-    A step into the negative orthant is no step: at W_ik = 0 only a negative slope counts.
-    """
-    slope = gradient(problem, W, bounds)
-    projected = np.where(W > 0, slope, np.minimum(slope, 0.0))
-    scale = 2.0 * float(np.linalg.norm(_data_product(problem, W)))
-    residual = float(np.linalg.norm(projected))
-    return residual / scale if scale > 0 else residual
+def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> tuple[float, np.ndarray, np.ndarray]:
+    value = 0.0
+    slope, pull = np.empty_like(W), np.empty_like(W)
+    for rows, residual, weighted in _residual_blocks(problem, W, bounds):
+        value += 0.5 * float(residual.ravel() @ weighted.ravel())
+        slope[rows] = -2.0 * (weighted @ W)
+        data = problem.values[rows] if problem.complete else np.nan_to_num(problem.values[rows])
+        pull[rows] = (data * problem.weights[rows] if problem.weights.size else data) @ W
+    return value, slope, pull
 
 
 def _residual_blocks(
@@ -97,16 +110,3 @@ def _pair_residuals(problem: PairProblem, W: np.ndarray) -> tuple[float, np.ndar
     total += a * float(np.sum((W.T @ W) ** 2) - norms @ norms)
     total += float(problem.diagonal_weights @ (problem.diagonal - norms) ** 2)
     return 0.5 * max(total, 0.0), pulls
-
-
-def _data_product(problem: Problem, W: np.ndarray) -> np.ndarray:
-    """(Omega * S) W."""
-    W = W.astype(np.float64, copy=False)
-    if isinstance(problem, PairProblem):
-        listed = sparse.csr_array((problem.weights * problem.values, problem.partners, problem.starts))
-        listed.resize((problem.n_items, problem.n_items))
-        return listed @ W + (problem.diagonal_weights * problem.diagonal)[:, None] * W
-    product = np.empty_like(W)
-    for rows, _, weighted in _residual_blocks(problem, np.zeros_like(W), None):
-        product[rows] = weighted @ W
-    return product

@@ -42,7 +42,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
         cubic = omega_ii * x * x
         step = (x * (cubic + p) + q) / (3.0 * cubic + p)
         x -= step
-        if abs(step) <= 1e-8 * x:  # quadratic convergence: the next step would be below rounding
+        if abs(step) <= 1e-5 * x:  # quadratic convergence: what is left is below 1e-10 of x
             break
     return x
 
@@ -112,29 +112,12 @@ def _gram(W):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def _rows_times(T, W, products):
-    """Products = T W without BLAS: small problems run side by side and must not wait for each other's threads."""
-    rank = W.shape[1]
-    n = W.shape[0]
-    for i in range(T.shape[0]):
-        for k in range(rank):
-            products[i, k] = 0.0
-        for j in range(0, n - 3, 4):
-            t0, t1, t2, t3 = T[i, j], T[i, j + 1], T[i, j + 2], T[i, j + 3]
-            for k in range(rank):
-                products[i, k] += t0 * W[j, k] + t1 * W[j + 1, k] + t2 * W[j + 2, k] + t3 * W[j + 3, k]
-        for j in range(n - n % 4, n):
-            for k in range(rank):
-                products[i, k] += T[i, j] * W[j, k]
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
 def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     """Update every row of W once against the complete matrix T; return the change of the objective.
 
-    A_i = W^T W - w_i w_i^T and b_i = (T W)_i - T_ii w_i. The products of `block` rows come from one BLAS call and follow
-    the rows of the block that have moved since; block = 1 does without BLAS. T need not be symmetric: only row i of it
-    enters the update of row i. The diagonal terms have values and weights of their own.
+    A_i = W^T W - w_i w_i^T and b_i = (T W)_i - T_ii w_i. The products of `block` rows come from one BLAS call and are
+    corrected for the rows of the block that have moved since. T need not be symmetric: only row i of it enters the
+    update of row i. The diagonal terms have values and weights of their own.
     """
     n, rank = W.shape
     gram = _gram(W)
@@ -146,10 +129,7 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     change = 0.0
     for start in range(0, n, block):
         stop = min(n, start + block)
-        if block == 1:
-            _rows_times(T[start:stop], W, products)
-        else:
-            np.dot(T[start:stop], W, products[: stop - start])
+        np.dot(T[start:stop], W, products[: stop - start])
         for i in range(start, stop):
             for k in range(rank):
                 w[k] = W[i, k]
@@ -172,23 +152,16 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def fill(S, weights, W, relaxation, low, high, blas, T):
+def fill(S, weights, W, relaxation, low, high, T):
     """Write T = R + omega_i Omega * (S - R) with R = W W^T, row by row; return f(W).
 
     Missing pairs (NaN) are filled with R clipped to [low, high], which adds 1/2 dist(R, [low, high])^2 to f. `weights`
     of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing.
     """
-    n, rank = W.shape
-    if blas:
-        np.dot(W, W.T, T)
+    n = W.shape[0]
+    np.dot(W, W.T, T)
     total = 0.0
     for i in range(n):
-        if not blas:
-            for j in range(n):
-                product = 0.0
-                for k in range(rank):
-                    product += W[i, k] * W[j, k]
-                T[i, j] = product
         omega = relaxation[i]
         own = T[i, i]
         row = 0.0
@@ -254,29 +227,29 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _add_partners(A, W, partners, weights, background):
-    """A += sum_j (Omega_ij - a) w_j w_j^T, four partners at a time so that A stays in registers longer."""
+    """A += sum_j (Omega_ij - a) w_j w_j^T: the lower triangle, four partners at a time, then its mirror image."""
     rank = W.shape[1]
     count = partners.size
     for e in range(0, count - 3, 4):
         j0, j1, j2, j3 = partners[e], partners[e + 1], partners[e + 2], partners[e + 3]
-        c0, c1, c2, c3 = (
-            weights[e] - background,
-            weights[e + 1] - background,
-            weights[e + 2] - background,
-            weights[e + 3] - background,
-        )
+        c0, c1 = weights[e] - background, weights[e + 1] - background
+        c2, c3 = weights[e + 2] - background, weights[e + 3] - background
         if c0 == 0.0 and c1 == 0.0 and c2 == 0.0 and c3 == 0.0:
             continue
         for k in range(rank):
             x0, x1, x2, x3 = c0 * W[j0, k], c1 * W[j1, k], c2 * W[j2, k], c3 * W[j3, k]
-            for m in range(rank):
+            for m in range(k + 1):
                 A[k, m] += x0 * W[j0, m] + x1 * W[j1, m] + x2 * W[j2, m] + x3 * W[j3, m]
     for e in range(count - count % 4, count):
+        j = partners[e]
         c = weights[e] - background
         for k in range(rank):
-            x = c * W[partners[e], k]
-            for m in range(rank):
-                A[k, m] += x * W[partners[e], m]
+            x = c * W[j, k]
+            for m in range(k + 1):
+                A[k, m] += x * W[j, m]
+    for k in range(rank):
+        for m in range(k):
+            A[m, k] = A[k, m]
 
 
 @njit(cache=True, nogil=True)
@@ -336,14 +309,13 @@ def descend_filled(
     without over-relaxation filling majorises f, and only rounding can raise it. Between calls T holds the filling of W.
     """
     low, high = box
-    blas = block > 1
     relaxation = 1.0 + damping * (over - 1.0)
     if first == 0:
-        history[0] = fill(S, weights, W, relaxation, low, high, blas, T)
+        history[0] = fill(S, weights, W, relaxation, low, high, T)
     for t in range(first, last):
         kept = W.copy()
         sweep_matrix(T, diagonal, relaxation * diagonal_weights, W, n_passes, block)
-        history[t + 1] = fill(S, weights, W, relaxation, low, high, blas, T)
+        history[t + 1] = fill(S, weights, W, relaxation, low, high, T)
         if not history[t + 1] <= history[t]:
             W[:] = kept
             history[t + 1] = history[t]
@@ -351,7 +323,7 @@ def descend_filled(
                 return t + 1, True, damping
             damping = 0.5 * damping if damping > 0.1 else 0.0
             relaxation = 1.0 + damping * (over - 1.0)
-            fill(S, weights, W, relaxation, low, high, blas, T)
+            fill(S, weights, W, relaxation, low, high, T)
         elif _stalled(history, t + 1, rule):
             return t + 1, True, damping
     return last, False, damping
@@ -390,7 +362,7 @@ def split_step(S, weights, rho, low, high, T, dual):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def embed_rows(similarities, W, embedding, n_passes):
-    """Non-negative least squares of each row of `similarities` (NaN = missing) on the rows of W, into `embedding`."""
+    """Non-negative least squares of rows of `similarities` (NaN = missing) on the rows of W, from and into `embedding`."""
     n, rank = W.shape
     gram = _gram(W)
     A = np.empty((rank, rank))
@@ -406,7 +378,7 @@ def embed_rows(similarities, W, embedding, n_passes):
             A[:] = gram
         else:
             A[:] = 0.0
-        x[:] = 0.0
+        x[:] = embedding[i]
         b[:] = 0.0
         for j in range(n):
             value = similarities[i, j]

@@ -68,7 +68,7 @@ def fit_filled(
     filled = np.empty((n, n), problem.dtype)
     history = np.empty(max_iter + 1)
     rule = stopping_rule(problem, tol)
-    block = block_size(n, rank)
+    block = block_size(n)
     damping = 1.0
 
     def sweeps(first: int, last: int) -> tuple[int, bool]:

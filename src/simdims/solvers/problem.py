@@ -132,17 +132,16 @@ def mean_similarity(problem: Problem) -> float:
     """Weighted mean of the known similarities, the diagonal included."""
     n = problem.n_items
     own = problem.diagonal_weights
-    total = own @ problem.diagonal
-    weight = own.sum()
     if isinstance(problem, PairProblem):
-        total += problem.weights @ problem.values
-        weight += problem.weights.sum() + problem.background * (n * (n - 1) - len(problem.values))
-        return float(total / weight)
-    for i in range(n):
-        row = problem.values[i]
-        omega = (problem.weights[i] if problem.weights.size else np.ones(n)) * ~np.isnan(row)
-        total += omega @ np.nan_to_num(row) - own[i] * problem.diagonal[i]
-        weight += omega.sum() - own[i]
+        total = problem.weights @ problem.values + own @ problem.diagonal
+        weight = problem.weights.sum() + own.sum() + problem.background * (n * (n - 1) - len(problem.values))
+    elif problem.weights.size:
+        known = ~np.isnan(problem.values)
+        total = np.sum(problem.weights * problem.values, where=known, dtype=np.float64)
+        weight = np.sum(problem.weights, where=known, dtype=np.float64)
+    else:  # the placeholders of an unknown diagonal are zeros
+        total = np.nansum(problem.values, dtype=np.float64)
+        weight = np.count_nonzero(~np.isnan(problem.values)) - problem.complete * np.count_nonzero(own == 0)
     return float(total / weight)
 
 
@@ -197,6 +196,8 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
 
 
 def _only_the_diagonal_is_missing(values: np.ndarray) -> bool:
+    if not np.isnan(values.sum()):
+        return True
     # Row by row: no temporary of the matrix's size.
     return all(np.isnan(row).sum() == np.isnan(row[i]) for i, row in enumerate(values))
 
