@@ -14,10 +14,10 @@ import argparse
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -39,17 +39,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small problem, to see that it runs")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "fit.json")
-    parser.add_argument("--sparse-memory", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--sparse-memory", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.sparse_memory:
-        print(json.dumps(measure_sparse(quick=options.quick)))
+        print(json.dumps(measure_sparse(options.sparse_memory)))
         return
     n_items, n_components = (300, 8) if options.quick else (1854, 40)
     results = {
         "machine": describe_machine(),
         "race": [race(n_items, n_components, observed, options.repeats) for observed in OBSERVED],
         "small": measure_small(),
-        "sparse": in_subprocess(options.quick),
+        "sparse": in_subprocess(*((2000, 10) if options.quick else (8647, 50))),
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=2))
@@ -106,28 +106,32 @@ def measure_small() -> dict:
     return {"median_ms": statistics.median(milliseconds), "largest_ms": max(milliseconds)}
 
 
-def measure_sparse(*, quick: bool) -> dict:
-    """Peak memory, above that of the warmed-up interpreter, of a sparse fit: 8,647 items, 1.27% of pairs, 50 dimensions."""
-    n_items, n_components = (2000, 10) if quick else (8647, 50)
+def in_subprocess(n_items: int, n_components: int) -> dict:
+    """Measure the memory of a sparse fit in a process of its own, because the peak of a process never falls."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{n_components}.npz"
+        sparse.save_npz(path, random_pairs(n_items, 0.0127))
+        command = [sys.executable, __file__, "--sparse-memory", str(path)]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def measure_sparse(path: Path) -> dict:
+    """Peak memory of loading and fitting a sparse matrix, above that of an interpreter that has the kernels loaded."""
     tiny = sparse.random_array((50, 50), density=0.2, rng=np.random.default_rng(0))
     SRF(2, max_iter=2).fit(as_similarity(tiny, absent="missing", symmetrize="max"))
-    S = random_pairs(n_items, 0.0127)
-    before = peak_bytes()
-    estimator = SRF(n_components, random_state=0, max_iter=20, tol=0.0)
-    seconds = timed_fit(estimator, Similarity(S, absent="missing"))
+    Path("/proc/self/clear_refs").write_text("5")  # the peak is measured from here
+    before = memory_kilobytes("VmRSS")
+    S = Similarity(sparse.load_npz(path), absent="missing")
+    estimator = SRF(int(path.stem), random_state=0, max_iter=20, tol=0.0)
+    seconds = timed_fit(estimator, S)
     return {
-        "n_items": n_items,
-        "stored_pairs": int(S.nnz),
-        "megabytes_above": (peak_bytes() - before) / 1e6,
-        "dense_matrix_megabytes": 8 * n_items**2 / 1e6,
+        "n_items": S.n_items,
+        "n_components": estimator.n_components,
+        "stored_pairs": int(S.values.nnz),
+        "megabytes_above": (memory_kilobytes("VmHWM") - before) / 1e3,
+        "dense_matrix_megabytes": 8 * S.n_items**2 / 1e6,
         "seconds_per_sweep": seconds / estimator.n_iter_,
     }
-
-
-def in_subprocess(quick: bool) -> dict:
-    """A process of its own, because the peak of a process never falls."""
-    command = [sys.executable, __file__, "--sparse-memory", *(["--quick"] if quick else [])]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def noisy_dirichlet(n_items: int, n_components: int, observed: float, seed: int) -> Similarity:
@@ -161,9 +165,10 @@ def timed_fit(estimator: SRF, S: Similarity) -> float:
     return time.perf_counter() - start
 
 
-def peak_bytes() -> int:
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+def memory_kilobytes(field: str) -> int:
+    """VmRSS (now) or VmHWM (the peak since the last reset) of this process, on Linux."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def describe_machine() -> dict:
@@ -195,7 +200,9 @@ def print_tables(results: dict, n_items: int, n_components: int) -> None:
             f"{spread(row, 'objective_ratio', '.3f')} |"
         )
     small, large = results["small"], results["sparse"]
-    print(f"\nOne fit of 120 items, 10 dimensions, 70% observed: {small['median_ms']:.1f} ms (longest {small['largest_ms']:.1f}).")
+    print(
+        f"\nOne fit of 120 items, 10 dimensions, 70% observed: {small['median_ms']:.1f} ms (longest {small['largest_ms']:.1f})."
+    )
     print(
         f"Sparse, {large['n_items']} items, {large['stored_pairs']:,} stored pairs: {large['megabytes_above']:.0f} MB above "
         f"the interpreter (a dense matrix alone: {large['dense_matrix_megabytes']:.0f} MB), "

@@ -26,9 +26,8 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
 
 def size(problem: Problem) -> float:
     """f(0), the objective of predicting nothing."""
-    if isinstance(problem, MatrixProblem) and problem.complete:  # what is unknown of its diagonal is stored as zero
-        values = problem.values.ravel()
-        return 0.5 * float(values @ values)
+    if isinstance(problem, MatrixProblem):
+        return 0.5 * problem.squares
     return objective(problem, np.zeros((problem.n_items, 1)))
 
 
@@ -65,7 +64,8 @@ def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> t
     for rows, residual, weighted in _residual_blocks(problem, W, bounds):
         value += 0.5 * float(residual.ravel() @ weighted.ravel())
         slope[rows] = -2.0 * (weighted @ W)
-        data = problem.values[rows] if problem.complete else np.nan_to_num(problem.values[rows])
+        values = problem.values[rows]
+        data = values if problem.complete else np.where(np.isnan(values), 0.0, values)
         pull[rows] = (data * problem.weights[rows] if problem.weights.size else data) @ W
     return value, slope, pull
 
@@ -80,7 +80,9 @@ def _residual_blocks(
         predicted = W[rows] @ W.T
         residual = problem.values[rows] - predicted
         missing = np.isnan(residual)
-        residual[missing] = 0.0 if bounds is None else (np.clip(predicted, *bounds) - predicted)[missing]
+        if not problem.complete:
+            beyond = 0.0 if bounds is None else np.clip(predicted, *bounds) - predicted
+            residual = np.where(missing, beyond, residual)
         weighted = residual
         if problem.weights.size:
             weighted = residual * np.where(missing, 1.0, problem.weights[rows])

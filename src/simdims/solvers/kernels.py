@@ -392,3 +392,27 @@ def embed_rows(similarities, W, embedding, n_passes):
         update_row(A, b, 0.0, 0.0, x, gradient, n_passes)
         for k in range(rank):
             embedding[i, k] = x[k]
+
+
+@njit(cache=True, nogil=True)
+def survey(S, weights):
+    """Of a dense problem, in one pass: known pairs and their weight in each row, off the diagonal; sum Omega S; sum Omega S^2."""
+    n = S.shape[0]
+    known = np.zeros(n, np.int64)
+    weight = np.zeros(n)
+    total = 0.0
+    squares = 0.0
+    for i in range(n):
+        for j in range(n):
+            value = S[i, j]
+            if np.isnan(value):
+                continue
+            omega = 1.0
+            if weights.size > 0:
+                omega = weights[i, j]
+            if j != i:
+                known[i] += 1
+                weight[i] += omega
+            total += omega * value
+            squares += omega * value * value
+    return known, weight, total, squares

@@ -8,14 +8,14 @@ from simdims import _memory
 from simdims.solvers import kernels
 from simdims.solvers.complete import block_size
 from simdims.solvers.criterion import Bounds, objective
-from simdims.solvers.problem import MatrixProblem, PairProblem, observed_shares
+from simdims.solvers.problem import MatrixProblem, PairProblem
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
 
 def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
     """Whether lists are faster: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more."""
-    known = np.count_nonzero(~np.isnan(problem.values)) / problem.n_items**2
-    return bool(known * n_components < 4.0)
+    known = problem.known.sum() / problem.n_items**2
+    return bool(known * n_components < 3.0)
 
 
 def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None) -> Descent:
@@ -63,8 +63,7 @@ def fit_filled(
         f"the filled copy of {n} x {n} similarities",
         "a sparse matrix with absent='missing' is fitted from its stored pairs alone",
     )
-    shares = observed_shares(problem)
-    over = np.divide(1.0, shares, out=np.ones(n), where=shares > 0)
+    over = np.divide(1.0, problem.shares, out=np.ones(n), where=problem.shares > 0)
     filled = np.empty((n, n), problem.dtype)
     history = np.empty(max_iter + 1)
     rule = stopping_rule(problem, tol)

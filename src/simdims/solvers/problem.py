@@ -13,20 +13,32 @@ import numpy as np
 from scipy import sparse
 
 from simdims import _memory
-
-_NO_WEIGHTS = {np.dtype(t): np.empty((0, 0), t) for t in (np.float32, np.float64)}
+from simdims.solvers import kernels
 
 
 @dataclass(frozen=True)
 class MatrixProblem:
-    """A dense symmetric matrix, NaN where a pair is missing; `weights` is empty where every known pair counts the same."""
+    """A dense symmetric matrix, NaN where a pair is missing.
+
+    `weights` is empty where every known pair counts the same. `known` counts the known pairs of each item with others,
+    and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2.
+    Complete problems have no NaN: what is unknown of their diagonal is stored as zero and has weight zero.
+    """
 
     values: np.ndarray
     weights: np.ndarray
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
+    known: np.ndarray
+    shares: np.ndarray
+    total: float
+    squares: float
     scale: float
-    complete: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether all pairs of two different items are known and count the same."""
+        return not self.weights.size and bool(np.all(self.known == self.n_items - 1))
 
     @property
     def n_items(self) -> int:
@@ -41,7 +53,7 @@ class MatrixProblem:
 
 @dataclass(frozen=True)
 class PairProblem:
-    """Listed pairs in compressed rows, both triangles, without the diagonal; unlisted ones are zeros of weight `background`."""
+    """Listed pairs in compressed rows: both triangles, without the diagonal; what is unlisted is a zero of weight `background`."""
 
     starts: np.ndarray
     partners: np.ndarray
@@ -120,29 +132,15 @@ def matrix_of(problem: PairProblem) -> MatrixProblem:
     return MatrixProblem(**{**vars(dense), "scale": dense.scale * problem.scale})
 
 
-def observed_shares(problem: MatrixProblem) -> np.ndarray:
-    """For each item, the summed weight of its known pairs with others over the number of others."""
-    known = ~np.isnan(problem.values)
-    weight = np.where(known, problem.weights, 0).sum(axis=1) if problem.weights.size else known.sum(axis=1)
-    own = problem.diagonal_weights
-    return (weight - own) / max(problem.n_items - 1, 1)
-
-
 def mean_similarity(problem: Problem) -> float:
     """Weighted mean of the known similarities, the diagonal included."""
-    n = problem.n_items
     own = problem.diagonal_weights
-    if isinstance(problem, PairProblem):
-        total = problem.weights @ problem.values + own @ problem.diagonal
-        weight = problem.weights.sum() + own.sum() + problem.background * (n * (n - 1) - len(problem.values))
-    elif problem.weights.size:
-        known = ~np.isnan(problem.values)
-        total = np.sum(problem.weights * problem.values, where=known, dtype=np.float64)
-        weight = np.sum(problem.weights, where=known, dtype=np.float64)
-    else:  # the placeholders of an unknown diagonal are zeros
-        total = np.nansum(problem.values, dtype=np.float64)
-        weight = np.count_nonzero(~np.isnan(problem.values)) - problem.complete * np.count_nonzero(own == 0)
-    return float(total / weight)
+    n_others = problem.n_items - 1
+    if isinstance(problem, MatrixProblem):
+        return float(problem.total / (problem.shares.sum() * n_others + own.sum()))
+    unlisted = problem.n_items * n_others - len(problem.values)
+    weight = problem.weights.sum() + problem.background * unlisted + own.sum()
+    return float((problem.weights @ problem.values + own @ problem.diagonal) / weight)
 
 
 def has_missing(problem: Problem) -> bool:
@@ -152,7 +150,7 @@ def has_missing(problem: Problem) -> bool:
     if isinstance(problem, PairProblem):
         listed_all = len(problem.values) == problem.n_items * (problem.n_items - 1)
         return (problem.background == 0 and not listed_all) or not problem.weights.all()
-    return bool(np.isnan(problem.values).any())
+    return bool(np.any(problem.known < problem.n_items - 1))
 
 
 def observed_range(problem: Problem) -> tuple[float, float]:
@@ -164,7 +162,7 @@ def observed_range(problem: Problem) -> tuple[float, float]:
             known = np.append(known, 0.0)
     else:
         known = problem.values.ravel()
-        if problem.complete:  # an unknown diagonal holds placeholders there
+        if problem.complete and len(own) < problem.n_items:  # zeros stand where the diagonal is unknown
             known = problem.values[~np.eye(problem.n_items, dtype=bool)]
     both = [known, own]
     low = min(float(np.nanmin(part)) for part in both if part.size)
@@ -178,28 +176,25 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
         scale = float(np.max(weights[~np.isnan(values)]))
         uniform = bool(np.all((weights == scale) | np.isnan(values)))
         weights = None if uniform else (weights / scale).astype(values.dtype, copy=False)
+    n = len(values)
+    weights = np.empty((0, 0), values.dtype) if weights is None else np.ascontiguousarray(weights)
     diagonal = np.diagonal(values).astype(np.float64)
-    known = ~np.isnan(diagonal)
-    diagonal_weights = known * (np.ones(len(values)) if weights is None else np.diagonal(weights))
-    complete = weights is None and _only_the_diagonal_is_missing(values)
-    if complete and not known.all():  # products with the matrix must not meet a NaN
-        values = values.copy()
+    own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
+    known, weight, total, squares = kernels.survey(np.ascontiguousarray(values), weights)
+    if not weights.size and np.all(known == n - 1) and not own.all():
+        values = values.copy()  # products with a complete matrix must not meet a NaN
         np.fill_diagonal(values, np.nan_to_num(diagonal))
     return MatrixProblem(
         values=np.ascontiguousarray(values),
-        weights=_NO_WEIGHTS[values.dtype] if weights is None else np.ascontiguousarray(weights),
+        weights=weights,
         diagonal=np.nan_to_num(diagonal),
-        diagonal_weights=diagonal_weights.astype(np.float64),
+        diagonal_weights=own.astype(np.float64),
+        known=known,
+        shares=weight / max(n - 1, 1),
+        total=total,
+        squares=squares,
         scale=scale,
-        complete=complete,
     )
-
-
-def _only_the_diagonal_is_missing(values: np.ndarray) -> bool:
-    if not np.isnan(values.sum()):
-        return True
-    # Row by row: no temporary of the matrix's size.
-    return all(np.isnan(row).sum() == np.isnan(row[i]) for i, row in enumerate(values))
 
 
 def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, background: float) -> PairProblem:

@@ -11,7 +11,7 @@ from simdims.solvers.criterion import size
 from simdims.solvers.problem import Problem
 
 #: Passes over the coordinates of a row before the next row: extra ones cost little beside the products.
-N_PASSES = 3
+N_PASSES = 4
 
 #: Sweeps over which the decrease of the objective is judged.
 WINDOW = 10
