@@ -3,9 +3,9 @@
     python benchmarks/bench_fit.py [--quick] [--out benchmarks/results/fit.json]
 
 Both solvers start from the same W and are called through SRF. ADMM runs at its usual settings (100 outer x 10 inner
-iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with just as many sweeps as it
-needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so read those, not
-the seconds. Prints Markdown tables and writes every number to a JSON file.
+iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with just as many sweeps
+as it needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so read
+those, not the seconds. Prints Markdown tables and writes every number to a JSON file.
 """
 
 from __future__ import annotations
@@ -201,11 +201,12 @@ def print_tables(results: dict, n_items: int, n_components: int) -> None:
         )
     small, large = results["small"], results["sparse"]
     print(
-        f"\nOne fit of 120 items, 10 dimensions, 70% observed: {small['median_ms']:.1f} ms (longest {small['largest_ms']:.1f})."
+        f"\nOne fit of 120 items, 10 dimensions, 70% observed: {small['median_ms']:.1f} ms "
+        f"(longest {small['largest_ms']:.1f})."
     )
     print(
-        f"Sparse, {large['n_items']} items, {large['stored_pairs']:,} stored pairs: {large['megabytes_above']:.0f} MB above "
-        f"the interpreter (a dense matrix alone: {large['dense_matrix_megabytes']:.0f} MB), "
+        f"Sparse, {large['n_items']} items, {large['stored_pairs']:,} stored pairs, {large['n_components']} dimensions: "
+        f"{large['megabytes_above']:.0f} MB above the interpreter (a dense matrix alone: {large['dense_matrix_megabytes']:.0f} MB), "
         f"{large['seconds_per_sweep']:.2f} s a sweep."
     )
 

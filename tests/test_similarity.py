@@ -874,6 +874,7 @@ def test_the_representation_is_one_readable_line(similarity, expected):
 
 def test_a_copy_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
     Similarity(complete(100))  # held without a copy
     for S in (
         np.eye(100, dtype=int),
@@ -883,71 +884,17 @@ def test_a_copy_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
             as_similarity(S)
 
 
-def test_require_says_what_how_much_and_the_ways_out(monkeypatch):
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 3 * 2**30)
-    _memory.require(3 * 2**30, "A copy", "use less")
-    with pytest.raises(MemoryError) as caught:
-        _memory.require(5 * 2**30, "A copy", "use less")
-    expected = "A copy would need 5.0 GiB of memory, but this machine has 3.0 GiB available: use less."
-    assert str(caught.value) == expected
+def test_the_weight_of_an_absent_pair():
+    assert Similarity(complete()).absent_weight == 0
+    assert [Similarity(stored(RING), absent=absent).absent_weight for absent in ("missing", 0.25, "zero")] == [
+        0,
+        0.25,
+        1,
+    ]
 
 
-def test_nothing_is_refused_where_memory_is_unknown(monkeypatch):
-    monkeypatch.setattr(_memory, "available_bytes", lambda: None)
-    _memory.require(2**80, "A copy", "use less")
-
-
-def fake_machine(root, files):
-    for name, text in {"proc/meminfo": "MemTotal: 900 kB\nMemAvailable:     500 kB\n", **files}.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
-def group_files(folder, version, limit, used, cached):
-    names = {
-        1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-        2: ("memory.max", "memory.current", "inactive_file"),
-    }[version]
-    return {
-        f"{folder}/{names[0]}": f"{limit}\n",
-        f"{folder}/{names[1]}": f"{used}\n",
-        f"{folder}/memory.stat": f"cache 7\n{names[2]} {cached}\n",
-    }
-
-
-def test_available_memory_is_the_kernels_estimate_without_a_limit(tmp_path):
-    assert _memory.available_bytes(fake_machine(tmp_path, {})) == 500 * 1024
-
-
-@pytest.mark.parametrize(
-    ("version", "membership", "mount"),
-    [
-        (1, "4:cpu,memory:/job/task\n3:pids:/x\n", "sys/fs/cgroup/memory"),
-        (2, "0::/job/task\n", "sys/fs/cgroup"),
-    ],
-)
-@pytest.mark.parametrize("folder", ["", "/job", "/job/task"])
-def test_a_control_groups_limit_holds_at_every_level(tmp_path, version, membership, mount, folder):
-    files = {"proc/self/cgroup": membership, **group_files(mount + folder, version, 9000, 4000, 1500)}
-    assert _memory.available_bytes(fake_machine(tmp_path, files)) == 9000 - 4000 + 1500
-
-
-@pytest.mark.parametrize("limit", ["max", 2**62])
-def test_a_limit_that_is_not_set_or_above_the_machines_memory_changes_nothing(tmp_path, limit):
-    files = {"proc/self/cgroup": "0::/\n", **group_files("sys/fs/cgroup", 2, limit, 4000, 0)}
-    assert _memory.available_bytes(fake_machine(tmp_path, files)) == 500 * 1024
-
-
-def test_a_spent_limit_leaves_nothing_rather_than_less(tmp_path):
-    files = {"proc/self/cgroup": "0::/\n", **group_files("sys/fs/cgroup", 2, 100, 4000, 0)}
-    assert _memory.available_bytes(fake_machine(tmp_path, files)) == 0
-
-
-def test_without_proc_the_system_is_asked_and_may_not_know(tmp_path, monkeypatch):
-    monkeypatch.setattr(_memory.os, "sysconf_names", {"SC_PHYS_PAGES": 1, "SC_PAGE_SIZE": 2})
-    monkeypatch.setattr(_memory.os, "sysconf", {"SC_PHYS_PAGES": 10, "SC_PAGE_SIZE": 4096}.get)
-    assert _memory.available_bytes(tmp_path) == 40960
-    monkeypatch.setattr(_memory.os, "sysconf_names", {})
-    assert _memory.available_bytes(tmp_path) is None
+def test_columns_alone_may_name_the_items_of_a_frame():
+    frame = pd.DataFrame(complete(), columns=NAMES)
+    assert as_similarity(frame).labels == tuple(NAMES)
+    assert as_similarity(frame.T).labels == tuple(NAMES)
+    assert as_similarity(pd.DataFrame(complete())).labels is None

@@ -28,6 +28,8 @@ ABSENT_OPTIONS = (
 def as_table(x: Any, name: str) -> Any:
     """Return `x` as a square 2-d ndarray or scipy sparse matrix of any dtype."""
     table = x if sparse.issparse(x) else _as_array(x, name)
+    if table.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, got dtype {table.dtype} (Complex data not supported).")
     if table.ndim != 2:
         raise ValueError(f"{name} must be a square matrix, got {table.ndim} dimension(s), shape {table.shape}.")
     if table.shape[1] == 0:
@@ -43,8 +45,6 @@ def as_table(x: Any, name: str) -> Any:
 def as_numbers(table: Any, name: str, labels: Sequence[str] | None) -> Matrix:
     """Return a table as floats, float64 unless it is float32, and as canonical CSR if it is sparse."""
     kind = table.dtype.kind
-    if kind == "c":
-        raise ValueError(f"{name} must be real, got dtype {table.dtype} (Complex data not supported).")
     if kind not in ("biuf" if sparse.issparse(table) else "biufOUS"):
         raise TypeError(f"{name} must hold numbers, got dtype {table.dtype}.")
     dtype = np.dtype(np.float32 if table.dtype.newbyteorder("=") == np.float32 else np.float64)

@@ -69,10 +69,11 @@ def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
     values, n = similarity.values, similarity.n_items
     rows = np.repeat(np.arange(n), np.diff(values.indptr))
     sums = np.zeros(4)
+    chunk = max(2**18 // W.shape[1], 1)
     listed = 0
     listed_squares = 0.0
-    for start in range(0, values.nnz, 65536):
-        e = slice(start, start + 65536)
+    for start in range(0, values.nnz, chunk):
+        e = slice(start, start + chunk)
         others = rows[e] != values.indices[e]
         i, j, stored = rows[e][others], values.indices[e][others], values.data[e][others].astype(np.float64)
         weights = np.ones(len(i)) if similarity.weights is None else similarity.weights.data[e][others]

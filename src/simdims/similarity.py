@@ -111,10 +111,10 @@ class Similarity:
 
     @property
     def absent_weight(self) -> float:
-        """The weight of the zero that an absent pair stands for: 1 for "zero", 0 for "missing" and where none is absent."""
-        if isinstance(self.absent, str) or self.absent is None:
-            return 1.0 if self.absent == "zero" else 0.0
-        return float(self.absent)
+        """The weight of the zero that an absent pair stands for: 1 for "zero", 0 for "missing" and for dense values."""
+        if isinstance(self.absent, float):
+            return self.absent
+        return 1.0 if self.absent == "zero" else 0.0
 
     def __repr__(self) -> str:
         storage = "sparse" if sparse.issparse(self.values) else "dense"
@@ -163,8 +163,8 @@ def as_similarity(
     ----------
     x : array-like, pandas DataFrame, scipy sparse matrix or Similarity
         Similarities between items, as Similarity describes them. The index and the columns of a DataFrame
-        must name the same items in the same order, and become the labels unless both are pandas' default 0,
-        1, 2, ... A Similarity is returned unchanged, and is then the only argument.
+        must name the same items in the same order, and become the labels; an axis that is pandas' default 0,
+        1, 2, ... names nothing. A Similarity is returned unchanged, and is then the only argument.
     labels : sequence, optional
         One name an item. Beside a DataFrame with names of its own they must be the same.
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
@@ -279,11 +279,11 @@ def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tupl
     named = [
         (f"the {kind} of {name}", tuple(map(str, axis)))
         for kind, axis in (("index", frame.index), ("columns", frame.columns))
-        if not (labels is not None and _is_default(axis))
+        if not _is_default(axis)
     ]
     if labels is not None:
         named.insert(0, ("labels", labels))
-    elif _is_default(frame.index) and _is_default(frame.columns):
+    if not named:
         return None
     for other in named[1:]:
         _refuse_other_names(*named[0], *other)

@@ -43,10 +43,10 @@ class SRF(TransformerMixin, BaseEstimator):
         "bcd" is block coordinate descent on f itself; it never raises f, and "auto" takes it. "admm" is the paper's
         Algorithm 1, the reference, and the one solver that keeps its auxiliary matrix inside `bounds`.
     bounds : {"auto", "data"}, (low, high) or None, default="auto"
-        Range that the similarities of missing pairs are held to. "data" is the observed range, None is no range, and
-        "auto" is "data" for admm with missing pairs and None otherwise. With admm the auxiliary matrix Z stays inside;
-        W W^T meets it where the two agree. With bcd it is a soft constraint on the missing pairs of a dense matrix: each
-        adds 1/2 (distance of its prediction to the range)^2 to f; where no pair is missing or S is sparse it is refused.
+        Range that predictions are held to. "data" is the observed range, None is no range, and "auto" is "data" for
+        admm with missing pairs and None otherwise. With admm the auxiliary matrix Z, which W W^T approaches, stays
+        inside. With bcd it is a soft constraint on the missing pairs of a dense matrix: each adds 1/2 (distance of its
+        prediction to the range)^2 to f; where no pair is missing or S is sparse it is refused.
     init : {"random", "spectral"} or array of shape (n_items, n_components), default="random"
         Where W starts: uniform numbers, or the non-negative parts of the leading eigenvectors, both scaled so that
         the first reconstruction has the data's mean; or an array, taken as it is.
@@ -243,6 +243,8 @@ class SRF(TransformerMixin, BaseEstimator):
             R2; see `simdims.metrics.explained_variance`.
         """
         check_is_fitted(self)
+        if not isinstance(S, Similarity):
+            self._check_n_columns(S)
         return explained_variance(S, self.embedding_)
 
     def embedding_frame(self) -> pd.DataFrame:
@@ -332,11 +334,7 @@ class SRF(TransformerMixin, BaseEstimator):
             estimator=self,
             input_name="S",
         )
-        if rows.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {rows.shape[1]} features, but SRF is expecting {self.n_features_in_} features as input: one "
-                "similarity to each fitted item."
-            )
+        self._check_n_columns(rows)
         negative = np.count_nonzero(rows < 0)
         if negative:
             raise ValueError(
@@ -351,6 +349,15 @@ class SRF(TransformerMixin, BaseEstimator):
                 f"{', ...' if empty.size > 5 else ''}."
             )
         return rows
+
+    def _check_n_columns(self, S: Any) -> None:
+        shape = S.shape if hasattr(S, "shape") else np.shape(S)
+        n_columns = shape[-1] if shape else 0
+        if n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {n_columns} features, but SRF is expecting {self.n_features_in_} features as input: one "
+                "similarity to each fitted item."
+            )
 
     def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
         shape = (problem.n_items, self.n_components)
@@ -378,8 +385,8 @@ class SRF(TransformerMixin, BaseEstimator):
             resolved = _as_range(bounds)
         if solver == "bcd" and not solvers.can_fill(problem):
             raise ValueError(
-                f"bounds={bounds!r} cannot be honoured by solver='bcd' here: it holds the predictions of missing pairs of "
-                "a dense matrix, and S is sparse or misses none. Use bounds=None, or solver='admm'."
+                f"bounds={bounds!r} cannot be honoured by solver='bcd' here: it holds the predictions of missing pairs "
+                "of a dense matrix, and S is sparse or misses none. Use bounds=None, or solver='admm'."
             )
         return resolved
 

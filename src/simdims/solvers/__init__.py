@@ -1,8 +1,8 @@
 """Minimise f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 over W >= 0: arrays in, arrays out.
 
-`solve` is the one place where a solver is picked. Two problems, many storages: with all pairs known the products S W are
-enough (complete.py); with some pairs known or weighted, lists of pairs or a filled matrix serve (observed.py). admm.py is
-the paper's algorithm, the reference.
+`solve` is the one place where a solver is picked. Two problems, many storages: with all pairs known the products S W
+are enough (complete.py); with some pairs known or weighted, lists of pairs or a filled matrix serve (observed.py).
+admm.py is the paper's algorithm, the reference.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ __all__ = [
     "spectral_start",
 ]
 
-#: Multiply-adds in the products of one block below which further BLAS threads cost more than they help: they spin between
-#: calls, on cores that the row updates or other fits need.
+#: Multiply-adds in the products of one block below which further BLAS threads cost more than they help: they spin
+#: between calls, on cores that the row updates or other fits need.
 _THREADED_WORK = 2**25
 
 #: Coordinate descent on a convex problem of r numbers ends long before.

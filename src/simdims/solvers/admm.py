@@ -5,7 +5,7 @@ The reference that other solvers are measured against, and the only one that hol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,7 @@ def fit_admm(
     """
     if bounds is None and problem.complete and problem.diagonal_weights.all():
         return _plain_sweeps(problem, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, report=report)
+    problem = _with_gaps(problem)
     state = initial_state(problem, W, rho=rho, start=start)
     history = [objective(problem, W)]
     for iteration in range(1, max_iter + 1):
@@ -93,6 +94,16 @@ def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bo
         problem.values, problem.weights, state.rho, low, high, state.target, state.dual
     )
     return value, np.sqrt(gap), np.sqrt(size)
+
+
+def _with_gaps(problem: MatrixProblem) -> MatrixProblem:
+    """The problem with NaN for every unknown entry: a complete one has zeros where its diagonal is unknown."""
+    unknown = problem.diagonal_weights == 0
+    if not (problem.complete and unknown.any()):
+        return problem
+    values = problem.values.copy()
+    np.fill_diagonal(values, np.where(unknown, np.nan, problem.diagonal))
+    return replace(problem, values=values)
 
 
 def _plain_sweeps(

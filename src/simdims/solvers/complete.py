@@ -9,8 +9,9 @@ from simdims.solvers.criterion import objective
 from simdims.solvers.problem import MatrixProblem
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
-#: Items of the sample that a fit starts from, for each dimension: enough to see every dimension more than once.
+#: Items of the sample that a fit starts from: for each dimension enough to see it more than once.
 _SAMPLE_PER_COMPONENT = 10
+_SMALLEST_SAMPLE = 100
 
 #: A sample is fitted until its dimensions have found each other: until five sweeps gain less than 0.3%, or this many.
 _SAMPLE_SWEEPS = 60
@@ -56,7 +57,7 @@ def _start_from_sample(problem: MatrixProblem, W: np.ndarray, history: np.ndarra
     non-negative least squares. Kept only if it lowers the objective, which it writes to history[1].
     """
     n, rank = W.shape
-    size = _SAMPLE_PER_COMPONENT * rank
+    size = max(_SAMPLE_PER_COMPONENT * rank, _SMALLEST_SAMPLE)
     spread = 0.5 * (problem.squares - problem.total**2 / n**2)  # the objective of the best constant prediction
     if n < 3 * size or n < 1000 or history[0] < 0.5 * spread:
         return False

@@ -34,8 +34,8 @@ def size(problem: Problem) -> float:
 def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[float, float]:
     """f(W) and the KKT residual of W.
 
-    The residual is the norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0 at a KKT
-    point. A step into the negative orthant is no step: at W_ik = 0 only a negative slope counts.
+    The residual is the norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0 at a
+    KKT point. A step into the negative orthant is no step: at W_ik = 0 only a negative slope counts.
     """
     value, slope, pull = gradient(problem, W, bounds)
     projected = float(np.linalg.norm(np.where(W > 0, slope, np.minimum(slope, 0.0))))
@@ -101,9 +101,10 @@ def _pair_residuals(problem: PairProblem, W: np.ndarray) -> tuple[float, np.ndar
     W = W.astype(np.float64, copy=False)
     rows = np.repeat(np.arange(problem.n_items), np.diff(problem.starts))
     pulls = np.empty(len(rows))
+    chunk = max(2**18 // W.shape[1], 1)
     total = 0.0
-    for start in range(0, len(rows), 65536):
-        e = slice(start, start + 65536)
+    for start in range(0, len(rows), chunk):
+        e = slice(start, start + chunk)
         products = np.einsum("ek,ek->e", W[rows[e]], W[problem.partners[e]])
         residuals = problem.values[e] - products
         pulls[e] = problem.weights[e] * residuals + a * products

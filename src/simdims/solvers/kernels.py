@@ -192,8 +192,8 @@ def fill(S, weights, W, relaxation, low, high, T):
 def sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes):
     """Update every row of W once against listed pairs; return the change of the objective.
 
-    A_i = a (W^T W - w_i w_i^T) + sum_{listed j} (Omega_ij - a) w_j w_j^T and b_i = sum_{listed j} Omega_ij S_ij w_j, where
-    a is the weight of the zeros that the lists leave out. The diagonal is not in the lists.
+    A_i = a (W^T W - w_i w_i^T) + sum_{listed j} (Omega_ij - a) w_j w_j^T and b_i = sum_{listed j} Omega_ij S_ij w_j,
+    where a is the weight of the zeros that the lists leave out. The diagonal is not in the lists.
     """
     n, rank = W.shape
     gram = _gram(W)
@@ -304,9 +304,10 @@ def descend_filled(
 ):
     """Sweeps first .. last - 1 on the filled matrix; return (sweeps done, converged, damping).
 
-    Row i is over-relaxed by omega_i = 1 + damping (over_i - 1), where over_i is one over the observed share of row i: the
-    observed part of W^T W is about that share of it. A sweep that raises the objective is undone and the damping halved;
-    without over-relaxation filling majorises f, and only rounding can raise it. Between calls T holds the filling of W.
+    Row i is over-relaxed by omega_i = 1 + damping (over_i - 1), where over_i is one over the observed share of row i:
+    the observed part of W^T W is about that share of it. A sweep that raises the objective is undone and the damping
+    halved; without over-relaxation filling majorises f, and only rounding can raise it. Between calls T holds the
+    filling of W.
     """
     low, high = box
     relaxation = 1.0 + damping * (over - 1.0)
@@ -333,8 +334,8 @@ def descend_filled(
 def split_step(S, weights, rho, low, high, T, dual):
     """One Z-update and dual update of ADMM; T holds R = W W^T on entry and the next target Z + dual / rho on return.
 
-    Z = clip((Omega S + rho R - dual) / (rho + Omega)), dual += rho (Z - R). `weights` of shape (0, 0) stand for ones on the
-    pairs that are not NaN. Returns (f(W), |Z - R|^2, |Z|^2).
+    Z = clip((Omega S + rho R - dual) / (rho + Omega)), dual += rho (Z - R). `weights` of shape (0, 0) stand for ones on
+    the pairs that are not NaN. Returns (f(W), |Z - R|^2, |Z|^2).
     """
     objective = 0.0
     gap = 0.0
@@ -362,7 +363,7 @@ def split_step(S, weights, rho, low, high, T, dual):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def embed_rows(similarities, W, embedding, n_passes):
-    """Non-negative least squares of rows of `similarities` (NaN = missing) on the rows of W, from and into `embedding`."""
+    """Non-negative least squares of rows of `similarities` (NaN = missing) on those of W, from and into `embedding`."""
     n, rank = W.shape
     gram = _gram(W)
     A = np.empty((rank, rank))
@@ -396,7 +397,7 @@ def embed_rows(similarities, W, embedding, n_passes):
 
 @njit(cache=True, nogil=True)
 def survey(S, weights):
-    """Of a dense problem, in one pass: known pairs and their weight in each row, off the diagonal; sum Omega S; sum Omega S^2."""
+    """Known pairs and their weight in each row, off the diagonal; sum Omega S and sum Omega S^2: in one pass."""
     n = S.shape[0]
     known = np.zeros(n, np.int64)
     weight = np.zeros(n)

@@ -53,7 +53,7 @@ class MatrixProblem:
 
 @dataclass(frozen=True)
 class PairProblem:
-    """Listed pairs in compressed rows: both triangles, without the diagonal; what is unlisted is a zero of weight `background`."""
+    """Listed pairs in compressed rows: both triangles, no diagonal; the unlisted are zeros of weight `background`."""
 
     starts: np.ndarray
     partners: np.ndarray

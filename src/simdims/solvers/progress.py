@@ -25,7 +25,7 @@ Report = Callable[[int, float], None] | None
 
 @dataclass(frozen=True)
 class Descent:
-    """What a fit leaves besides W: the objective before it and after each iteration, and whether it met its tolerance."""
+    """What a fit leaves besides W: the objective at the start and after each iteration, and whether it met `tol`."""
 
     history: np.ndarray
     converged: bool

@@ -1,0 +1,313 @@
+"""What holds for every storage, solver and precision: the same problem has the same answer."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from simdims import SRF, Similarity, simulate
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+N_ITEMS, N_COMPONENTS = 48, 4
+
+
+def objective(S, weights, W):
+    """f(W) by its definition; NaN is weight zero."""
+    residual = np.nan_to_num(S) - W @ W.T
+    return 0.5 * np.sum(np.where(np.isnan(S), 0.0, weights) * residual**2)
+
+
+def noisy(seed=0, n=N_ITEMS, r=N_COMPONENTS, snr=0.8):
+    W = simulate.dirichlet(n, r, alpha=0.5, random_state=seed)
+    return simulate.add_noise(W @ W.T, snr, random_state=seed)
+
+
+def masked(seed=0, observed=0.6):
+    return simulate.mask_pairs(noisy(seed), observed, random_state=seed)
+
+
+def counts(seed=0, largest=50):
+    drawn = np.triu(np.random.default_rng(seed).integers(1, largest + 1, size=(N_ITEMS, N_ITEMS)))
+    return (drawn + np.triu(drawn, 1).T).astype(float)
+
+
+def listed(S, absent, weights=None):
+    """The known pairs of S as a sparse Similarity."""
+    known = ~np.isnan(S)
+    where = np.nonzero(known)
+    values = sparse.csr_array((S[known], where), shape=S.shape)
+    if weights is not None:
+        weights = sparse.csr_array((weights[known], where), shape=S.shape)
+    return Similarity(values, weights=weights, absent=absent)
+
+
+def start(seed=0, n=N_ITEMS, r=N_COMPONENTS, scale=0.5):
+    return scale * np.random.default_rng(seed).uniform(size=(n, r))
+
+
+def fit(S, solver="bcd", **parameters):
+    settings = {"init": start(), "tol": 1e-10, "max_iter": 5000, **parameters}
+    return SRF(N_COMPONENTS, solver=solver, **settings).fit(S)
+
+
+ABSENT_HALF = np.where(masked(1) > 0.25, masked(1), np.nan)  # what is left out could as well be zero
+np.fill_diagonal(ABSENT_HALF, np.diag(noisy(1)))
+
+STORAGES = {
+    "complete": lambda: Similarity(noisy()),
+    "complete, diagonal missing": lambda: Similarity(np.where(np.eye(N_ITEMS), np.nan, noisy())),
+    "masked, filled": lambda: Similarity(masked(observed=0.9)),
+    "masked, listed": lambda: Similarity(masked(observed=0.4)),
+    "counts as weights": lambda: Similarity(masked(observed=0.9), weights=counts()),
+    "few counts as weights": lambda: Similarity(masked(observed=0.3), weights=counts()),
+    "sparse, missing": lambda: listed(masked(), "missing"),
+    "sparse, zero": lambda: listed(ABSENT_HALF, "zero"),
+    "sparse, 0.03": lambda: listed(ABSENT_HALF, 0.03),
+    "sparse, counts, 0.5": lambda: listed(ABSENT_HALF, 0.5, counts()),
+}
+
+storages = pytest.mark.parametrize("storage", STORAGES)
+solvers = pytest.mark.parametrize("solver", ["bcd", "admm"])
+
+
+def as_dense(S):
+    """Values and weights of any Similarity as dense arrays."""
+    if not sparse.issparse(S.values):
+        weights = np.ones(S.values.shape) if S.weights is None else S.weights
+        return S.values, weights
+    stored = S.values.tocoo()
+    shape = S.values.shape
+    values = np.zeros(shape) if S.absent_weight else np.full(shape, np.nan)
+    weights = np.full(shape, S.absent_weight)
+    np.fill_diagonal(weights, 0.0)
+    values[stored.row, stored.col] = stored.data
+    weights[stored.row, stored.col] = 1.0 if S.weights is None else S.weights.tocoo().data
+    return values, weights
+
+
+def scale_of_gradient(values, weights, W):
+    known = np.where(np.isnan(values), 0.0, weights)
+    return 2 * np.linalg.norm((known * np.nan_to_num(values)) @ W)
+
+
+def gradient(values, weights, W):
+    residual = np.where(np.isnan(values), 0.0, weights * (np.nan_to_num(values) - W @ W.T))
+    return -2 * residual @ W
+
+
+@storages
+def test_bcd_never_raises_the_objective(storage):
+    history = fit(STORAGES[storage](), tol=0.0, max_iter=60).history_
+    assert len(history) == 61 or history[-1] == history[-2]
+    assert np.all(np.diff(history) <= 1e-12 * history[0])
+
+
+@solvers
+@storages
+def test_the_objective_is_its_definition_and_ends_the_history(storage, solver):
+    S = STORAGES[storage]()
+    srf = fit(S, solver, max_iter=30, bounds=None)
+    expected = objective(*as_dense(S), srf.embedding_)
+    assert srf.objective_ == pytest.approx(expected, rel=1e-9)
+    assert srf.history_[-1] == pytest.approx(expected, rel=1e-9)
+    assert srf.history_[0] == pytest.approx(objective(*as_dense(S), start()), rel=1e-9)
+    assert len(srf.history_) == srf.n_iter_ + 1
+
+
+@storages
+def test_a_converged_fit_is_a_kkt_point_that_lbfgs_cannot_improve(storage):
+    S = STORAGES[storage]()
+    values, weights = as_dense(S)
+    srf = SRF(N_COMPONENTS, init=start(), max_iter=5000).fit(S)  # the default tolerance
+    W = srf.embedding_
+    assert srf.converged_
+    slope = gradient(values, weights, W)
+    projected = np.where(W > 0, slope, np.minimum(slope, 0))
+    residual = np.linalg.norm(projected) / scale_of_gradient(values, weights, W)
+    assert srf.kkt_residual_ == pytest.approx(residual, rel=1e-6, abs=1e-9)
+    assert residual < 1e-3
+    polished = minimize(
+        lambda x: objective(values, weights, x.reshape(W.shape)),
+        W.ravel(),
+        jac=lambda x: gradient(values, weights, x.reshape(W.shape)).ravel(),
+        method="L-BFGS-B",
+        bounds=[(0, None)] * W.size,
+        options={"maxiter": 2000},
+    )
+    assert polished.fun > (1 - 1e-3) * srf.objective_
+
+
+@storages
+def test_bcd_and_admm_agree(storage):
+    S = STORAGES[storage]()
+    bcd = fit(S)
+    admm = fit(S, "admm", bounds=None, tol=1e-9, max_iter=4000)
+    assert admm.objective_ == pytest.approx(bcd.objective_, rel=1e-3)
+
+
+def test_observed_with_nothing_missing_equals_complete():
+    complete = fit(noisy())
+    assert fit(listed(noisy(), "missing")).objective_ == pytest.approx(complete.objective_, rel=1e-8)
+    weights = np.ones((N_ITEMS, N_ITEMS))
+    weights[0, 1] = weights[1, 0] = 1 - 1e-9  # not uniform: the filling path with all pairs known
+    assert fit(Similarity(noisy(), weights=weights)).objective_ == pytest.approx(complete.objective_, rel=1e-6)
+    np.testing.assert_allclose(fit(listed(noisy(), "missing")).embedding_, complete.embedding_, atol=1e-4)
+
+
+@solvers
+def test_sparse_equals_dense(solver):
+    dense = fit(masked(), solver)
+    stored = fit(listed(masked(), "missing"), solver)
+    assert stored.objective_ == pytest.approx(dense.objective_, rel=1e-6)
+    np.testing.assert_allclose(stored.reconstruct(), dense.reconstruct(), atol=1e-3)
+
+
+@pytest.mark.parametrize("absent", ["missing", 0.03, "zero"])
+@solvers
+def test_absent_equals_a_dense_weight_on_the_absent_pairs(solver, absent):
+    S = listed(ABSENT_HALF, absent)
+    values, weights = as_dense(S)
+    sparse_fit, dense_fit = fit(S, solver, bounds=None), fit(Similarity(values, weights=weights), solver, bounds=None)
+    assert sparse_fit.objective_ == pytest.approx(dense_fit.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("absent", [0.03, "zero"])
+@solvers
+def test_listed_pairs_of_weight_zero_are_neither_values_nor_zeros(solver, absent):
+    rng = np.random.default_rng(5)
+    held_out = np.triu(rng.random(ABSENT_HALF.shape) < 0.2, 1) & ~np.isnan(ABSENT_HALF)
+    held_out |= held_out.T
+    weights = np.where(held_out, 0.0, 1.0)
+    by_weight = listed(ABSENT_HALF, absent, weights)
+    poisoned = np.where(held_out, 0.999, ABSENT_HALF)
+    assert fit(listed(poisoned, absent, weights), solver).objective_ == fit(by_weight, solver).objective_
+    as_nan = sparse.csr_array(by_weight.values)
+    as_nan.data = np.where(by_weight.weights.data == 0, np.nan, as_nan.data)
+    assert fit(Similarity(as_nan, absent=absent), solver).objective_ == fit(by_weight, solver).objective_
+    values, dense_weights = as_dense(by_weight)
+    dense = fit(Similarity(values, weights=dense_weights), solver, bounds=None)
+    assert fit(by_weight, solver, bounds=None).objective_ == pytest.approx(dense.objective_, rel=1e-6)
+
+
+@solvers
+def test_weights_of_zero_and_one_are_the_mask(solver):
+    S = masked()
+    by_weight = Similarity(noisy(), weights=np.where(np.isnan(S), 0.0, 1.0))
+    np.testing.assert_array_equal(fit(by_weight, solver).embedding_, fit(S, solver).embedding_)
+
+
+@solvers
+@pytest.mark.parametrize("factor", [0.01, 7.0])
+def test_scaling_the_weights_scales_the_objective(solver, factor):
+    S = masked(observed=0.9)
+    once, scaled = (fit(Similarity(S, weights=c * counts()), solver) for c in (1.0, factor))
+    assert scaled.objective_ == pytest.approx(factor * once.objective_, rel=1e-6)
+    np.testing.assert_allclose(scaled.history_, factor * once.history_, rtol=1e-6)
+    np.testing.assert_allclose(scaled.embedding_, once.embedding_, atol=1e-5)
+
+
+@solvers
+@storages
+def test_scaling_similarities_scales_the_embedding_by_the_root(storage, solver):
+    S = STORAGES[storage]()
+    scaled = Similarity(9.0 * S.values, weights=S.weights, absent=S.absent)
+    once = fit(S, solver, max_iter=50)
+    thrice = fit(scaled, solver, init=3.0 * start(), max_iter=50)
+    np.testing.assert_allclose(thrice.embedding_, 3.0 * once.embedding_, atol=1e-5)
+
+
+@solvers
+@storages
+def test_permuting_items_permutes_rows(storage, solver):
+    S = STORAGES[storage]()
+    order = np.random.default_rng(1).permutation(N_ITEMS)
+    weights = None if S.weights is None else S.weights[order][:, order]
+    permuted = Similarity(S.values[order][:, order], weights=weights, absent=S.absent)
+    here = fit(S, solver)
+    there = fit(permuted, solver, init=start()[order])
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-3)
+    if storage == "complete":
+        np.testing.assert_allclose(there.reconstruct(), here.reconstruct()[order][:, order], atol=2e-2)
+
+
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+@storages
+def test_float32_in_is_float32_out_and_close_to_float64(storage, solver):
+    S = STORAGES[storage]()
+    single = Similarity(S.values.astype(np.float32), weights=S.weights, absent=S.absent)
+    wide, narrow = fit(S, solver, tol=1e-5), fit(single, solver, tol=1e-5)
+    assert wide.embedding_.dtype == np.float64
+    assert narrow.embedding_.dtype == np.float32
+    assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-3)
+
+
+@solvers
+@storages
+def test_input_is_never_changed(storage, solver):
+    S = STORAGES[storage]()
+    W0 = start()
+    values, weights = (x.copy() if x is not None else None for x in (S.values, S.weights))
+    fit(S, solver, init=W0, max_iter=5)
+    np.testing.assert_array_equal(W0, start())
+    for now, then in ((S.values, values), (S.weights, weights)):
+        if sparse.issparse(now):
+            assert (now != then).nnz == 0 or np.isnan(now.data).any()
+            np.testing.assert_array_equal(now.data, then.data)
+        elif now is not None:
+            np.testing.assert_array_equal(now, then)
+
+
+@solvers
+def test_the_same_seed_gives_the_same_result(solver):
+    one, two = (SRF(N_COMPONENTS, solver=solver, random_state=3, max_iter=50).fit(masked()) for _ in range(2))
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    other = SRF(N_COMPONENTS, solver=solver, random_state=4, max_iter=50).fit(masked())
+    assert not np.array_equal(one.embedding_, other.embedding_)
+
+
+def test_one_dimension_of_a_positive_matrix_is_the_perron_vector():
+    S = np.random.default_rng(0).uniform(0.1, 1, size=(40, 40))
+    S = (S + S.T) / 2
+    eigenvalues, eigenvectors = np.linalg.eigh(S)
+    expected = np.sqrt(eigenvalues[-1]) * np.abs(eigenvectors[:, -1])
+    for solver in ("bcd", "admm"):
+        W = SRF(1, solver=solver, random_state=0, tol=1e-12, max_iter=1000).fit(S).embedding_
+        np.testing.assert_allclose(W[:, 0], expected, rtol=1e-4)
+
+
+def matched_correlation(W, truth):
+    from scipy.optimize import linear_sum_assignment
+
+    r = W.shape[1]
+    correlations = np.corrcoef(W.T, truth.T)[:r, r:]
+    return correlations[linear_sum_assignment(-correlations)].mean()
+
+
+@pytest.mark.parametrize(("observed", "least"), [(1.0, 0.99), (0.3, 0.95)])
+@pytest.mark.parametrize("seed", range(3))
+def test_ground_truth_is_recovered_from_noiseless_similarities(observed, least, seed):
+    truth = simulate.dirichlet(200, 5, alpha=0.3, random_state=seed)
+    S = simulate.mask_pairs(truth @ truth.T, observed, random_state=seed)
+    fits = [SRF(5, random_state=k, max_iter=2000).fit(S) for k in range(3)]
+    best = min(fits, key=lambda srf: srf.objective_)
+    assert matched_correlation(best.embedding_, truth) > least
+
+
+def test_the_start_from_a_sample_is_taken_for_large_problems_and_only_where_it_helps():
+    """Its objective is the second entry of the history; a start that already explains the data is left alone."""
+    W = simulate.dirichlet(1000, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.9, random_state=0)
+    sampled = SRF(3, random_state=0, max_iter=200).fit(S)
+    assert np.all(np.diff(sampled.history_) <= 0)
+    assert sampled.history_[1] < 1.5 * sampled.objective_ < 0.2 * sampled.history_[0]
+    again = SRF(3, init=sampled.embedding_, max_iter=200).fit(S)
+    assert again.history_[0] == pytest.approx(sampled.objective_)
+    assert again.objective_ <= again.history_[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        reference = SRF(3, random_state=0, solver="admm", max_iter=100, tol=1e-8).fit(S)
+    assert sampled.objective_ == pytest.approx(reference.objective_, rel=1e-3)

@@ -1,0 +1,156 @@
+"""The compiled row update against slow, obvious versions of the functions it minimises."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, nnls
+
+from simdims.solvers import kernels
+
+SEEDS = range(40)
+
+
+def phi(w, A, b, s_ii, omega_ii):
+    """The objective as a function of one row, by its definition."""
+    return w @ A @ w - 2 * b @ w + 0.5 * omega_ii * (s_ii - w @ w) ** 2
+
+
+def phi_slope(w, A, b, s_ii, omega_ii):
+    return 2 * (A @ w - b) - 2 * omega_ii * (s_ii - w @ w) * w
+
+
+def random_row(seed, omega_ii):
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 7))
+    others = rng.uniform(size=(rng.integers(1, 12), rank)) * rng.choice([0.1, 1.0])
+    A = others.T @ others
+    b = others.T @ rng.uniform(size=len(others))
+    return A, b, rng.uniform(0, 3), omega_ii, rng.uniform(size=rank) * (rng.random(rank) < 0.7)
+
+
+def coordinate_function(row, k):
+    """The coordinate's function of the candidate value, and the majorizer's where it is not convex."""
+    A, b, s_ii, omega_ii, w = row
+    x0 = w[k]
+
+    def exact(x):
+        moved = w.copy()
+        moved[k] = x
+        return phi(moved, A, b, s_ii, omega_ii)
+
+    # The exact function of x has the second derivative 2 A_kk + Omega (6 x^2 + 2 |w|^2 - 2 x0^2 - 2 s): convex on x >= 0
+    # if it is so at x = 0; else the smallest quadratic c (x - x0)^2 that makes it so is added.
+    at_zero = 2 * A[k, k] + omega_ii * (2 * (w @ w - x0**2) - 2 * s_ii)
+    c = max(-at_zero, 0.0) / 2
+    return lambda x: exact(x) + c * (x - x0) ** 2
+
+
+@pytest.mark.parametrize("omega_ii", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_scalar_step_is_the_minimiser_on_a_fine_grid(seed, omega_ii):
+    row = A, b, s_ii, _, w = random_row(seed, omega_ii)
+    k = seed % len(w)
+    if A[k, k] == 0 and omega_ii == 0:
+        pytest.skip("the coordinate does not enter the objective")
+    step = kernels.minimise_coordinate(w[k], (A @ w - b)[k], A[k, k], s_ii, omega_ii, w @ w)
+    function = coordinate_function(row, k)
+    grid = np.linspace(0, max(4.0, 2 * step), 40_001)
+    values = np.array([function(x) for x in grid[::40]])
+    near = grid[::40][np.argmin(values)] + np.linspace(-1, 1, 2001) * 2 * grid[40]
+    near = np.append(near[near >= 0], 0.0)
+    best = near[np.argmin([function(x) for x in near])]
+    assert step == pytest.approx(best, abs=2e-3)
+    assert function(step) <= function(best) + 1e-12
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_scalar_step_is_the_papers_closed_form(seed):
+    """Equation sbsum: a = 4, b = 12 x, c, d by their definitions, cube roots of q / 2 -+ sqrt(Delta)."""
+    A, b_vector, s_ii, _, w = random_row(seed, 1.0)
+    k = seed % len(w)
+    x = w[k]
+    a, b = 4.0, 12.0 * x
+    c = 4 * (w @ w - s_ii + (A[k, k] + x * x) + x * x)
+    d = 4 * ((A @ w - b_vector)[k] + (w @ w - s_ii) * x)
+    p = (3 * a * c - b**2) / (3 * a**2)
+    q = (9 * a * b * c - 27 * a**2 * d - 2 * b**3) / (27 * a**3)
+    if c > b**2 / (3 * a):
+        root = np.sqrt(q**2 / 4 + p**3 / 27)
+        expected = np.cbrt(q / 2 - root) + np.cbrt(q / 2 + root)
+    else:
+        expected = np.cbrt(b**3 / (27 * a**3) - d / a)
+    step = kernels.minimise_coordinate(x, (A @ w - b_vector)[k], A[k, k], s_ii, 1.0, w @ w)
+    assert step == pytest.approx(max(expected, 0.0), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("omega_ii", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_row_update_never_raises_phi_reports_its_change_and_ends_at_a_kkt_point(seed, omega_ii):
+    A, b, s_ii, _, w = random_row(seed, omega_ii)
+    before = phi(w, A, b, s_ii, omega_ii)
+    for n_passes in (1, 3, 20_000):
+        moved = w.copy()
+        change = kernels.update_row(A, b, s_ii, omega_ii, moved, np.empty(len(w)), n_passes)
+        assert change <= 0
+        assert before + change == pytest.approx(phi(moved, A, b, s_ii, omega_ii), abs=1e-10)
+    slope = phi_slope(moved, A, b, s_ii, omega_ii)
+    scale = 1 + np.abs(b).max()
+    assert np.all(np.abs(slope[moved > 0]) < 1e-5 * scale)
+    assert np.all(slope[moved == 0] > -1e-5 * scale)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_row_update_finds_the_global_minimum_where_phi_is_convex(seed):
+    A, b, _, omega_ii, w = random_row(seed, 1.0)
+    A = A + 0.1 * np.eye(len(A))
+    s_ii = 0.05  # A - Omega S_ii I >= 0, so phi is convex
+    kernels.update_row(A, b, s_ii, omega_ii, w, np.empty(len(w)), 20_000)
+    starts = np.random.default_rng(seed).uniform(size=(5, len(w)))
+    others = [
+        minimize(phi, x0, (A, b, s_ii, omega_ii), jac=phi_slope, method="L-BFGS-B", bounds=[(0, None)] * len(w)).fun
+        for x0 in starts
+    ]
+    assert phi(w, A, b, s_ii, omega_ii) <= min(others) + 1e-7
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_without_a_diagonal_a_row_is_non_negative_least_squares(seed):
+    rng = np.random.default_rng(seed)
+    others, similarities = rng.uniform(size=(20, 4)), rng.uniform(size=20)
+    w = np.zeros(4)
+    kernels.update_row(others.T @ others, others.T @ similarities, 0.0, 0.0, w, np.empty(4), 20_000)
+    np.testing.assert_allclose(w, nnls(others, similarities)[0], atol=1e-6)
+
+
+def test_a_coordinate_that_no_partner_shares_is_zero():
+    """With nothing observed of a dimension any value fits; zero is the one that claims nothing."""
+    w = np.array([0.5, 0.5])
+    kernels.update_row(np.diag([1.0, 0.0]), np.array([0.7, 0.0]), 0.0, 0.0, w, np.empty(2), 5)
+    np.testing.assert_allclose(w, [0.7, 0.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_sweep_reports_the_change_of_the_objective(dtype):
+    rng = np.random.default_rng(0)
+    S = rng.uniform(size=(70, 70))
+    S = ((S + S.T) / 2).astype(dtype)
+    W = rng.uniform(size=(70, 4)).astype(dtype)
+
+    def f(W):
+        return 0.5 * np.sum((S.astype(float) - W.astype(float) @ W.astype(float).T) ** 2)
+
+    before = f(W)
+    change = kernels.sweep_matrix(S, np.diag(S).astype(float), np.ones(70), W, 3, 32)
+    assert before + change == pytest.approx(f(W), rel=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_any_block_size_gives_the_same_sweep():
+    rng = np.random.default_rng(1)
+    T = rng.uniform(size=(50, 50))  # not symmetric: only row i may enter the update of row i
+    start = rng.uniform(size=(50, 3))
+    swept = []
+    for block in (1, 7, 32, 128):
+        W = start.copy()
+        kernels.sweep_matrix(T, np.diag(T).copy(), np.ones(50), W, 2, block)
+        swept.append(W)
+    for W in swept[1:]:
+        np.testing.assert_allclose(W, swept[0], atol=1e-12)

@@ -1,0 +1,412 @@
+"""The estimator: what it promises to scikit-learn, to users, and to those who make mistakes."""
+
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import Parallel, delayed
+from scipy import sparse
+from scipy.optimize import nnls
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from simdims import SRF, Similarity, simulate
+from simdims.solvers import as_problem, random_start, spectral_start
+
+# Two dimensions: the checks fit linear kernels of three features, and with more dimensions than the data have,
+# non-negative least squares has many solutions, of which transform need not give the fitted one.
+CHECKED = [SRF(2, random_state=0, max_iter=2000), SRF(2, solver="admm", random_state=0, max_iter=500)]
+
+
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def similarities(n=60, r=4, *, observed=1.0, snr=0.9, seed=0):
+    W = simulate.dirichlet(n, r, alpha=0.3, random_state=seed)
+    return simulate.mask_pairs(simulate.add_noise(W @ W.T, snr, random_state=seed), observed, random_state=seed)
+
+
+# --- results -----------------------------------------------------------------------------------------------------
+
+
+def test_dimensions_come_largest_first():
+    W = SRF(6, random_state=0).fit(similarities()).embedding_
+    sizes = np.sum(W**2, axis=0)
+    assert np.all(np.diff(sizes) <= 0)
+
+
+def test_auto_is_bcd():
+    S = similarities(observed=0.7)
+    auto, bcd = (SRF(3, solver=solver, random_state=0).fit(S) for solver in ("auto", "bcd"))
+    assert auto.solver_ == "bcd"
+    np.testing.assert_array_equal(auto.embedding_, bcd.embedding_)
+
+
+def test_an_unfinished_fit_says_so_and_what_to_change():
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 .*Raise max_iter, or raise tol"):
+        srf = SRF(4, max_iter=3, random_state=0).fit(similarities())
+    assert not srf.converged_
+    assert srf.n_iter_ == 3
+
+
+def test_a_finished_fit_met_its_tolerance_and_not_earlier():
+    srf = SRF(4, random_state=0, tol=1e-3).fit(similarities())
+    gains = 1 - srf.history_[10:] / srf.history_[:-10]
+    relative = (srf.history_[:-10] - srf.history_[10:]) / srf.history_[10:]
+    assert srf.converged_
+    assert relative[-1] <= 1e-3
+    assert np.all(relative[:-1] > 1e-3)
+    assert gains[-1] < gains[0]
+
+
+def test_noiseless_data_end_at_the_floor_of_rounding():
+    W = simulate.dirichlet(50, 3, random_state=0)
+    srf = SRF(3, random_state=0, tol=0.0, max_iter=5000).fit(W @ W.T)
+    assert srf.converged_
+    assert srf.objective_ < 1e-11 * np.sum((W @ W.T) ** 2)
+
+
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+@pytest.mark.parametrize("observed", [1.0, 0.8])
+@pytest.mark.filterwarnings("ignore:values looks like a dissimilarity")
+def test_all_zero_similarities_give_a_zero_embedding(solver, observed):
+    S = simulate.mask_pairs(np.zeros((8, 8)), observed, random_state=0)
+    srf = SRF(2, solver=solver, random_state=0).fit(S)
+    np.testing.assert_array_equal(srf.embedding_, np.zeros((8, 2)))
+    assert srf.objective_ == 0
+    assert srf.converged_
+
+
+@pytest.mark.parametrize("n_components", [1, 12])
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+@pytest.mark.parametrize("init", ["random", "spectral"])
+def test_from_one_dimension_to_as_many_as_items(n_components, solver, init):
+    srf = SRF(n_components, solver=solver, init=init, random_state=0, max_iter=300)
+    assert np.isfinite(srf.fit(similarities(n=12, r=3, observed=0.8)).embedding_).all()
+
+
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+def test_a_single_item_is_the_root_of_its_similarity(solver):
+    srf = SRF(1, solver=solver, random_state=0, tol=1e-10).fit(np.array([[4.0]]))
+    np.testing.assert_allclose(srf.embedding_, [[2.0]], rtol=1e-3)
+
+
+def test_reconstruct_is_w_times_its_transpose():
+    srf = SRF(3, random_state=0).fit(similarities())
+    np.testing.assert_allclose(srf.reconstruct(), srf.embedding_ @ srf.embedding_.T)
+
+
+def test_score_is_r2_over_observed_off_diagonal_pairs():
+    S = similarities(observed=0.6)
+    srf = SRF(4, random_state=0).fit(S)
+    pairs = ~np.isnan(S) & ~np.eye(len(S), dtype=bool)
+    residual = (S - srf.reconstruct())[pairs]
+    assert srf.score(S) == pytest.approx(1 - residual @ residual / np.sum((S[pairs] - S[pairs].mean()) ** 2))
+
+
+# --- starts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [random_start, spectral_start])
+@pytest.mark.parametrize("observed", [1.0, 0.5])
+def test_the_first_reconstruction_has_the_mean_of_the_data(start, observed):
+    S = similarities(observed=observed)
+    W = start(as_problem(S), 5, np.random.RandomState(0))
+    assert np.mean(W @ W.T) == pytest.approx(np.nanmean(S))
+    assert W.min() >= 0
+
+
+def test_the_spectral_start_is_closer_than_the_random_one():
+    S = similarities(n=100)
+    spectral, random = (SRF(4, init=init, random_state=0, max_iter=500).fit(S) for init in ("spectral", "random"))
+    assert spectral.history_[0] < random.history_[0]
+    assert spectral.objective_ == pytest.approx(random.objective_, rel=0.05)
+
+
+def test_the_spectral_start_is_the_same_for_dense_and_sparse():
+    S = similarities(n=40, observed=0.4)
+    known = ~np.isnan(S)
+    stored = sparse.csr_array((S[known], np.nonzero(known)), shape=S.shape)
+    dense = spectral_start(as_problem(S), 3, np.random.RandomState(0))
+    listed = spectral_start(as_problem(stored), 3, np.random.RandomState(0))
+    np.testing.assert_allclose(listed, dense, atol=1e-8)
+
+
+def test_an_array_is_the_start_as_it_is():
+    S, W0 = similarities(), np.random.default_rng(0).uniform(size=(60, 3))
+    srf = SRF(3, init=W0).fit(S)
+    assert srf.history_[0] == pytest.approx(0.5 * np.sum((S - W0 @ W0.T) ** 2))
+
+
+# --- new items ---------------------------------------------------------------------------------------------------
+
+
+def test_transform_is_non_negative_least_squares_over_what_is_observed():
+    srf = SRF(4, random_state=0).fit(similarities())
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(size=(7, 60))
+    rows[rng.random(rows.shape) < 0.5] = np.nan
+    rows[0] = rng.uniform(size=60)
+    expected = [nnls(srf.embedding_[~np.isnan(row)], row[~np.isnan(row)])[0] for row in rows]
+    np.testing.assert_allclose(srf.transform(rows), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("observed", [1.0, 0.7])
+def test_the_fitted_items_own_rows_give_their_embedding_back(observed):
+    W = simulate.dirichlet(80, 4, alpha=0.3, random_state=1)
+    S = simulate.mask_pairs(W @ W.T, observed, random_state=1)
+    srf = SRF(4, random_state=0, tol=1e-8, max_iter=3000).fit(S)
+    difference = np.linalg.norm(srf.transform(S) - srf.embedding_)
+    assert difference < 0.02 * np.linalg.norm(srf.embedding_)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_a_fresh_item_is_embedded_where_it_belongs(missing):
+    W = simulate.dirichlet(230, 5, alpha=0.3, random_state=2)
+    fitted, fresh = W[:200], W[200:]
+    srf = SRF(5, random_state=0, max_iter=2000).fit(fitted @ fitted.T)
+    rows = fresh @ fitted.T
+    rows[np.random.default_rng(0).random(rows.shape) < missing] = np.nan
+    embedded = srf.transform(rows)
+    match = np.argmax(np.corrcoef(srf.embedding_.T, fitted.T)[:5, 5:], axis=1)
+    for mine, true in zip(embedded, fresh[:, match], strict=True):
+        assert np.corrcoef(mine, true)[0, 1] > 0.95
+
+
+def test_a_new_item_without_a_similarity_is_named():
+    srf = SRF(2, random_state=0).fit(similarities())
+    rows = np.full((3, 60), np.nan)
+    rows[1] = 0.5
+    with pytest.raises(ValueError, match=r"observed similarity in every row, got 2 without any: row 0, 2"):
+        srf.transform(rows)
+    with pytest.raises(ValueError, match="row zebra"):
+        srf.transform(pd.DataFrame(rows[1:], index=["horse", "zebra"]))
+
+
+def test_transform_refuses_what_it_cannot_read():
+    srf = SRF(2, random_state=0).fit(similarities())
+    with pytest.raises(ValueError, match="X has 59 features, but SRF is expecting 60 features"):
+        srf.transform(np.ones((2, 59)))
+    with pytest.raises(ValueError, match=r"Negative values in data passed to SRF.transform: .* got 1"):
+        srf.transform(np.where(np.arange(60) == 3, -1.0, 1.0)[None])
+    with pytest.raises(TypeError, match="must be dense for transform, got a sparse matrix"):
+        srf.transform(sparse.csr_array(np.ones((2, 60))))
+    with pytest.raises(NotFittedError):
+        SRF().transform(np.ones((2, 60)))
+
+
+# --- labels and scikit-learn -------------------------------------------------------------------------------------
+
+
+def test_labels_arrive_at_the_embedding():
+    names = [f"item {i}" for i in range(60)]
+    for S in (
+        Similarity(similarities(), labels=names),
+        pd.DataFrame(similarities(), index=names, columns=names),
+    ):
+        srf = SRF(2, random_state=0).fit(S)
+        frame = srf.embedding_frame()
+        assert list(frame.index) == names
+        assert list(frame.columns) == ["dimension1", "dimension2"]
+        np.testing.assert_array_equal(frame.to_numpy(), srf.embedding_)
+    with pytest.raises(ValueError, match="feature names"):
+        srf.transform(pd.DataFrame(similarities()[:2], columns=names[::-1]))
+    refitted = srf.fit(similarities())
+    assert not hasattr(refitted, "feature_names_in_")
+    assert list(refitted.embedding_frame().index) == list(range(60))
+
+
+def test_set_output_gives_named_frames():
+    names = [f"item {i}" for i in range(60)]
+    S = pd.DataFrame(similarities(), index=names, columns=names)
+    srf = SRF(2, random_state=0).set_output(transform="pandas")
+    embedded = srf.fit_transform(S)
+    assert list(embedded.columns) == list(srf.get_feature_names_out()) == ["dimension1", "dimension2"]
+    assert list(embedded.index) == names
+    assert list(srf.transform(S.iloc[:3]).index) == names[:3]
+
+
+def test_clone_and_pickle_keep_everything():
+    srf = SRF(3, solver="admm", rho=2.0, inner_iter=4, random_state=0, tol=1e-3).fit(similarities())
+    assert clone(srf).get_params() == srf.get_params()
+    copy = pickle.loads(pickle.dumps(srf))
+    np.testing.assert_array_equal(copy.embedding_, srf.embedding_)
+    rows = similarities()[:4]
+    np.testing.assert_array_equal(copy.transform(rows), srf.transform(rows))
+
+
+def test_verbose_reports_to_the_logger_and_silence_is_the_default(caplog):
+    with caplog.at_level(logging.INFO, logger="simdims"):
+        SRF(2, random_state=0).fit(similarities())
+        assert not caplog.records
+        SRF(2, random_state=0, verbose=1).fit(similarities())
+    assert any("objective" in record.message for record in caplog.records)
+
+
+# --- bounds ------------------------------------------------------------------------------------------------------
+
+
+def outside(values, low, high):
+    return np.sqrt(np.mean((values - np.clip(values, low, high)) ** 2))
+
+
+def test_bounds_with_bcd_pull_predictions_of_missing_pairs_into_the_box():
+    S = similarities(observed=0.5, n=40)
+    missing = np.isnan(S)
+    low, high = 0.25, 0.35
+    free = SRF(4, random_state=0).fit(S).reconstruct()[missing]
+    held = SRF(4, random_state=0, bounds=(low, high)).fit(S)
+    assert outside(held.reconstruct()[missing], low, high) < 0.6 * outside(free, low, high)
+    assert np.all(np.diff(held.history_) <= 0)
+    assert held.converged_
+    assert held.kkt_residual_ < 1e-3
+
+
+def test_bounds_data_is_the_observed_range():
+    S = similarities(observed=0.7)
+    for solver in ("bcd", "admm"):
+        by_word = SRF(4, solver=solver, bounds="data", random_state=0).fit(S)
+        by_pair = SRF(4, solver=solver, bounds=(np.nanmin(S), np.nanmax(S)), random_state=0).fit(S)
+        np.testing.assert_array_equal(by_word.embedding_, by_pair.embedding_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_auto_bounds_are_the_papers_box_for_admm_with_missing_pairs_and_none_otherwise():
+    def fit(S, solver, bounds):
+        return SRF(10, solver=solver, bounds=bounds, random_state=0, max_iter=40).fit(S).embedding_
+
+    S = similarities(observed=0.15, seed=3)  # so few that free predictions leave the observed range
+    np.testing.assert_array_equal(fit(S, "admm", "auto"), fit(S, "admm", "data"))
+    assert not np.array_equal(fit(S, "admm", "auto"), fit(S, "admm", None))
+    np.testing.assert_array_equal(fit(S, "bcd", "auto"), fit(S, "bcd", None))
+    complete = similarities()
+    np.testing.assert_array_equal(fit(complete, "admm", "auto"), fit(complete, "admm", None))
+
+
+@pytest.mark.parametrize("bounds", ["data", (0.0, 1.0)])
+def test_bounds_that_bcd_cannot_honour_are_refused(bounds):
+    known = ~np.isnan(similarities(observed=0.5))
+    stored = sparse.csr_array(np.where(known, similarities(), 0.0))
+    for S in (similarities(), Similarity(stored, absent="missing"), Similarity(stored, absent=0.1)):
+        with pytest.raises(ValueError, match=r"bounds=.* cannot be honoured by solver='bcd' here"):
+            SRF(2, bounds=bounds).fit(S)
+
+
+# --- mistakes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "sentence"),
+    [
+        ({"n_components": 0}, ValueError, "n_components must be at least 1, got 0"),
+        ({"n_components": 61}, ValueError, "n_components must be between 1 and n_items = 60, got 61"),
+        ({"n_components": 2.5}, TypeError, "n_components must be an integer, got 2.5"),
+        ({"solver": "als"}, ValueError, "solver must be one of 'auto', 'bcd', 'admm', got 'als'"),
+        ({"device": "cuda"}, ValueError, "device must be one of 'cpu', got 'cuda'"),
+        ({"init": "nndsvd"}, ValueError, "init must be one of 'random', 'spectral', got 'nndsvd'"),
+        ({"init": np.ones((60, 3))}, ValueError, r"init must have shape .* = \(60, 2\), got \(60, 3\)"),
+        ({"init": -np.ones((60, 2))}, ValueError, "init must be non-negative and finite"),
+        ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
+        ({"tol": -1.0}, ValueError, "tol must be at least 0 and finite, got -1.0"),
+        ({"tol": "small"}, TypeError, "tol must be a number, got 'small'"),
+        ({"solver": "admm", "rho": 0.0}, ValueError, "rho must be positive and finite, got 0.0"),
+        ({"rho": 2.0}, ValueError, "rho is used by solver='admm' only and must stay at 3.0"),
+        ({"solver": "bcd", "inner_iter": 5}, ValueError, "inner_iter is used by solver='admm' only"),
+        ({"solver": "admm", "bounds": (1, 0)}, ValueError, r"bounds must be a pair with low < high, got \(1, 0\)"),
+        ({"bounds": "wide"}, ValueError, "bounds must be one of 'auto', 'data', got 'wide'"),
+        ({"solver": "admm", "bounds": 3}, ValueError, r"bounds must be 'auto', 'data', None or a pair .*, got 3"),
+    ],
+)
+def test_a_mistake_in_a_parameter_gets_a_sentence(parameters, error, sentence):
+    with pytest.raises(error, match=sentence):
+        SRF(**{"n_components": 2, **parameters}).fit(similarities())
+
+
+def test_a_bare_sparse_matrix_is_asked_what_absent_means():
+    with pytest.raises(ValueError, match=r"Similarity\(.*absent="):
+        SRF(2).fit(sparse.csr_array(similarities()))
+
+
+# --- size and threads --------------------------------------------------------------------------------------------
+
+
+def sparse_pairs(n, per_item, seed=0):
+    rng = np.random.default_rng(seed)
+    i, j = rng.integers(n, size=(2, n * per_item // 2))
+    values = rng.uniform(0.1, 1, size=len(i))
+    upper = sparse.coo_array((values, (np.minimum(i, j), np.maximum(i, j))), shape=(n, n)).tocsr()
+    upper.data = np.minimum(upper.data, 1.0)
+    return sparse.csr_array(sparse.triu(upper, 1) + sparse.eye_array(n))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("absent", ["missing", 0.03, "zero"])
+@pytest.mark.parametrize("init", ["random", "spectral"])
+def test_a_sparse_fit_never_builds_a_dense_matrix(absent, init):
+    n = 8000
+    S = Similarity(sparse_pairs(n, 10), absent=absent)
+    SRF(5, random_state=0, max_iter=2, tol=0.0).fit(S)  # compile
+    tracemalloc.start()
+    srf = SRF(5, init=init, random_state=0, max_iter=3, tol=0.0).fit(S)
+    srf.score(S)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * n * n  # bytes: an eighth of the smallest dense matrix of numbers
+
+
+SCRIPT = """
+    from simdims import SRF, simulate
+    for observed in (1.0, 0.8, 0.05):
+        W = simulate.dirichlet(600, 8, random_state=0)
+        S = simulate.mask_pairs(simulate.add_noise(W @ W.T, 0.9, random_state=0), observed, random_state=0)
+        for solver in ("bcd", "admm"):
+            print(SRF(8, solver=solver, random_state=0, max_iter=25).fit(S).objective_)
+"""
+
+
+def test_the_number_of_threads_does_not_change_the_result():
+    objectives = []
+    for threads in ("1", "2", "4"):
+        variables = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads)
+        run = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", textwrap.dedent(SCRIPT)],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        objectives.append(np.array(run.stdout.split(), dtype=float))
+    np.testing.assert_allclose(objectives[1], objectives[0], rtol=1e-6)
+    np.testing.assert_allclose(objectives[2], objectives[0], rtol=1e-6)
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_fits_side_by_side_agree_and_leave_the_blas_threads_as_they_were():
+    S = similarities(n=90, observed=0.7)
+    alone = [SRF(5, random_state=seed).fit(S).objective_ for seed in range(12)]
+
+    def fit(seed):
+        return SRF(5, random_state=seed).fit(S).objective_
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = blas_threads()
+        with ThreadPoolExecutor(6) as pool:
+            np.testing.assert_allclose(list(pool.map(fit, range(12))), alone, rtol=1e-9)
+        assert blas_threads() == before
+    processes = Parallel(n_jobs=2)(delayed(fit)(seed) for seed in range(4))
+    np.testing.assert_allclose(processes, alone[:4], rtol=1e-9)
