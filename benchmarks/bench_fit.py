@@ -3,8 +3,8 @@
     python benchmarks/bench_fit.py [--quick] [--out benchmarks/results/fit.json]
 
 Both solvers start from the same W and are called through SRF. ADMM runs at its usual settings (100 outer x 10 inner
-iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with just as many sweeps
-as it needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so read
+iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with just as many
+sweeps as it needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so read
 those, not the seconds. Prints Markdown tables and writes every number to a JSON file.
 """
 
@@ -205,9 +205,9 @@ def print_tables(results: dict, n_items: int, n_components: int) -> None:
         f"(longest {small['largest_ms']:.1f})."
     )
     print(
-        f"Sparse, {large['n_items']} items, {large['stored_pairs']:,} stored pairs, {large['n_components']} dimensions: "
-        f"{large['megabytes_above']:.0f} MB above the interpreter (a dense matrix alone: {large['dense_matrix_megabytes']:.0f} MB), "
-        f"{large['seconds_per_sweep']:.2f} s a sweep."
+        f"Sparse, {large['n_items']} items, {large['stored_pairs']:,} stored pairs, r = {large['n_components']}: "
+        f"{large['megabytes_above']:.0f} MB above the interpreter (a dense matrix alone would be "
+        f"{large['dense_matrix_megabytes']:.0f} MB), {large['seconds_per_sweep']:.2f} s a sweep."
     )
 
 

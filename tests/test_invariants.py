@@ -184,10 +184,11 @@ def test_listed_pairs_of_weight_zero_are_neither_values_nor_zeros(solver, absent
     weights = np.where(held_out, 0.0, 1.0)
     by_weight = listed(ABSENT_HALF, absent, weights)
     poisoned = np.where(held_out, 0.999, ABSENT_HALF)
-    assert fit(listed(poisoned, absent, weights), solver).objective_ == fit(by_weight, solver).objective_
+    expected = pytest.approx(fit(by_weight, solver).objective_, rel=1e-9)
+    assert fit(listed(poisoned, absent, weights), solver).objective_ == expected
     as_nan = sparse.csr_array(by_weight.values)
     as_nan.data = np.where(by_weight.weights.data == 0, np.nan, as_nan.data)
-    assert fit(Similarity(as_nan, absent=absent), solver).objective_ == fit(by_weight, solver).objective_
+    assert fit(Similarity(as_nan, absent=absent), solver).objective_ == expected
     values, dense_weights = as_dense(by_weight)
     dense = fit(Similarity(values, weights=dense_weights), solver, bounds=None)
     assert fit(by_weight, solver, bounds=None).objective_ == pytest.approx(dense.objective_, rel=1e-6)
@@ -197,7 +198,7 @@ def test_listed_pairs_of_weight_zero_are_neither_values_nor_zeros(solver, absent
 def test_weights_of_zero_and_one_are_the_mask(solver):
     S = masked()
     by_weight = Similarity(noisy(), weights=np.where(np.isnan(S), 0.0, 1.0))
-    np.testing.assert_array_equal(fit(by_weight, solver).embedding_, fit(S, solver).embedding_)
+    np.testing.assert_allclose(fit(by_weight, solver).embedding_, fit(S, solver).embedding_, atol=1e-7)
 
 
 @solvers
@@ -264,9 +265,9 @@ def test_input_is_never_changed(storage, solver):
 @solvers
 def test_the_same_seed_gives_the_same_result(solver):
     one, two = (SRF(N_COMPONENTS, solver=solver, random_state=3, max_iter=50).fit(masked()) for _ in range(2))
-    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    np.testing.assert_allclose(one.embedding_, two.embedding_, atol=1e-9)
     other = SRF(N_COMPONENTS, solver=solver, random_state=4, max_iter=50).fit(masked())
-    assert not np.array_equal(one.embedding_, other.embedding_)
+    assert np.abs(one.embedding_ - other.embedding_).max() > 1e-3
 
 
 def test_one_dimension_of_a_positive_matrix_is_the_perron_vector():
