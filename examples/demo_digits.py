@@ -2,7 +2,8 @@
 
 Every image is 8 x 8 pixels. Two images are similar where their strokes overlap: S_ij is the cosine of their
 pixel vectors. SRF finds a dozen dimensions behind these similarities without being told which digit an image
-shows; the table printed says which digits hold most of each dimension. Run it with ``make demo``.
+shows; what is printed is the strokes that each dimension stands for, and the digits that hold most of it. Run it with
+``make demo``.
 """
 
 import argparse
@@ -30,11 +31,13 @@ def main() -> None:
     S = as_similarity(pixels @ pixels.T, labels=labels)
 
     started = time.perf_counter()
-    model = SRF(n_components=options.components, random_state=0).fit(S)
+    model = SRF(n_components=options.components, max_iter=3000, random_state=0).fit(S)
     seconds = time.perf_counter() - started
 
     print(f"Similarities of {S.n_items} handwritten digits, {options.components} dimensions\n")
     print(summarise(model.embedding_, digits).to_string(index=False))
+    print("\nWhat each dimension looks like: its images minus the average image\n")
+    print(draw(model.embedding_, images))
     ending = "converged" if model.converged_ else "stopped before convergence"
     print(f"\nReconstruction of the similarities: R2 = {model.score(S):.3f}")
     print(f"{ending} after {model.n_iter_} sweeps, {seconds:.1f} s (compilation included)")
@@ -59,6 +62,22 @@ def summarise(embedding: np.ndarray, digits: np.ndarray) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def draw(embedding: np.ndarray, images: np.ndarray, per_line: int = 6) -> str:
+    """The strokes of each dimension in letters: the mean image weighted by the dimension, where it exceeds the mean."""
+    weights = embedding**2 / np.sum(embedding**2, axis=0)
+    excess = np.clip(weights.T @ images - images.mean(axis=0), 0, None)
+    shades = np.array(list(" .:-=+*#%@"))
+    level = np.minimum(excess / excess.max(axis=1, keepdims=True) * len(shades), len(shades) - 1).astype(int)
+    pictures = shades[level].reshape(-1, 8, 8)
+    lines = []
+    for first in range(0, len(pictures), per_line):
+        group = range(first, min(first + per_line, len(pictures)))
+        lines.append("   ".join(f"{k + 1:<16d}" for k in group))
+        lines += ["   ".join("".join(2 * letter for letter in pictures[k][row]) for k in group) for row in range(8)]
+        lines.append("")
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def save(model: SRF, labels: list[str], digits: np.ndarray, folder: Path) -> list[Path]:

@@ -285,6 +285,21 @@ def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, hi
 
 
 @njit(cache=True, nogil=True)
+def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
+    """The over-relaxation of each row, and the weight of its diagonal term relative to the rest of the row."""
+    for i in range(over.size):
+        relaxation[i] = 1.0 + damping * (over[i] - 1.0)
+        scaled_weights[i] = relaxation[i] * diagonal_weights[i]
+
+
+@njit(cache=True, nogil=True)
+def _copy(source, target):
+    for i in range(source.shape[0]):
+        for k in range(source.shape[1]):
+            target[i, k] = source[i, k]
+
+
+@njit(cache=True, nogil=True)
 def descend_filled(
     S,
     weights,
@@ -310,20 +325,23 @@ def descend_filled(
     filling of W.
     """
     low, high = box
-    relaxation = 1.0 + damping * (over - 1.0)
+    relaxation = np.empty(over.size)
+    scaled_weights = np.empty(over.size)
+    kept = np.empty_like(W)
+    _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
     if first == 0:
         history[0] = fill(S, weights, W, relaxation, low, high, T)
     for t in range(first, last):
-        kept = W.copy()
-        sweep_matrix(T, diagonal, relaxation * diagonal_weights, W, n_passes, block)
+        _copy(W, kept)
+        sweep_matrix(T, diagonal, scaled_weights, W, n_passes, block)
         history[t + 1] = fill(S, weights, W, relaxation, low, high, T)
         if not history[t + 1] <= history[t]:
-            W[:] = kept
+            _copy(kept, W)
             history[t + 1] = history[t]
             if damping == 0.0:
                 return t + 1, True, damping
             damping = 0.5 * damping if damping > 0.1 else 0.0
-            relaxation = 1.0 + damping * (over - 1.0)
+            _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
             fill(S, weights, W, relaxation, low, high, T)
         elif _stalled(history, t + 1, rule):
             return t + 1, True, damping
@@ -375,12 +393,11 @@ def embed_rows(similarities, W, embedding, n_passes):
         complete = True
         for j in range(n):
             complete = complete and not np.isnan(similarities[i, j])
-        if complete:
-            A[:] = gram
-        else:
-            A[:] = 0.0
-        x[:] = embedding[i]
-        b[:] = 0.0
+        for k in range(rank):
+            x[k] = embedding[i, k]
+            b[k] = 0.0
+            for m in range(rank):
+                A[k, m] = gram[k, m] if complete else 0.0
         for j in range(n):
             value = similarities[i, j]
             if np.isnan(value):

@@ -177,15 +177,16 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
         uniform = bool(np.all((weights == scale) | np.isnan(values)))
         weights = None if uniform else (weights / scale).astype(values.dtype, copy=False)
     n = len(values)
-    weights = np.empty((0, 0), values.dtype) if weights is None else np.ascontiguousarray(weights)
+    values = _plain(values)
+    weights = np.empty((0, 0), values.dtype) if weights is None else _plain(weights)
     diagonal = np.diagonal(values).astype(np.float64)
     own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
-    known, weight, total, squares = kernels.survey(np.ascontiguousarray(values), weights)
+    known, weight, total, squares = kernels.survey(values, weights)
     if not weights.size and np.all(known == n - 1) and not own.all():
         values = values.copy()  # products with a complete matrix must not meet a NaN
         np.fill_diagonal(values, np.nan_to_num(diagonal))
     return MatrixProblem(
-        values=np.ascontiguousarray(values),
+        values=values,
         weights=weights,
         diagonal=np.nan_to_num(diagonal),
         diagonal_weights=own.astype(np.float64),
@@ -195,6 +196,23 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
         squares=squares,
         scale=scale,
     )
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """A contiguous view that is not marked read-only: kernels compile once for each type, and the mark is a part of it.
+
+    No kernel writes to the similarities or their weights.
+    """
+    array = np.ascontiguousarray(array)
+    return array if array.flags.writeable else np.asarray(_Unmarked(array))
+
+
+class _Unmarked:
+    """The memory of an array, without its mark."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
 def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, background: float) -> PairProblem:
