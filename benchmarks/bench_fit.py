@@ -4,8 +4,8 @@
 
 Both solvers start from the same W and are called through SRF. ADMM runs at its usual settings (100 outer x 10 inner
 iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with just as many
-sweeps as it needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so read
-those, not the seconds. Prints Markdown tables and writes every number to a JSON file.
+sweeps as it needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so
+read those, not the seconds. Prints Markdown tables and writes every number to a JSON file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def race(n_items: int, n_components: int, observed: float, repeats: int) -> dict
         SRF(n_components, init=start, solver="admm", max_iter=1).fit(S)
         admm = SRF(n_components, init=start, solver="admm", max_iter=100, inner_iter=10, tol=1e-3)
         admm_seconds = timed_fit(admm, S)
-        bcd = SRF(n_components, init=start, max_iter=2000)
+        bcd = SRF(n_components, init=start)
         full_seconds = timed_fit(bcd, S)
         reached = np.flatnonzero(bcd.history_ <= admm.objective_)
         sweeps = int(reached[0]) if reached.size else None

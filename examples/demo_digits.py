@@ -84,8 +84,7 @@ def save(model: SRF, labels: list[str], digits: np.ndarray, folder: Path) -> lis
     """The embedding as a table with labels, and as arrays."""
     folder.mkdir(parents=True, exist_ok=True)
     table, arrays = folder / "digits_embedding.csv", folder / "digits_embedding.npz"
-    columns = [f"dimension {k + 1}" for k in range(model.embedding_.shape[1])]
-    pd.DataFrame(model.embedding_, index=pd.Index(labels, name="item"), columns=columns).to_csv(table)
+    model.embedding_frame().to_csv(table, index_label="item")
     np.savez_compressed(arrays, embedding=model.embedding_, labels=np.array(labels), digits=digits)
     return [table, arrays]
 

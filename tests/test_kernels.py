@@ -37,8 +37,8 @@ def coordinate_function(row, k):
         moved[k] = x
         return phi(moved, A, b, s_ii, omega_ii)
 
-    # The second derivative in x is 2 A_kk + Omega (6 x^2 + 2 |w|^2 - 2 x0^2 - 2 s): convex on x >= 0 if it is so at x = 0;
-    # else the smallest quadratic c (x - x0)^2 that makes it so is added.
+    # The second derivative in x is 2 A_kk + Omega (6 x^2 + 2 |w|^2 - 2 x0^2 - 2 s): convex on x >= 0 if it is so at
+    # x = 0; else the smallest quadratic c (x - x0)^2 that makes it so is added.
     at_zero = 2 * A[k, k] + omega_ii * (2 * (w @ w - x0**2) - 2 * s_ii)
     c = max(-at_zero, 0.0) / 2
     return lambda x: exact(x) + c * (x - x0) ** 2

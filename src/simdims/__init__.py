@@ -11,19 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simdims import simulate
+    from simdims import metrics, simulate
     from simdims.similarity import Similarity, as_similarity
     from simdims.srf import SRF
 
 __version__ = "0.1.0"
 
-__all__ = ["SRF", "Similarity", "__version__", "as_similarity", "simulate"]
+__all__ = ["SRF", "Similarity", "__version__", "as_similarity", "metrics", "simulate"]
 
 # Public name -> the module that defines it; a public module is its own name.
 _DEFINED_IN = {
     "SRF": "srf",
     "Similarity": "similarity",
     "as_similarity": "similarity",
+    "metrics": "metrics",
     "simulate": "simulate",
 }
 

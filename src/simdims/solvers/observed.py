@@ -11,6 +11,9 @@ from simdims.solvers.criterion import Bounds, objective
 from simdims.solvers.problem import MatrixProblem, PairProblem
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
+#: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.
+_FILLED_PASSES = 3
+
 
 def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
     """Whether lists are faster: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more."""
@@ -63,7 +66,7 @@ def fit_filled(
         f"the filled copy of {n} x {n} similarities",
         "a sparse matrix with absent='missing' is fitted from its stored pairs alone",
     )
-    over = np.divide(1.0, problem.shares, out=np.ones(n), where=problem.shares > 0)
+    over = _over_relaxation(problem, rank)
     filled = np.empty((n, n), problem.dtype)
     history = np.empty(max_iter + 1)
     rule = stopping_rule(problem, tol)
@@ -82,7 +85,7 @@ def fit_filled(
             damping,
             filled,
             W,
-            N_PASSES,
+            _FILLED_PASSES,
             block,
             history,
             first,
@@ -92,3 +95,15 @@ def fit_filled(
         return done, converged
 
     return descend(sweeps, history, work=2 * n * n * rank, report=report)
+
+
+def _over_relaxation(problem: MatrixProblem, n_components: int) -> np.ndarray:
+    """For each row, how much further than its filling a sweep may go.
+
+    The known part of W^T W that row i sees is about its share p_i of the whole, so that 1 / p_i would be right on average;
+    its largest relative eigenvalue is about (1 + sqrt(r / known_i))^2 times that, and a step stays stable below twice
+    the inverse of it.
+    """
+    known = np.maximum(problem.known, 1)
+    stable = np.minimum(1.0, 1.8 / (1.0 + np.sqrt(n_components / known)) ** 2)
+    return np.maximum(1.0, stable / np.where(problem.shares > 0, problem.shares, 1.0))
