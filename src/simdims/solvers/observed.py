@@ -100,9 +100,9 @@ def fit_filled(
 def _over_relaxation(problem: MatrixProblem, n_components: int) -> np.ndarray:
     """For each row, how much further than its filling a sweep may go.
 
-    The known part of W^T W that row i sees is about its share p_i of the whole, so that 1 / p_i would be right on average;
-    its largest relative eigenvalue is about (1 + sqrt(r / known_i))^2 times that, and a step stays stable below twice
-    the inverse of it.
+    The known part of W^T W that row i sees is about its share p_i of the whole, so 1 / p_i is right on average; its
+    largest relative eigenvalue is about (1 + sqrt(r / known_i))^2 times that, and a step stays stable below twice the
+    inverse of it.
     """
     known = np.maximum(problem.known, 1)
     stable = np.minimum(1.0, 1.8 / (1.0 + np.sqrt(n_components / known)) ** 2)
