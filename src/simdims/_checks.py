@@ -74,6 +74,27 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
     return names
 
 
+def clean_factors(factors: Any) -> np.ndarray:
+    """Return factors F with S = F F^T as a non-negative, finite array of floats, so that S is both."""
+    table = np.asarray(factors)
+    if table.ndim != 2 or 0 in table.shape:
+        raise ValueError(
+            f"factors must have a row for every item and a column for every factor, got shape {table.shape}."
+        )
+    if table.dtype.kind not in "biuf":
+        raise TypeError(f"factors must hold numbers, got dtype {table.dtype}.")
+    table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else np.float64)
+    if not np.isfinite(table).all():
+        row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
+        raise ValueError(f"factors must be finite, got NaN or infinity in row {row}.")
+    if table.min() < 0:
+        raise ValueError(
+            f"factors must be non-negative, so that the similarities are, got {np.count_nonzero(table < 0)} negative "
+            f"values, the smallest {table.min():g}."
+        )
+    return table
+
+
 def clean_absent(absent: object, values: Any) -> str | float | None:
     """Return what an unstored pair means, which sparse values must say and dense values cannot."""
     if not sparse.issparse(values):

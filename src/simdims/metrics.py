@@ -41,8 +41,7 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     W = np.asarray(W, dtype=np.float64)
     if W.ndim != 2 or len(W) != similarity.n_items:
         raise ValueError(f"W must have one row for each of {similarity.n_items} items, got shape {W.shape}.")
-    blocks = _sparse_sums(similarity, W) if sparse.issparse(similarity.values) else _dense_sums(similarity, W)
-    weight, total, squares, residual = blocks
+    weight, total, squares, residual = _sums_over_pairs(similarity, W)
     if weight == 0:
         raise ValueError("S must have an observed pair of two different items, got none.")
     spread = squares - total**2 / weight
@@ -51,8 +50,27 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     return float(1.0 - residual / spread)
 
 
+def _sums_over_pairs(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
+    """Weighted count, sum, sum of squares and residual sum of squares over the observed pairs, each in both orders."""
+    if similarity.factors is not None:
+        return _factor_sums(similarity.factors.astype(np.float64, copy=False), W)
+    if sparse.issparse(similarity.values):
+        return _sparse_sums(similarity, W)
+    return _dense_sums(similarity, W)
+
+
+def _factor_sums(F: NDArray, W: NDArray) -> NDArray[np.float64]:
+    """From F^T F, F^T W and W^T W."""
+    n = len(F)
+    own, norms = np.einsum("id,id->i", F, F), np.einsum("ik,ik->i", W, W)
+    squares = np.sum((F.T @ F) ** 2)
+    residual = squares - 2 * np.sum((F.T @ W) ** 2) + np.sum((W.T @ W) ** 2) - np.sum((own - norms) ** 2)
+    total = np.sum(F.sum(axis=0) ** 2) - own.sum()
+    return np.array([n * (n - 1), total, squares - own @ own, max(residual, 0.0)])
+
+
 def _dense_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
-    """Weighted count, sum, sum of squares and residual sum of squares, from blocks of rows."""
+    """From blocks of rows."""
     sums = np.zeros(4)
     for start in range(0, similarity.n_items, 256):
         rows = slice(start, start + 256)
@@ -65,7 +83,7 @@ def _dense_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
 
 
 def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
-    """The same without a matrix of all pairs: the stored pairs, and the zeros from norms of W."""
+    """From the stored pairs, and the zeros from norms of W: no matrix of all pairs."""
     values, n = similarity.values, similarity.n_items
     rows = np.repeat(np.arange(n), np.diff(values.indptr))
     sums = np.zeros(4)

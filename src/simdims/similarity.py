@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._checks import (
@@ -19,6 +20,7 @@ from simdims._checks import (
     check_values,
     check_weights,
     clean_absent,
+    clean_factors,
     clean_labels,
     count_observed,
     warn_of_dissimilarity,
@@ -62,6 +64,9 @@ class Similarity:
     weights : ndarray or csr_array or None
         Exactly symmetric, read-only; the stored pairs of sparse weights are those of values.
     absent : str, float or None
+    factors : ndarray of shape (n_items, n_features) or None
+        Read-only. Where it is not None the similarities are implicit, S = F F^T, and `values` raises; see
+        `from_factors`.
     info : mapping of str to plain values
         Read-only.
     n_items : int
@@ -87,9 +92,41 @@ class Similarity:
     weights: Matrix | None = None
     absent: str | float | None = None
     info: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    factors: NDArray[np.floating] | None = field(default=None, kw_only=True)
     density: float = field(init=False)
 
+    @classmethod
+    def from_factors(
+        cls, factors: Any, labels: Sequence[str] | None = None, *, info: Mapping[str, Any] | None = None
+    ) -> Similarity:
+        """Similarities S = F F^T that are never built: all pairs are observed, and n x n numbers are never stored.
+
+        Parameters
+        ----------
+        factors : array-like of shape (n_items, n_features)
+            F, non-negative and finite.
+        labels : sequence, optional
+            One distinct name an item.
+        info : mapping, optional
+            Where the similarities came from.
+
+        Returns
+        -------
+        Similarity
+            With `factors`; its `values` raise.
+
+        Examples
+        --------
+        >>> from simdims.similarity import Similarity
+        >>> Similarity.from_factors([[1.0, 0.0], [0.5, 0.5], [0.0, 2.0]])
+        Similarity(3 items, implicit float64, 2 factors, 100.0% of pairs observed)
+        """
+        return cls(None, labels, factors=factors, info=info or {})
+
     def __post_init__(self) -> None:
+        if self.factors is not None:
+            self._hold_factors()
+            return
         values, labels, weights, absent = _clean(self.values, self.labels, self.weights, self.absent)
         n_partners, on_diagonal = count_observed(values, weights, absent)
         check_observed(n_partners, on_diagonal, labels)
@@ -104,10 +141,26 @@ class Similarity:
             density=float(n_partners.sum() / n_sides) if n_sides else 1.0,
         )
 
+    def _hold_factors(self) -> None:
+        if not (self.values is None and self.weights is None and self.absent is None):
+            raise ValueError("values, weights and absent must be None where factors are given.")
+        factors = clean_factors(self.factors)
+        labels = clean_labels(self.labels, len(factors))
+        self._set(factors=_read_only(factors), labels=labels, info=MappingProxyType(dict(self.info)), density=1.0)
+        object.__delattr__(self, "values")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "values":
+            raise AttributeError(
+                "values are implicit in this Similarity, which holds factors F with S = F F^T: use factors, or build "
+                "the matrix with Similarity(F @ F.T)."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @property
     def n_items(self) -> int:
         """The number of items."""
-        return int(self.values.shape[0])
+        return int((self.values if self.factors is None else self.factors).shape[0])
 
     @property
     def absent_weight(self) -> float:
@@ -117,11 +170,11 @@ class Similarity:
         return 1.0 if self.absent == "zero" else 0.0
 
     def __repr__(self) -> str:
-        storage = "sparse" if sparse.issparse(self.values) else "dense"
-        parts = [
-            f"{self.n_items} {'item' if self.n_items == 1 else 'items'}",
-            f"{storage} {self.values.dtype}",
-        ]
+        parts = [f"{self.n_items} {'item' if self.n_items == 1 else 'items'}"]
+        if self.factors is not None:
+            parts += [f"implicit {self.factors.dtype}", f"{self.factors.shape[1]} factors"]
+        else:
+            parts.append(f"{'sparse' if sparse.issparse(self.values) else 'dense'} {self.values.dtype}")
         if self.absent is not None:
             parts.append(f"absent={self.absent!r}")
         parts.append(f"{_percent(self.density)} of pairs observed")
@@ -137,12 +190,9 @@ class Similarity:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays come out of a pickle writeable.
-        frozen = {
-            "values": _read_only(state["values"]),
-            "weights": None if state["weights"] is None else _read_only(state["weights"]),
-            "info": MappingProxyType(state["info"]),
-        }
-        self._set(**{**state, **frozen})
+        matrices = {name: state[name] for name in ("values", "weights", "factors") if state.get(name) is not None}
+        frozen = {name: _read_only(matrix) for name, matrix in matrices.items()}
+        self._set(**{**state, **frozen, "info": MappingProxyType(state["info"])})
 
     def _set(self, **attributes: Any) -> None:
         for name, value in attributes.items():

@@ -148,7 +148,7 @@ class SRF(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         similarity = self._check_similarity(S)
-        problem = solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
+        problem = _as_problem(similarity)
         solver = "bcd" if self.solver == "auto" else self.solver
         solution = solvers.solve(
             problem,
@@ -318,7 +318,7 @@ class SRF(TransformerMixin, BaseEstimator):
 
     def _check_rows(self, S: Any) -> NDArray[np.floating]:
         if isinstance(S, Similarity):
-            S = S.values
+            S = S.values if S.factors is None else S.factors @ S.factors.T
         if sparse.issparse(S):
             raise TypeError(
                 "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
@@ -404,6 +404,12 @@ class SRF(TransformerMixin, BaseEstimator):
             f"{min(10, self.n_iter_)} changed the objective by {gained:.2g} of it (tol={self.tol:g}, KKT residual "
             f"{self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough."
         )
+
+
+def _as_problem(similarity: Similarity) -> solvers.Problem:
+    if similarity.factors is not None:
+        return solvers.factor_problem(similarity.factors)
+    return solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
 
 
 def _require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

@@ -19,10 +19,12 @@ from simdims.solvers.complete import block_size, fit_complete
 from simdims.solvers.criterion import Bounds, evaluate
 from simdims.solvers.observed import fit_filled, fit_pairs, prefers_pairs
 from simdims.solvers.problem import (
+    FactorProblem,
     MatrixProblem,
     PairProblem,
     Problem,
     as_problem,
+    factor_problem,
     has_missing,
     matrix_of,
     observed_range,
@@ -37,6 +39,7 @@ __all__ = [
     "as_problem",
     "can_fill",
     "embed",
+    "factor_problem",
     "has_missing",
     "observed_range",
     "random_start",
@@ -83,9 +86,15 @@ def solve(
     W = np.array(W0, dtype=problem.dtype, order="C")
     with _threads.one_blas_thread() if W.size * block_size(len(W)) < _THREADED_WORK else nullcontext():
         if solver == "admm":
-            dense = problem if isinstance(problem, MatrixProblem) else matrix_of(problem)
             descent = fit_admm(
-                dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
+                matrix_of(problem),
+                W,
+                max_iter=max_iter,
+                inner_iter=inner_iter,
+                tol=tol,
+                rho=rho,
+                bounds=bounds,
+                report=report,
             )
             bounds = None  # a constraint on Z, not a part of f
         else:
@@ -116,7 +125,7 @@ def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
 def _fit_bcd(problem: Problem, W: np.ndarray, *, max_iter: int, tol: float, bounds: Bounds, report: Report) -> Descent:
     if isinstance(problem, PairProblem):
         return fit_pairs(problem, W, max_iter=max_iter, tol=tol, report=report)
-    if problem.complete:
+    if isinstance(problem, FactorProblem) or problem.complete:
         return fit_complete(problem, W, max_iter=max_iter, tol=tol, report=report)
     if bounds is None and prefers_pairs(problem, W.shape[1]):
         return fit_pairs(pairs_of(problem), W, max_iter=max_iter, tol=tol, report=report)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from simdims.solvers.problem import MatrixProblem, PairProblem, Problem
+from simdims.solvers.problem import FactorProblem, MatrixProblem, PairProblem, Problem
 
 Bounds = tuple[float, float] | None
 
@@ -20,13 +20,15 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     """f(W)."""
     if isinstance(problem, PairProblem):
         return _pair_residuals(problem, W)[0]
+    if isinstance(problem, FactorProblem):
+        return _factor_gradient(problem, W.astype(np.float64, copy=False))[0]
     blocks = _residual_blocks(problem, W, bounds)
     return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted in blocks)
 
 
 def size(problem: Problem) -> float:
     """f(0), the objective of predicting nothing."""
-    if isinstance(problem, MatrixProblem):
+    if not isinstance(problem, PairProblem):
         return 0.5 * problem.squares
     return objective(problem, np.zeros((problem.n_items, 1)))
 
@@ -48,6 +50,8 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     W = W.astype(np.float64, copy=False)
     if isinstance(problem, MatrixProblem):
         return _matrix_gradient(problem, W, bounds)
+    if isinstance(problem, FactorProblem):
+        return _factor_gradient(problem, W)
     n = problem.n_items
     norms = np.einsum("ik,ik->i", W, W)
     value, pulls = _pair_residuals(problem, W)
@@ -68,6 +72,15 @@ def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> t
         data = values if problem.complete else np.where(np.isnan(values), 0.0, values)
         pull[rows] = (data * problem.weights[rows] if problem.weights.size else data) @ W
     return value, slope, pull
+
+
+def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """The same from F^T F, F^T W and W^T W: no entry of S is needed."""
+    F = problem.factors
+    projection, gram = F.T @ W, W.T @ W
+    value = 0.5 * (problem.squares - 2.0 * float(np.sum(projection**2)) + float(np.sum(gram**2)))
+    pull = F @ projection
+    return max(value, 0.0), -2.0 * (pull - W @ gram), pull
 
 
 def _residual_blocks(

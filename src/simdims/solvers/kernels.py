@@ -112,42 +112,92 @@ def _gram(W):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
+def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
+    """Update the rows of one block in turn, in place; return the change of the objective.
+
+    `own` holds the similarities within the block and `products` its rows of S W: A_i = W^T W - w_i w_i^T and
+    b_i = (S W)_i - S_ii w_i. Rows that have moved correct the products of those after them.
+    """
+    rank = W.shape[1]
+    w, b, move, gradient = workspace[0], workspace[1], workspace[2], workspace[3]
+    change = 0.0
+    for e in range(own.shape[0]):
+        i = start + e
+        for k in range(rank):
+            w[k] = W[i, k]
+            b[k] = products[e, k] - own[e, e] * w[k]
+        _add_outer(gram, w, -1.0)
+        change += update_row(gram, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
+        moved = False
+        for k in range(rank):
+            before = W[i, k]
+            W[i, k] = w[k]
+            w[k] = W[i, k]  # what the storage's precision kept of it
+            move[k] = w[k] - before
+            moved = moved or move[k] != 0.0
+        _add_outer(gram, w, 1.0)
+        if moved:
+            for later in range(e + 1, own.shape[0]):
+                for k in range(rank):
+                    products[later, k] += own[later, e] * move[k]
+    return change
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     """Update every row of W once against the complete matrix T; return the change of the objective.
 
-    A_i = W^T W - w_i w_i^T and b_i = (T W)_i - T_ii w_i. The products of `block` rows come from one BLAS call and are
-    corrected for the rows of the block that have moved since. T need not be symmetric: only row i of it enters the
-    update of row i. The diagonal terms have values and weights of their own.
+    The products of `block` rows come from one BLAS call. T need not be symmetric: only row i of it enters the update of
+    row i. The diagonal terms have values and weights of their own.
     """
     n, rank = W.shape
     gram = _gram(W)
     products = np.empty((block, rank), W.dtype)
-    w = np.empty(rank)
-    b = np.empty(rank)
-    move = np.empty(rank)
-    gradient = np.empty(rank)
+    own = np.empty((block, block), W.dtype)
+    workspace = np.empty((4, rank))
     change = 0.0
     for start in range(0, n, block):
-        stop = min(n, start + block)
-        np.dot(T[start:stop], W, products[: stop - start])
-        for i in range(start, stop):
+        size = min(n - start, block)
+        np.dot(T[start : start + size], W, products[:size])
+        within = own[:size, :size]
+        for e in range(size):
+            for later in range(size):
+                within[e, later] = T[start + e, start + later]
+        change += _update_block(within, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace)
+    return change
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def sweep_factors(F, diagonal, W, n_passes, block):
+    """Update every row of W once against S = F F^T, which is never built; return the change of the objective.
+
+    (S W)_i = F_i (F^T W), with F^T W kept current block by block: O(n d r + n d block) a sweep.
+    """
+    n, rank = W.shape
+    gram = _gram(W)
+    projection = np.dot(F.T, W)
+    products = np.empty((block, rank), W.dtype)
+    own = np.empty((block, block), W.dtype)
+    before = np.empty((block, rank), W.dtype)
+    ones = np.ones(n)
+    workspace = np.empty((4, rank))
+    change = 0.0
+    for start in range(0, n, block):
+        size = min(n - start, block)
+        rows = F[start : start + size]
+        np.dot(rows, projection, products[:size])
+        similarities = np.dot(rows, rows.T)
+        within = own[:size, :size]
+        for e in range(size):
             for k in range(rank):
-                w[k] = W[i, k]
-                b[k] = products[i - start, k] - T[i, i] * w[k]
-            _add_outer(gram, w, -1.0)
-            change += update_row(gram, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
-            moved = False
+                before[e, k] = -W[start + e, k]
+            for later in range(size):
+                within[e, later] = similarities[e, later]
+        change += _update_block(within, products, diagonal, ones, W, gram, start, n_passes, workspace)
+        for e in range(size):
             for k in range(rank):
-                before = W[i, k]
-                W[i, k] = w[k]
-                w[k] = W[i, k]  # what the storage's precision kept of it
-                move[k] = w[k] - before
-                moved = moved or move[k] != 0.0
-            _add_outer(gram, w, 1.0)
-            if moved:
-                for j in range(i + 1, stop):
-                    for k in range(rank):
-                        products[j - start, k] += T[j, i] * move[k]
+                before[e, k] += W[start + e, k]
+        projection += np.dot(rows.T, before[:size])
     return change
 
 
@@ -267,6 +317,16 @@ def descend_matrix(T, diagonal, diagonal_weights, W, n_passes, block, history, f
     for t in range(first, last):
         change = sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block)
         history[t + 1] = max(history[t] + change, 0.0)
+        if _stalled(history, t + 1, rule):
+            return t + 1, True
+    return last, False
+
+
+@njit(cache=True, nogil=True)
+def descend_factors(F, diagonal, W, n_passes, block, history, first, last, rule):
+    """Sweeps first .. last - 1 on S = F F^T; return (sweeps done, converged)."""
+    for t in range(first, last):
+        history[t + 1] = max(history[t] + sweep_factors(F, diagonal, W, n_passes, block), 0.0)
         if _stalled(history, t + 1, rule):
             return t + 1, True
     return last, False

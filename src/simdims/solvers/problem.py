@@ -75,7 +75,38 @@ class PairProblem:
         return self.values.dtype
 
 
-Problem = MatrixProblem | PairProblem
+@dataclass(frozen=True)
+class FactorProblem:
+    """All pairs known through factors, S = F F^T, without the matrix."""
+
+    factors: np.ndarray
+    diagonal: np.ndarray
+    scale: float = 1.0
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.factors)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the factors and of the embedding."""
+        return self.factors.dtype
+
+    @property
+    def total(self) -> float:
+        """The sum of all similarities."""
+        sums = self.factors.sum(axis=0, dtype=np.float64)
+        return float(sums @ sums)
+
+    @property
+    def squares(self) -> float:
+        """The sum of their squares."""
+        return float(np.sum((self.factors.T @ self.factors).astype(np.float64) ** 2))
+
+
+CompleteProblem = MatrixProblem | FactorProblem
+Problem = CompleteProblem | PairProblem
 
 
 def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Problem:
@@ -90,6 +121,19 @@ def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Pro
     if sparse.issparse(values):
         return _pair_problem(values, weights, background)
     return _matrix_problem(values, weights)
+
+
+def factor_problem(factors: np.ndarray) -> FactorProblem:
+    """The problem that similarities S = F F^T pose."""
+    factors = _plain(factors)
+    return FactorProblem(factors, np.einsum("id,id->i", factors, factors, dtype=np.float64))
+
+
+def similarities_between(problem: CompleteProblem, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """A block of the matrix of a complete problem."""
+    if isinstance(problem, FactorProblem):
+        return problem.factors[rows] @ problem.factors[columns].T
+    return problem.values[np.ix_(rows, columns)]
 
 
 def pairs_of(problem: MatrixProblem) -> PairProblem:
@@ -110,15 +154,16 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
     )
 
 
-def matrix_of(problem: PairProblem) -> MatrixProblem:
-    """The listed pairs as a dense problem, for the one solver that needs every entry."""
+def matrix_of(problem: Problem) -> MatrixProblem:
+    """Any problem as a dense one, for the one solver that needs every entry."""
+    if isinstance(problem, MatrixProblem):
+        return problem
     n = problem.n_items
+    if isinstance(problem, FactorProblem):
+        _require_dense(n, n * n * problem.dtype.itemsize)
+        return _matrix_problem(problem.factors @ problem.factors.T, None)
     weighted = problem.background not in (0.0, 1.0) or np.any(problem.weights != 1.0)
-    _memory.require(
-        (2 if weighted else 1) * n * n * problem.dtype.itemsize,
-        f"a dense matrix of {n} x {n} similarities (solver='admm' needs every entry)",
-        "solver='bcd' works on the stored pairs alone",
-    )
+    _require_dense(n, (2 if weighted else 1) * n * n * problem.dtype.itemsize)
     rows = np.repeat(np.arange(n), np.diff(problem.starts))
     values = np.full((n, n), 0.0 if problem.background else np.nan, problem.dtype)
     values[rows, problem.partners] = np.where(problem.weights > 0, problem.values, np.nan)
@@ -134,6 +179,8 @@ def matrix_of(problem: PairProblem) -> MatrixProblem:
 
 def mean_similarity(problem: Problem) -> float:
     """Weighted mean of the known similarities, the diagonal included."""
+    if isinstance(problem, FactorProblem):
+        return problem.total / problem.n_items**2
     own = problem.diagonal_weights
     n_others = problem.n_items - 1
     if isinstance(problem, MatrixProblem):
@@ -145,6 +192,8 @@ def mean_similarity(problem: Problem) -> float:
 
 def has_missing(problem: Problem) -> bool:
     """Whether any pair, the diagonal included, is unknown."""
+    if isinstance(problem, FactorProblem):
+        return False
     if not problem.diagonal_weights.all():
         return True
     if isinstance(problem, PairProblem):
@@ -155,6 +204,8 @@ def has_missing(problem: Problem) -> bool:
 
 def observed_range(problem: Problem) -> tuple[float, float]:
     """The smallest and the largest known similarity."""
+    if isinstance(problem, FactorProblem):
+        problem = matrix_of(problem)
     own = problem.diagonal[problem.diagonal_weights > 0]
     if isinstance(problem, PairProblem):
         known = problem.values[problem.weights > 0]
@@ -195,6 +246,14 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
         total=total,
         squares=squares,
         scale=scale,
+    )
+
+
+def _require_dense(n_items: int, n_bytes: int) -> None:
+    _memory.require(
+        n_bytes,
+        f"A dense matrix of {n_items} x {n_items} similarities (solver='admm' needs every entry)",
+        "solver='bcd' works on the stored pairs or factors alone",
     )
 
 

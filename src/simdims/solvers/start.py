@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
-from simdims.solvers.problem import MatrixProblem, Problem, mean_similarity
+from simdims.solvers.problem import FactorProblem, MatrixProblem, Problem, mean_similarity
 
 
 def random_start(problem: Problem, n_components: int, rng: np.random.RandomState) -> np.ndarray:
@@ -38,8 +40,11 @@ def scale_to_mean(problem: Problem, W: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(W * factor, dtype=problem.dtype)
 
 
-def _zero_filled(problem: Problem) -> np.ndarray | sparse.csr_array:
+def _zero_filled(problem: Problem) -> Any:
     """The known similarities, zero where a pair is missing."""
+    if isinstance(problem, FactorProblem):
+        F = problem.factors
+        return LinearOperator((len(F), len(F)), matvec=lambda x: F @ (F.T @ x), dtype=F.dtype)
     if isinstance(problem, MatrixProblem):
         return np.nan_to_num(problem.values)
     n = problem.n_items
@@ -47,15 +52,13 @@ def _zero_filled(problem: Problem) -> np.ndarray | sparse.csr_array:
     return sparse.csr_array(listed + sparse.diags_array(problem.diagonal * (problem.diagonal_weights > 0)))
 
 
-def _leading_eigenpairs(
-    S: np.ndarray | sparse.csr_array, k: int, rng: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
+def _leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, falling, and their eigenvectors; the start vector is seeded, so they repeat."""
     n = S.shape[0]
     if k < n // 2:
         eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=rng.uniform(size=n))
         order = np.argsort(eigenvalues)[::-1]
         return eigenvalues[order], eigenvectors[:, order]
-    dense = S if isinstance(S, np.ndarray) else S.toarray()
+    dense = S if isinstance(S, np.ndarray) else S @ np.eye(n)
     eigenvalues, eigenvectors = linalg.eigh(dense, subset_by_index=[n - k, n - 1])
     return eigenvalues[::-1], eigenvectors[:, ::-1]

@@ -1,0 +1,222 @@
+"""from_features against scikit-learn's kernels and plain loops; implicit similarities through SRF."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import cosine_similarity, laplacian_kernel, rbf_kernel
+
+from simdims import SRF, Similarity, features, from_features, simulate
+
+
+def signed(n=30, d=5, seed=0, dtype=np.float64):
+    return np.random.default_rng(seed).normal(size=(n, d)).astype(dtype)
+
+
+def test_auto_is_linear_for_non_negative_features_and_rbf_for_signed_ones():
+    X = np.abs(signed())
+    linear = from_features(X)
+    np.testing.assert_allclose(linear.values, X @ X.T)
+    assert linear.info["kernel"] == "linear"
+    assert from_features(signed()).info["kernel"] == "rbf"
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 31])
+@pytest.mark.parametrize("bandwidth", [0.4, 1.5])
+def test_rbf_is_scikit_learns_with_sigma_from_the_median_distance(n, bandwidth):
+    X = signed(n)
+    sigma = bandwidth * np.median(pdist(X))
+    S = from_features(X, bandwidth=bandwidth)
+    np.testing.assert_allclose(S.values, rbf_kernel(X, gamma=1 / (2 * sigma**2)), atol=1e-12)
+    assert S.info["sigma"] == pytest.approx(sigma)
+    np.testing.assert_array_equal(np.diag(S.values), 1)
+
+
+@pytest.mark.parametrize("few", [2, 50])
+@pytest.mark.parametrize("kind", ["normal", "ties", "two values", "far apart"])
+def test_the_median_is_exact_when_it_is_narrowed_down(monkeypatch, few, kind):
+    monkeypatch.setattr(features, "_FEW", few)
+    monkeypatch.setattr(features, "_BINS", 8)
+    rng = np.random.default_rng(1)
+    for n in (5, 6, 40, 41):
+        X = {
+            "normal": rng.normal(size=(n, 3)),
+            "ties": rng.integers(0, 3, size=(n, 2)) - 1.0,
+            "two values": np.where(np.arange(n) < n // 2, -1.0, 1.0)[:, None],
+            "far apart": np.append(rng.normal(size=(n - 1, 2)), [[1e6, -1e6]], axis=0),
+        }[kind]
+        expected = np.median(pdist(X))
+        if expected > 0:
+            assert from_features(X, kernel="rbf").info["sigma"] == pytest.approx(0.4 * expected, rel=1e-6)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    X = signed(50)
+    whole = from_features(X).values
+    monkeypatch.setattr(features, "_BLOCK", 7)
+    np.testing.assert_allclose(from_features(X).values, whole, atol=1e-12)
+    np.testing.assert_allclose(from_features(X, kernel=laplacian_kernel).values, laplacian_kernel(X))
+
+
+def test_distances_far_from_the_origin_keep_their_digits():
+    X = signed(20).astype(np.float32)
+    shifted = (X + np.float32(1000.0)).astype(np.float32)
+    exact = rbf_kernel(shifted.astype(float), gamma=1 / (2 * (0.4 * np.median(pdist(shifted.astype(float)))) ** 2))
+    np.testing.assert_allclose(from_features(shifted, kernel="rbf").values, exact, atol=1e-5)
+
+
+def test_cosine_clips_and_counts():
+    X = signed()
+    expected = cosine_similarity(X)
+    negative = np.count_nonzero(np.triu(expected, 1) < 0)
+    with pytest.warns(UserWarning, match=rf"negative similarities for {negative} pairs .* clipped to 0"):
+        S = from_features(X, kernel="cosine")
+    np.testing.assert_allclose(S.values, np.maximum(expected, 0), atol=1e-12)
+    assert S.info["clipped_pairs"] == negative
+    assert from_features(np.abs(X), kernel="cosine").info["clipped_pairs"] == 0
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "cosine", laplacian_kernel])
+def test_float32_stays_float32(kernel):
+    X = np.abs(signed(dtype=np.float32))
+    assert from_features(X, kernel=kernel).values.dtype == np.float32
+    assert from_features(X.astype(np.float16), kernel=kernel).values.dtype == np.float32
+    assert from_features((10 * X).astype(int), kernel="linear").values.dtype == np.float64
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "cosine"])
+def test_permuting_items_permutes_the_similarities(kernel):
+    X = np.abs(signed())
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_allclose(
+        from_features(X[order], kernel=kernel).values, from_features(X, kernel=kernel).values[np.ix_(order, order)]
+    )
+
+
+def test_labels_come_from_the_index_and_arrive_at_the_embedding():
+    names = [f"item {i}" for i in range(30)]
+    frame = pd.DataFrame(np.abs(signed()), index=names)
+    S = from_features(frame)
+    assert S.labels == tuple(names)
+    assert list(SRF(2, random_state=0).fit(S).embedding_frame().index) == names
+    assert from_features(frame, labels=names[::-1]).labels == tuple(names[::-1])
+    assert from_features(frame.reset_index(drop=True)).labels is None
+
+
+def test_constant_and_duplicate_rows_are_fine():
+    X = np.ones((6, 3))
+    np.testing.assert_array_equal(from_features(X).values, np.full((6, 6), 3.0))
+    twice = np.repeat(signed(10), 2, axis=0)
+    S = from_features(twice).values
+    assert S[0, 1] == pytest.approx(1)
+    assert S[0, 2] < 1
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "sentence"),
+    [
+        (np.array([[1.0, 2.0], [np.nan, 1.0]]), {}, ValueError, "X must be finite, got NaN or infinity in row 1"),
+        (
+            pd.DataFrame([[1.0], [np.inf]], index=["cat", "dog"]),
+            {},
+            ValueError,
+            r"infinity in row 1 \('dog'\)",
+        ),
+        (np.ones(3), {}, ValueError, r"got shape \(3,\)"),
+        (np.ones((3, 0)), {}, ValueError, r"got shape \(3, 0\)"),
+        (np.array([["a", "b"]]), {}, TypeError, "X must hold numbers"),
+        (pd.DataFrame({"name": ["a", "b"], "x": [1.0, 2.0]}), {}, TypeError, "in column 'name': make it the index"),
+        (sparse.eye_array(3), {}, TypeError, "X must be dense, got a sparse matrix"),
+        (np.ones((3, 2)), {"kernel": "poly"}, ValueError, "kernel must be 'auto', 'linear', .* got 'poly'"),
+        (np.ones((3, 2)), {"bandwidth": 0}, ValueError, "bandwidth must be a positive, finite number, got 0"),
+        (np.ones((3, 2)), {"kernel": "rbf"}, ValueError, "median distance of 0"),
+        (np.zeros((3, 2)), {"kernel": "cosine"}, ValueError, "non-zero feature in every row .* row 0"),
+        (signed(), {"kernel": "linear"}, ValueError, "Negative values in data passed to"),
+        (np.ones((3, 2)), {"kernel": lambda a, b: a}, ValueError, r"must return a matrix of shape \(3, 3\)"),
+        (signed(), {"implicit": True}, ValueError, "implicit=True needs the linear kernel"),
+        (signed(), {"implicit": True, "kernel": "linear"}, ValueError, "implicit=True needs non-negative features"),
+    ],
+)
+def test_bad_input_gets_a_sentence(X, options, error, sentence):
+    with pytest.raises(error, match=sentence):
+        from_features(X, **options)
+
+
+# --- implicit ----------------------------------------------------------------------------------------------------
+
+
+def factors(n=60, d=8, seed=0, dtype=np.float64):
+    return simulate.dirichlet(n, d, alpha=0.5, random_state=seed).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [60, 1200])  # the larger one starts from a sample
+@pytest.mark.parametrize("init", ["random", "spectral"])
+def test_an_implicit_fit_is_the_fit_of_the_matrix(n, dtype, init):
+    F = factors(n, dtype=dtype)
+    settings = {"init": init, "random_state": 0, "max_iter": 400, "tol": 1e-5}
+    implicit = SRF(4, **settings).fit(from_features(F, implicit=True))
+    matrix = SRF(4, **settings).fit(from_features(F))
+    assert implicit.embedding_.dtype == dtype
+    rel = 1e-3 if dtype == np.float32 else 1e-6
+    assert implicit.objective_ == pytest.approx(matrix.objective_, rel=rel)
+    assert implicit.history_[-1] == pytest.approx(implicit.objective_, rel=rel)
+    assert np.all(np.diff(implicit.history_) <= 1e-6 * implicit.history_[0])
+    assert implicit.kkt_residual_ < 1e-3
+    S = from_features(F, implicit=True)
+    assert implicit.score(S) == pytest.approx(implicit.score(F @ F.T), rel=1e-4)
+
+
+def test_admm_builds_the_matrix_and_agrees():
+    F = factors()
+    admm = SRF(4, solver="admm", random_state=0, max_iter=300, tol=1e-7).fit(from_features(F, implicit=True))
+    bcd = SRF(4, random_state=0, max_iter=2000, tol=1e-7).fit(from_features(F, implicit=True))
+    assert admm.objective_ == pytest.approx(bcd.objective_, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_matrix_is_never_built():
+    n = 6000
+    S = from_features(factors(n, 5), implicit=True)
+    SRF(3, random_state=0, max_iter=1).fit(S)  # compile
+    tracemalloc.start()
+    srf = SRF(3, random_state=0, max_iter=3).fit(S)
+    srf.score(S)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n * n  # bytes: an eighth of the matrix
+
+
+def test_an_implicit_similarity_says_so():
+    S = from_features(pd.DataFrame(factors(4, 3), index=list("abcd")), implicit=True)
+    assert repr(S) == "Similarity(4 items, implicit float64, 3 factors, 100.0% of pairs observed, labelled)"
+    assert S.n_items == 4
+    assert S.density == 1
+    assert not S.factors.flags.writeable
+    with pytest.raises(AttributeError, match=r"values are implicit .* use factors"):
+        S.values  # noqa: B018
+    twin = pickle.loads(pickle.dumps(S))
+    np.testing.assert_array_equal(twin.factors, S.factors)
+    assert twin.labels == S.labels
+
+
+@pytest.mark.parametrize(
+    ("F", "sentence"),
+    [
+        ([[1.0, -0.5]], "factors must be non-negative, .* got 1 negative"),
+        ([[1.0], [np.nan]], "factors must be finite, got NaN or infinity in row 1"),
+        ([1.0, 2.0], r"factors must have a row for every item .* got shape \(2,\)"),
+    ],
+)
+def test_bad_factors_get_a_sentence(F, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Similarity.from_factors(F)
+
+
+def test_bounds_are_refused_where_no_pair_is_missing():
+    with pytest.raises(ValueError, match="cannot be honoured by solver='bcd'"):
+        SRF(2, bounds=(0, 1)).fit(from_features(factors(), implicit=True))
