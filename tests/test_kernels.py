@@ -24,7 +24,9 @@ def random_row(seed, omega_ii):
     others = rng.uniform(size=(rng.integers(1, 12), rank)) * rng.choice([0.1, 1.0])
     A = others.T @ others
     b = others.T @ rng.uniform(size=len(others))
-    return A, b, rng.uniform(0, 3), omega_ii, rng.uniform(size=rank) * (rng.random(rank) < 0.7)
+    # Without an observed diagonal the place of its value holds a limit, and 0 is none.
+    s_ii = rng.uniform(0, 3) if omega_ii else 0.0
+    return A, b, s_ii, omega_ii, rng.uniform(size=rank) * (rng.random(rank) < 0.7)
 
 
 def coordinate_function(row, k):

@@ -317,7 +317,7 @@ def test_bounds_that_bcd_cannot_honour_are_refused(bounds):
         ({"device": "cuda"}, ValueError, "device must be one of 'cpu', got 'cuda'"),
         ({"init": "nndsvd"}, ValueError, "init must be one of 'random', 'spectral', got 'nndsvd'"),
         ({"init": np.ones((60, 3))}, ValueError, r"init must have shape .* = \(60, 2\), got \(60, 3\)"),
-        ({"init": -np.ones((60, 2))}, ValueError, "init must be non-negative and finite"),
+        ({"init": -np.ones((60, 2))}, ValueError, "init must be non-negative, finite and not all zero"),
         ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
         ({"tol": -1.0}, ValueError, "tol must be at least 0 and finite, got -1.0"),
         ({"tol": "small"}, TypeError, "tol must be a number, got 'small'"),

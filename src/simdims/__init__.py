@@ -11,19 +11,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simdims import metrics, simulate
+    from simdims import datasets, metrics, simulate
+    from simdims.associations import from_associations
+    from simdims.construct import from_dissimilarity, from_ratings
+    from simdims.features import from_features
+    from simdims.io import load_similarity
     from simdims.similarity import Similarity, as_similarity
     from simdims.srf import SRF
+    from simdims.triplets import from_triplets
 
 __version__ = "0.1.0"
 
-__all__ = ["SRF", "Similarity", "__version__", "as_similarity", "metrics", "simulate"]
+__all__ = [
+    "SRF",
+    "Similarity",
+    "__version__",
+    "as_similarity",
+    "datasets",
+    "from_associations",
+    "from_dissimilarity",
+    "from_features",
+    "from_ratings",
+    "from_triplets",
+    "load_similarity",
+    "metrics",
+    "simulate",
+]
 
 # Public name -> the module that defines it; a public module is its own name.
 _DEFINED_IN = {
     "SRF": "srf",
     "Similarity": "similarity",
     "as_similarity": "similarity",
+    "datasets": "datasets",
+    "from_associations": "associations",
+    "from_dissimilarity": "construct",
+    "from_features": "features",
+    "from_ratings": "construct",
+    "from_triplets": "triplets",
+    "load_similarity": "io",
     "metrics": "metrics",
     "simulate": "simulate",
 }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,11 @@ from simdims._checks import (
     count_observed,
     warn_of_dissimilarity,
 )
+from simdims._parts import Parts
 from simdims._triangles import Matrix, equal_triangles
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,6 +174,58 @@ class Similarity:
             return self.absent
         return 1.0 if self.absent == "zero" else 0.0
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file that load_similarity reads; an existing one is replaced once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in .npz, which keeps everything (info as JSON does), or in .csv, which keeps labels and values, every
+            one exactly: a square for dense values, and a list of pairs for sparse ones whose absent pairs are
+            missing. What a .csv cannot hold (weights, other absent pairs, factors) is an error; `info` and the
+            difference between float32 and float64, and between sparse and dense, are not kept in one.
+
+        Examples
+        --------
+        >>> Similarity([[1.0, 0.8], [0.8, 1.0]]).save("animals.npz")  # doctest: +SKIP
+        """
+        from simdims.io import save
+
+        save(self, path)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the values as a dense DataFrame with labels on both axes.
+
+        Missing pairs are NaN, and absent ones that are zeros of any weight are 0; weights are not part of it.
+        """
+        from simdims.exchange import to_frame
+
+        return to_frame(self)
+
+    def to_networkx(self) -> Any:
+        """Return the observed pairs as a networkx Graph, which as_similarity takes back (as sparse values).
+
+        Nodes are the labels, or 0, 1, 2, ... where there are none. Edges are the observed pairs of two different
+        items, zeros included (of a sparse matrix the stored ones), with attributes ``weight``, the similarity, and
+        ``pair_weight``, how much it counts, where there are weights. An item's similarity to itself is its node's
+        ``self_similarity`` (and ``self_weight``), not a loop, which would disturb what is computed on graphs. The
+        graph's attribute ``simdims_absent`` says what a pair without an edge means.
+        """
+        from simdims.exchange import to_networkx
+
+        return to_networkx(self)
+
+    def to_rsatoolbox(self) -> Any:
+        """Return rsatoolbox RDMs with one RDM, whose dissimilarities are largest similarity - similarity.
+
+        The largest similarity (over all entries) is the descriptor ``largest_similarity`` of the RDM; ``labels`` and
+        ``self_similarity``, the diagonal, are descriptors of its patterns. As as_similarity reads these, it gives the
+        same similarities back, to the rounding of the largest one. Weights are an error: an RDM cannot hold them.
+        """
+        from simdims.exchange import to_rsatoolbox
+
+        return to_rsatoolbox(self)
+
     def __repr__(self) -> str:
         parts = [f"{self.n_items} {'item' if self.n_items == 1 else 'items'}"]
         if self.factors is not None:
@@ -211,10 +268,15 @@ def as_similarity(
 
     Parameters
     ----------
-    x : array-like, pandas DataFrame, scipy sparse matrix or Similarity
+    x : array-like, pandas DataFrame, scipy sparse matrix, networkx graph, rsatoolbox RDMs or Similarity
         Similarities between items, as Similarity describes them. The index and the columns of a DataFrame
         must name the same items in the same order, and become the labels; an axis that is pandas' default 0,
         1, 2, ... names nothing. A Similarity is returned unchanged, and is then the only argument.
+
+        A graph gives sparse values: the attribute ``weight`` of its edges, 1 where there is none, and on the
+        diagonal its self-loops or the ``self_similarity`` of its nodes. Nodes become labels, unless they are 0,
+        1, 2, ...; where each has a text of its own as attribute ``label``, that does. A single RDM becomes
+        1 - d / max(d) (see from_dissimilarity), and one that to_rsatoolbox made the similarities it was made of.
     labels : sequence, optional
         One name an item. Beside a DataFrame with names of its own they must be the same.
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
@@ -246,6 +308,12 @@ def as_similarity(
     if isinstance(x, Similarity):
         _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize)
         return x
+    info: Mapping[str, Any] = {}
+    if (parts := _foreign_parts(x)) is not None:
+        x, info, labels = parts.values, parts.info, _agreed_labels(parts, labels)
+        weights, absent = (
+            own if given is None else given for own, given in ((parts.weights, weights), (parts.absent, absent))
+        )
     table = as_table(_cells(x) if _is_frame(x) else x, "values")
     labels = clean_labels(labels, table.shape[0])
     if _is_frame(x):
@@ -258,7 +326,7 @@ def as_similarity(
         weights = _cells(weights)
     if symmetrize is not None:
         table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize)
-    return Similarity(table, labels, weights, absent)
+    return Similarity(table, labels, weights, absent, info=info)
 
 
 def _clean(
@@ -310,6 +378,31 @@ def _refuse_keywords(**keywords: Any) -> None:
             f"{' and '.join(given)} must be None where x is a Similarity, which has settled them already: "
             "make a new Similarity from its values instead."
         )
+
+
+def _foreign_parts(x: Any) -> Parts | None:
+    """What a file, a networkx graph or rsatoolbox's RDMs hold, without importing libraries that nobody uses."""
+    if isinstance(x, Parts):
+        return x
+    networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
+    if networkx is not None and isinstance(x, networkx.Graph):
+        from simdims.exchange import from_networkx
+
+        return from_networkx(x)
+    if rsatoolbox is not None and isinstance(x, rsatoolbox.RDMs):
+        from simdims.exchange import from_rsatoolbox
+
+        return from_rsatoolbox(x)
+    return None
+
+
+def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] | None:
+    if labels is None or parts.labels is None:
+        return parts.labels if labels is None else labels
+    names = clean_labels(labels, len(parts.labels))
+    assert names is not None
+    _refuse_other_names("labels", names, parts.named_by, parts.labels)
+    return names
 
 
 def _is_frame(x: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,8 @@ class SRF(TransformerMixin, BaseEstimator):
         Range that predictions are held to. "data" is the observed range, None is no range, and "auto" is "data" for
         admm with missing pairs and None otherwise. With admm the auxiliary matrix Z, which W W^T approaches, stays
         inside. With bcd it is a soft constraint on the missing pairs of a dense matrix: each adds 1/2 (distance of its
-        prediction to the range)^2 to f; where no pair is missing or S is sparse it is refused.
+        prediction to the range)^2, times the largest weight, to f; where no pair is missing or S is sparse it is
+        refused.
     init : {"random", "spectral"} or array of shape (n_items, n_components), default="random"
         Where W starts: uniform numbers, or the non-negative parts of the leading eigenvectors, both scaled so that
         the first reconstruction has the data's mean; or an array, taken as it is.
@@ -73,7 +74,7 @@ class SRF(TransformerMixin, BaseEstimator):
     n_iter_ : int
         Sweeps (bcd) or outer iterations (admm) that were done.
     converged_ : bool
-        Whether `tol` was met within `max_iter`.
+        Whether `tol` was met within `max_iter`, or the objective is down at the rounding error of the data.
     objective_ : float
         f(W), in the units of S squared times the weights (with bounds and bcd, the soft constraint included).
     history_ : ndarray of shape (n_iter_ + 1,)
@@ -147,7 +148,11 @@ class SRF(TransformerMixin, BaseEstimator):
             The estimator itself.
         """
         self._check_parameters()
-        similarity = self._check_similarity(S)
+        similarity = as_similarity(S)
+        if self.n_components > similarity.n_items:
+            raise ValueError(
+                f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
+            )
         problem = _as_problem(similarity)
         solver = "bcd" if self.solver == "auto" else self.solver
         solution = solvers.solve(
@@ -169,6 +174,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self.history_ = solution.history
         self.kkt_residual_ = solution.kkt_residual
         self.solver_ = solver
+        self._remember_items(similarity)
         if not self.converged_:
             warnings.warn(self._advice(), ConvergenceWarning, stacklevel=2)
         return self
@@ -243,9 +249,11 @@ class SRF(TransformerMixin, BaseEstimator):
             R2; see `simdims.metrics.explained_variance`.
         """
         check_is_fitted(self)
-        if not isinstance(S, Similarity):
-            self._check_n_columns(S)
-        return explained_variance(S, self.embedding_)
+        self._check_n_columns(S)
+        self._check_names(S)
+        similarity = as_similarity(S)
+        self._check_labels(similarity.labels)
+        return explained_variance(similarity, self.embedding_)
 
     def embedding_frame(self) -> pd.DataFrame:
         """The embedding with a row for each item, by label where S had labels, and a named column for each dimension.
@@ -291,8 +299,9 @@ class SRF(TransformerMixin, BaseEstimator):
         _require_count("n_components", self.n_components)
         _require_count("max_iter", self.max_iter)
         _require_count("inner_iter", self.inner_iter)
-        _require_number("tol", self.tol, "at least 0", lambda value: value >= 0)
-        _require_number("rho", self.rho, "positive", lambda value: value > 0)
+        _require_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, "at least 0")
+        _require_number("tol", self.tol, "at least 0")
+        _require_number("rho", self.rho, "positive")
         if isinstance(self.init, str):
             _require_choice("init", self.init, ("random", "spectral"))
         if self.solver != "admm":
@@ -303,36 +312,24 @@ class SRF(TransformerMixin, BaseEstimator):
                         f"solver={self.solver!r}, got {getattr(self, name)}."
                     )
 
-    def _check_similarity(self, S: Any) -> Similarity:
-        similarity = as_similarity(S)
-        if self.n_components > similarity.n_items:
-            raise ValueError(
-                f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
-            )
+    def _remember_items(self, similarity: Similarity) -> None:
         self.n_features_in_ = similarity.n_items
         if similarity.labels is not None:
             self.feature_names_in_ = np.array(similarity.labels, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return similarity
 
     def _check_rows(self, S: Any) -> NDArray[np.floating]:
+        self._check_names(S)
         if isinstance(S, Similarity):
-            S = S.values if S.factors is None else S.factors @ S.factors.T
+            self._check_labels(S.labels)
+            S = _known_values(S)
         if sparse.issparse(S):
             raise TypeError(
                 "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
             )
-        # scikit-learn compares names only where both sides have them; an array has none, and need not.
-        if hasattr(S, "columns"):
-            validate_data(self, S, reset=False, skip_check_array=True)
         rows = check_array(
-            S,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            order="C",
-            estimator=self,
-            input_name="S",
+            S, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", order="C", estimator=self, input_name="S"
         )
         self._check_n_columns(rows)
         negative = np.count_nonzero(rows < 0)
@@ -350,9 +347,32 @@ class SRF(TransformerMixin, BaseEstimator):
             )
         return rows
 
+    def _check_names(self, S: Any) -> None:
+        """The columns of a DataFrame against the fitted items, by scikit-learn's check where the names are text."""
+        if not hasattr(S, "columns") or type(S.columns).__name__ == "RangeIndex":
+            return
+        if all(isinstance(name, str) for name in S.columns):
+            validate_data(self, S, reset=False, skip_check_array=True)
+        else:
+            self._check_labels(tuple(map(str, S.columns)))
+
+    def _check_labels(self, labels: Sequence[str] | None) -> None:
+        fitted = getattr(self, "feature_names_in_", None)
+        if labels is None or fitted is None or len(labels) != len(fitted):
+            return
+        for place, (one, other) in enumerate(zip(fitted, labels, strict=True)):
+            if one != other:
+                raise ValueError(
+                    f"S must name the fitted items in the fitted order, got {other!r} instead of {one!r} in place "
+                    f"{place}."
+                )
+
     def _check_n_columns(self, S: Any) -> None:
-        shape = S.shape if hasattr(S, "shape") else np.shape(S)
-        n_columns = shape[-1] if shape else 0
+        if isinstance(S, Similarity):
+            n_columns = S.n_items
+        else:
+            shape = S.shape if hasattr(S, "shape") else np.shape(S)
+            n_columns = shape[-1] if shape else 0
         if n_columns != self.n_features_in_:
             raise ValueError(
                 f"X has {n_columns} features, but SRF is expecting {self.n_features_in_} features as input: one "
@@ -365,8 +385,8 @@ class SRF(TransformerMixin, BaseEstimator):
             W = np.asarray(self.init, dtype=problem.dtype)
             if W.shape != shape:
                 raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
-            if not (np.isfinite(W).all() and (W >= 0).all()):
-                raise ValueError("init must be non-negative and finite, got an array that is not.")
+            if not (np.isfinite(W).all() and (W >= 0).all() and W.any()):
+                raise ValueError("init must be non-negative, finite and not all zero, got an array that is not.")
             return W
         rng = check_random_state(self.random_state)
         start = solvers.random_start if self.init == "random" else solvers.spectral_start
@@ -391,8 +411,8 @@ class SRF(TransformerMixin, BaseEstimator):
         return resolved
 
     def _report(self, iteration: int, objective: float) -> None:
-        if not logger.hasHandlers():
-            logging.basicConfig()
+        if not logger.hasHandlers():  # asked to speak, and nobody listens
+            logger.addHandler(logging.StreamHandler())
         if not logger.isEnabledFor(logging.INFO):
             logger.setLevel(logging.INFO)
         logger.info("iteration %d: objective %.6g", iteration, objective)
@@ -412,6 +432,20 @@ def _as_problem(similarity: Similarity) -> solvers.Problem:
     return solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
 
 
+def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:
+    """The matrix of a Similarity for transform, which weighs all known pairs the same."""
+    if similarity.factors is not None:
+        return similarity.factors @ similarity.factors.T
+    if similarity.weights is None or sparse.issparse(similarity.values):
+        return similarity.values
+    positive = similarity.weights[similarity.weights > 0]
+    if positive.size and positive.min() != positive.max():
+        raise ValueError(
+            f"S must have weights of one size, or zero, for transform, got {positive.min():g} to {positive.max():g}."
+        )
+    return np.where(similarity.weights > 0, similarity.values, np.nan)
+
+
 def _require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
@@ -424,10 +458,11 @@ def _require_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be at least 1, got {value}.")
 
 
-def _require_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
+def _require_number(name: str, value: Any, rule: str) -> None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
-    if not (np.isfinite(float(value)) and holds(float(value))):
+    number = float(value)
+    if not (np.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
         raise ValueError(f"{name} must be {rule} and finite, got {value}.")
 
 

@@ -85,9 +85,12 @@ def solve(
     """
     W = np.array(W0, dtype=problem.dtype, order="C")
     with _threads.one_blas_thread() if W.size * block_size(len(W)) < _THREADED_WORK else nullcontext():
+        scale = problem.scale
         if solver == "admm":
+            dense = matrix_of(problem)
+            scale = dense.scale
             descent = fit_admm(
-                matrix_of(problem),
+                dense,
                 W,
                 max_iter=max_iter,
                 inner_iter=inner_iter,
@@ -103,7 +106,7 @@ def solve(
     return Solution(
         W=W,
         objective=objective * problem.scale,
-        history=descent.history * problem.scale,
+        history=descent.history * scale,
         n_iter=descent.n_iter,
         converged=descent.converged,
         kkt_residual=kkt_residual,
@@ -112,11 +115,13 @@ def solve(
 
 def can_fill(problem: Problem) -> bool:
     """Whether bcd can hold predictions of missing pairs to bounds: a dense problem that misses some."""
-    return isinstance(problem, MatrixProblem) and not problem.complete and has_missing(problem)
+    return isinstance(problem, MatrixProblem) and bool(np.any(problem.known < problem.n_items - 1))
 
 
 def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Rows of non-negative least squares: the embedding of items from their similarities to the rows of W."""
+    if similarities.shape[1] != len(W):
+        raise ValueError(f"similarities must have a column for each of {len(W)} items, got {similarities.shape[1]}.")
     embedding = np.zeros((len(similarities), W.shape[1]), W.dtype)
     kernels.embed_rows(np.ascontiguousarray(similarities, dtype=W.dtype), W, embedding, _EMBED_PASSES)
     return embedding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simdims.solvers import kernels
+from simdims.solvers import descents, kernels
 from simdims.solvers.criterion import objective
 from simdims.solvers.problem import CompleteProblem, FactorProblem, similarities_between
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
@@ -40,14 +40,14 @@ def fit_complete(
         if first == 0 and _start_from_sample(problem, W, history):
             return 1, False
         if isinstance(problem, FactorProblem):
-            return kernels.descend_factors(
+            return descents.descend_factors(
                 problem.factors, problem.diagonal, W, N_PASSES, block, history, first, last, rule
             )
         own = problem.diagonal, problem.diagonal_weights
-        return kernels.descend_matrix(problem.values, *own, W, N_PASSES, block, history, first, last, rule)
+        return descents.descend_matrix(problem.values, *own, W, N_PASSES, block, history, first, last, rule)
 
     width = problem.factors.shape[1] + block if isinstance(problem, FactorProblem) else n
-    return descend(sweeps, history, work=n * width * rank, report=report)
+    return descend(sweeps, history, work=n * width * rank, report=report, measure=lambda: objective(problem, W))
 
 
 def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndarray) -> bool:
@@ -86,7 +86,7 @@ def _fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray) -> 
     weights = np.ones(len(sample)) if isinstance(problem, FactorProblem) else problem.diagonal_weights[sample]
     history = np.empty(_SAMPLE_SWEEPS + 1)
     history[0] = 0.5 * float(np.sum((S - V @ V.T) ** 2, dtype=np.float64))
-    kernels.descend_matrix(
+    descents.descend_matrix(
         S,
         problem.diagonal[sample],
         weights,

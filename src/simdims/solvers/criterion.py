@@ -37,10 +37,15 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     """f(W) and the KKT residual of W.
 
     The residual is the norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0 at a
-    KKT point. A step into the negative orthant is no step: at W_ik = 0 only a negative slope counts.
+    KKT point. A step out of the feasible set is no step: at W_ik = 0 only a negative slope counts, and at the limit of
+    an item whose diagonal is not observed only a positive one.
     """
     value, slope, pull = gradient(problem, W, bounds)
-    projected = float(np.linalg.norm(np.where(W > 0, slope, np.minimum(slope, 0.0))))
+    slope = np.where(W > 0, slope, np.minimum(slope, 0.0))
+    if not isinstance(problem, FactorProblem):
+        limit = np.where(problem.diagonal_weights == 0, problem.diagonal, np.inf)[:, None]
+        slope = np.where((1 - 1e-6) * limit > W**2, slope, np.maximum(slope, 0.0))
+    projected = float(np.linalg.norm(slope))
     scale = 2.0 * float(np.linalg.norm(pull))
     return value, projected / scale if scale > 0 else projected
 

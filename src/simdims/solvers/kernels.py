@@ -16,6 +16,9 @@ from numba import njit
 # No "nnan": missing pairs are NaN.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 
+_NO_PARTNERS = np.empty(0, np.int32)
+_NO_WEIGHTS = np.empty(0)
+
 
 @njit(cache=True, nogil=True)
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
@@ -23,12 +26,14 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
 
     The stationary point is a root of Omega_ii x^3 + p x + q with p = A_kk - Omega_ii (S_ii - |w|^2 + x^2) and
     q = (A w)_k - A_kk x - b_k. For p < 0 the quartic is not convex and its smallest convex majorizer is minimised.
-    `gradient` is (A w - b)_k and `curvature` is A_kk.
+    `gradient` is (A w - b)_k, `curvature` is A_kk. Where the diagonal is not observed (Omega_ii = 0), a positive `s_ii`
+    is the most that x^2 may be.
     """
     p = curvature - omega_ii * (s_ii - squared_norm + x * x)
     q = gradient - curvature * x
     if omega_ii == 0.0:
-        return -q / p if q < 0.0 and p > 0.0 else 0.0
+        x = -q / p if q < 0.0 and p > 0.0 else 0.0
+        return min(x, np.sqrt(s_ii)) if s_ii > 0.0 else x
     if p <= 0.0:
         cube = -(p * x + q) / omega_ii
         return np.cbrt(cube) if cube > 0.0 else 0.0
@@ -112,6 +117,33 @@ def _gram(W):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
+def _settle_columns(A, W, w, i, background, partners, weights):
+    """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
+
+    Without an observed diagonal nothing but A bounds such a coordinate, and rounding over rounding is no bound.
+    """
+    rank = w.size
+    for k in range(rank):
+        if A[k, k] > 1e-6 * w[k] * w[k]:
+            continue
+        for m in range(rank):
+            A[k, m] = 0.0
+        e = 0
+        for j in range(W.shape[0]):
+            omega = background
+            if e < partners.size and partners[e] == j:
+                omega = weights[e]
+                e += 1
+            if j == i or omega == 0.0 or W[j, k] == 0.0:
+                continue
+            x = omega * W[j, k]
+            for m in range(rank):
+                A[k, m] += x * W[j, m]
+        for m in range(rank):
+            A[m, k] = A[k, m]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
@@ -127,6 +159,8 @@ def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_p
             w[k] = W[i, k]
             b[k] = products[e, k] - own[e, e] * w[k]
         _add_outer(gram, w, -1.0)
+        if diagonal_weights[i] == 0.0:
+            _settle_columns(gram, W, w, i, 1.0, _NO_PARTNERS, _NO_WEIGHTS)
         change += update_row(gram, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
         moved = False
         for k in range(rank):
@@ -136,10 +170,9 @@ def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_p
             move[k] = w[k] - before
             moved = moved or move[k] != 0.0
         _add_outer(gram, w, 1.0)
-        if moved:
-            for later in range(e + 1, own.shape[0]):
-                for k in range(rank):
-                    products[later, k] += own[later, e] * move[k]
+        for later in range(e + 1, own.shape[0] if moved else 0):
+            for k in range(rank):
+                products[later, k] += own[later, e] * move[k]
     return change
 
 
@@ -234,6 +267,7 @@ def fill(S, weights, W, relaxation, low, high, T):
         if np.isnan(S[i, i]):
             own -= min(max(own, low), high)
             row -= own * own
+        T[i, i] = 0.0  # has a term of its own in the row update
         total += row
     return 0.5 * total
 
@@ -262,6 +296,8 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
             for m in range(rank):
                 A[k, m] = background * gram[k, m]
         _add_partners(A, W, partners[first:last], weights[first:last], background)
+        if diagonal_weights[i] == 0.0:
+            _settle_columns(A, W, w, i, background, partners[first:last], weights[first:last])
         for e in range(first, last):
             pull = weights[e] * values[e]
             if pull != 0.0:
@@ -300,112 +336,6 @@ def _add_partners(A, W, partners, weights, background):
     for k in range(rank):
         for m in range(k):
             A[m, k] = A[k, m]
-
-
-@njit(cache=True, nogil=True)
-def _stalled(history, t, rule):
-    """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
-    window, tol, floor = rule
-    if history[t] <= floor:
-        return True
-    return t >= window and history[t - window] - history[t] <= tol * history[t]
-
-
-@njit(cache=True, nogil=True)
-def descend_matrix(T, diagonal, diagonal_weights, W, n_passes, block, history, first, last, rule):
-    """Sweeps first .. last - 1 on a complete matrix; return (sweeps done, converged)."""
-    for t in range(first, last):
-        change = sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block)
-        history[t + 1] = max(history[t] + change, 0.0)
-        if _stalled(history, t + 1, rule):
-            return t + 1, True
-    return last, False
-
-
-@njit(cache=True, nogil=True)
-def descend_factors(F, diagonal, W, n_passes, block, history, first, last, rule):
-    """Sweeps first .. last - 1 on S = F F^T; return (sweeps done, converged)."""
-    for t in range(first, last):
-        history[t + 1] = max(history[t] + sweep_factors(F, diagonal, W, n_passes, block), 0.0)
-        if _stalled(history, t + 1, rule):
-            return t + 1, True
-    return last, False
-
-
-@njit(cache=True, nogil=True)
-def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, history, first, last, rule):
-    """Sweeps first .. last - 1 on listed pairs; return (sweeps done, converged)."""
-    starts, partners, values, weights = pairs
-    for t in range(first, last):
-        change = sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes)
-        history[t + 1] = max(history[t] + change, 0.0)
-        if _stalled(history, t + 1, rule):
-            return t + 1, True
-    return last, False
-
-
-@njit(cache=True, nogil=True)
-def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
-    """The over-relaxation of each row, and the weight of its diagonal term relative to the rest of the row."""
-    for i in range(over.size):
-        relaxation[i] = 1.0 + damping * (over[i] - 1.0)
-        scaled_weights[i] = relaxation[i] * diagonal_weights[i]
-
-
-@njit(cache=True, nogil=True)
-def _copy(source, target):
-    for i in range(source.shape[0]):
-        for k in range(source.shape[1]):
-            target[i, k] = source[i, k]
-
-
-@njit(cache=True, nogil=True)
-def descend_filled(
-    S,
-    weights,
-    diagonal,
-    diagonal_weights,
-    box,
-    over,
-    damping,
-    T,
-    W,
-    n_passes,
-    block,
-    history,
-    first,
-    last,
-    rule,
-):
-    """Sweeps first .. last - 1 on the filled matrix; return (sweeps done, converged, damping).
-
-    Row i is over-relaxed by omega_i = 1 + damping (over_i - 1), where over_i is one over the observed share of row i:
-    the observed part of W^T W is about that share of it. A sweep that raises the objective is undone and the damping
-    halved; without over-relaxation filling majorises f, and only rounding can raise it. Between calls T holds the
-    filling of W.
-    """
-    low, high = box
-    relaxation = np.empty(over.size)
-    scaled_weights = np.empty(over.size)
-    kept = np.empty_like(W)
-    _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
-    if first == 0:
-        history[0] = fill(S, weights, W, relaxation, low, high, T)
-    for t in range(first, last):
-        _copy(W, kept)
-        sweep_matrix(T, diagonal, scaled_weights, W, n_passes, block)
-        history[t + 1] = fill(S, weights, W, relaxation, low, high, T)
-        if not history[t + 1] <= history[t]:
-            _copy(kept, W)
-            history[t + 1] = history[t]
-            if damping == 0.0:
-                return t + 1, True, damping
-            damping = 0.5 * damping if damping > 0.1 else 0.0
-            _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
-            fill(S, weights, W, relaxation, low, high, T)
-        elif _stalled(history, t + 1, rule):
-            return t + 1, True, damping
-    return last, False, damping
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simdims import _memory
-from simdims.solvers import kernels
+from simdims.solvers import descents
 from simdims.solvers.complete import block_size
 from simdims.solvers.criterion import Bounds, objective
 from simdims.solvers.problem import MatrixProblem, PairProblem
@@ -14,11 +14,22 @@ from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stoppin
 #: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.
 _FILLED_PASSES = 3
 
+#: Mean square of the weights over the square of their mean from which they count as uneven; trial counts have 1 to 1.5.
+_UNEVEN = 2.0
+
 
 def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
-    """Whether lists are faster: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more."""
-    known = problem.known.sum() / problem.n_items**2
-    return bool(known * n_components < 3.0)
+    """Whether lists are the better way: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more.
+
+    Filling crawls where a few weights dwarf the others, because no pair may count for more than 1 of it.
+    """
+    known = problem.known.sum()
+    if known * n_components < 3.0 * problem.n_items**2:
+        return True
+    if not problem.weights.size:
+        return False
+    weights = np.where(np.isnan(problem.values), 0.0, problem.weights)
+    return bool(np.sum(weights**2) * np.count_nonzero(weights) > _UNEVEN * np.sum(weights) ** 2)
 
 
 def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None) -> Descent:
@@ -30,7 +41,7 @@ def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float,
     pairs = (problem.starts, problem.partners, problem.values, problem.weights)
 
     def sweeps(first: int, last: int) -> tuple[int, bool]:
-        return kernels.descend_pairs(
+        return descents.descend_pairs(
             pairs,
             problem.background,
             problem.diagonal,
@@ -43,7 +54,8 @@ def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float,
             rule,
         )
 
-    return descend(sweeps, history, work=(len(problem.values) + n) * rank**2, report=report)
+    work = (len(problem.values) + n) * rank**2
+    return descend(sweeps, history, work=work, report=report, measure=lambda: objective(problem, W))
 
 
 def fit_filled(
@@ -75,7 +87,7 @@ def fit_filled(
 
     def sweeps(first: int, last: int) -> tuple[int, bool]:
         nonlocal damping
-        done, converged, damping = kernels.descend_filled(
+        done, converged, damping = descents.descend_filled(
             problem.values,
             problem.weights,
             problem.diagonal,

@@ -1,7 +1,11 @@
 """The two problems: similarities as one dense matrix, or as lists of pairs.
 
-Both carry weights divided by their largest value (`scale`): filling majorises the objective only where Omega <= 1, and
+They carry weights divided by their largest value (`scale`): filling majorises the objective only where Omega <= 1, and
 ADMM's threshold on rho assumes it. The solvers multiply the objective back.
+
+Where the diagonal of an item is not observed, nothing keeps a loading of it from growing while those of its partners
+shrink: a hub and its spokes fit best at infinity. There `diagonal` holds the most that the square of a loading may be,
+100 times the largest similarity.
 """
 
 from __future__ import annotations
@@ -162,7 +166,8 @@ def matrix_of(problem: Problem) -> MatrixProblem:
     if isinstance(problem, FactorProblem):
         _require_dense(n, n * n * problem.dtype.itemsize)
         return _matrix_problem(problem.factors @ problem.factors.T, None)
-    weighted = problem.background not in (0.0, 1.0) or np.any(problem.weights != 1.0)
+    own = problem.diagonal_weights[problem.diagonal_weights > 0]
+    weighted = problem.background not in (0.0, 1.0) or np.any(problem.weights != 1.0) or np.any(own != 1.0)
     _require_dense(n, (2 if weighted else 1) * n * n * problem.dtype.itemsize)
     rows = np.repeat(np.arange(n), np.diff(problem.starts))
     values = np.full((n, n), 0.0 if problem.background else np.nan, problem.dtype)
@@ -233,13 +238,18 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
     diagonal = np.diagonal(values).astype(np.float64)
     own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
     known, weight, total, squares = kernels.survey(values, weights)
+    if not np.isfinite(squares):
+        raise ValueError(
+            f"values must be small enough to be squared and summed, got a largest of {np.nanmax(values):g}: divide "
+            "them by it."
+        )
     if not weights.size and np.all(known == n - 1) and not own.all():
         values = values.copy()  # products with a complete matrix must not meet a NaN
         np.fill_diagonal(values, np.nan_to_num(diagonal))
     return MatrixProblem(
         values=values,
         weights=weights,
-        diagonal=np.nan_to_num(diagonal),
+        diagonal=np.where(own > 0, np.nan_to_num(diagonal), _most_square(values)),
         diagonal_weights=own.astype(np.float64),
         known=known,
         shares=weight / max(n - 1, 1),
@@ -247,6 +257,11 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
         squares=squares,
         scale=scale,
     )
+
+
+def _most_square(values: np.ndarray) -> float:
+    """The square that a loading of an item without an observed diagonal may reach; 0 is no limit."""
+    return 100.0 * float(np.nanmax(values, initial=0.0))
 
 
 def _require_dense(n_items: int, n_bytes: int) -> None:
@@ -287,6 +302,7 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
     diagonal, diagonal_weights = np.zeros(n), np.zeros(n)
     diagonal[rows[own]] = stored[own]
     diagonal_weights[rows[own]] = omega[own]
+    diagonal[diagonal_weights == 0] = _most_square(stored)
     return PairProblem(
         starts=np.concatenate([[0], np.cumsum(np.bincount(rows[~own], minlength=n))]),
         partners=values.indices[~own].astype(np.int32),

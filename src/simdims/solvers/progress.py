@@ -38,19 +38,33 @@ class Descent:
 
 def stopping_rule(problem: Problem, tol: float) -> tuple[int, float, float]:
     """(window, tol, floor): stop when `window` sweeps gain less than `tol` of f, or when f is down at rounding."""
-    precision = float(np.finfo(problem.dtype).eps)
-    return WINDOW, float(tol), max(1e-12, 100.0 * precision) * size(problem)
+    precision = 100.0 * float(np.finfo(problem.dtype).eps)
+    return WINDOW, float(tol), max(1e-14, precision**2) * size(problem)
 
 
 def descend(
-    sweeps: Callable[[int, int], tuple[int, bool]], history: np.ndarray, *, work: float, report: Report
+    sweeps: Callable[[int, int], tuple[int, bool]],
+    history: np.ndarray,
+    *,
+    work: float,
+    report: Report,
+    measure: Callable[[], float] | None = None,
 ) -> Descent:
-    """Call `sweeps(first, last)` until it has converged or filled `history`; `work` is the cost of one sweep."""
+    """Call `sweeps(first, last)` until it has converged or filled `history`; `work` is the cost of one sweep.
+
+    Where sweeps add up the changes of the objective, `measure` computes it afresh before convergence is believed. No
+    earlier value can have been lower, so that the history is lifted to it.
+    """
     most = len(history) - 1
     step = int(min(max(_WORK_PER_CALL / work, 1), most))
     done, converged = 0, False
     while done < most and not converged:
         done, converged = sweeps(done, min(done + step, most))
+        if measure is not None and (converged or done == most):
+            measured = measure()
+            converged = converged and measured <= 1.01 * history[done]
+            np.maximum(history[: done + 1], measured, out=history[: done + 1])
+            history[done] = measured
         if report is not None:
             report(done, history[done])
     return Descent(history[: done + 1].copy(), bool(converged))

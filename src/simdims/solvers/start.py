@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from simdims.solvers.problem import FactorProblem, MatrixProblem, Problem, mean_similarity
 
@@ -56,7 +56,10 @@ def _leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.
     """The k largest eigenvalues, falling, and their eigenvectors; the start vector is seeded, so they repeat."""
     n = S.shape[0]
     if k < n // 2:
-        eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=rng.uniform(size=n))
+        try:
+            eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=rng.uniform(size=n))
+        except ArpackError:  # zero or of very low rank: whatever is found is a start, and what is not is random
+            return np.zeros(k), np.zeros((n, k))
         order = np.argsort(eigenvalues)[::-1]
         return eigenvalues[order], eigenvectors[:, order]
     dense = S if isinstance(S, np.ndarray) else S @ np.eye(n)

@@ -1,0 +1,196 @@
+"""Original files of public repositories: where they lie, and how one is downloaded once and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from simdims._parts import library
+
+if TYPE_CHECKING:
+    from requests import RequestException
+
+GITHUB = "https://raw.githubusercontent.com"
+TIMEOUT = 30  # seconds without a sign of the server
+
+_log = logging.getLogger("simdims")
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """Where the original of a file lies, and the checksum by which it is known.
+
+    Parameters
+    ----------
+    repository : str
+        Owner and name on GitHub.
+    commit : str
+        The commit at which the file is read, so that it never changes.
+    path : str
+        The file's path inside the repository.
+    sha256 : str
+        Checksum of its bytes, in hexadecimal.
+
+    Examples
+    --------
+    >>> RemoteFile("owner/project", "0a1b2c", "data/table.csv", "3f" * 32).url()
+    'https://raw.githubusercontent.com/owner/project/0a1b2c/data/table.csv'
+    """
+
+    repository: str
+    commit: str
+    path: str
+    sha256: str
+
+    def url(self, base: str = GITHUB) -> str:
+        """Return the file's address on GitHub, or on a server that mirrors it under `base`."""
+        return f"{base.rstrip('/')}/{self.repository}/{self.commit}/{quote(self.path)}"
+
+
+_FEATURE_NORMS = ("ViCCo-Group/semantic_features_gpt_3", "3b132af668bc61706b944dcfd6b01672d3a49c34")
+
+# Name of the local copy (in the cache, and in the folder of SIMDIMS_DATA) -> the original.
+FILES = MappingProxyType(
+    {
+        "mur92/92_behavRDMs.mat": RemoteFile(
+            "rsagroup/rsatoolbox",
+            "f1f83cadb7243492a1aae7460466e0f0140b20ac",
+            "demos/92imageData/92_behavRDMs.mat",
+            "7a8e118c144c3840adeeeef6ea0706a0be2b3e80df719af15fbb56fc62562f5f",
+        ),
+        "peterson_animals/turkResults_CogSci2016.mat": RemoteFile(
+            "jcpeterson/percept2vec",
+            "2f82c622a8c4677101364e0b22883fc32e782faf",
+            "turkResults_CogSci2016.mat",
+            "57317121aaa43f553b6551d523eaf0740269e695c0dc438f36735f2ccb85977e",
+        ),
+        "things/spose_embedding_66d_sorted.txt": RemoteFile(
+            *_FEATURE_NORMS,
+            "data/things/spose_embedding_66d_sorted.txt",
+            "6a485922fe22c10b2eb920140198488451d44ac6de0c6be5e8ee8eec8a2007cc",
+        ),
+        "things/unique_id.txt": RemoteFile(
+            *_FEATURE_NORMS,
+            "data/things/unique_id.txt",
+            "e2e59d02197e89776034938e7a73940a0823cacac4b6084b56b1d8959816ff76",
+        ),
+        "things/labels_short.txt": RemoteFile(
+            "ViCCo-Group/dimension_encoding",
+            "b1843e7eb92858c9c4a9ef88b4a5faea24752b49",
+            "data/66d/labels_short.txt",
+            "8bca7828c6d84ce2e19061a1314dc71060891153092869e0a3e2a0e0d09bafbd",
+        ),
+        "things/RDM48_triplet.mat": RemoteFile(
+            "marrenj/cvpr_perturbations",
+            "9820d612f66d3c2386e22159e1a6f841974efeb7",
+            "data/RDM48_triplet.mat",
+            "c08e207821fdba8d85e2d1018d89ca9a79afd106cc7db20506a69678528f094b",
+        ),
+        "words/SimLex-999.txt": RemoteFile(
+            *_FEATURE_NORMS,
+            "data/simlex999/SimLex-999.txt",
+            "065b7f0406494d7daece5b51b38d67f34801fb3e130c319e533fea7661875b73",
+        ),
+        "words/wordsim353_combined.csv": RemoteFile(
+            *_FEATURE_NORMS,
+            "data/wordsim353/combined.csv",
+            "b72497c835c075919512773e9d1cbc95a067ba986b2c1290bee7bf4c69c90281",
+        ),
+    }
+)
+
+
+def find(name: str) -> Path:
+    """The path of a file whose content is the original's: the local copy, or the cached download."""
+    path = local_path(name)
+    if path is None:
+        return _download(name)
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != FILES[name].sha256:
+        raise ValueError(
+            f"{path} must be the original file, with SHA-256 {FILES[name].sha256}, got {found}: replace it with "
+            f"{FILES[name].url()}, or remove it to have that downloaded."
+        )
+    return path
+
+
+def local_path(name: str) -> Path | None:
+    """The file of this name in the folder of SIMDIMS_DATA, if the variable is set and the file is there."""
+    setting = os.environ.get("SIMDIMS_DATA")
+    if not setting:
+        return None
+    folder = Path(setting).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"SIMDIMS_DATA must name a folder of data files, got {setting!r}: there is none.")
+    path = folder / name
+    return path if path.is_file() else None
+
+
+def _download(name: str) -> Path:
+    """The path of a file in the cache, into which it is downloaded if it is not there or not the original."""
+    pooch = library("pooch", f"Downloading {name}", '"simdims[data]"')
+    import requests  # which pooch needs
+
+    url = FILES[name].url(os.environ.get("SIMDIMS_DATA_URL") or GITHUB)
+    checksum = FILES[name].sha256
+    path = pooch.os_cache("simdims") / name
+    if not path.exists():
+        _log.info("Downloading %s to %s.", url, path)
+    try:
+        with _warnings_only(pooch.get_logger()):
+            pooch.retrieve(
+                url,
+                known_hash=f"sha256:{checksum}",
+                fname=path.name,
+                path=path.parent,
+                downloader=pooch.HTTPDownloader(timeout=TIMEOUT),
+            )
+    except requests.RequestException as error:
+        raise ConnectionError(
+            f"{name} could not be downloaded from {url} ({_reason(error)}): try again with a network connection, or "
+            f"{_by_hand(name)}."
+        ) from error
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must have SHA-256 {checksum}, got another file from {url}, which was not kept: try again, or "
+            f"{_by_hand(name)}."
+        ) from error
+    except OSError as error:
+        raise OSError(f"{name} could not be stored in {path.parent} ({error}): {_by_hand(name)}.") from error
+    return path
+
+
+def _by_hand(name: str) -> str:
+    return f"put a copy of the file into the folder that SIMDIMS_DATA names, as {name}"
+
+
+@contextmanager
+def _warnings_only(logger: logging.Logger) -> Iterator[None]:
+    """Keep a library that tells every step to the terminal from doing so."""
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _reason(error: RequestException) -> str:
+    """Why a download failed, in words, in place of the addresses of objects that requests would show."""
+    import requests
+
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"the server answered {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.Timeout):
+        return f"no answer within {TIMEOUT} s"
+    if isinstance(error, requests.ConnectionError):
+        return "no connection to the server"
+    return str(error)

@@ -1,0 +1,151 @@
+"""The files that Similarity.save writes, and the way back: .npz for everything, .csv for values and labels."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from simdims._arrays import checked, reading
+from simdims._checks import _some
+from simdims._pairs import are_positions
+from simdims.similarity import Similarity
+
+# The version of what is written into an .npz file, and the name it stands under.
+FORMAT, MARK = 1, "simdims_format"
+
+
+def save_npz(S: Similarity, path: Path) -> None:
+    """Write a Similarity as plain arrays; `info` is JSON, so that nothing needs a pickle."""
+    arrays: dict[str, Any] = {MARK: np.array(FORMAT), "info": np.array(_as_json(S.info))}
+    if S.labels is not None:
+        arrays["labels"] = np.array(S.labels, dtype=np.str_)
+    if S.factors is not None:
+        arrays["factors"] = S.factors
+    elif sparse.issparse(S.values):
+        # Weights store the pairs that values store, so that one pattern serves both.
+        arrays |= {"data": S.values.data, "indices": S.values.indices, "indptr": S.values.indptr}
+        arrays["absent"] = np.array(S.absent)
+    else:
+        arrays["values"] = S.values
+    if S.weights is not None:
+        arrays["weights"] = S.weights.data if sparse.issparse(S.weights) else S.weights
+    with _replacing(path) as file:
+        np.savez(file, **arrays)
+
+
+def load_npz(path: Path) -> Similarity | None:
+    """Return the Similarity that save_npz wrote, or None where the file is not its."""
+    with reading(".npz"), np.load(path, allow_pickle=False) as file:
+        if MARK not in file:
+            return None
+        version = int(file[MARK])
+        arrays = {name: file[name] for name in file if name != MARK} if version == FORMAT else {}
+    if version != FORMAT:
+        raise ValueError(f"this must be of format {FORMAT}, got {version}: a newer simdims wrote it; update simdims.")
+    with reading("saved Similarity"):
+        labels = [str(label) for label in arrays["labels"]] if "labels" in arrays else None
+        info = json.loads(str(arrays["info"]))
+        factors, values, weights = (arrays.get(name) for name in ("factors", "values", "weights"))
+        absent = arrays["absent"].item() if "absent" in arrays else None
+        if "indptr" in arrays:
+            values = _csr(arrays["data"], arrays)
+            weights = None if weights is None else _csr(weights, arrays)
+    if factors is not None:
+        return Similarity.from_factors(factors, labels, info=info)
+    return Similarity(values, labels, weights, absent, info=info)
+
+
+def save_csv(S: Similarity, path: Path) -> None:
+    """Write dense values as a square with labels, and sparse ones as a list of pairs."""
+    if S.weights is not None:
+        raise ValueError(
+            "weights must be None for a Similarity to be saved as .csv, got some: use .npz, which holds them."
+        )
+    if S.factors is not None:
+        raise ValueError("values must not be implicit to be saved as .csv, got factors: use .npz, which holds them.")
+    lines = _pair_lines(S) if sparse.issparse(S.values) else _square_lines(S)
+    try:
+        with _replacing(path) as file:
+            file.writelines(f"{line}\n".encode() for line in lines)
+    except UnicodeEncodeError:
+        raise ValueError(
+            "labels must be text that UTF-8 can write to be saved as .csv, got others: use .npz."
+        ) from None
+
+
+def _as_json(info: Mapping[str, Any]) -> str:
+    def plain(value: Any) -> Any:
+        if isinstance(value, (np.generic, np.ndarray)):
+            return value.tolist()
+        raise TypeError(f"info must hold plain values to be saved, got {type(value).__name__}.")
+
+    return json.dumps(dict(info), default=plain)
+
+
+def _csr(data: np.ndarray, arrays: Mapping[str, np.ndarray]) -> sparse.csr_array:
+    n_items = len(arrays["indptr"]) - 1
+    return checked(sparse.csr_array((data, arrays["indices"], arrays["indptr"]), shape=(n_items, n_items)))
+
+
+def _square_lines(S: Similarity) -> Iterator[str]:
+    labels = None if S.labels is None else [_quoted(label) for label in S.labels]
+    if labels is not None:
+        yield ",".join(["item", *labels])
+    for item, row in enumerate(S.values):
+        cells = [_cell(value) for value in row.tolist()]
+        yield ",".join(cells if labels is None else [labels[item], *cells])
+
+
+def _pair_lines(S: Similarity) -> Iterator[str]:
+    """The list of pairs, first every item with itself, so that the items keep their order."""
+    if S.absent != "missing":
+        raise ValueError(f'absent must be "missing" for sparse values to be saved as .csv, got {S.absent!r}: use .npz.')
+    names = list(map(str, range(S.n_items)))
+    if S.labels is not None:
+        blank = [repr(label) for label in S.labels if not label.strip()]
+        if blank or are_positions(S.labels):
+            got = _some(blank or [repr(label) for label in S.labels])
+            raise ValueError(
+                f"labels must be names, not blank or positions, to be saved as a list of pairs, got {got}: use .npz."
+            )
+        names = [_quoted(label) for label in S.labels]
+    yield "item1,item2,value"
+    stored = S.values.tocoo()
+    diagonal = np.full(S.n_items, np.nan)
+    diagonal[stored.row[stored.row == stored.col]] = stored.data[stored.row == stored.col]
+    for name, value in zip(names, diagonal.tolist(), strict=True):
+        yield f"{name},{name},{_cell(value)}"
+    upper = stored.row < stored.col
+    for row, column, value in zip(stored.row[upper], stored.col[upper], stored.data[upper].tolist(), strict=True):
+        yield f"{names[row]},{names[column]},{_cell(value)}"
+
+
+def _quoted(label: str) -> str:
+    doubled = label.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _cell(value: float) -> str:
+    """The shortest text that reads as exactly this number; nothing for NaN."""
+    return repr(value) if value == value else ""
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` once it is complete, and leaves nothing behind otherwise."""
+    target = path.resolve()
+    temporary = target.with_name(f".simdims-{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""A list of pairs, one row a pair with its value, as the parts of a Similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from simdims._checks import _some, clean_labels
+from simdims._memory import require
+from simdims._parts import Parts
+
+# Where a dense matrix is small, or not much larger than the list of its pairs, it is the simpler thing to have.
+DENSE_ITEMS = 2000
+DENSE_SHARE = 0.05
+
+
+def from_pairs(
+    names: Sequence[str],
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    *,
+    labels: Sequence[str] | None,
+    absent: str | float | None,
+) -> Parts:
+    """Return the parts of a Similarity from positions in `names`, in which pairs may come in either order.
+
+    The result is dense, and an unlisted pair missing, for up to DENSE_ITEMS items or from DENSE_SHARE of all pairs
+    on; it is sparse for more items and fewer pairs, and wherever `absent` says what an unlisted pair means. Names
+    that are exactly the numbers 0 to n - 1 are positions and name nothing.
+    """
+    order, clean = _order(names, labels)
+    first, second = order[first], order[second]
+    n_items = len(names) if clean is None else len(clean)
+    if weights is not None:
+        # A pair without a value is missing whatever its weight.
+        weights = np.where(np.isnan(values) & np.isnan(weights), 0.0, weights)
+    kept = _distinct(first, second, values, weights, n_items, clean)
+    first, second, values = first[kept], second[kept], values[kept]
+    weights = None if weights is None else weights[kept]
+    if absent is None and (n_items <= DENSE_ITEMS or _share(first, second, values, n_items) >= DENSE_SHARE):
+        return Parts(
+            _filled(n_items, first, second, values, np.nan), clean, _weight_matrix(n_items, first, second, weights)
+        )
+    if absent in (None, "missing"):
+        absent, listed = "missing", ~np.isnan(values)
+        first, second, values = first[listed], second[listed], values[listed]
+        weights = None if weights is None else weights[listed]
+    shape = (n_items, n_items)
+    return Parts(
+        sparse.coo_array((values, (first, second)), shape=shape),
+        clean,
+        None if weights is None else sparse.coo_array((weights, (first, second)), shape=shape),
+        absent,
+    )
+
+
+def is_position(name: str) -> bool:
+    """Say whether a name is a whole number as computers write it: 7, not 07 or 7.0."""
+    return name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
+
+
+def are_positions(names: Sequence[str]) -> bool:
+    """Say whether names are the numbers 0 to n - 1, in any order."""
+    return all(is_position(name) for name in names) and {int(name) for name in names} == set(range(len(names)))
+
+
+def _order(names: Sequence[str], labels: Sequence[str] | None) -> tuple[NDArray[np.intp], tuple[str, ...] | None]:
+    """The place of every name among the items, and the items' labels."""
+    if labels is None:
+        if are_positions(names):
+            return np.array([int(name) for name in names], dtype=np.intp), None
+        return np.arange(len(names)), tuple(names)
+    given = clean_labels(labels, len(tuple(labels)))
+    assert given is not None
+    places = {label: place for place, label in enumerate(given)}
+    unknown = [name for name in names if name not in places]
+    if not unknown:
+        return np.array([places[name] for name in names], dtype=np.intp), given
+    if all(is_position(name) and int(name) < len(given) for name in names):
+        return np.array([int(name) for name in names], dtype=np.intp), given
+    raise ValueError(
+        f"labels must name every item that is listed, got none for {_some([repr(name) for name in unknown])} (items "
+        f"that are numbers may be positions among the labels, 0 to {len(given) - 1})."
+    )
+
+
+def _distinct(
+    first: NDArray[np.intp],
+    second: NDArray[np.intp],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    n_items: int,
+    labels: tuple[str, ...] | None,
+) -> NDArray[np.intp]:
+    """One row for every pair and order, after checking that rows which repeat a pair repeat its numbers."""
+    _, kept, pair = np.unique(first.astype(np.int64) * n_items + second, return_index=True, return_inverse=True)
+    for name, numbers in (("value", values), ("weight", weights)):
+        if numbers is None:
+            continue
+        before = numbers[kept][pair]
+        differs = (numbers != before) & ~(np.isnan(numbers) & np.isnan(before))
+        if differs.any():
+            row = int(np.argmax(differs))
+            one, other = (repr(labels[item]) if labels else str(item) for item in (first[row], second[row]))
+            raise ValueError(
+                f"each pair must have one {name}, got {before[row]:.6g} and {numbers[row]:.6g} for the pair "
+                f"({one}, {other}): from_ratings averages repeated judgements."
+            )
+    return kept
+
+
+def _share(first: NDArray[np.intp], second: NDArray[np.intp], values: NDArray[np.float64], n_items: int) -> float:
+    listed = (first != second) & ~np.isnan(values)
+    low, high = np.minimum(first, second)[listed], np.maximum(first, second)[listed]
+    n_pairs = np.unique(low.astype(np.int64) * n_items + high).size
+    return 2 * n_pairs / (n_items * (n_items - 1))
+
+
+def _filled(
+    n_items: int, first: NDArray[np.intp], second: NDArray[np.intp], numbers: NDArray[np.float64], rest: float
+) -> NDArray[np.float64]:
+    require(
+        8 * n_items**2,
+        f"A dense matrix of the {n_items} items listed",
+        'pass absent="missing" for a sparse one',
+    )
+    matrix = np.full((n_items, n_items), rest)
+    matrix[second, first] = numbers
+    matrix[first, second] = numbers  # a pair listed in both orders keeps both for as_similarity to compare
+    return matrix
+
+
+def _weight_matrix(
+    n_items: int, first: NDArray[np.intp], second: NDArray[np.intp], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    return None if weights is None else _filled(n_items, first, second, weights, 0.0)

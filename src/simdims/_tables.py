@@ -1,0 +1,159 @@
+"""What constructors of similarities share: columns of a table, checked row by row; counts as weights; a report."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger("simdims")
+
+
+def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
+    """Return a table as a DataFrame, after checking that each argument names one column of its own."""
+    import pandas as pd
+
+    is_records = isinstance(table, (list, tuple)) and all(isinstance(row, Mapping) for row in table)
+    if not (isinstance(table, (pd.DataFrame, Mapping)) or is_records):
+        raise TypeError(
+            "table must be a pandas DataFrame, a dictionary of columns or a list of dictionaries, one a row, got "
+            f"{type(table).__name__}."
+        )
+    try:
+        frame = pd.DataFrame(table)
+    except ValueError as error:
+        raise ValueError(f"table must have columns of one length, got a dictionary of others ({error}).") from error
+    present: list[Hashable] = list(frame.columns)
+    roles: dict[Hashable, str] = {}
+    for argument, column in columns.items():
+        found = present.count(column)
+        if found != 1:
+            problem = "names no column" if found == 0 else f"names {found} columns"
+            names = ", ".join(map(repr, present)) or "none"
+            raise ValueError(
+                f"{argument} must name a column of table, got {column!r}, which {problem}: it has {names}."
+            )
+        if column in roles:
+            raise ValueError(
+                f"{argument} and {roles[column]} must name two different columns, got {column!r} for both."
+            )
+        roles[column] = argument
+    if not len(frame):
+        raise ValueError("table must have at least one row, got none.")
+    return frame
+
+
+def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[NDArray[np.intp]], list[str]]:
+    """Return the items of several columns as positions in one sorted list of distinct texts, and that list.
+
+    Numbers become text (a whole one without a decimal point), so that 1, 1.0 and "1" are one item. The list is
+    sorted by value where every text is a number, and as text otherwise.
+    """
+    import pandas as pd
+
+    codes, texts = [], []
+    for column in columns:
+        numbered, distinct = pd.factorize(frame[column])
+        text = [_as_text(item) for item in distinct]
+        no_item = np.array([not item.strip() for item in text] + [True])[numbered]  # missing cells are numbered -1
+        if no_item.any():
+            row = int(np.argmax(no_item))
+            if numbered[row] < 0:
+                got = 'a missing cell (as pandas reads the words "NA" and "null", unless told keep_default_na=False)'
+            else:
+                got = f"the text {text[numbered[row]]!r}"
+            where = row_name(row, frame.index)
+            raise ValueError(f"Column {column!r} must name an item in every row, got {got} in {where}.")
+        codes.append(numbered)
+        texts.append(text)
+    items = _sorted_items({item for text in texts for item in text})
+    place = {item: position for position, item in enumerate(items)}
+    places = [np.array([place[item] for item in text], dtype=np.intp) for text in texts]
+    return [positions[numbered] for positions, numbered in zip(places, codes, strict=True)], items
+
+
+def read_numbers(frame: pd.DataFrame, column: Hashable) -> NDArray[np.float64]:
+    """Return a column as finite floats, NaN where a cell is missing; numbers spelt as text are numbers."""
+    cells = frame[column]
+    is_numeric = cells.dtype.kind in "biuf"
+    raw = cells.to_numpy(dtype=np.float64 if is_numeric else object, na_value=np.nan)
+    try:
+        numbers = raw.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        row = next(row for row, cell in enumerate(raw) if not _is_number(cell))
+        got = f"the text {str(raw[row])!r}" if isinstance(raw[row], str) else repr(raw[row])
+        where = row_name(row, frame.index)
+        raise ValueError(f"Column {column!r} must hold numbers, got {got} in {where}.") from None
+    if np.isinf(numbers).any():
+        row = int(np.argmax(np.isinf(numbers)))
+        where = row_name(row, frame.index)
+        raise ValueError(f"Column {column!r} must hold finite numbers, got {numbers[row]:g} in {where}.")
+    return numbers
+
+
+def row_name(row: int, index: Any = None) -> str:
+    """Return a row as sentences name it: its place, counted from 0, and its name where an index gives it another."""
+    if index is None or index[row] == row:
+        return f"row {row}"
+    name = index[row]
+    return f"row {row} (index {repr(name) if isinstance(name, str) else name})"
+
+
+def check_weights_option(weights: object) -> None:
+    """Refuse weights that are neither None nor "counts"."""
+    if weights is not None and not (isinstance(weights, str) and weights == "counts"):
+        got = repr(weights) if isinstance(weights, str) else type(weights).__name__
+        raise ValueError(f'weights must be None or "counts", got {got}.')
+
+
+def count_weights(counts: NDArray) -> NDArray[np.float64]:
+    """Return counts of pairs as weights, with the mean of the positive ones on the diagonal."""
+    weights = counts.astype(np.float64)
+    np.fill_diagonal(weights, counts[counts > 0].mean())
+    return weights
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a value is a whole number of any integer type."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_finite_number(value: object) -> bool:
+    """Say whether a value is a number, and not NaN or infinite."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
+def report(function: str, info: Mapping[str, Any]) -> None:
+    """Log what a constructor found, which its Similarity carries as `info`."""
+    logger.info("%s: %s", function, ", ".join(f"{name} = {value}" for name, value in info.items()))
+
+
+def _as_text(item: Any) -> str:
+    if isinstance(item, (float, np.floating)) and float(item).is_integer():
+        return str(int(item))
+    return str(item)
+
+
+def _sorted_items(items: set[str]) -> list[str]:
+    try:
+        values = {item: float(item) for item in items}
+    except ValueError:
+        return sorted(items)
+    if not all(np.isfinite(value) for value in values.values()):
+        return sorted(items)
+    return sorted(items, key=lambda item: (values[item], item))
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        np.asarray(cell, dtype=object).astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""From word associations to similarities: a graph of cues and responses, and positive pointwise mutual information."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from simdims._checks import clean_absent
+from simdims._tables import as_frame, read_items, read_numbers, report, row_name
+from simdims.similarity import Similarity
+
+
+def from_associations(
+    table: Any,
+    *,
+    cue: Hashable = "cue",
+    response: Hashable = "response",
+    count: Hashable | None = "count",
+    absent: str | float = 0.03,
+) -> Similarity:
+    """Similarities between words from free associations: positive pointwise mutual information.
+
+    Counts make a directed graph from cues to responses. Self-loops and words without a response of their own are
+    removed, and the largest strongly connected component stays: the words that all lead to each other. With the counts
+    N_ij = n_ij + n_ji, p_ij = N_ij / sum(N) and p_i = sum_j p_ij, the similarity is s_ij = log2(p_ij / (p_i p_j)) where
+    that is positive, and s_ii = -log2(p_i).
+
+    Parameters
+    ----------
+    table : DataFrame, dictionary of columns or list of dictionaries
+        One cue, one response and how often it was given in each row; rows that repeat a pair are added up. Words are
+        taken exactly as they are written, so "Cat", "cat" and "cat " are three of them.
+    cue, response : column name, default="cue", "response"
+        The columns of the words.
+    count : column name or None, default="count"
+        The column that says how often the response was given: non-negative numbers; a row with 0 is no association.
+        None counts every row once.
+    absent : {"missing", "zero"} or float, default=0.03
+        What a pair without a positive s_ij means; see Similarity. Nearly all pairs are absent because nobody made the
+        association, not because nobody was asked, so fits that ignore them ("missing") know nothing about what is
+        unrelated; as zeros of full weight ("zero") they outnumber the associations by far. A small weight is better
+        than either.
+
+    Returns
+    -------
+    Similarity
+        Sparse; the words, sorted, are its labels. `info` holds how many rows and words were read, how many each step
+        removed, and how many pairs were counted and are positive.
+
+    Notes
+    -----
+    Of components with equally many words the one with the first word in sorted order stays.
+
+    References
+    ----------
+    SRF, Methods, "Constructing similarity matrices".
+
+    Examples
+    --------
+    >>> from simdims.associations import from_associations
+    >>> S = from_associations(
+    ...     {
+    ...         "cue": ["cat", "dog", "dog", "bone", "cat"],
+    ...         "response": ["dog", "cat", "bone", "dog", "fur"],
+    ...         "count": [3, 2, 1, 2, 9],
+    ...     }
+    ... )
+    >>> S
+    Similarity(3 items, sparse float64, absent=0.03, 100.0% of pairs observed, labelled)
+    >>> S.labels
+    ('bone', 'cat', 'dog')
+    >>> S.values.toarray().round(3)
+    array([[2.415, 0.   , 1.   ],
+           [0.   , 1.678, 1.   ],
+           [1.   , 1.   , 1.   ]])
+    """
+    clean_absent(absent, sparse.csr_array((1, 1)))
+    columns = {"cue": cue, "response": response}
+    frame = as_frame(table, **columns, **({} if count is None else {"count": count}))
+    (cues, responses), words = read_items(frame, [cue, response])
+    counts = np.ones(len(frame)) if count is None else read_numbers(frame, count)
+    no_count = ~(counts >= 0)
+    if no_count.any():
+        row = int(np.argmax(no_count))
+        got = "a missing cell" if np.isnan(counts[row]) else f"{counts[row]:g}"
+        where = row_name(row, frame.index)
+        raise ValueError(f"Column {count!r} must hold non-negative numbers, got {got} in {where}.")
+
+    info: dict[str, Any] = {"source": "associations", "rows_read": len(frame), "words_read": len(words)}
+    rows, kept_words = _connected_rows(cues, responses, counts > 0, len(words), info)
+    place = np.full(len(words), -1)
+    place[kept_words] = np.arange(len(kept_words))
+    n = len(kept_words)
+    directed = sparse.coo_array((counts[rows], (place[cues[rows]], place[responses[rows]])), shape=(n, n)).tocsr()
+    values = _positive_pmi(directed + directed.T, info)
+    report("from_associations", info)
+    return Similarity(values, [words[word] for word in kept_words], absent=absent, info=info)
+
+
+def _connected_rows(
+    cues: NDArray[np.intp],
+    responses: NDArray[np.intp],
+    is_counted: NDArray[np.bool_],
+    n_words: int,
+    info: dict[str, Any],
+) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """The rows within the largest strongly connected component, and its words; `info` gets what each step removes."""
+    rows = is_counted & (cues != responses)
+    info["rows_with_count_zero"] = int(np.count_nonzero(~is_counted))
+    info["rows_of_self_loops"] = int(np.count_nonzero(is_counted & (cues == responses)))
+
+    has_response = np.bincount(cues[rows], minlength=n_words) > 0
+    leads_on = rows & has_response[responses]
+    info["words_without_responses"] = int(np.count_nonzero(~has_response))
+    info["rows_to_words_without_responses"] = int(np.count_nonzero(rows & ~leads_on))
+
+    links = (np.ones(np.count_nonzero(leads_on)), (cues[leads_on], responses[leads_on]))
+    graph = sparse.coo_array(links, shape=(n_words, n_words)).tocsr()
+    _, component = connected_components(graph, directed=True, connection="strong")
+    sizes = np.bincount(component)
+    if sizes.max() < 2:
+        raise ValueError(
+            f"table must hold words that lead to each other, as in cat - dog - cat, got none among {n_words} words: "
+            "are the responses cues as well?"
+        )
+    # Words are sorted, so of the largest components this is the one with the first word.
+    largest = component[np.argmax(sizes[component] == sizes.max())]
+    inside = component == largest
+    kept = leads_on & inside[cues] & inside[responses]
+    info["words_outside_component"] = int(np.count_nonzero(has_response & ~inside))
+    info["rows_outside_component"] = int(np.count_nonzero(leads_on & ~kept))
+    info["rows_kept"] = int(np.count_nonzero(kept))
+    info["n_items"] = int(np.count_nonzero(inside))
+    return kept, np.flatnonzero(inside)
+
+
+def _positive_pmi(symmetric: sparse.csr_array, info: dict[str, Any]) -> sparse.csr_array:
+    """log2(p_ij / (p_i p_j)) where it is positive, and -log2 p_i on the diagonal, from counts N without one."""
+    pairs = symmetric.tocoo()
+    of_word = np.asarray(symmetric.sum(axis=1)).ravel()
+    total = of_word.sum()
+    # Whole counts are multiplied exactly, so that p_ij = p_i p_j gives exactly 0.
+    information = np.log2(pairs.data * total / (of_word[pairs.row] * of_word[pairs.col]))
+    positive = information > 0
+    info["n_pairs_counted"] = pairs.nnz // 2
+    info["n_pairs_positive"] = int(np.count_nonzero(positive)) // 2
+    words = np.arange(len(of_word))
+    return sparse.coo_array(
+        (
+            np.concatenate([information[positive], -np.log2(of_word / total)]),
+            (np.concatenate([pairs.row[positive], words]), np.concatenate([pairs.col[positive], words])),
+        ),
+        shape=symmetric.shape,
+    ).tocsr()

@@ -1,0 +1,392 @@
+"""The command line: `simdims ...`, one subcommand for one public function.
+
+What a subcommand needs is imported when it runs, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from simdims import __version__
+
+if TYPE_CHECKING:
+    from simdims.similarity import Similarity
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `simdims`; by default those of this process.
+
+    Returns
+    -------
+    int
+        0, or 2 after one line on stderr that says what is wrong with the input, or 130 after an interrupt.
+
+    Examples
+    --------
+    >>> from simdims.cli import main
+    >>> main(["--version"])
+    simdims 0.1.0
+    0
+    """
+    try:
+        options = _parser().parse_args(arguments)
+        with _reporting(options.verbose):
+            options.run(options)
+    except SystemExit as end:  # --help and --version have done their work
+        return int(end.code or 0)
+    except KeyboardInterrupt:
+        return 130
+    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+        _say(f"error: {error}")
+        return 2
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the words of a command as main says everything that is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="simdims", description="Find the dimensions behind similarities.")
+    parser.add_argument("--version", action="version", version=f"simdims {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    summary = "make similarities from raw data and store them in a file"
+    similarity = commands.add_parser("similarity", help=summary, description=f"{summary.capitalize()}.")
+    sources = similarity.add_subparsers(metavar="SOURCE", required=True)
+    for add in (_add_features, _add_triplets, _add_ratings, _add_associations, _add_dissimilarity):
+        add(sources)
+    return parser
+
+
+def _add_features(sources: Any) -> None:
+    parser = _add_source(
+        sources,
+        "features",
+        _features,
+        summary="from feature vectors (activations, brain responses, norms)",
+        reads="one row an item: .npy, .npz, .h5, .mat, .csv, .tsv, .txt or .parquet",
+        example="simdims similarity features objects.csv objects.npz --labels name --kernel rbf",
+    )
+    names = parser.add_mutually_exclusive_group()
+    names.add_argument("--labels", metavar="COLUMN", help="the column of a table that names the items")
+    _add_label_file(names)
+    _add_key(parser, "features")
+    _add_header(parser)
+    parser.add_argument(
+        "--kernel",
+        choices=["auto", "linear", "rbf", "cosine"],
+        default="auto",
+        help="auto (default): linear where no feature is negative, else rbf",
+    )
+    parser.add_argument(
+        "--bandwidth", type=float, default=0.4, help="sigma of rbf, in medians of all distances (default 0.4)"
+    )
+    parser.add_argument(
+        "--implicit", action="store_true", help="keep the features and never build the matrix (linear kernel only)"
+    )
+
+
+def _add_triplets(sources: Any) -> None:
+    parser = _add_source(
+        sources,
+        "triplets",
+        _triplets,
+        summary="from odd-one-out judgements of three items",
+        reads="one answer a row, of three positions (from 0) or names: .npy, .csv, .tsv, .txt or .parquet",
+        example="simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
+    )
+    parser.add_argument(
+        "--odd",
+        type=_whole_or_text,
+        default=-1,
+        metavar="COLUMN",
+        help="name or position (from 0; -1, the default, is the last) of the column of the odd one out",
+    )
+    parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, where a table has more")
+    _add_header(parser)
+    _add_label_file(parser)
+    parser.add_argument("--n-items", type=int, help="number of items, where some occur in no triplet")
+    parser.add_argument("--smoothing", type=float, default=1.0, help="alpha in (c + alpha)/(m + 2 alpha) (default 1)")
+    _add_weights(parser, "the number of triplets that showed it")
+
+
+def _add_ratings(sources: Any) -> None:
+    parser = _add_source(
+        sources,
+        "ratings",
+        _ratings,
+        summary="from ratings of how similar two items are",
+        reads="a table with one rating a row: .csv, .tsv, .txt or .parquet",
+        example=(
+            "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer "
+            "--low 1 --high 7"
+        ),
+    )
+    parser.add_argument("--item1", required=True, metavar="COLUMN", help="the column of the first item")
+    parser.add_argument("--item2", required=True, metavar="COLUMN", help="the column of the second item")
+    parser.add_argument("--rating", required=True, metavar="COLUMN", help="the column of the ratings")
+    parser.add_argument("--participant", metavar="COLUMN", help="the column that says who gave the rating")
+    parser.add_argument("--low", type=float, help="lowest end of the scale (default: the lowest rating)")
+    parser.add_argument("--high", type=float, help="highest end of the scale (default: the highest rating)")
+    _add_weights(parser, "the number of its ratings")
+
+
+def _add_associations(sources: Any) -> None:
+    parser = _add_source(
+        sources,
+        "associations",
+        _associations,
+        summary="from counts of word associations",
+        reads="a table of cues, responses and counts: .csv, .tsv, .txt or .parquet",
+        example="simdims similarity associations norms.csv words.npz --cue cue --response target --count P",
+    )
+    for role in ("cue", "response", "count"):
+        parser.add_argument(
+            f"--{role}", default=role, metavar="COLUMN", help=f"the column of the {role}s (default {role})"
+        )
+    parser.add_argument("--no-count", action="store_const", const=None, dest="count", help="count every row once")
+    parser.add_argument(
+        "--absent",
+        type=_number_or_text,
+        default=0.03,
+        metavar="missing|zero|WEIGHT",
+        help=(
+            "what a pair that nobody associated means: missing, zero, or a zero of this weight between 0 and 1 "
+            "(default 0.03)"
+        ),
+    )
+
+
+def _add_dissimilarity(sources: Any) -> None:
+    parser = _add_source(
+        sources,
+        "dissimilarity",
+        _dissimilarity,
+        summary="from dissimilarities (RDMs), of one or of several people",
+        reads=(
+            "a square matrix, its upper triangle as a vector, or (.npy, .npz, .h5, .mat) a stack of either with people "
+            "first; also .csv, .tsv, .txt, .parquet"
+        ),
+        example="simdims similarity dissimilarity rdm.mat faces.npz --method correlation --clip",
+    )
+    parser.add_argument(
+        "--method",
+        choices=["max", "correlation", "gaussian"],
+        default="max",
+        help="max (default): 1 - d/max(d); correlation: 1 - d; gaussian: exp(-d^2 / 2 sigma^2)",
+    )
+    parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
+    parser.add_argument("--clip", action="store_true", help="set negative similarities of correlation to 0")
+    _add_key(parser, "dissimilarities")
+    _add_label_file(parser)
+    _add_weights(parser, "the number of people who have it")
+
+
+def _add_source(
+    sources: Any,
+    name: str,
+    build: Callable[[argparse.Namespace], Similarity],
+    *,
+    summary: str,
+    reads: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    parser = sources.add_parser(
+        name,
+        help=summary,
+        description=f"Make similarities {summary}.",
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("source", metavar="IN", type=Path, help=f"the file to read: {reads}")
+    parser.add_argument("target", metavar="OUT", type=Path, help="the file to write: .npz (keeps everything) or .csv")
+    parser.add_argument("--verbose", action="store_true", help="say what is found and done")
+    parser.set_defaults(run=_make, build=build)
+    return parser
+
+
+def _add_label_file(parser: Any) -> None:
+    parser.add_argument("--label-file", type=Path, metavar="FILE", help="a text file with the name of one item a line")
+
+
+def _add_key(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--key", metavar="NAME", help=f"the variable of the {what}, where IN holds several")
+
+
+def _add_header(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row of a text file names the columns (default: unless it holds numbers only)",
+    )
+
+
+def _add_weights(parser: argparse.ArgumentParser, count: str) -> None:
+    parser.add_argument("--weights", choices=["counts"], help=f"weigh each pair by {count}")
+
+
+def _make(options: argparse.Namespace) -> None:
+    """Read IN, make similarities of it, write them to OUT, and say so."""
+    _check_target(options)
+    similarity = options.build(options)
+    similarity.save(options.target)
+    sys.stdout.write(f"Wrote {options.target}: {similarity!r}\n")
+
+
+def _check_target(options: argparse.Namespace) -> None:
+    """Refuse before the work what could not be saved after it."""
+    from simdims.io import SAVED
+
+    target, chosen = options.target, vars(options)
+    if target.suffix.lower() not in SAVED:
+        raise ValueError(f"OUT must end in {' or '.join(SAVED)}, got {str(target)!r}.")
+    if target.is_dir():
+        raise ValueError(f"OUT must be a file, got {str(target)!r}, which is a folder.")
+    if not target.absolute().parent.is_dir():
+        raise FileNotFoundError(f"OUT must lie in a folder that is there, got {str(target)!r}.")
+    if os.path.realpath(options.source) == os.path.realpath(target):
+        raise ValueError(f"OUT must be another file than IN, got {str(target)!r} for both.")
+    beyond_csv = {
+        f"--weights {chosen.get('weights')}": chosen.get("weights") is not None,
+        "--implicit": chosen.get("implicit", False),
+        f"--absent {chosen.get('absent')}": chosen.get("absent", "missing") != "missing",
+    }
+    for option, is_chosen in beyond_csv.items():
+        if is_chosen and target.suffix.lower() == ".csv":
+            raise ValueError(f"OUT must end in .npz with {option}, which a .csv cannot hold, got {str(target)!r}.")
+
+
+def _features(options: argparse.Namespace) -> Similarity:
+    from simdims import _inputs
+    from simdims.features import from_features
+
+    X = _inputs.read_features(options.source, options.labels, options.key, options.header)
+    return from_features(
+        X, kernel=options.kernel, bandwidth=options.bandwidth, labels=_labels(options), implicit=options.implicit
+    )
+
+
+def _triplets(options: argparse.Namespace) -> Similarity:
+    from simdims import _inputs
+    from simdims.triplets import from_triplets
+
+    return from_triplets(
+        _inputs.read_triplets(options.source, options.columns, options.header),
+        odd=options.odd,
+        n_items=options.n_items,
+        smoothing=options.smoothing,
+        weights=options.weights,
+        labels=_labels(options),
+    )
+
+
+def _ratings(options: argparse.Namespace) -> Similarity:
+    from simdims import _inputs
+    from simdims.construct import from_ratings
+
+    names = [options.item1, options.item2, options.participant]
+    return from_ratings(
+        _inputs.read_trials(options.source, [name for name in names if name is not None]),
+        item1=options.item1,
+        item2=options.item2,
+        rating=options.rating,
+        participant=options.participant,
+        low=options.low,
+        high=options.high,
+        weights=options.weights,
+    )
+
+
+def _associations(options: argparse.Namespace) -> Similarity:
+    from simdims import _inputs
+    from simdims.associations import from_associations
+
+    return from_associations(
+        _inputs.read_trials(options.source, [options.cue, options.response]),
+        cue=options.cue,
+        response=options.response,
+        count=options.count,
+        absent=options.absent,
+    )
+
+
+def _dissimilarity(options: argparse.Namespace) -> Similarity:
+    from simdims import _inputs
+    from simdims.construct import from_dissimilarity
+
+    labels = _labels(options)
+    return from_dissimilarity(
+        _inputs.read_dissimilarity(options.source, options.key, labels),
+        method=options.method,
+        sigma=options.sigma,
+        clip=options.clip,
+        labels=labels,
+        weights=options.weights,
+    )
+
+
+def _labels(options: argparse.Namespace) -> list[str] | None:
+    from simdims import _inputs
+
+    return None if options.label_file is None else _inputs.read_names(options.label_file)
+
+
+@contextmanager
+def _reporting(verbose: bool) -> Iterator[None]:
+    """Say warnings, and with `verbose` what is logged, in one line each."""
+    handler = _Log(logging.INFO)
+    logger = logging.getLogger("simdims")
+    level = logger.level
+    if verbose:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *rest, **more: _say(f"warning: {message}")
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class _Log(logging.Handler):
+    """Says what is logged as main says everything."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say(self.format(record))
+
+
+def _say(message: str) -> None:
+    """Write one line to stderr."""
+    sys.stderr.write(f"simdims: {' '.join(message.splitlines())}\n")
+
+
+def _whole_or_text(word: str) -> int | str:
+    try:
+        return int(word)
+    except ValueError:
+        return word
+
+
+def _number_or_text(word: str) -> float | str:
+    try:
+        return float(word)
+    except ValueError:
+        return word

@@ -1,0 +1,301 @@
+"""Data sets to try the package on: load_* ship with other libraries, fetch_* are downloaded once and checked.
+
+A fetched file is the original of a public repository at a fixed commit. It is downloaded with pooch into the
+user's cache, refused unless its SHA-256 is the known one, and read from the cache from then on. Two environment
+variables change where it comes from:
+
+SIMDIMS_DATA
+    A folder of local copies, each under the name that _downloads.py gives it. A file that is there is used, and
+    nothing is downloaded.
+SIMDIMS_DATA_URL
+    The address of a mirror, in place of https://raw.githubusercontent.com.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims._downloads import FILES, find, local_path
+from simdims._parts import library
+from simdims.construct import from_dissimilarity
+from simdims.features import from_features
+from simdims.similarity import Similarity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Digits:
+    """Handwritten digits: their similarities, the pictures, and what each one shows.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        Cosines between the pixels of 1,797 pictures; a label such as "0017: 7" is the picture's row and digit.
+    images : ndarray of shape (1797, 8, 8)
+        The pictures, 0 (white) to 16 (black).
+    target : ndarray of shape (1797,)
+        The digit that each picture shows.
+    """
+
+    similarity: Similarity
+    images: NDArray[np.float64]
+    target: NDArray[np.int_]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrangedImages:
+    """Sixteen people's arrangements of 92 images: each person's dissimilarities, and the similarities of all.
+
+    Parameters
+    ----------
+    similarity : Similarity
+        1 - d / max(d), where d is the mean of the people's dissimilarities.
+    rdms : ndarray of shape (16, 92, 92)
+        The dissimilarities of each person, as they are in the file.
+    """
+
+    similarity: Similarity
+    rdms: NDArray[np.float64]
+
+
+def load_digits_similarity() -> Digits:
+    """Load scikit-learn's handwritten digits and the cosines between their pixels.
+
+    Returns
+    -------
+    Digits
+        The similarities, the pictures (to see what a dimension is about) and the digits.
+
+    Examples
+    --------
+    >>> from simdims.datasets import load_digits_similarity
+    >>> digits = load_digits_similarity()
+    >>> digits.similarity
+    Similarity(1797 items, dense float64, 100.0% of pairs observed, labelled)
+    >>> digits.similarity.labels[17], digits.images[17].shape
+    ('0017: 7', (8, 8))
+    """
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    labels = [f"{row:04d}: {digit}" for row, digit in enumerate(bunch.target)]
+    similarity = from_features(bunch.data, kernel="cosine", labels=labels)
+    return Digits(_named(similarity, "sklearn.datasets.load_digits"), bunch.images, bunch.target)
+
+
+def load_miserables() -> Similarity:
+    """Load how often the characters of Les Misérables appear together, from networkx's weighted graph.
+
+    Returns
+    -------
+    Similarity
+        77 characters; sparse. A pair that never appears together is an observed zero, and the diagonal, which
+        means nothing here, is unobserved.
+
+    References
+    ----------
+    D. E. Knuth (1993), The Stanford GraphBase.
+
+    Examples
+    --------
+    >>> from simdims.datasets import load_miserables
+    >>> S = load_miserables()
+    >>> S
+    Similarity(77 items, sparse float64, absent='zero', 100.0% of pairs observed, labelled)
+    >>> valjean, cosette = S.labels.index("Valjean"), S.labels.index("Cosette")
+    >>> print(S.values[valjean, cosette])
+    31.0
+    """
+    networkx = library("networkx", "load_miserables", "networkx")
+    graph = networkx.les_miserables_graph()
+    counts = networkx.to_scipy_sparse_array(graph, weight="weight", dtype=np.float64)
+    return Similarity(counts, list(graph), absent="zero", info={"dataset": "networkx.les_miserables_graph"})
+
+
+def fetch_mur92_behaviour() -> ArrangedImages:
+    """Fetch how 16 people arranged 92 images of faces, bodies, animals, plants and things by similarity.
+
+    Returns
+    -------
+    ArrangedImages
+        The similarities of all people together, and each person's dissimilarities. The file names no images:
+        labels are there only where the folder of SIMDIMS_DATA holds a table mur92/stimuli92.csv with a column
+        `name`.
+
+    References
+    ----------
+    M. Mur et al. (2013), Human object-similarity judgments reflect and transcend the primate-IT object
+    representation, Frontiers in Psychology 4:128.
+
+    Examples
+    --------
+    >>> from simdims.datasets import fetch_mur92_behaviour
+    >>> images = fetch_mur92_behaviour()  # doctest: +SKIP
+    >>> images.rdms.shape  # doctest: +SKIP
+    (16, 92, 92)
+    """
+    from scipy.io import loadmat
+
+    name = "mur92/92_behavRDMs.mat"
+    people = loadmat(find(name), simplify_cells=True)["rdms_behav_92"]
+    rdms = np.stack([person["RDM"] for person in people])
+    similarity = from_dissimilarity(rdms, method="max", labels=_image_names())
+    return ArrangedImages(_named(similarity, FILES[name].url()), rdms)
+
+
+def fetch_peterson_animals(half: int | None = None) -> Similarity:
+    """Fetch mean ratings of how similar 120 pictures of animals are.
+
+    Parameters
+    ----------
+    half : {1, 2}, optional
+        Only the first or the second half of the ratings, to see how well they agree; by default all of them.
+
+    Returns
+    -------
+    Similarity
+        The mean ratings, from 0 to 10, divided by 10; the diagonal is 1. The file names no animals, so there
+        are no labels.
+
+    References
+    ----------
+    J. C. Peterson, J. T. Abbott and T. L. Griffiths (2018), Evaluating (and improving) the correspondence between
+    deep neural networks and human representations, Cognitive Science 42(8).
+
+    Examples
+    --------
+    >>> from simdims.datasets import fetch_peterson_animals
+    >>> fetch_peterson_animals()  # doctest: +SKIP
+    Similarity(120 items, dense float64, 100.0% of pairs observed)
+    """
+    from scipy.io import loadmat
+
+    variables = {None: "simMatrix", 1: "simMatrixFirstBatch", 2: "simMatrixSecondBatch"}
+    if half not in variables:
+        raise ValueError(f"half must be 1, 2 or None (all ratings), got {half!r}.")
+    name = "peterson_animals/turkResults_CogSci2016.mat"
+    ratings = loadmat(find(name))[variables[half]]
+    return Similarity(ratings / 10, info={"dataset": FILES[name].url()})
+
+
+def fetch_things_spose() -> pd.DataFrame:
+    """Fetch the SPoSE embedding of the 1,854 THINGS objects, learned from 4.7 million odd-one-out answers.
+
+    Returns
+    -------
+    DataFrame of shape (1854, 66)
+        One row an object and one column a dimension, both named. The 46 values of the file that are just below
+        zero are set to 0.
+
+    References
+    ----------
+    M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of natural objects
+    underlying human similarity judgements, Nature Human Behaviour 4; M. N. Hebart et al. (2023), THINGS-data,
+    eLife 12:e82580.
+
+    Examples
+    --------
+    >>> from simdims.datasets import fetch_things_spose
+    >>> fetch_things_spose().loc["aardvark"].nlargest(1)  # doctest: +SKIP
+    animal-related    2.352855
+    Name: aardvark, dtype: float64
+    """
+    import pandas as pd
+
+    files = ("spose_embedding_66d_sorted.txt", "unique_id.txt", "labels_short.txt")
+    values, objects, dimensions = (find(f"things/{file}") for file in files)
+    return pd.DataFrame(np.loadtxt(values), index=_lines(objects), columns=_lines(dimensions)).clip(lower=0)
+
+
+def fetch_things_48() -> Similarity:
+    """Fetch the similarities of 48 THINGS objects, of which people judged every triplet.
+
+    Returns
+    -------
+    Similarity
+        1 - d, where d is the dissimilarity in the file: how often people left a pair together when a third object
+        was the odd one out. The file names no objects: labels are there only where the folder of SIMDIMS_DATA
+        holds their names, one a line, in things/names48.txt.
+
+    References
+    ----------
+    M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of natural objects
+    underlying human similarity judgements, Nature Human Behaviour 4.
+
+    Examples
+    --------
+    >>> from simdims.datasets import fetch_things_48
+    >>> fetch_things_48().n_items  # doctest: +SKIP
+    48
+    """
+    from scipy.io import loadmat
+
+    name = "things/RDM48_triplet.mat"
+    names = local_path("things/names48.txt")
+    labels = None if names is None else _lines(names)
+    similarity = from_dissimilarity(loadmat(find(name))["RDM48_triplet"], method="correlation", labels=labels)
+    return _named(similarity, FILES[name].url())
+
+
+def fetch_word_similarity(name: str) -> pd.DataFrame:
+    """Fetch a table of how similar people find pairs of words.
+
+    Parameters
+    ----------
+    name : {"simlex999", "wordsim353"}
+        SimLex-999: similarity alone (coast and shore). WordSim-353: any relatedness (coffee and cup).
+
+    Returns
+    -------
+    DataFrame
+        Columns word1, word2 and rating (a mean, 0 to 10), then the file's other columns. Pairs stand as in the
+        file: a few occur twice, and WordSim-353 rates "tiger" with itself.
+
+    References
+    ----------
+    F. Hill, R. Reichart and A. Korhonen (2015), SimLex-999, Computational Linguistics 41(4). L. Finkelstein et al.
+    (2002), Placing search in context, ACM Transactions on Information Systems 20(1).
+
+    Examples
+    --------
+    >>> from simdims.datasets import fetch_word_similarity
+    >>> fetch_word_similarity("wordsim353").head(2)  # doctest: +SKIP
+       word1 word2  rating
+    0   love   sex    6.77
+    1  tiger   cat    7.35
+    """
+    import pandas as pd
+
+    if name == "simlex999":
+        table = pd.read_csv(find("words/SimLex-999.txt"), sep="\t").rename(columns={"SimLex999": "rating"})
+    elif name == "wordsim353":
+        table = pd.read_csv(find("words/wordsim353_combined.csv"))
+        table = table.rename(columns={"Word 1": "word1", "Word 2": "word2", "Human (mean)": "rating"})
+    else:
+        raise ValueError(f'name must be "simlex999" or "wordsim353", got {name!r}.')
+    first = ["word1", "word2", "rating"]
+    return table[first + [column for column in table.columns if column not in first]]
+
+
+def _image_names() -> list[str] | None:
+    path = local_path("mur92/stimuli92.csv")
+    if path is None:
+        return None
+    import pandas as pd
+
+    return pd.read_csv(path)["name"].tolist()
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def _named(similarity: Similarity, dataset: str) -> Similarity:
+    return replace(similarity, info={**similarity.info, "dataset": dataset})

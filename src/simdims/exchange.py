@@ -1,0 +1,354 @@
+"""Similarities as objects of other libraries and back: pandas, networkx, rsatoolbox."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import squareform
+
+from simdims._memory import require
+from simdims._parts import Parts, library
+from simdims.similarity import Similarity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger("simdims")
+
+MEASURE = "largest similarity - similarity"
+# A Python object for an edge, with the dictionaries that hold it.
+EDGE_BYTES = 400
+# What people call the names of items among the descriptors of an RDM's patterns.
+NAME_DESCRIPTORS = ("labels", "label", "names", "name", "items", "item", "conds", "conditions", "condition", "stimulus")
+
+
+def to_frame(S: Similarity) -> pd.DataFrame:
+    """Return the values as a DataFrame; see Similarity.to_frame.
+
+    Parameters
+    ----------
+    S : Similarity
+
+    Returns
+    -------
+    DataFrame, shape (n_items, n_items)
+
+    Examples
+    --------
+    >>> from simdims.exchange import to_frame
+    >>> from simdims.similarity import Similarity
+    >>> to_frame(Similarity([[1.0, 0.8], [0.8, 1.0]], labels=["cat", "dog"]))
+         cat  dog
+    cat  1.0  0.8
+    dog  0.8  1.0
+    """
+    import pandas as pd
+
+    names = None if S.labels is None else list(S.labels)
+    return pd.DataFrame(dense_values(S, copy=True), index=names, columns=names, copy=False)
+
+
+def to_networkx(S: Similarity) -> Any:
+    """Return the observed pairs as a networkx graph; see Similarity.to_networkx.
+
+    Parameters
+    ----------
+    S : Similarity
+
+    Returns
+    -------
+    networkx.Graph
+
+    Raises
+    ------
+    ValueError
+        If absent pairs are zeros and some stored pair is unobserved: a graph cannot tell it from an absent one.
+
+    Examples
+    --------
+    >>> from simdims.exchange import to_networkx
+    >>> from simdims.similarity import Similarity
+    >>> graph = to_networkx(Similarity([[1.0, 0.8], [0.8, 1.0]], labels=["cat", "dog"]))
+    >>> graph["cat"]["dog"]
+    {'weight': 0.8}
+    """
+    networkx = library("networkx", "to_networkx", "networkx")
+    names = range(S.n_items) if S.labels is None else S.labels
+    first, second, values, weights = _observed_entries(S)
+    off_diagonal = np.flatnonzero(first != second)
+    require(EDGE_BYTES * off_diagonal.size, f"A graph of {off_diagonal.size} edges", "keep the matrix, S.values")
+    graph = networkx.Graph(simdims_absent="missing" if S.absent is None else S.absent)
+    graph.add_nodes_from(names)
+    for row in np.flatnonzero(first == second):
+        attributes = graph.nodes[names[first[row]]]
+        attributes["self_similarity"] = float(values[row])
+        if weights is not None:
+            attributes["self_weight"] = float(weights[row])
+    for row in off_diagonal:
+        attributes = {"weight": float(values[row])}
+        if weights is not None:
+            attributes["pair_weight"] = float(weights[row])
+        graph.add_edge(names[first[row]], names[second[row]], **attributes)
+    return graph
+
+
+def to_rsatoolbox(S: Similarity) -> Any:
+    """Return the similarities as the dissimilarities of an rsatoolbox RDM; see Similarity.to_rsatoolbox.
+
+    Parameters
+    ----------
+    S : Similarity
+
+    Returns
+    -------
+    rsatoolbox.rdm.RDMs
+
+    Raises
+    ------
+    ValueError
+        If pairs have weights, which an RDM cannot hold.
+
+    Examples
+    --------
+    >>> from simdims.exchange import to_rsatoolbox
+    >>> from simdims.similarity import Similarity
+    >>> rdms = to_rsatoolbox(Similarity([[1.0, 0.75], [0.75, 1.0]]))
+    >>> rdms.dissimilarities
+    array([[0.25]])
+    """
+    rdm = library("rsatoolbox.rdm", "to_rsatoolbox", "rsatoolbox")
+    if S.weights is not None or isinstance(S.absent, float):
+        got = "weights" if S.weights is not None else f"absent={S.absent!r}"
+        raise ValueError(
+            f"an RDM of rsatoolbox cannot hold how much a pair counts, got a Similarity with {got}: leave it out with "
+            "as_similarity(S.to_frame())."
+        )
+    values = dense_values(S).astype(np.float64)
+    largest = float(np.nanmax(values))
+    patterns: dict[str, list[Any]] = {"self_similarity": values.diagonal().tolist()}
+    if S.labels is not None:
+        patterns["labels"] = list(S.labels)
+    dtype = S.values.dtype if S.factors is None else S.factors.dtype
+    return rdm.RDMs(
+        squareform(largest - values, checks=False)[None],
+        dissimilarity_measure=MEASURE,
+        rdm_descriptors={"largest_similarity": [largest], "dtype": [str(dtype)]},
+        pattern_descriptors=patterns,
+    )
+
+
+def from_networkx(graph: Any) -> Parts:
+    """Return the parts of a Similarity out of a networkx graph, as as_similarity documents them.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or networkx.DiGraph
+
+    Returns
+    -------
+    Parts
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from simdims.similarity import as_similarity
+    >>> as_similarity(networkx.path_graph(["a", "b", "c"]), absent="zero").values.toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    if graph.is_multigraph():
+        raise ValueError(
+            f"a graph must have at most one edge between two nodes, got a {type(graph).__name__}: merge them first, "
+            "for example by networkx.Graph(graph), which keeps the last one."
+        )
+    nodes = list(graph)
+    if not nodes:
+        raise ValueError("a graph must have at least one node, got none.")
+    names = _node_names(graph, nodes)
+    place = {node: position for position, node in enumerate(nodes)}
+    entries: dict[tuple[int, int], tuple[float, Any]] = {}
+    for one, other, attributes in graph.edges(data=True):
+        where = f"the edge from {one!r} to {other!r}"
+        entry = (_number(attributes.get("weight", 1.0), "weight", where), attributes.get("pair_weight"))
+        entries[place[one], place[other]] = entry
+        if not graph.is_directed():
+            entries[place[other], place[one]] = entry
+    for node, attributes in graph.nodes(data=True):
+        if "self_similarity" not in attributes:
+            continue
+        entry = (
+            _number(attributes["self_similarity"], "self_similarity", f"the node {node!r}"),
+            attributes.get("self_weight"),
+        )
+        loop = entries.setdefault((place[node], place[node]), entry)
+        if not np.array_equal(loop[0], entry[0], equal_nan=True):
+            raise ValueError(
+                f"a node must have one similarity to itself, got a self-loop of {loop[0]:.6g} and self_similarity "
+                f"{entry[0]:.6g} for {node!r}."
+            )
+    if not entries:
+        raise ValueError("a graph must have at least one edge, got none.")
+    rows, columns = np.array(list(entries)).T
+    numbers, weights = zip(*entries.values(), strict=True)
+    shape = (len(nodes), len(nodes))
+    return Parts(
+        sparse.coo_array((np.array(numbers), (rows, columns)), shape=shape),
+        names,
+        _pair_weights(weights, rows, columns, shape),
+        graph.graph.get("simdims_absent"),
+        named_by="the nodes of the graph",
+        info={"source": f"networkx {type(graph).__name__}"},
+    )
+
+
+def from_rsatoolbox(rdms: Any) -> Parts:
+    """Return the parts of a Similarity out of an rsatoolbox RDM, as as_similarity documents them.
+
+    Parameters
+    ----------
+    rdms : rsatoolbox.rdm.RDMs
+
+    Returns
+    -------
+    Parts
+
+    Examples
+    --------
+    >>> from simdims.similarity import Similarity, as_similarity
+    >>> S = Similarity([[1.0, 0.75], [0.75, 1.0]], labels=["cat", "dog"])
+    >>> as_similarity(S.to_rsatoolbox()).labels
+    ('cat', 'dog')
+    """
+    if rdms.n_rdm != 1:
+        raise ValueError(
+            f"RDMs must hold one RDM to become a Similarity, got {rdms.n_rdm}: from_dissimilarity(rdms.get_matrices()) "
+            "averages them, and rdms[0] is the first of them."
+        )
+    patterns = rdms.pattern_descriptors
+    labels = _pattern_names(patterns, rdms.n_cond)
+    largest = rdms.rdm_descriptors.get("largest_similarity")
+    measure = rdms.dissimilarity_measure
+    info = {"source": "rsatoolbox RDMs", "dissimilarity_measure": None if measure is None else str(measure)}
+    if measure == MEASURE and largest is not None and "self_similarity" in patterns:
+        values = float(largest[0]) - rdms.get_matrices()[0]
+        np.fill_diagonal(values, np.asarray(patterns["self_similarity"], dtype=np.float64))
+        values = values.astype(str(rdms.rdm_descriptors.get("dtype", ["float64"])[0]))
+    else:
+        from simdims.construct import from_dissimilarity
+
+        values = from_dissimilarity(rdms.get_matrices()[0]).values
+        info["method"] = "max"
+        logger.info("as_similarity: an RDM became similarities by 1 - d / max(d).")
+    return Parts(values, labels, named_by="the patterns of the RDM", info=info)
+
+
+def dense_values(S: Similarity, *, copy: bool = False) -> NDArray[np.floating]:
+    """Return the values as a dense array: NaN for missing pairs, 0 for absent ones that are zeros of any weight.
+
+    Parameters
+    ----------
+    S : Similarity
+    copy : bool, default=False
+        Make an array of one's own even where S holds a dense one.
+
+    Returns
+    -------
+    ndarray, shape (n_items, n_items)
+
+    Examples
+    --------
+    >>> from simdims.exchange import dense_values
+    >>> from simdims.similarity import Similarity
+    >>> dense_values(Similarity.from_factors([[1.0], [2.0]]))
+    array([[1., 2.],
+           [2., 4.]])
+    """
+    held: Any = S.values if S.factors is None else S.factors
+    is_dense = S.factors is None and not sparse.issparse(held)
+    if copy or not is_dense:
+        require(held.dtype.itemsize * S.n_items**2, f"A dense table of {S.n_items} items", "choose fewer items")
+    if is_dense:
+        return held.copy() if copy else held
+    if S.factors is not None:
+        return held @ held.T
+    dense = np.full(held.shape, np.nan if S.absent == "missing" else 0.0, dtype=held.dtype)
+    np.fill_diagonal(dense, np.nan)  # what is not stored there is unobserved in every case
+    stored = held.tocoo()
+    dense[stored.row, stored.col] = stored.data
+    return dense
+
+
+def _observed_entries(S: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray | None]:
+    """Rows, columns, values and weights of the observed entries on and above the diagonal."""
+    weights: Any = S.weights
+    if S.factors is None and sparse.issparse(S.values):
+        stored = S.values.tocoo()
+        first, second, values = stored.row, stored.col, stored.data
+        weights = None if weights is None else weights.data  # of the pairs that values stores, in their order
+    else:
+        matrix = dense_values(S)
+        first, second = np.triu_indices(S.n_items)
+        values, weights = matrix[first, second], None if weights is None else weights[first, second]
+    observed = ~np.isnan(values) if weights is None else ~np.isnan(values) & (weights > 0)
+    left_out = int(np.count_nonzero(~observed & (first < second)))
+    if left_out and S.absent not in (None, "missing"):
+        raise ValueError(
+            f"a graph cannot hold pairs that are left out beside absent ones that are zeros, got {left_out} such "
+            f"{'pair' if left_out == 1 else 'pairs'}: S.save to an .npz file keeps them."
+        )
+    kept = observed & (first <= second)
+    return first[kept], second[kept], values[kept], None if weights is None else weights[kept]
+
+
+def _node_names(graph: Any, nodes: Sequence[Any]) -> tuple[str, ...] | None:
+    """The nodes as text, or their labels where a file numbers its nodes; nothing where they are 0, 1, 2, ..."""
+    titles = [graph.nodes[node].get("label") for node in nodes]
+    if all(isinstance(title, str) for title in titles) and len(set(titles)) == len(titles):
+        return tuple(map(str, titles))
+    if all(type(node) is int for node in nodes) and nodes == list(range(len(nodes))):
+        return None
+    return tuple(map(str, nodes))
+
+
+def _number(value: Any, name: str, where: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r} on {where}.") from None
+
+
+def _pair_weights(
+    weights: Iterable[Any], rows: NDArray, columns: NDArray, shape: tuple[int, int]
+) -> sparse.coo_array | None:
+    found = list(weights)
+    n_without = sum(weight is None for weight in found)
+    if n_without == len(found):
+        return None
+    if n_without:
+        raise ValueError(
+            "pair_weight must be on every edge, and self_weight on every node with self_similarity, or on none, got "
+            f"{len(found) - n_without} of {len(found)} entries with one."
+        )
+    numbers = [_number(weight, "pair_weight", "an edge or a node") for weight in found]
+    return sparse.coo_array((np.array(numbers), (rows, columns)), shape=shape)
+
+
+def _pattern_names(patterns: Any, n_items: int) -> tuple[str, ...] | None:
+    """The names of the items among the descriptors: one of a usual name, or else the only one of distinct texts."""
+    lists = {
+        str(key): tuple(item.decode() if isinstance(item, bytes) else str(item) for item in descriptor)
+        for key, descriptor in patterns.items()
+        if key not in ("index", "self_similarity")
+    }
+    lists = {key: names for key, names in lists.items() if len(set(names)) == n_items}
+    for key in NAME_DESCRIPTORS:
+        if key in lists and lists[key] != tuple(map(str, range(n_items))):
+            return lists[key]
+    texts = [names for key, names in lists.items() if all(isinstance(item, (str, bytes)) for item in patterns[key])]
+    return texts[0] if len(texts) == 1 else None

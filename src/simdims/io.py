@@ -1,0 +1,229 @@
+"""Similarities in files: load_similarity reads what people have, save writes what loses nothing."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from scipy import sparse
+
+from simdims._arrays import read_hdf5, read_mat, read_npy, read_npz, reading
+from simdims._checks import ABSENT_OPTIONS
+from simdims._frames import read_parquet
+from simdims._layouts import read_edge_list, read_table
+from simdims._native import load_npz, save_csv, save_npz
+from simdims._parts import Parts, library
+from simdims.exchange import from_networkx
+from simdims.similarity import Similarity, as_similarity
+
+logger = logging.getLogger("simdims")
+
+NAMED_ARRAYS = {".npz": read_npz, ".h5": read_hdf5, ".hdf5": read_hdf5, ".mat": read_mat}
+TABLES = {".csv": read_table, ".tsv": read_table, ".txt": read_table, ".parquet": read_parquet}
+LOADED = (".npy", *NAMED_ARRAYS, *TABLES, ".edgelist", ".edges", ".graphml")
+SAVED = {".npz": save_npz, ".csv": save_csv}
+
+
+def load_similarity(
+    path: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    form: str | None = None,
+    labels: Sequence[str] | None = None,
+    absent: str | float | None = None,
+    symmetrize: str | None = None,
+) -> Similarity:
+    r"""Load similarities from a file of any of the types that people keep them in.
+
+    What was found is in the `info` of the result and, at level INFO, in the log named "simdims".
+
+    Parameters
+    ----------
+    path : str or path
+        The type is told by the ending, in small or capital letters.
+
+        - .npy: a square array. .npz: what `Similarity.save` wrote, a square array, or a sparse matrix of scipy.
+        - .csv, .tsv, .txt: a square table with labels in the first row, the first column, both or neither; or a list
+          of pairs, one a row, with the columns item, item, value and perhaps weight, with or without a header. Labels
+          and items that are 0, 1, 2, ... are positions and name nothing. Tabs, semicolons, commas or blanks separate
+          cells; empty cells, NA and NaN are missing; decimal commas are read where commas do not separate; text is
+          UTF-8, UTF-16 or else Latin-1.
+        - .parquet: the same two forms.
+        - .h5, .hdf5, .mat (of any version): a square matrix; the one list of as many texts in the file, if there is
+          just one, becomes the labels.
+        - .edgelist, .edges: a list of pairs separated by blanks, tabs, semicolons or commas, of value 1 where there
+          is no number; lines that start with # or % are comments.
+        - .graphml: a graph, as as_similarity takes it.
+    key : str, optional
+        Which variable of an .npz, .h5, .hdf5 or .mat file to read; needed where several are square.
+    form : {"square", "long"}, optional
+        Whether a table is a square or a list of pairs, by default found out; needed only for lists of few pairs.
+    labels : sequence, optional
+        One name an item. Where a table or graph names its items they must be the same, in the same order; a list of
+        pairs takes its order from them, and one whose items are numbers may count them by position, from 0.
+    absent : {"missing", "zero"} or float, optional
+        What pairs mean that a sparse matrix, a graph or a list of pairs does not hold; see Similarity. Needed for
+        sparse matrices and graphs. Where it is None, unlisted pairs are missing, and the result is dense up to 2,000
+        items or from 5 % of all pairs on; where it is given, the result is sparse.
+    symmetrize : {"mean", "max"}, optional
+        What to make of the two sides of a pair that differ; see as_similarity.
+
+    Returns
+    -------
+    Similarity
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ImportError
+        If the type needs a library that is not installed; the sentence names it.
+    ValueError
+        If the file is empty, damaged or of another type, or holds no similarities; the sentence says where. Nothing
+        is ever unpickled.
+
+    See Also
+    --------
+    from_ratings : Repeated judgements of pairs, averaged.
+    from_dissimilarity : Distances.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from simdims import load_similarity
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "pairs.csv")
+    ...     _ = path.write_text("item1,item2,similarity\ncat,dog,0.8\ndog,car,0.1\n")
+    ...     S = load_similarity(path)
+    >>> S.labels
+    ('cat', 'dog', 'car')
+    >>> S.values
+    array([[nan, 0.8, nan],
+           [0.8, nan, 0.1],
+           [nan, 0.1, nan]])
+    >>> S.info["found"]
+    'a list of 2 pairs of 3 items; UTF-8 text separated by commas'
+    """
+    path = _path(path)
+    suffix = path.suffix.lower()
+    _refuse_file(path)
+    _refuse_options(suffix, key, form)
+    with _named_in_errors(path):
+        if suffix == ".npz" and key is None and (own := load_npz(path)) is not None:
+            # Labels, absent and symmetrize are settled in it, which as_similarity says.
+            return as_similarity(own, labels=labels, absent=absent, symmetrize=symmetrize)
+        parts = _read(path, key, form, labels, absent, symmetrize)
+        if absent is None and parts.absent is None and sparse.issparse(parts.values):
+            raise ValueError(
+                "absent must say what the pairs that are not stored mean, got None: pass load_similarity(..., absent=) "
+                f"{ABSENT_OPTIONS}."
+            )
+        logger.info("%s: %s", path, parts.info["found"])
+        parts = parts._replace(info={"file": path.name, **parts.info})
+        return as_similarity(parts, labels=labels, absent=absent, symmetrize=symmetrize)
+
+
+def save(S: Similarity, path: str | os.PathLike[str]) -> None:
+    """Write a Similarity to a file; see Similarity.save.
+
+    Parameters
+    ----------
+    S : Similarity
+    path : str or path
+        Ends in .npz or .csv.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from simdims import Similarity, load_similarity
+    >>> S = Similarity([[1.0, 0.8], [0.8, 1.0]], labels=["cat", "dog"])
+    >>> with TemporaryDirectory() as folder:
+    ...     S.save(Path(folder, "animals.npz"))
+    ...     load_similarity(Path(folder, "animals.npz"))
+    Similarity(2 items, dense float64, 100.0% of pairs observed, labelled)
+    """
+    path = _path(path)
+    suffix = path.suffix.lower()
+    if suffix not in SAVED:
+        raise ValueError(f"path must end in {' or '.join(SAVED)}, got {str(path)!r}.")
+    if path.is_dir():
+        raise ValueError(f"path must name a file, got {str(path)!r}, which is a folder.")
+    if not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that is there, got {str(path)!r}.")
+    if any("\0" in label for label in S.labels or ()):
+        raise ValueError("labels must not hold NUL characters to be saved, got one that does.")
+    SAVED[suffix](S, path)
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise TypeError(f"path must be the name of a file, got {type(path).__name__}.") from None
+
+
+def _refuse_file(path: Path) -> None:
+    if path.is_dir():
+        raise ValueError(f"path must name a file, got {str(path)!r}, which is a folder.")
+    if not path.exists():
+        raise FileNotFoundError(f"path must name a file that is there, got {str(path)!r}.")
+    if path.suffix.lower() not in LOADED:
+        raise ValueError(
+            f"path must end in one of {', '.join(LOADED)}, got {str(path)!r}, whose type is unknown: rename it if it "
+            "is of one of these."
+        )
+    if path.stat().st_size == 0:
+        raise ValueError(f"path must name a file that holds something, got {str(path)!r}, which is empty (0 bytes).")
+
+
+def _refuse_options(suffix: str, key: str | None, form: str | None) -> None:
+    if form not in (None, "square", "long"):
+        raise ValueError(f'form must be None, "square" or "long", got {form!r}.')
+    if form is not None and suffix not in TABLES:
+        raise ValueError(f"form must be None for {suffix} files (it is for {', '.join(TABLES)}), got {form!r}.")
+    if key is not None and suffix not in NAMED_ARRAYS:
+        raise ValueError(f"key must be None for {suffix} files (it is for {', '.join(NAMED_ARRAYS)}), got {key!r}.")
+
+
+@contextmanager
+def _named_in_errors(path: Path) -> Iterator[None]:
+    """Begin sentences about what is wrong with a file by its name."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"{path.name}: {error}").with_traceback(error.__traceback__) from None
+
+
+def _read(
+    path: Path,
+    key: str | None,
+    form: str | None,
+    labels: Sequence[str] | None,
+    absent: str | float | None,
+    symmetrize: str | None,
+) -> Parts:
+    suffix = path.suffix.lower()
+    if suffix in NAMED_ARRAYS:
+        return NAMED_ARRAYS[suffix](path, key, labels)
+    if suffix in TABLES:
+        return TABLES[suffix](path, form=form, labels=labels, absent=absent, symmetrize=symmetrize)
+    if suffix == ".npy":
+        return read_npy(path)
+    if suffix == ".graphml":
+        return _read_graphml(path)
+    return read_edge_list(path, labels=labels, absent=absent)
+
+
+def _read_graphml(path: Path) -> Parts:
+    networkx = library("networkx", "Reading .graphml files", "networkx")
+    with reading(".graphml"):
+        graph = networkx.read_graphml(path)
+    found = f"a graph of {graph.number_of_nodes()} nodes and {graph.number_of_edges()} edges"
+    parts = from_networkx(graph)
+    return parts._replace(info={"found": f"{found}, {'directed' if graph.is_directed() else 'undirected'}"})

@@ -1,0 +1,332 @@
+"""Data that break descents which only mean well: no diagonal, uneven weights, starts and samples that mislead."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from simdims import SRF, Similarity, simulate
+from simdims.solvers import complete, criterion, descents, observed, solve
+from simdims.solvers.problem import as_problem, has_missing, mean_similarity, observed_range
+from simdims.solvers.start import spectral_start
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def noisy(n=60, r=4, seed=0, snr=0.8):
+    W = simulate.dirichlet(n, r, random_state=seed)
+    return simulate.add_noise(W @ W.T, snr, random_state=seed)
+
+
+def uneven_weights(n, seed=0, sigma=2.0):
+    drawn = np.exp(sigma * np.random.default_rng(seed).normal(size=(n, n)))
+    return np.triu(drawn) + np.triu(drawn, 1).T
+
+
+# --- no diagonal -------------------------------------------------------------------------------------------------
+
+
+def clusters(seed, n=40):
+    labels = np.random.default_rng(seed).integers(0, 4, n)
+    S = 0.9 * (labels[:, None] == labels)
+    np.fill_diagonal(S, np.nan)
+    return S
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", ["matrix", "gaps", "sparse"])
+def test_without_a_diagonal_nothing_explodes_and_the_history_is_true(storage, dtype):
+    """More dimensions than clusters: columns that one item has for itself, where rounding must not be a loading."""
+    for seed in range(15):
+        S = clusters(seed).astype(dtype)
+        if storage == "gaps":
+            S = simulate.mask_pairs(S, 0.9, random_state=seed, keep_diagonal=False)
+        if storage == "sparse":
+            S = Similarity(sparse.csr_array(np.triu(np.nan_to_num(S), 1)), absent="zero")
+        srf = SRF(8, random_state=seed).fit(S)
+        assert srf.embedding_.max() <= 10 * np.sqrt(0.9) * (1 + 1e-6)
+        assert np.all(np.diff(srf.history_) <= 0)
+        assert srf.history_[-1] == pytest.approx(srf.objective_, rel=1e-4, abs=1e-6 * srf.history_[0])
+
+
+def test_a_hub_and_its_spokes_stop_at_the_limit_which_is_a_kkt_point():
+    """The best fit of a star without a diagonal is at infinity; loadings of such items stay below 10 sqrt(max S)."""
+    S = np.zeros((12, 12))
+    S[0, 1:] = S[1:, 0] = 1.0
+    np.fill_diagonal(S, np.nan)
+    srf = SRF(1, random_state=0, tol=1e-12, max_iter=20_000).fit(S)
+    assert srf.embedding_.max() == pytest.approx(10.0)
+    assert srf.kkt_residual_ < 1e-3
+    assert srf.score(S) > 0.99
+
+
+# --- weights -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_uneven_weights_reach_the_minimum_that_lists_reach(seed):
+    S = simulate.mask_pairs(noisy(seed=seed), 0.5, random_state=seed)
+    weights = uneven_weights(60, seed)
+    known = ~np.isnan(S)
+    where = np.nonzero(known)
+    listed = Similarity(
+        sparse.csr_array((S[known], where), shape=S.shape),
+        weights=sparse.csr_array((weights[known], where), shape=S.shape),
+        absent="missing",
+    )
+    dense = SRF(4, random_state=0, max_iter=3000).fit(Similarity(S, weights=weights))
+    assert dense.objective_ == pytest.approx(SRF(4, random_state=0, max_iter=3000).fit(listed).objective_, rel=1e-6)
+
+
+def test_one_huge_weight_does_not_hide_the_rest():
+    S, weights = noisy(), np.ones((60, 60))
+    weights[0, 1] = weights[1, 0] = 1e3
+    srf = SRF(4, random_state=0, max_iter=3000).fit(Similarity(S, weights=weights))
+    assert srf.converged_
+    assert srf.kkt_residual_ < 1e-3
+    assert srf.objective_ < 1.1 * SRF(4, random_state=0).fit(S).objective_ + 1.0
+
+
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+@pytest.mark.parametrize("weights", [[[0.5, 0.25], [0.25, 0.5]], [[3.0, 7.0], [7.0, 5.0]]])
+def test_history_and_objective_share_their_scale(solver, weights):
+    values = sparse.csr_array(np.array([[1.0, 0.5], [0.5, 1.0]]))
+    for absent in ("zero", "missing"):
+        S = Similarity(values, weights=sparse.csr_array(np.array(weights)), absent=absent)
+        srf = SRF(1, solver=solver, random_state=0, bounds=None).fit(S)
+        expected = 0.5 * np.sum(np.array(weights) * (values.toarray() - srf.reconstruct()) ** 2)
+        assert srf.objective_ == pytest.approx(expected)
+        assert srf.history_[-1] == pytest.approx(expected)
+
+
+# --- filling -----------------------------------------------------------------------------------------------------
+
+
+def test_a_sweep_that_raises_the_objective_is_undone():
+    """Over-relaxed far beyond what is stable, each accepted objective is the lowest so far, and W belongs to it."""
+    problem = as_problem(simulate.mask_pairs(noisy(), 0.5, random_state=0))
+    W = np.random.default_rng(0).uniform(size=(60, 4)) * 0.5
+    history = np.empty(41)
+    over = np.full(60, 30.0)
+    filled = np.empty((60, 60))
+    done, _, damping = descents.descend_filled(
+        problem.values,
+        problem.weights,
+        problem.diagonal,
+        problem.diagonal_weights,
+        (-np.inf, np.inf),
+        over,
+        1.0,
+        filled,
+        W,
+        3,
+        32,
+        history,
+        0,
+        40,
+        (10, 0.0, 0.0),
+    )
+    assert damping < 1
+    assert np.all(np.diff(history[: done + 1]) <= 0)
+    assert criterion.objective(problem, W) == pytest.approx(history[done])
+
+
+def test_over_relaxation_is_bounded_by_what_stays_stable():
+    few = as_problem(simulate.mask_pairs(noisy(), 0.2, random_state=0))
+    over = observed._over_relaxation(few, 10)
+    assert np.all(over >= 1)
+    assert np.all(over * few.shares <= 1 + 1e-12)
+    assert np.all(over * few.shares * (1 + np.sqrt(10 / few.known)) ** 2 <= 2)
+
+
+# --- convergence -------------------------------------------------------------------------------------------------
+
+
+def test_the_kkt_residual_sees_a_zero_that_should_grow():
+    S = np.array([[1.0, 0.9], [0.9, 1.0]])
+    problem = as_problem(S)
+    assert criterion.evaluate(problem, np.array([[1.0], [0.0]]))[1] > 0.1
+
+
+def test_convergence_is_not_believed_before_the_objective_is_measured():
+    """A history that has gone astray is put right, and the fit goes on."""
+    from simdims.solvers.progress import descend
+
+    history = np.array([10.0, 0.0, 0.0, 0.0])
+    calls = []
+
+    def sweeps(first, last):
+        calls.append(first)
+        return first + 1, True
+
+    descent = descend(sweeps, history, work=1.0, report=None, measure=lambda: 5.0)
+    assert len(calls) == 3
+    assert not descent.converged
+    np.testing.assert_array_equal(descent.history, [10.0, 5.0, 5.0, 5.0])
+
+
+def test_float32_data_are_fitted_as_closely_as_their_precision_allows():
+    W = simulate.dirichlet(150, 5, random_state=0).astype(np.float32)
+    srf = SRF(5, random_state=0, tol=1e-6, max_iter=5000).fit(W @ W.T)
+    assert srf.objective_ < 1e-8 * srf.history_[0]
+
+
+def test_the_objective_of_admm_has_no_soft_constraint():
+    S = simulate.mask_pairs(noisy(), 0.5, random_state=0)
+    srf = SRF(3, solver="admm", bounds=(0.3, 0.4), random_state=0, max_iter=20).fit(S)
+    residual = np.nan_to_num(S - srf.reconstruct())
+    assert srf.objective_ == pytest.approx(0.5 * np.sum(residual**2))
+
+
+# --- samples -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large():
+    return as_problem(noisy(1000, 3))
+
+
+def test_a_sample_that_does_not_help_is_dropped(large, monkeypatch):
+    W = np.random.default_rng(0).uniform(size=(1000, 3))
+    history = np.full(3, np.nan)
+    history[0] = criterion.objective(large, W)
+    monkeypatch.setattr(complete, "_fit_sample", lambda problem, sample, V: 100.0 * V)
+    before = W.copy()
+    assert not complete._start_from_sample(large, W, history)
+    np.testing.assert_array_equal(W, before)
+
+
+def test_a_start_that_explains_the_data_is_not_replaced(large):
+    good = SRF(3, random_state=0).fit(large.values).embedding_ * 1.05
+    history = np.full(3, np.nan)
+    history[0] = criterion.objective(large, good)
+    assert not complete._start_from_sample(large, good.copy(), history)
+
+
+def test_a_sample_leaves_an_unknown_diagonal_out():
+    S = noisy(1000, 3).copy()
+    np.fill_diagonal(S, np.nan)
+    problem = as_problem(S)
+    V = complete._fit_sample(problem, np.arange(100), np.full((100, 1), 0.5))
+    expected = solve(
+        as_problem(S[:100, :100]),
+        np.full((100, 1), 0.5),
+        solver="bcd",
+        bounds=None,
+        max_iter=60,
+        inner_iter=1,
+        tol=1e-4,
+        rho=3.0,
+    ).W
+    np.testing.assert_allclose(V, expected, rtol=0.02)
+
+
+# --- problems and starts -----------------------------------------------------------------------------------------
+
+
+def test_the_zeros_that_a_background_stands_for_count():
+    values = sparse.csr_array(np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+    values.eliminate_zeros()
+    problem = as_problem(values, None, 0.5)
+    assert mean_similarity(problem) == pytest.approx((3 * 1.0 + 2 * 0.5) / (3 + 2 + 4 * 0.5))
+    assert observed_range(problem) == (0.0, 1.0)
+    assert not has_missing(problem)
+    held_out = values.copy()
+    held_out.data = np.where(held_out.data == 0.5, np.nan, held_out.data)
+    assert has_missing(as_problem(held_out, None, 0.5))
+
+
+def test_weights_of_missing_pairs_do_not_scale_the_others():
+    S = np.array([[1.0, np.nan, 0.2], [np.nan, 1.0, 0.3], [0.2, 0.3, 1.0]])
+    weights = np.array([[2.0, 99.0, 1.0], [99.0, 2.0, 1.0], [1.0, 1.0, 2.0]])
+    assert as_problem(S, weights).scale == 2.0
+
+
+def test_the_spectral_start_takes_the_heavier_part_and_ignores_pairs_of_weight_zero():
+    rng = np.random.RandomState(0)
+    S = np.kron(np.eye(2), np.ones((4, 4))) * 0.5 + 0.4
+    S[:3, :3] += 0.3
+    W = spectral_start(as_problem(S), 2, rng)
+    vectors = np.linalg.eigh(S)[1]
+    second = vectors[:, -2]
+    parts = np.maximum(second, 0), np.maximum(-second, 0)
+    heavier = max(parts, key=np.linalg.norm)
+    assert np.corrcoef(W[:, 1], heavier)[0, 1] == pytest.approx(1)
+    poisoned, weights = S.copy(), np.ones_like(S)
+    poisoned[0, 7] = poisoned[7, 0] = 50.0
+    weights[0, 7] = weights[7, 0] = 0.0
+    left_out = S.copy()
+    left_out[0, 7] = left_out[7, 0] = np.nan
+    np.testing.assert_allclose(
+        spectral_start(as_problem(poisoned, weights), 2, np.random.RandomState(0)),
+        spectral_start(as_problem(left_out), 2, np.random.RandomState(0)),
+    )
+
+
+def test_the_spectral_start_of_nothing_is_no_crash():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        np.testing.assert_array_equal(SRF(1, init="spectral").fit(np.zeros((30, 30))).embedding_, 0)
+
+
+def test_similarities_too_large_to_square_get_a_sentence():
+    with pytest.raises(ValueError, match=r"small enough to be squared and summed, got a largest of 1e\+200"):
+        SRF(2).fit(np.full((5, 5), 1e200))
+
+
+# --- the estimator between fits ----------------------------------------------------------------------------------
+
+
+def test_a_refit_that_fails_leaves_the_fitted_estimator_whole():
+    srf = SRF(3, random_state=0).fit(noisy(60))
+    srf.set_params(bounds=(0, 1))
+    with pytest.raises(ValueError, match="bounds"):
+        srf.fit(noisy(30))
+    assert srf.n_features_in_ == len(srf.embedding_) == 60
+    with pytest.raises(ValueError, match="expecting 60 features"):
+        srf.transform(noisy(30)[:2])
+
+
+def test_names_in_another_order_are_refused_everywhere():
+    names = [f"item {i}" for i in range(60)]
+    srf = SRF(3, random_state=0).fit(Similarity(noisy(), labels=names))
+    other = Similarity(noisy(), labels=names[::-1])
+    for use in (srf.score, srf.transform):
+        with pytest.raises(ValueError, match="fitted items in the fitted order, got 'item 59' instead of 'item 0'"):
+            use(other)
+    with pytest.raises(ValueError, match="feature names"):
+        srf.score(pd.DataFrame(noisy(), index=names[::-1], columns=names[::-1]))
+    numbers = list(range(100, 160))
+    srf.fit(pd.DataFrame(noisy(), index=numbers, columns=numbers))
+    with pytest.raises(ValueError, match="got '159' instead of '100'"):
+        srf.transform(pd.DataFrame(noisy(), columns=numbers[::-1]))
+
+
+def test_transform_leaves_out_pairs_of_weight_zero_and_refuses_other_weights():
+    srf = SRF(3, random_state=0).fit(noisy())
+    rows, weights = noisy().copy(), np.ones((60, 60))
+    weights[0, 5] = weights[5, 0] = 0.0
+    poisoned = rows.copy()
+    poisoned[0, 5] = poisoned[5, 0] = 9.0
+    np.testing.assert_allclose(
+        srf.transform(Similarity(poisoned, weights=weights)), srf.transform(Similarity(rows, weights=weights))
+    )
+    with pytest.raises(ValueError, match="weights of one size, or zero, for transform, got 1 to 3"):
+        srf.transform(Similarity(rows, weights=np.where(np.eye(60), 3.0, 1.0)))
+
+
+def test_bounds_are_refused_where_only_the_diagonal_is_missing():
+    S = noisy().copy()
+    np.fill_diagonal(S, np.nan)
+    weights = np.where(np.eye(60), 1.0, np.triu(np.full((60, 60), 2.0)) + np.tril(np.full((60, 60), 2.0), -1))
+    weights[0, 1] = weights[1, 0] = 1.0
+    with pytest.raises(ValueError, match="cannot be honoured"):
+        SRF(2, bounds=(0, 1)).fit(Similarity(S, weights=weights))
+
+
+@pytest.mark.parametrize("verbose", ["yes", -1])
+def test_verbose_must_be_a_number(verbose):
+    with pytest.raises((TypeError, ValueError), match="verbose must be"):
+        SRF(2, verbose=verbose).fit(noisy())
