@@ -358,7 +358,7 @@ def test_a_column_that_numbers_the_rows_of_a_list_is_not_taken_for_an_item(tmp_p
     else:
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
         frame.to_parquet(path)
-    with pytest.raises(ValueError, match="must be item, item, value.*got the header 'n', 'i', 'j', 'value'"):
+    with pytest.raises(ValueError, match=r"must be item, item, value.*got the header 'n', 'i', 'j', 'value'"):
         load_similarity(path)
     if suffix == ".csv":
         frame[["i", "j", "n"]].to_csv(path)

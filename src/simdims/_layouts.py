@@ -288,8 +288,8 @@ def _refuse_width(number: int, cells: Sequence[str], width: int) -> None:
     if len(cells) != width:
         got = f"{len(cells)} {_plural('cell', len(cells))} in row {number} and {width} in others"
         raise ValueError(
-            f"all rows must have one length, got {got}: the file may be cut short, or a text with a separator in it may "
-            "lack its quotes."
+            f"all rows must have one length, got {got}: the file may be cut short, or a text with a separator in it "
+            "may lack its quotes."
         )
 
 

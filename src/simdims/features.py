@@ -177,8 +177,8 @@ def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:
     median = _median_distance(values)
     if median == 0:
         raise ValueError(
-            "X must differ between most items for kernel='rbf', got a median distance of 0: over half of the pairs have "
-            "equal features. Pass a callable with a bandwidth of your own."
+            "X must differ between most items for kernel='rbf', got a median distance of 0: over half of them are "
+            "the same. Pass a callable with a bandwidth of your own."
         )
     sigma = bandwidth * median
     for start in range(0, len(X), _BLOCK):
