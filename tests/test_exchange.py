@@ -389,6 +389,6 @@ def test_a_library_that_is_not_there_is_named(monkeypatch, method, library):
 def test_other_libraries_are_not_imported_for_those_who_do_not_use_them():
     script = (
         "import sys; from simdims import as_similarity; as_similarity([[1.0]]); "
-        "sys.exit(bool({'networkx', 'rsatoolbox', 'pandas', 'simdims.exchange'} & set(sys.modules)))"
+        "sys.exit(bool({'networkx', 'rsatoolbox', 'pandas', 'simdims.io.exchange'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from simdims import Similarity, _memory, as_similarity, from_ratings, load_similarity
-from simdims import _pairs as pairs_module
+from simdims.io import pairs as pairs_module
 
 NAMES = ["cat", "dog", "car", "bus", "van"]
 PAIRS = {("cat", "dog"): 0.5, ("dog", "car"): 0.25, ("car", "bus"): 0.75, ("bus", "van"): 0.125, ("van", "cat"): 0.0}

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from scipy import sparse
 
 from simdims import io
-from simdims._arrays import read_npy, reading
 from simdims._parts import library
 from simdims._tables import read_numbers
-from simdims._text import DECIMAL_COMMA, Dialect, find_dialect, find_encoding, is_text, rows
+from simdims.io.arrays import read_npy, reading
+from simdims.io.text import DECIMAL_COMMA, Dialect, find_dialect, find_encoding, is_text, rows
 
 if TYPE_CHECKING:
     import pandas as pd

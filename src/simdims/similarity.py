@@ -198,7 +198,7 @@ class Similarity:
 
         Missing pairs are NaN, and absent ones that are zeros of any weight are 0; weights are not part of it.
         """
-        from simdims.exchange import to_frame
+        from simdims.io.exchange import to_frame
 
         return to_frame(self)
 
@@ -211,7 +211,7 @@ class Similarity:
         ``self_similarity`` (and ``self_weight``), not a loop, which would disturb what is computed on graphs. The
         graph's attribute ``simdims_absent`` says what a pair without an edge means.
         """
-        from simdims.exchange import to_networkx
+        from simdims.io.exchange import to_networkx
 
         return to_networkx(self)
 
@@ -222,7 +222,7 @@ class Similarity:
         ``self_similarity``, the diagonal, are descriptors of its patterns. As as_similarity reads these, it gives the
         same similarities back, to the rounding of the largest one. Weights are an error: an RDM cannot hold them.
         """
-        from simdims.exchange import to_rsatoolbox
+        from simdims.io.exchange import to_rsatoolbox
 
         return to_rsatoolbox(self)
 
@@ -386,11 +386,11 @@ def _foreign_parts(x: Any) -> Parts | None:
         return x
     networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
     if networkx is not None and isinstance(x, networkx.Graph):
-        from simdims.exchange import from_networkx
+        from simdims.io.exchange import from_networkx
 
         return from_networkx(x)
     if rsatoolbox is not None and isinstance(x, rsatoolbox.RDMs):
-        from simdims.exchange import from_rsatoolbox
+        from simdims.io.exchange import from_rsatoolbox
 
         return from_rsatoolbox(x)
     return None

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from scipy import sparse
 
-from simdims._arrays import read_hdf5, read_mat, read_npy, read_npz, reading
 from simdims._checks import ABSENT_OPTIONS
-from simdims._frames import read_parquet
-from simdims._layouts import read_edge_list, read_table
-from simdims._native import load_npz, save_csv, save_npz
 from simdims._parts import Parts, library
-from simdims.exchange import from_networkx
+from simdims.io.arrays import read_hdf5, read_mat, read_npy, read_npz, reading
+from simdims.io.exchange import from_networkx
+from simdims.io.frames import read_parquet
+from simdims.io.layouts import read_edge_list, read_table
+from simdims.io.native import load_npz, save_csv, save_npz
 from simdims.similarity import Similarity, as_similarity
 
 logger = logging.getLogger("simdims")

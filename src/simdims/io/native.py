@@ -13,9 +13,9 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from simdims._arrays import checked, reading
 from simdims._checks import _some
-from simdims._pairs import are_positions
+from simdims.io.arrays import checked, reading
+from simdims.io.pairs import are_positions
 from simdims.similarity import Similarity
 
 # The version of what is written into an .npz file, and the name it stands under.

@@ -40,7 +40,7 @@ def to_frame(S: Similarity) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from simdims.exchange import to_frame
+    >>> from simdims.io.exchange import to_frame
     >>> from simdims.similarity import Similarity
     >>> to_frame(Similarity([[1.0, 0.8], [0.8, 1.0]], labels=["cat", "dog"]))
          cat  dog
@@ -71,7 +71,7 @@ def to_networkx(S: Similarity) -> Any:
 
     Examples
     --------
-    >>> from simdims.exchange import to_networkx
+    >>> from simdims.io.exchange import to_networkx
     >>> from simdims.similarity import Similarity
     >>> graph = to_networkx(Similarity([[1.0, 0.8], [0.8, 1.0]], labels=["cat", "dog"]))
     >>> graph["cat"]["dog"]
@@ -115,7 +115,7 @@ def to_rsatoolbox(S: Similarity) -> Any:
 
     Examples
     --------
-    >>> from simdims.exchange import to_rsatoolbox
+    >>> from simdims.io.exchange import to_rsatoolbox
     >>> from simdims.similarity import Similarity
     >>> rdms = to_rsatoolbox(Similarity([[1.0, 0.75], [0.75, 1.0]]))
     >>> rdms.dissimilarities
@@ -263,7 +263,7 @@ def dense_values(S: Similarity, *, copy: bool = False) -> NDArray[np.floating]:
 
     Examples
     --------
-    >>> from simdims.exchange import dense_values
+    >>> from simdims.io.exchange import dense_values
     >>> from simdims.similarity import Similarity
     >>> dense_values(Similarity.from_factors([[1.0], [2.0]]))
     array([[1., 2.],

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from simdims._arrays import reading
-from simdims._layouts import TWO_FORMS, VALUE_WORDS, check_header, is_long
-from simdims._pairs import from_pairs
 from simdims._parts import Parts, library
 from simdims._tables import read_numbers
+from simdims.io.arrays import reading
+from simdims.io.layouts import TWO_FORMS, VALUE_WORDS, check_header, is_long
+from simdims.io.pairs import from_pairs
 
 
 def read_parquet(

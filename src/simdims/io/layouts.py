@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from simdims._checks import _plural
 from simdims._memory import require
-from simdims._pairs import from_pairs
 from simdims._parts import Parts
-from simdims._text import (
+from simdims.io.pairs import from_pairs
+from simdims.io.text import (
     N_HEAD,
     DecimalCommaError,
     Dialect,
