@@ -47,6 +47,7 @@ lint: $(TEST)
 
 bench: $(CORE)
 	$(PY) benchmarks/bench_fit.py
+	$(PY) benchmarks/bench_construct.py
 
 clean:
 	rm -rf $(VENV) demo_output build dist benchmarks/results
