@@ -30,7 +30,7 @@ from simdims.solvers.problem import (
     observed_range,
     pairs_of,
 )
-from simdims.solvers.progress import Descent, Report
+from simdims.solvers.progress import Descent, Report, settle
 from simdims.solvers.start import random_start, spectral_start
 
 __all__ = [
@@ -103,6 +103,8 @@ def solve(
         else:
             descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
         objective, kkt_residual = evaluate(problem, W, bounds)
+        if solver == "bcd":
+            settle(descent.history, objective)
     return Solution(
         W=W,
         objective=objective * problem.scale,

@@ -42,6 +42,12 @@ def stopping_rule(problem: Problem, tol: float) -> tuple[int, float, float]:
     return WINDOW, float(tol), max(1e-14, precision**2) * size(problem)
 
 
+def settle(history: np.ndarray, objective: float) -> None:
+    """End a falling history at the objective that was measured; no earlier one can have been lower."""
+    np.maximum(history, objective, out=history)
+    history[-1] = objective
+
+
 def descend(
     sweeps: Callable[[int, int], tuple[int, bool]],
     history: np.ndarray,
@@ -52,19 +58,17 @@ def descend(
 ) -> Descent:
     """Call `sweeps(first, last)` until it has converged or filled `history`; `work` is the cost of one sweep.
 
-    Where sweeps add up the changes of the objective, `measure` computes it afresh before convergence is believed. No
-    earlier value can have been lower, so that the history is lifted to it.
+    Where sweeps add up the changes of the objective, `measure` computes it afresh before convergence is believed.
     """
     most = len(history) - 1
     step = int(min(max(_WORK_PER_CALL / work, 1), most))
     done, converged = 0, False
     while done < most and not converged:
         done, converged = sweeps(done, min(done + step, most))
-        if measure is not None and (converged or done == most):
+        if measure is not None and converged:
             measured = measure()
-            converged = converged and measured <= 1.01 * history[done]
-            np.maximum(history[: done + 1], measured, out=history[: done + 1])
-            history[done] = measured
+            converged = measured <= 1.01 * history[done]
+            settle(history[: done + 1], measured)
         if report is not None:
             report(done, history[done])
     return Descent(history[: done + 1].copy(), bool(converged))
