@@ -884,6 +884,13 @@ def test_a_copy_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
             as_similarity(S)
 
 
+def test_a_diagonal_of_rounding_errors_looks_like_distances_too():
+    D = 1 - np.eye(4)
+    np.fill_diagonal(D, 1e-17)
+    with pytest.warns(UserWarning, match="looks like a dissimilarity"):
+        as_similarity(D)
+
+
 def test_the_weight_of_an_absent_pair():
     assert Similarity(complete()).absent_weight == 0
     assert [Similarity(stored(RING), absent=absent).absent_weight for absent in ("missing", 0.25, "zero")] == [

@@ -196,7 +196,8 @@ def check_observed(n_partners: np.ndarray, on_diagonal: np.ndarray, labels: Sequ
 def warn_of_dissimilarity(values: Matrix, on_diagonal: np.ndarray) -> None:
     """Warn where no item is similar to itself but some are to others."""
     diagonal = values.diagonal()[on_diagonal]
-    if diagonal.size and not diagonal.any() and any((chunk > 0).any() for chunk in _chunks(values)):
+    # Distances that were computed have a diagonal of rounding errors.
+    if diagonal.size and any((chunk > 1e8 * diagonal.max()).any() for chunk in _chunks(values)):
         _warn(
             "values looks like a dissimilarity matrix: its diagonal is zero and its largest values lie off "
             "it; use from_dissimilarity for distances, or set the diagonal to NaN if, as in a graph, it "
@@ -215,8 +216,8 @@ def _as_array(x: Any, name: str) -> np.ndarray:
             raise ValueError(f"{name} must have rows of one length, got lists of different lengths.") from error
     if not hasattr(x, "__array__") or hasattr(x, "columns"):
         raise TypeError(
-            f"{name} must be a NumPy array, a list of lists or a scipy sparse matrix (as_similarity takes a "
-            f"pandas DataFrame and a Similarity as well), got {type(x).__name__}."
+            f"{name} must be a NumPy array, a list of lists or a scipy sparse matrix (as_similarity takes a pandas "
+            f"DataFrame, a networkx graph, rsatoolbox RDMs and a Similarity as well), got {type(x).__name__}."
         )
     return np.asarray(x)
 
