@@ -69,6 +69,41 @@ def test_distances_far_from_the_origin_keep_their_digits():
     np.testing.assert_allclose(from_features(shifted, kernel="rbf").values, exact, atol=1e-5)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-20, 1e20, 1e155])
+@pytest.mark.parametrize("kernel", ["rbf", "cosine"])
+def test_the_scale_of_the_features_does_not_matter(kernel, scale):
+    X = np.abs(signed())
+    expected = from_features(X, kernel=kernel).values
+    np.testing.assert_allclose(from_features(scale * X, kernel=kernel).values, expected, rtol=1e-6, atol=1e-9)
+    if 1e-30 < scale < 1e30:
+        single = from_features((scale * X).astype(np.float32), kernel=kernel).values
+        np.testing.assert_allclose(single, expected, atol=1e-5)
+
+
+def test_close_pairs_far_from_the_others_keep_their_distance():
+    X = np.append(np.random.default_rng(0).uniform(size=(8, 2)), [[1e8, 0.0], [1e8, 0.3]], axis=0)
+    S = from_features(X, kernel="rbf")
+    assert S.values[8, 9] == pytest.approx(np.exp(-(0.3**2) / (2 * S.info["sigma"] ** 2)), rel=1e-6)
+
+
+def test_a_callable_cannot_change_the_callers_features():
+    X = np.ones((3, 2))
+    with pytest.raises(ValueError, match="read-only"):
+        from_features(X, kernel=lambda a, b: a.fill(0))
+    np.testing.assert_array_equal(X, 1)
+
+
+def test_columns_of_the_same_name_are_columns():
+    frame = pd.DataFrame(np.ones((2, 2), np.float32), columns=["a", "a"])
+    assert from_features(frame).values.dtype == np.float32
+
+
+def test_what_was_done_is_logged(caplog):
+    with caplog.at_level("INFO", logger="simdims"):
+        from_features(signed())
+    assert "from_features: source = features, kernel = rbf" in caplog.text
+
+
 def test_cosine_clips_and_counts():
     X = signed()
     expected = cosine_similarity(X)
@@ -103,8 +138,12 @@ def test_labels_come_from_the_index_and_arrive_at_the_embedding():
     S = from_features(frame)
     assert S.labels == tuple(names)
     assert list(SRF(2, random_state=0).fit(S).embedding_frame().index) == names
-    assert from_features(frame, labels=names[::-1]).labels == tuple(names[::-1])
-    assert from_features(frame.reset_index(drop=True)).labels is None
+    assert from_features(frame, labels=names).labels == tuple(names)
+    with pytest.raises(ValueError, match=r"labels must be the names of X's index .* got 'item 29' instead of 'item 0'"):
+        from_features(frame, labels=names[::-1])
+    unnamed = frame.reset_index(drop=True)
+    assert from_features(unnamed).labels is None
+    assert from_features(unnamed.iloc[4:6]).labels == ("4", "5")
 
 
 def test_constant_and_duplicate_rows_are_fine():
@@ -136,7 +175,18 @@ def test_constant_and_duplicate_rows_are_fine():
         (np.ones((3, 2)), {"kernel": "rbf"}, ValueError, "median distance of 0"),
         (np.zeros((3, 2)), {"kernel": "cosine"}, ValueError, "non-zero feature in every row .* row 0"),
         (signed(), {"kernel": "linear"}, ValueError, "Negative values in data passed to"),
-        (np.ones((3, 2)), {"kernel": lambda a, b: a}, ValueError, r"must return a matrix of shape \(3, 3\)"),
+        (np.ones((3, 2)), {"kernel": lambda a, b: a}, ValueError, r"must return a matrix of numbers of shape \(3, 3\)"),
+        (np.ones((3, 2)), {"kernel": lambda a, b: 1j * a @ b.T}, ValueError, "a matrix of numbers .* complex128"),
+        (np.ones((3, 2)), {"bandwidth": 0.7}, ValueError, "bandwidth is used by kernel='rbf' only, got 0.7"),
+        (np.ones((3, 2)), {"implicit": "no"}, TypeError, "implicit must be True or False, got 'no'"),
+        (np.ma.masked_array(np.ones((2, 2)), [[0, 1], [0, 0]]), {}, ValueError, "NaN or infinity in row 0"),
+        (
+            pd.DataFrame({"a": pd.array([1, 2, None], dtype="Int64"), "b": [1, 2, 3]}),
+            {},
+            ValueError,
+            "NaN or infinity in row 2",
+        ),
+        (pd.DataFrame(np.ones((2, 2)), index=["a", None]), {}, ValueError, "labels must name every item"),
         (signed(), {"implicit": True}, ValueError, "implicit=True needs the linear kernel"),
         (signed(), {"implicit": True, "kernel": "linear"}, ValueError, "implicit=True needs non-negative features"),
     ],
@@ -169,6 +219,14 @@ def test_an_implicit_fit_is_the_fit_of_the_matrix(n, dtype, init):
     assert implicit.kkt_residual_ < 1e-3
     S = from_features(F, implicit=True)
     assert implicit.score(S) == pytest.approx(implicit.score(F @ F.T), rel=1e-4)
+
+
+def test_a_float32_objective_is_computed_in_float64():
+    F = np.random.default_rng(0).random((300, 4)).astype(np.float32)
+    srf = SRF(4, random_state=1, max_iter=3000).fit(Similarity.from_factors(F))
+    W = srf.embedding_.astype(float)
+    exact = 0.5 * np.sum((F.astype(float) @ F.astype(float).T - W @ W.T) ** 2)
+    assert srf.objective_ == pytest.approx(exact, rel=1e-3, abs=1e-9)
 
 
 def test_admm_builds_the_matrix_and_agrees():

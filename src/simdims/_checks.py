@@ -27,7 +27,7 @@ ABSENT_OPTIONS = (
 
 def as_table(x: Any, name: str) -> Any:
     """Return `x` as a square 2-d ndarray or scipy sparse matrix of any dtype."""
-    table = x if sparse.issparse(x) else _as_array(x, name)
+    table = x if sparse.issparse(x) else as_array(x, name)
     if table.dtype.kind == "c":
         raise ValueError(f"{name} must be real, got dtype {table.dtype} (Complex data not supported).")
     if table.ndim != 2:
@@ -65,7 +65,11 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
         return None
     if isinstance(labels, (str, bytes, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(f"labels must be a sequence with one name an item, got {labels!r}.")
-    names = tuple(str(label) for label in labels)
+    given = list(labels)
+    unnamed = [place for place, label in enumerate(given) if label is None or label != label]
+    if unnamed:
+        raise ValueError(f"labels must name every item, got none in place {unnamed[0]}.")
+    names = tuple(str(label) for label in given)
     if len(names) != n_items:
         raise ValueError(f"labels must have one name for each of the {n_items} items, got {len(names)}.")
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
@@ -76,7 +80,7 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
 
 def clean_factors(factors: Any) -> np.ndarray:
     """Return factors F with S = F F^T as a non-negative, finite array of floats, so that S is both."""
-    table = np.asarray(factors)
+    table = as_array(factors, "factors")
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(
             f"factors must have a row for every item and a column for every factor, got shape {table.shape}."
@@ -205,7 +209,7 @@ def warn_of_dissimilarity(values: Matrix, on_diagonal: np.ndarray) -> None:
         )
 
 
-def _as_array(x: Any, name: str) -> np.ndarray:
+def as_array(x: Any, name: str) -> np.ndarray:
     if isinstance(x, np.ma.MaskedArray):
         fillable = x.astype(np.float64) if x.dtype.kind in "biu" else x
         return np.ma.filled(fillable, np.nan)

@@ -100,9 +100,10 @@ def read_numbers(frame: pd.DataFrame, column: Hashable) -> NDArray[np.float64]:
 
 def row_name(row: int, index: Any = None) -> str:
     """Return a row as sentences name it: its place, counted from 0, and its name where an index gives it another."""
-    if index is None or index[row] == row:
+    name = row if index is None else index[row]
+    same = name == row
+    if not isinstance(same, bool | np.bool_) or same:  # pandas' NA is neither equal nor different
         return f"row {row}"
-    name = index[row]
     return f"row {row} (index {repr(name) if isinstance(name, str) else name})"
 
 

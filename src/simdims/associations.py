@@ -145,7 +145,13 @@ def _positive_pmi(symmetric: sparse.csr_array, info: dict[str, Any]) -> sparse.c
     of_word = np.asarray(symmetric.sum(axis=1)).ravel()
     total = of_word.sum()
     # Whole counts are multiplied exactly, so that p_ij = p_i p_j gives exactly 0.
-    information = np.log2(pairs.data * total / (of_word[pairs.row] * of_word[pairs.col]))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        information = np.log2(pairs.data * total / (of_word[pairs.row] * of_word[pairs.col]))
+    if not np.isfinite(information).all():
+        raise ValueError(
+            f"counts must be of a size that can be multiplied, got {pairs.data.min():g} to {pairs.data.max():g}: "
+            "divide them by the largest."
+        )
     positive = information > 0
     info["n_pairs_counted"] = pairs.nnz // 2
     info["n_pairs_positive"] = int(np.count_nonzero(positive)) // 2

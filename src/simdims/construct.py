@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from simdims._checks import _as_array, _plural, _warn, as_numbers, as_table, clean_labels
+from simdims._checks import _plural, _warn, as_array, as_numbers, as_table, clean_labels
 from simdims._memory import require
 from simdims._tables import (
     as_frame,
@@ -22,7 +22,7 @@ from simdims._tables import (
     row_name,
 )
 from simdims._triangles import ROUNDING, name_of
-from simdims.similarity import Similarity, _cells, _frame_labels, _is_frame
+from simdims.similarity import Similarity, _cells, _frame_labels, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,7 @@ def from_dissimilarity(
     for name, person in zip(called, people, strict=True):
         if np.shape(person) != np.shape(people[0]):
             raise ValueError(f"{name} must have the shape of D[0], {np.shape(people[0])}, got {np.shape(person)}.")
-        if _is_frame(person):
+        if is_frame(person):
             names = _frame_labels(person, name, names)
     squares = (_square(person, name, names) for name, person in zip(called, people, strict=True))
     distances, counts = _average(squares, len(people))
@@ -209,6 +209,8 @@ def _scale(ratings: NDArray[np.float64], low: float | None, high: float | None) 
     if low >= high:
         given = " (found in the ratings)" if found else ""
         raise ValueError(f"low must be less than high, got low = {low:g} and high = {high:g}{given}.")
+    if not np.isfinite(high - low):
+        raise ValueError(f"high - low must be finite, got low = {low:g} and high = {high:g}{given}.")
     if found:
         _warn(
             f"The scale of the ratings was not given: took {' and '.join(found)} from the ratings found; pass low= and "
@@ -263,14 +265,14 @@ def _filled(n_items: int, pairs: NDArray[np.intp], entries: NDArray, rest: float
 
 def _people(D: Any) -> tuple[list[Any], int]:
     """One square table or vector of pairs a person, and the number of items of the first."""
-    if _is_frame(D):
+    if is_frame(D):
         return [D], len(D)
     is_list = isinstance(D, (list, tuple))
     if not is_list and not hasattr(D, "__array__"):
         raise TypeError(f"D must be a NumPy array, a pandas DataFrame or a list of either, got {type(D).__name__}.")
-    if is_list and len(D) and all(_is_frame(person) or getattr(person, "ndim", 0) == 2 for person in D):
+    if is_list and len(D) and all(is_frame(person) or getattr(person, "ndim", 0) == 2 for person in D):
         return list(D), len(D[0])
-    table = _as_array(D, "D")
+    table = as_array(D, "D")
     if table.ndim == 3 and len(table):
         return list(table), table.shape[1]
     if table.ndim == 2 and table.shape[0] == table.shape[1]:
@@ -289,7 +291,7 @@ def _people(D: Any) -> tuple[list[Any], int]:
 
 def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.floating]:
     """One person's matrix, checked, exactly symmetric and with a diagonal of exactly 0."""
-    table = _cells(person) if _is_frame(person) else person
+    table = _cells(person) if is_frame(person) else person
     if table.ndim == 1:
         table = squareform(table, checks=False)
     given = as_numbers(as_table(table, name), name, labels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,12 +11,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims import _memory
-from simdims.similarity import Similarity
+from simdims._checks import as_array, clean_labels
+from simdims._tables import is_finite_number, report
+from simdims.similarity import Similarity, is_default_axis, is_frame
 
 Kernel = Callable[[NDArray, NDArray], NDArray]
 
 # Rows of features that are multiplied with each other at a time.
 _BLOCK = 1024
+
+_DEFAULT_BANDWIDTH = 0.4
 
 # The search for the median: bins of a histogram, how many entries are few enough to sort, and most rounds (ties).
 _BINS = 1024
@@ -29,7 +32,7 @@ def from_features(
     X: Any,
     *,
     kernel: str | Kernel = "auto",
-    bandwidth: float = 0.4,
+    bandwidth: float = _DEFAULT_BANDWIDTH,
     labels: Sequence[str] | None = None,
     implicit: bool = False,
 ) -> Similarity:
@@ -38,14 +41,15 @@ def from_features(
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_items, n_features)
-        One row of finite numbers an item. The index of a DataFrame becomes the labels.
+        One row of finite numbers an item. The index of a DataFrame becomes the labels, unless it is pandas' default.
     kernel : {"auto", "linear", "rbf", "cosine"} or callable, default="auto"
         "linear" is x . y, "rbf" is exp(-|x - y|^2 / (2 sigma^2)), "cosine" is x . y / (|x| |y|) with negative values
         clipped to zero and a warning that counts them. "auto" is "linear" where no feature is negative, else "rbf". A
         callable gets two arrays of rows and returns the matrix of their similarities, like those of
         ``sklearn.metrics.pairwise``.
     bandwidth : float, default=0.4
-        sigma of the RBF kernel as a multiple of the median distance between two different items. The median is exact.
+        sigma of the RBF kernel as a multiple of the median distance between two different items, which is exact and
+        must not be 0. Refused with other kernels.
     labels : sequence, optional
         One distinct name an item.
     implicit : bool, default=False
@@ -71,13 +75,17 @@ def from_features(
            [0. , 0.8, 1. ]])
     """
     features, index = _clean_features(X)
-    labels = index if labels is None else labels
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, int | float) or not 0 < bandwidth < np.inf:
+    labels = _agreed_labels(labels, index, len(features))
+    if not (is_finite_number(bandwidth) and bandwidth > 0):
         raise ValueError(f"bandwidth must be a positive, finite number, got {bandwidth!r}.")
+    if not isinstance(implicit, bool | np.bool_):
+        raise TypeError(f"implicit must be True or False, got {implicit!r}.")
     if not callable(kernel) and kernel not in ("auto", "linear", "rbf", "cosine"):
         raise ValueError(f"kernel must be 'auto', 'linear', 'rbf', 'cosine' or a callable, got {kernel!r}.")
     if kernel == "auto":
         kernel = "linear" if features.min() >= 0 else "rbf"
+    if kernel != "rbf" and bandwidth != _DEFAULT_BANDWIDTH:
+        raise ValueError(f"bandwidth is used by kernel='rbf' only, got {bandwidth!r} with kernel={kernel!r}.")
     info: dict[str, Any] = {
         "source": "features",
         "kernel": getattr(kernel, "__name__", "callable") if callable(kernel) else kernel,
@@ -85,6 +93,7 @@ def from_features(
     }
     if implicit:
         _refuse_implicit(kernel, features)
+        report("from_features", info)
         return Similarity.from_factors(features, labels, info=info)
     n = len(features)
     _memory.require(
@@ -101,28 +110,25 @@ def from_features(
         values = features @ features.T
     else:
         values = _called(kernel, features)
+    report("from_features", info)
     return Similarity(values, labels, info=info)
 
 
 def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | None]:
     """Features as floats, and the names that a DataFrame gives its rows."""
     if sparse.issparse(X):
-        raise TypeError(
-            "X must be dense, got a sparse matrix: pass X.toarray(), or Similarity(X @ X.T, absent='zero')."
-        )
-    pandas = sys.modules.get("pandas")
+        raise TypeError("X must be dense, got a sparse matrix: pass X.toarray() or Similarity(X @ X.T, absent='zero').")
     index = None
-    if pandas is not None and isinstance(X, pandas.DataFrame):
-        if not isinstance(X.index, pandas.RangeIndex):
-            index = tuple(map(str, X.index))
-        _refuse_text(X)
-    features = np.asarray(X)
+    if is_frame(X):
+        index = None if is_default_axis(X.index) else clean_labels(X.index, len(X))
+        X = _frame_numbers(X)
+    features = as_array(X, "X")
     if features.ndim != 2 or 0 in features.shape:
         raise ValueError(f"X must have a row for each item and a column for each feature, got shape {features.shape}.")
     if features.dtype.kind not in "biufO":
         raise TypeError(f"X must hold numbers, got dtype {features.dtype}.")
-    kept = features.dtype in (np.float32, np.float64)
-    features = features if kept else _as_floats(features)
+    if features.dtype not in (np.float32, np.float64):
+        features = _as_floats(features)
     known = np.isfinite(features).all(axis=1)
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
@@ -134,20 +140,35 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
     return features, index
 
 
+def _agreed_labels(labels: Sequence[str] | None, index: tuple[str, ...] | None, n_items: int) -> tuple[str, ...] | None:
+    given = clean_labels(labels, n_items)
+    if given is None or index is None:
+        return given or index
+    for place, (one, other) in enumerate(zip(index, given, strict=True)):
+        if one != other:
+            raise ValueError(
+                f"labels must be the names of X's index where it has them, got {other!r} instead of {one!r} in place "
+                f"{place}."
+            )
+    return given
+
+
+def _frame_numbers(frame: Any) -> NDArray[np.floating]:
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if dtype.kind not in "biuf":
+            raise TypeError(
+                f"X must hold numbers, got dtype {dtype} in column {str(column)!r}: make it the index if it names the "
+                "items."
+            )
+    single = all(dtype == np.float32 for dtype in frame.dtypes)
+    return frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+
+
 def _as_floats(features: NDArray) -> NDArray[np.floating]:
     try:
         return features.astype(np.float32 if features.dtype == np.float16 else np.float64)
     except (TypeError, ValueError):
         raise TypeError("X must hold numbers, got an array of objects that are not.") from None
-
-
-def _refuse_text(frame: Any) -> None:
-    for column in frame.columns:
-        if frame[column].dtype.kind not in "biuf":
-            raise TypeError(
-                f"X must hold numbers, got dtype {frame[column].dtype} in column {str(column)!r}: make it the index if "
-                "it names the items."
-            )
 
 
 def _refuse_implicit(kernel: Any, features: NDArray) -> None:
@@ -166,13 +187,17 @@ def _refuse_implicit(kernel: Any, features: NDArray) -> None:
 def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:
     """exp(-|x - y|^2 / (2 sigma^2)) with sigma = bandwidth x the median distance, in the memory of the result."""
     values = np.empty((len(X), len(X)), X.dtype)
-    # Distances from a point amid the items are the same and lose fewer digits; the median, because of outliers.
+    # Distances from a point amid the items are the same and lose fewer digits; the median, because of outliers. In
+    # units of the largest difference their squares neither overflow nor vanish.
     centre = np.median(X[:: max(1, len(X) // 1000)].astype(np.float64), axis=0)
-    for rows, columns, block in _products(X, centre):
-        own, others = (np.einsum("id,id->i", part, part) for part in block[1:])
-        squared = np.maximum(own[:, None] + others - 2 * block[0], 0)
-        values[rows, columns] = squared
-        values[columns, rows] = squared.T
+    unit = max(float(np.abs(X[start : start + _BLOCK] - centre).max()) for start in range(0, len(X), _BLOCK)) or 1.0
+    for start in range(0, len(X), _BLOCK):
+        mine = (X[start : start + _BLOCK] - centre) / unit
+        for other in range(start, len(X), _BLOCK):
+            theirs = mine if other == start else (X[other : other + _BLOCK] - centre) / unit
+            squared = _squared_distances(mine, theirs)
+            values[start : start + len(mine), other : other + len(theirs)] = squared
+            values[other : other + len(theirs), start : start + len(mine)] = squared.T
     np.fill_diagonal(values, 0)
     median = _median_distance(values)
     if median == 0:
@@ -181,21 +206,23 @@ def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:
             "the same. Pass a callable with a bandwidth of your own."
         )
     sigma = bandwidth * median
-    for start in range(0, len(X), _BLOCK):
-        rows_of = values[start : start + _BLOCK]
-        np.exp(np.multiply(rows_of, -0.5 / sigma**2, out=rows_of), out=rows_of)
-    return values, sigma
+    for block in _row_blocks(values):
+        np.exp(np.multiply(block, -0.5 / sigma**2, out=block), out=block)
+    return values, sigma * unit
 
 
-def _products(X: NDArray, centre: NDArray | float) -> Iterator[tuple[slice, slice, tuple[NDArray, NDArray, NDArray]]]:
-    """Blocks of the upper triangle of X X^T in float64, with the rows they were made of."""
-    for start in range(0, len(X), _BLOCK):
-        rows = slice(start, min(start + _BLOCK, len(X)))
-        mine = X[rows] - np.asarray(centre, dtype=np.float64)
-        for other in range(start, len(X), _BLOCK):
-            columns = slice(other, min(other + _BLOCK, len(X)))
-            theirs = mine if other == start else X[columns] - np.asarray(centre, dtype=np.float64)
-            yield rows, columns, (mine @ theirs.T, mine, theirs)
+def _squared_distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
+    """|x|^2 + |y|^2 - 2 x . y, and directly for pairs so close together that it has lost its digits."""
+    own, others = (np.einsum("id,id->i", part, part) for part in (mine, theirs))
+    sums = own[:, None] + others
+    squared = np.maximum(sums - 2 * (mine @ theirs.T), 0)
+    i, j = np.nonzero(squared < 1e-8 * sums)
+    few = max(2**20 // mine.shape[1], 1)
+    for start in range(0, len(i), few):
+        e = slice(start, start + few)
+        difference = mine[i[e]] - theirs[j[e]]
+        squared[i[e], j[e]] = np.einsum("ed,ed->e", difference, difference)
+    return squared
 
 
 def _median_distance(squared: NDArray) -> float:
@@ -237,11 +264,12 @@ def _row_blocks(matrix: NDArray) -> Iterator[NDArray]:
 
 def _cosine(X: NDArray) -> tuple[NDArray, int]:
     """Cosines, those below zero clipped, and the number of pairs that were."""
-    norms = np.sqrt(np.einsum("id,id->i", X, X, dtype=np.float64))
-    if not norms.all():
-        row = int(np.flatnonzero(norms == 0)[0])
+    largest = np.abs(X).max(axis=1, keepdims=True)
+    if not largest.all():
+        row = int(np.flatnonzero(largest == 0)[0])
         raise ValueError(f"X must have a non-zero feature in every row for kernel='cosine', got none in row {row}.")
-    unit = (X / norms[:, None]).astype(X.dtype, copy=False)
+    unit = X / largest  # so that squares neither overflow nor vanish
+    unit /= np.sqrt(np.einsum("id,id->i", unit, unit, dtype=np.float64))[:, None].astype(X.dtype)
     values = unit @ unit.T
     np.fill_diagonal(values, 1)
     clipped = int(np.count_nonzero(values < 0)) // 2
@@ -259,12 +287,15 @@ def _cosine(X: NDArray) -> tuple[NDArray, int]:
 def _called(kernel: Any, X: NDArray) -> NDArray:
     """What a callable makes of all rows, in blocks of rows."""
     values = np.empty((len(X), len(X)), X.dtype)
+    given = X.view()
+    given.flags.writeable = False
     for start in range(0, len(X), _BLOCK):
-        rows = X[start : start + _BLOCK]
-        block = np.asarray(kernel(rows, X))
-        if block.shape != (len(rows), len(X)):
+        rows = given[start : start + _BLOCK]
+        block = np.asarray(kernel(rows, given))
+        if block.shape != (len(rows), len(X)) or block.dtype.kind not in "biuf":
             raise ValueError(
-                f"kernel must return a matrix of shape {(len(rows), len(X))} for that many rows, got {block.shape}."
+                f"kernel must return a matrix of numbers of shape {(len(rows), len(X))} for that many rows, got dtype "
+                f"{block.dtype} and shape {block.shape}."
             )
         values[start : start + _BLOCK] = block
     return values

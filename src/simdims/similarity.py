@@ -314,11 +314,11 @@ def as_similarity(
         weights, absent = (
             own if given is None else given for own, given in ((parts.weights, weights), (parts.absent, absent))
         )
-    table = as_table(_cells(x) if _is_frame(x) else x, "values")
+    table = as_table(_cells(x) if is_frame(x) else x, "values")
     labels = clean_labels(labels, table.shape[0])
-    if _is_frame(x):
+    if is_frame(x):
         labels = _frame_labels(x, "values", labels)
-    if _is_frame(weights):
+    if is_frame(weights):
         if _frame_labels(weights, "weights", labels) is not None and labels is None:
             raise ValueError(
                 "weights must not name items where values does not, got a labelled DataFrame: pass labels=."
@@ -405,7 +405,7 @@ def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] 
     return names
 
 
-def _is_frame(x: Any) -> bool:
+def is_frame(x: Any) -> bool:
     """Whether `x` is a DataFrame, without importing pandas for those who do not use it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(x, pandas.DataFrame)
@@ -422,7 +422,7 @@ def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tupl
     named = [
         (f"the {kind} of {name}", tuple(map(str, axis)))
         for kind, axis in (("index", frame.index), ("columns", frame.columns))
-        if not _is_default(axis)
+        if not is_default_axis(axis)
     ]
     if labels is not None:
         named.insert(0, ("labels", labels))
@@ -433,7 +433,7 @@ def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tupl
     return named[0][1]
 
 
-def _is_default(axis: Any) -> bool:
+def is_default_axis(axis: Any) -> bool:
     """Whether an axis is the 0, 1, 2, ... that pandas makes up where no names are given."""
     return isinstance(axis, sys.modules["pandas"].RangeIndex) and axis.start == 0 and axis.step == 1
 

@@ -19,7 +19,7 @@ from simdims._tables import (
     report,
     row_name,
 )
-from simdims.similarity import Similarity, _is_frame
+from simdims.similarity import Similarity, is_frame
 
 # Triplets that are counted together, unless there are more pairs than that: every chunk makes a tally of all pairs.
 _CHUNK = 2**21
@@ -124,7 +124,7 @@ def from_triplets(
 def _odd_column(triplets: Any, odd: Any) -> int:
     if is_whole(odd) and -3 <= odd <= 2:
         return int(odd) % 3
-    names = list(triplets.columns) if _is_frame(triplets) else []
+    names = list(triplets.columns) if is_frame(triplets) else []
     if names.count(odd) == 1:
         return names.index(odd)
     named = f" or the name of a column ({', '.join(map(repr, names))})" if names else ""
@@ -137,7 +137,7 @@ def _as_table(triplets: Any) -> Any:
     if isinstance(triplets, np.ma.MaskedArray):
         table = triplets.data.astype(object)
         table[np.ma.getmaskarray(triplets)] = None
-    elif not _is_frame(triplets):
+    elif not is_frame(triplets):
         try:
             table = np.asarray(triplets)
         except ValueError as error:
@@ -153,7 +153,7 @@ def _as_table(triplets: Any) -> Any:
         raise ValueError("triplets must hold at least one triplet, got none.")
     if table.ndim != 2 or table.shape[1] != 3:
         raise ValueError(f"triplets must have 3 columns, one for each item of a triplet, got shape {table.shape}.")
-    if _is_frame(table):
+    if is_frame(table):
         return table.set_axis(range(3), axis=1)
     if table.dtype.kind in "iuf":
         return table
@@ -164,7 +164,7 @@ def _as_table(triplets: Any) -> Any:
 
 def _read_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tuple[str, ...] | None]:
     """The items as numbers: as they are, or, where they are text, as positions among `names` or the names found."""
-    if not _is_frame(table):
+    if not is_frame(table):
         return table, names
     import pandas as pd
 
@@ -220,11 +220,11 @@ def _refuse_cells(table: Any, bad: NDArray[np.bool_], rule: str) -> None:
 
 
 def _cells_of(table: Any, row: int) -> list[Any]:
-    return table.iloc[row].tolist() if _is_frame(table) else table[row].tolist()
+    return table.iloc[row].tolist() if is_frame(table) else table[row].tolist()
 
 
 def _named(table: Any, row: int) -> str:
-    return row_name(row, table.index if _is_frame(table) else None)
+    return row_name(row, table.index if is_frame(table) else None)
 
 
 def _count_pairs(items: NDArray, odd: int, n_items: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -113,7 +113,11 @@ def load_similarity(
     _refuse_file(path)
     _refuse_options(suffix, key, form)
     with _named_in_errors(path):
-        if suffix == ".npz" and key is None and (own := load_npz(path)) is not None:
+        if suffix == ".npz" and (own := load_npz(path)) is not None:
+            if key is not None:
+                raise ValueError(
+                    f"key must be None for a file that Similarity.save wrote, which is read whole, got {key!r}."
+                )
             # Labels, absent and symmetrize are settled in it, which as_similarity says.
             return as_similarity(own, labels=labels, absent=absent, symmetrize=symmetrize)
         parts = _read(path, key, form, labels, absent, symmetrize)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from simdims.solvers.problem import FactorProblem, MatrixProblem, PairProblem, Problem
+from simdims.solvers.problem import FactorProblem, MatrixProblem, PairProblem, Problem, float_blocks
 
 Bounds = tuple[float, float] | None
 
@@ -81,10 +81,14 @@ def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> t
 
 def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The same from F^T F, F^T W and W^T W: no entry of S is needed."""
-    F = problem.factors
-    projection, gram = F.T @ W, W.T @ W
+    gram = W.T @ W
+    projection = np.zeros((problem.factors.shape[1], W.shape[1]))
+    start = 0
+    for block in float_blocks(problem.factors):
+        projection += block.T @ W[start : start + len(block)]
+        start += len(block)
     value = 0.5 * (problem.squares - 2.0 * float(np.sum(projection**2)) + float(np.sum(gram**2)))
-    pull = F @ projection
+    pull = np.concatenate([block @ projection for block in float_blocks(problem.factors)])
     return max(value, 0.0), -2.0 * (pull - W @ gram), pull
 
 

@@ -10,6 +10,7 @@ shrink: a hub and its spokes fit best at infinity. There `diagonal` holds the mo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,8 +106,9 @@ class FactorProblem:
 
     @property
     def squares(self) -> float:
-        """The sum of their squares."""
-        return float(np.sum((self.factors.T @ self.factors).astype(np.float64) ** 2))
+        """The sum of their squares, |F^T F|^2."""
+        gram = sum(block.T @ block for block in float_blocks(self.factors))
+        return float(np.sum(gram**2))
 
 
 CompleteProblem = MatrixProblem | FactorProblem
@@ -127,10 +129,21 @@ def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Pro
     return _matrix_problem(values, weights)
 
 
+def float_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
+    """Blocks of rows in float64."""
+    for start in range(0, len(matrix), 4096):
+        yield matrix[start : start + 4096].astype(np.float64)
+
+
 def factor_problem(factors: np.ndarray) -> FactorProblem:
     """The problem that similarities S = F F^T pose."""
     factors = _plain(factors)
-    return FactorProblem(factors, np.einsum("id,id->i", factors, factors, dtype=np.float64))
+    problem = FactorProblem(factors, np.einsum("id,id->i", factors, factors, dtype=np.float64))
+    if not np.isfinite(problem.squares):
+        raise ValueError(
+            f"factors must be small enough to be multiplied and summed, got a largest of {factors.max():g}."
+        )
+    return problem
 
 
 def similarities_between(problem: CompleteProblem, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
