@@ -326,3 +326,9 @@ def test_bad_options_are_refused(options, fragment):
 def test_what_is_no_table_is_a_type_error():
     with pytest.raises(TypeError, match="table must be a pandas DataFrame"):
         from_associations([["cat", "dog", 3]])
+
+
+def test_counts_that_cannot_be_multiplied_are_refused():
+    table = {"cue": list("abcb"), "response": list("babc"), "count": [1e160] * 4}
+    with pytest.raises(ValueError, match="counts must be of a size that can be multiplied"):
+        from_associations(table)
