@@ -1186,5 +1186,5 @@ def test_a_similarity_from_a_file_is_one_like_any_other(tmp_path):
 def test_a_file_of_our_own_is_read_whole(tmp_path):
     S = Similarity(np.eye(3) + 0.5, weights=np.ones((3, 3)))
     S.save(tmp_path / "own.npz")
-    with pytest.raises(ValueError, match="key must be None for a file that Similarity.save wrote"):
+    with pytest.raises(ValueError, match=r"key must be None for a file that Similarity.save wrote"):
         load_similarity(tmp_path / "own.npz", key="values")
