@@ -9,7 +9,7 @@ from simdims.solvers.kernels import fill, sweep_factors, sweep_matrix, sweep_pai
 _ROUNDING = 1e-5
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
 def _stalled(history, t, rule):
     """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
     window, tol, floor = rule
@@ -18,7 +18,7 @@ def _stalled(history, t, rule):
     return t >= window and history[t - window] - history[t] <= tol * history[t]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def descend_matrix(T, diagonal, diagonal_weights, W, n_passes, block, history, first, last, rule):
     """Sweeps first .. last - 1 on a complete matrix; return (sweeps done, converged)."""
     for t in range(first, last):
@@ -29,7 +29,7 @@ def descend_matrix(T, diagonal, diagonal_weights, W, n_passes, block, history, f
     return last, False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def descend_factors(F, diagonal, W, n_passes, block, history, first, last, rule):
     """Sweeps first .. last - 1 on S = F F^T; return (sweeps done, converged)."""
     for t in range(first, last):
@@ -40,7 +40,7 @@ def descend_factors(F, diagonal, W, n_passes, block, history, first, last, rule)
     return last, False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, history, first, last, rule):
     """Sweeps first .. last - 1 on listed pairs; return (sweeps done, converged)."""
     starts, partners, values, weights = pairs
@@ -52,7 +52,7 @@ def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, hi
     return last, False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
 def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
     """The over-relaxation of each row, and the weight of its diagonal term relative to the rest of the row."""
     for i in range(over.size):
@@ -60,14 +60,14 @@ def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
         scaled_weights[i] = relaxation[i] * diagonal_weights[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
 def _copy(source, target):
     for i in range(source.shape[0]):
         for k in range(source.shape[1]):
             target[i, k] = source[i, k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def descend_filled(
     S,
     weights,

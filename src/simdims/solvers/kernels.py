@@ -20,7 +20,7 @@ _NO_PARTNERS = np.empty(0, np.int32)
 _NO_WEIGHTS = np.empty(0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
     """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
 
@@ -52,7 +52,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
     return x
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
     """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
@@ -93,7 +93,7 @@ def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
     return change
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
 def _add_outer(A, w, sign):
     """A += sign w w^T, where zeros of w cost nothing."""
     for k in range(w.size):
@@ -103,7 +103,7 @@ def _add_outer(A, w, sign):
                 A[k, m] += x * w[m]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
 def _gram(W):
     """W^T W in float64."""
     rank = W.shape[1]
@@ -116,7 +116,7 @@ def _gram(W):
     return gram
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
 def _settle_columns(A, W, w, i, background, partners, weights):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
@@ -143,7 +143,7 @@ def _settle_columns(A, W, w, i, background, partners, weights):
             A[m, k] = A[k, m]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
 def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
@@ -176,7 +176,7 @@ def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_p
     return change
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     """Update every row of W once against the complete matrix T; return the change of the objective.
 
@@ -200,7 +200,7 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     return change
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def sweep_factors(F, diagonal, W, n_passes, block):
     """Update every row of W once against S = F F^T, which is never built; return the change of the objective.
 
@@ -234,7 +234,7 @@ def sweep_factors(F, diagonal, W, n_passes, block):
     return change
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def fill(S, weights, W, relaxation, low, high, T):
     """Write T = R + omega_i Omega * (S - R) with R = W W^T, row by row; return f(W).
 
@@ -272,7 +272,7 @@ def fill(S, weights, W, relaxation, low, high, T):
     return 0.5 * total
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes):
     """Update every row of W once against listed pairs; return the change of the objective.
 
@@ -311,7 +311,7 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
     return change
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
 def _add_partners(A, W, partners, weights, background):
     """A += sum_j (Omega_ij - a) w_j w_j^T: the lower triangle, four partners at a time, then its mirror image."""
     rank = W.shape[1]
@@ -338,7 +338,7 @@ def _add_partners(A, W, partners, weights, background):
             A[m, k] = A[k, m]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def split_step(S, weights, rho, low, high, T, dual):
     """One Z-update and dual update of ADMM; T holds R = W W^T on entry and the next target Z + dual / rho on return.
 
@@ -369,7 +369,7 @@ def split_step(S, weights, rho, low, high, T, dual):
     return 0.5 * objective, gap, size
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def embed_rows(similarities, W, embedding, n_passes):
     """Non-negative least squares of rows of `similarities` (NaN = missing) on those of W, from and into `embedding`."""
     n, rank = W.shape
@@ -402,7 +402,7 @@ def embed_rows(similarities, W, embedding, n_passes):
             embedding[i, k] = x[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def survey(S, weights):
     """Known pairs and their weight in each row, off the diagonal; sum Omega S and sum Omega S^2: in one pass."""
     n = S.shape[0]
