@@ -9,7 +9,7 @@ from simdims.solvers.kernels import fill, sweep_factors, sweep_matrix, sweep_pai
 _ROUNDING = 1e-5
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _stalled(history, t, rule):
     """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
     window, tol, floor = rule
@@ -52,7 +52,7 @@ def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, hi
     return last, False
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
     """The over-relaxation of each row, and the weight of its diagonal term relative to the rest of the row."""
     for i in range(over.size):
@@ -60,7 +60,7 @@ def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
         scaled_weights[i] = relaxation[i] * diagonal_weights[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _copy(source, target):
     for i in range(source.shape[0]):
         for k in range(source.shape[1]):

@@ -93,7 +93,7 @@ def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
     return change
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _add_outer(A, w, sign):
     """A += sign w w^T, where zeros of w cost nothing."""
     for k in range(w.size):
@@ -103,7 +103,7 @@ def _add_outer(A, w, sign):
                 A[k, m] += x * w[m]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _gram(W):
     """W^T W in float64."""
     rank = W.shape[1]
@@ -116,7 +116,7 @@ def _gram(W):
     return gram
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _settle_columns(A, W, w, i, background, partners, weights):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
@@ -143,7 +143,7 @@ def _settle_columns(A, W, w, i, background, partners, weights):
             A[m, k] = A[k, m]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
@@ -311,7 +311,7 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
     return change
 
 
-@njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
 def _add_partners(A, W, partners, weights, background):
     """A += sum_j (Omega_ij - a) w_j w_j^T: the lower triangle, four partners at a time, then its mirror image."""
     rank = W.shape[1]
