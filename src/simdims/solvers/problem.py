@@ -82,10 +82,12 @@ class PairProblem:
 
 @dataclass(frozen=True)
 class FactorProblem:
-    """All pairs known through factors, S = F F^T, without the matrix."""
+    """All pairs known through factors, S = F F^T, without the matrix; `total` and `squares` are sum S and sum S^2."""
 
     factors: np.ndarray
     diagonal: np.ndarray
+    total: float
+    squares: float
     scale: float = 1.0
 
     @property
@@ -97,18 +99,6 @@ class FactorProblem:
     def dtype(self) -> np.dtype:
         """Precision of the factors and of the embedding."""
         return self.factors.dtype
-
-    @property
-    def total(self) -> float:
-        """The sum of all similarities."""
-        sums = self.factors.sum(axis=0, dtype=np.float64)
-        return float(sums @ sums)
-
-    @property
-    def squares(self) -> float:
-        """The sum of their squares, |F^T F|^2."""
-        gram = sum(block.T @ block for block in float_blocks(self.factors))
-        return float(np.sum(gram**2))
 
 
 CompleteProblem = MatrixProblem | FactorProblem
@@ -138,7 +128,14 @@ def float_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
 def factor_problem(factors: np.ndarray) -> FactorProblem:
     """The problem that similarities S = F F^T pose."""
     factors = _plain(factors)
-    problem = FactorProblem(factors, np.einsum("id,id->i", factors, factors, dtype=np.float64))
+    sums = factors.sum(axis=0, dtype=np.float64)
+    gram = sum(block.T @ block for block in float_blocks(factors))
+    problem = FactorProblem(
+        factors=factors,
+        diagonal=np.einsum("id,id->i", factors, factors, dtype=np.float64),
+        total=float(sums @ sums),
+        squares=float(np.sum(gram**2)),
+    )
     if not np.isfinite(problem.squares):
         raise ValueError(
             f"factors must be small enough to be multiplied and summed, got a largest of {factors.max():g}."
