@@ -153,19 +153,7 @@ class SRF(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
             )
-        problem = _as_problem(similarity)
-        solver = "bcd" if self.solver == "auto" else self.solver
-        solution = solvers.solve(
-            problem,
-            self._start(problem),
-            solver=solver,
-            bounds=self._resolve_bounds(problem, solver),
-            max_iter=self.max_iter,
-            inner_iter=self.inner_iter,
-            tol=self.tol,
-            rho=self.rho,
-            report=self._report if self.verbose else None,
-        )
+        solution = self._solve(_as_problem(similarity))
         by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
         self.embedding_ = np.ascontiguousarray(solution.W[:, by_share])
         self.n_iter_ = solution.n_iter
@@ -173,7 +161,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self.objective_ = solution.objective
         self.history_ = solution.history
         self.kkt_residual_ = solution.kkt_residual
-        self.solver_ = solver
+        self.solver_ = self._resolved_solver()
         self._remember_items(similarity)
         if not self.converged_:
             warnings.warn(self._advice(), ConvergenceWarning, stacklevel=2)
@@ -378,6 +366,24 @@ class SRF(TransformerMixin, BaseEstimator):
                 f"X has {n_columns} features, but SRF is expecting {self.n_features_in_} features as input: one "
                 "similarity to each fitted item."
             )
+
+    def _solve(self, problem: solvers.Problem) -> solvers.Solution:
+        """Fit a problem with the parameters as they are: what `fit` and the functions that fit many times share."""
+        solver = self._resolved_solver()
+        return solvers.solve(
+            problem,
+            self._start(problem),
+            solver=solver,
+            bounds=self._resolve_bounds(problem, solver),
+            max_iter=self.max_iter,
+            inner_iter=self.inner_iter,
+            tol=self.tol,
+            rho=self.rho,
+            report=self._report if self.verbose else None,
+        )
+
+    def _resolved_solver(self) -> str:
+        return "bcd" if self.solver == "auto" else self.solver
 
     def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
         shape = (problem.n_items, self.n_components)

@@ -31,6 +31,7 @@ from simdims.solvers.problem import (
     pairs_of,
 )
 from simdims.solvers.progress import Descent, Report, settle
+from simdims.solvers.spectra import leading_eigenpairs
 from simdims.solvers.start import random_start, spectral_start
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "embed",
     "factor_problem",
     "has_missing",
+    "leading_eigenpairs",
     "observed_range",
     "random_start",
     "solve",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 
 from simdims.solvers.problem import FactorProblem, MatrixProblem, Problem, mean_similarity
+from simdims.solvers.spectra import leading_eigenpairs
 
 
 def random_start(problem: Problem, n_components: int, rng: np.random.RandomState) -> np.ndarray:
@@ -22,7 +23,7 @@ def spectral_start(problem: Problem, n_components: int, rng: np.random.RandomSta
 
     Missing pairs enter as zeros. A dimension without a positive eigenvalue starts at random.
     """
-    eigenvalues, eigenvectors = _leading_eigenpairs(_zero_filled(problem), n_components, rng)
+    eigenvalues, eigenvectors = leading_eigenpairs(_zero_filled(problem), n_components, rng)
     W = rng.uniform(size=(problem.n_items, n_components))
     for k in np.flatnonzero(eigenvalues > 0):
         u = eigenvectors[:, k]
@@ -50,18 +51,3 @@ def _zero_filled(problem: Problem) -> Any:
     n = problem.n_items
     listed = sparse.csr_array((problem.values * (problem.weights > 0), problem.partners, problem.starts), shape=(n, n))
     return sparse.csr_array(listed + sparse.diags_array(problem.diagonal * (problem.diagonal_weights > 0)))
-
-
-def _leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, falling, and their eigenvectors; the start vector is seeded, so they repeat."""
-    n = S.shape[0]
-    if k < n // 2:
-        try:
-            eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=rng.uniform(size=n))
-        except ArpackError:  # zero or of very low rank: whatever is found is a start, and what is not is random
-            return np.zeros(k), np.zeros((n, k))
-        order = np.argsort(eigenvalues)[::-1]
-        return eigenvalues[order], eigenvectors[:, order]
-    dense = S if isinstance(S, np.ndarray) else S @ np.eye(n)
-    eigenvalues, eigenvectors = linalg.eigh(dense, subset_by_index=[n - k, n - 1])
-    return eigenvalues[::-1], eigenvectors[:, ::-1]

@@ -1,0 +1,301 @@
+"""calibrate: how many pairs a fit may see, and still have to predict the others (SRF, Supplement, "Calibration").
+
+Leaving single entries out of a low-rank matrix tests little when those that are left imply them. The calibration finds
+the smallest share p* of the pairs that still holds the leading structure of S, from S alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.optimize import isotonic_regression
+
+from simdims import _parallel, _threads, solvers
+from simdims.selection.splits import Matrix, plain, zero_filled
+from simdims.similarity import as_similarity
+
+#: Leakage is read off the densest part of the grid: its values at or above this quantile.
+_DENSE_QUANTILE = 0.85
+
+_SMALLEST_CUTOFF = 2
+_SHORTEST_SEGMENT = 2
+
+#: First word of the name of a task, from which its seed follows.
+_REFERENCE, _BOOTSTRAP = 0, 1
+
+
+@dataclass(frozen=True, repr=False)
+class Calibration:
+    """What `calibrate` found.
+
+    Attributes
+    ----------
+    sampling : float
+        p*: the smallest share of the pairs that keeps 1 - `tolerance` of the leading structure.
+    cutoff : int
+        k_cut: the number of leading eigendirections of S that are stable when pairs are left out.
+    floor : float
+        g^2 / (1 + g^2) with g = lambda_{k+1} / lambda_k: `sampling` is never below it.
+    grid : ndarray of shape (n_grid,)
+        The shares that were tried.
+    signal_loss : ndarray of shape (n_grid,)
+        Share of the mass of the leading `cutoff` directions that is lost at each; falls along the grid.
+    leakage : ndarray of shape (n_eigenpairs,)
+        For each eigendirection the odds-scaled loss of its coherence at the dense end of the grid.
+    eigenvalues : ndarray of shape (n_eigenpairs,)
+        The leading eigenvalues of S.
+    tolerance : float
+        The share of the mass that may be lost.
+    n_bootstraps : int
+        Random subsamples at each share.
+    """
+
+    sampling: float
+    cutoff: int
+    floor: float
+    grid: NDArray[np.float64]
+    signal_loss: NDArray[np.float64]
+    leakage: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
+    tolerance: float
+    n_bootstraps: int
+
+    def summary(self) -> str:
+        """What was found, in words."""
+        return (
+            f"{self.cutoff} leading directions are stable when pairs are left out. {self.sampling:.1%} of the observed "
+            f"pairs keep {1 - self.tolerance:.0%} of their structure ({self.n_bootstraps} random subsamples at each "
+            f"of {len(self.grid)} shares)."
+        )
+
+    def __repr__(self) -> str:
+        return f"Calibration(sampling={self.sampling:.3f}, cutoff={self.cutoff}, floor={self.floor:.3f})"
+
+
+def calibrate(
+    S: Any,
+    *,
+    n_eigenpairs: int | None = None,
+    grid: ArrayLike | None = None,
+    tolerance: float = 0.10,
+    n_bootstraps: int = 50,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+) -> Calibration:
+    """Find the share of the pairs that cross-validation should train on, from the similarities alone.
+
+    At each share p of a grid, random subsamples of the observed pairs (divided by p, the diagonal kept as it is) are
+    compared with S: the coherence of eigendirection k is sum_{j <= k} (u^_j . u_k)^2. Directions whose coherence leaks
+    are told from stable ones by the split of the leakage profile with the largest F statistic; p* is the smallest share
+    at which the subsample's leading directions hold 1 - `tolerance` of the mass of the stable ones.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes
+        Missing pairs enter as zeros. A sparse matrix stays sparse.
+    n_eigenpairs : int, optional
+        Leading eigenpairs that are looked at; a quarter of the items, at least 2 and at most 100.
+    grid : array-like, optional
+        Rising shares, strictly between 0 and 1; 20 from 0.05 to 0.95.
+    tolerance : float, default=0.10
+        Share of the leading structure that may be lost.
+    n_bootstraps : int, default=50
+        Random subsamples at each share.
+    random_state : int, RandomState or None, default=None
+        Seed of the subsamples; None is fresh entropy.
+    n_jobs : int, optional
+        Processes, as in joblib; the numbers do not depend on it.
+
+    Returns
+    -------
+    Calibration
+
+    Warns
+    -----
+    UserWarning
+        If no share of the grid keeps enough: `sampling` is then the largest one.
+
+    References
+    ----------
+    SRF, Supplement "Cross-validation protocol".
+
+    Examples
+    --------
+    >>> from simdims import calibrate, simulate
+    >>> W = simulate.dirichlet(60, 3, random_state=0)
+    >>> calibrate(W @ W.T, n_bootstraps=5, random_state=0).cutoff
+    3
+    """
+    similarity = as_similarity(S)
+    n = similarity.n_items
+    _check_items(n)
+    k = max(2, min(n // 4, 100)) if n_eigenpairs is None else n_eigenpairs
+    _require_count("n_eigenpairs", k, at_least=2, at_most=n)
+    _require_count("n_bootstraps", n_bootstraps)
+    _require_share("tolerance", tolerance)
+    shares = _check_grid(grid)
+    _parallel.check_n_jobs(n_jobs)
+    matrix, root = plain(similarity), _parallel.root_seed(random_state)
+    with _threads.one_blas_thread():
+        eigenvalues, eigenvectors = reference(matrix, k, root)
+    shared = (*matrix, eigenvectors, shares, root)
+    found = dict(_parallel.run_tasks(bootstrap, shared, range(n_bootstraps), n_jobs=n_jobs))
+    return conclude([found[b] for b in range(n_bootstraps)], eigenvalues, shares, tolerance)
+
+
+def reference(matrix: Matrix, k: int, root: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k leading eigenpairs of S, missing pairs as zeros."""
+    rng = np.random.RandomState(_parallel.seed_of(root, _REFERENCE))
+    return solvers.leading_eigenpairs(zero_filled(matrix), k, rng)
+
+
+def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
+    """One random order in which pairs are left out: coherence and recovered mass, n_grid x k each.
+
+    A pair is kept at share p where its own uniform number is below p, so that the subsamples of one bootstrap are
+    nested: each is a fair draw at its share, and the curves are smooth.
+    """
+    *parts, eigenvectors, grid, root, number = arguments
+    matrix = Matrix(*parts)
+    rng = np.random.default_rng(_parallel.seed_of(root, _BOOTSTRAP, number))
+    S = zero_filled(matrix)
+    chances = rng.random(n_draws(S))
+    coherence, mass = np.empty((2, len(grid), eigenvectors.shape[1]))
+    with _threads.one_blas_thread():
+        for at, share in enumerate(grid):
+            start = np.random.RandomState(_parallel.seed_of(root, _BOOTSTRAP, number, at))
+            _, found = solvers.leading_eigenpairs(subsample(S, chances, share), eigenvectors.shape[1], start)
+            coherence[at] = coherences(found, eigenvectors)
+            mass[at] = np.einsum("ij,ij->j", found, S @ found)
+    return number, (coherence, mass)
+
+
+def n_draws(S: np.ndarray | sparse.csr_array) -> int:
+    """Uniform numbers that a subsample needs: one for each place above the diagonal, or each one stored there."""
+    if isinstance(S, np.ndarray):
+        return len(S) * (len(S) - 1) // 2
+    rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
+    return int(np.count_nonzero(rows < S.indices))
+
+
+def subsample(S: np.ndarray | sparse.csr_array, chances: np.ndarray, share: float) -> np.ndarray | sparse.csr_array:
+    """S with the pairs whose chance is below `share`, divided by it, and the diagonal as it is."""
+    if isinstance(S, np.ndarray):
+        kept = np.zeros_like(S)
+        above = np.triu_indices(len(S), 1)
+        kept[above] = np.where(chances < share, S[above] / share, 0.0)
+        kept += kept.T
+        np.fill_diagonal(kept, np.diagonal(S))
+        return kept
+    upper = sparse.csr_array(sparse.triu(S, 1))
+    upper.data = np.where(chances < share, upper.data / share, 0.0)
+    return sparse.csr_array(upper + upper.T + sparse.diags_array(S.diagonal()))
+
+
+def coherences(found: np.ndarray, eigenvectors: np.ndarray) -> np.ndarray:
+    """For every k, sum_{j <= k} (u^_j . u_k)^2."""
+    return np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0)).copy()
+
+
+def conclude(
+    bootstraps: Sequence[tuple[np.ndarray, np.ndarray]], eigenvalues: np.ndarray, grid: np.ndarray, tolerance: float
+) -> Calibration:
+    """k_cut and p* from the curves of all bootstraps."""
+    coherence = np.median([one for one, _ in bootstraps], axis=0)
+    dense = grid >= np.quantile(grid, _DENSE_QUANTILE)
+    odds = grid[dense] / (1 - grid[dense])
+    leakage = np.median((1 - coherence[dense]) * odds[:, None], axis=0)
+    cutoff = best_split(leakage)
+    all_mass = eigenvalues[:cutoff].sum()
+    recovered = np.median([mass[:, :cutoff].sum(axis=1) for _, mass in bootstraps], axis=0) / (all_mass or 1.0)
+    recovered = np.asarray(isotonic_regression(recovered).x)
+    gap = eigenvalues[cutoff] / eigenvalues[cutoff - 1] if cutoff < len(eigenvalues) and all_mass > 0 else 0.0
+    floor = max(gap, 0.0) ** 2 / (1 + max(gap, 0.0) ** 2)
+    return Calibration(
+        sampling=max(_first_share(grid, recovered, 1 - tolerance), float(floor)),
+        cutoff=cutoff,
+        floor=float(floor),
+        grid=grid,
+        signal_loss=1 - recovered,
+        leakage=leakage,
+        eigenvalues=eigenvalues,
+        tolerance=float(tolerance),
+        n_bootstraps=len(bootstraps),
+    )
+
+
+def best_split(profile: np.ndarray) -> int:
+    """Length of the first of two segments with the largest F statistic of the difference of their means."""
+    k = len(profile)
+    candidates = range(max(_SHORTEST_SEGMENT, _SMALLEST_CUTOFF), k - _SHORTEST_SEGMENT + 1)
+    if not candidates:
+        return min(_SMALLEST_CUTOFF, k)
+    return max(candidates, key=lambda first: (_f_statistic(profile[:first], profile[first:]), -first))
+
+
+def _f_statistic(one: np.ndarray, other: np.ndarray) -> float:
+    mean = (one.sum() + other.sum()) / (len(one) + len(other))
+    between = len(one) * (one.mean() - mean) ** 2 + len(other) * (other.mean() - mean) ** 2
+    within = np.sum((one - one.mean()) ** 2) + np.sum((other - other.mean()) ** 2)
+    if within == 0:
+        return np.inf if between > 0 else 0.0
+    return float(between / (within / (len(one) + len(other) - 2)))
+
+
+def _first_share(grid: np.ndarray, recovered: np.ndarray, wanted: float) -> float:
+    """The smallest share at which a rising curve reaches `wanted`, between the grid's values by a straight line."""
+    reached = np.flatnonzero(recovered >= wanted)
+    if not reached.size:
+        warnings.warn(
+            f"No share of the pairs in the grid keeps {wanted:.0%} of the leading structure: the largest, "
+            f"{grid[-1]:.2f}, keeps {recovered[-1]:.1%} and is taken. The similarities may be mostly noise, or too few "
+            "pairs may be observed.",
+            stacklevel=4,
+        )
+        return float(grid[-1])
+    at = int(reached[0])
+    if at == 0:
+        return float(grid[0])
+    rise = recovered[at] - recovered[at - 1]
+    return float(grid[at - 1] + (grid[at] - grid[at - 1]) * (wanted - recovered[at - 1]) / rise)
+
+
+def _check_items(n_items: int) -> None:
+    if n_items < 3:
+        raise ValueError(f"S must have at least 3 items to leave pairs out, got {n_items}.")
+
+
+def _check_grid(grid: ArrayLike | None) -> np.ndarray:
+    if grid is None:
+        return np.linspace(0.05, 0.95, 20)
+    try:
+        shares = np.array(grid if not isinstance(grid, Iterable) else list(grid), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"grid must be a sequence of numbers, got {grid!r}.") from None
+    if shares.ndim != 1 or shares.size < 2:
+        raise ValueError(f"grid must hold at least 2 shares in one dimension, got shape {shares.shape}.")
+    if not (np.all(np.isfinite(shares)) and shares[0] > 0 and shares[-1] < 1 and np.all(np.diff(shares) > 0)):
+        raise ValueError(f"grid must rise and lie strictly between 0 and 1, got {shares.tolist()}.")
+    return shares
+
+
+def _require_count(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {value}.")
+    if at_most is not None and value > at_most:
+        raise ValueError(f"{name} must be at most n_items = {at_most}, got {value}.")
+
+
+def _require_share(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")

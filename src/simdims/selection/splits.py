@@ -1,0 +1,191 @@
+"""Which pairs a fit may see and which it is judged by: the outer pool, its folds, and the problem that is left.
+
+The pool keeps every observed pair of two different items with probability p_cv; it is cut into k folds; in each fold
+the other k - 1 and the diagonal train, and everything else is missing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from simdims import _memory, solvers
+from simdims.similarity import Similarity
+
+#: The largest share of the observed pairs that the pool keeps.
+MOST_SAMPLING = 0.95
+
+OUTSIDE_POOL = -1
+
+
+class Matrix(NamedTuple):
+    """Similarities as plain arrays: dense `values`, or the data of compressed rows with their `indices` and `starts`.
+
+    Plain arrays travel to workers once, however many fits they serve.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray | None
+    indices: np.ndarray | None
+    starts: np.ndarray | None
+    absent_weight: float
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return len(self.values) if self.starts is None else len(self.starts) - 1
+
+
+class Pairs(NamedTuple):
+    """Unordered pairs of different items (rows < columns) that a fold may hold out, and what each counts in a score.
+
+    The first `n_stored` were observed; the rest are sampled from the zeros that a sparse matrix does not store, and
+    count for all of those.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    n_stored: int
+
+
+def plain(similarity: Similarity) -> Matrix:
+    """The arrays of a Similarity; implicit ones are built, since a fold of S = F F^T has no factors of its own."""
+    if similarity.factors is not None:
+        F = similarity.factors
+        _memory.require(
+            len(F) ** 2 * F.dtype.itemsize,
+            f"A matrix of {len(F)} x {len(F)} similarities (cross-validation leaves pairs out, which factors cannot)",
+            "a random subset of the items gives the number of dimensions of the others too",
+        )
+        return Matrix(F @ F.T, None, None, None, 0.0)
+    values, weights = similarity.values, similarity.weights
+    if not sparse.issparse(values):
+        return Matrix(values, weights, None, None, 0.0)
+    own = None if weights is None else weights.data
+    return Matrix(values.data, own, values.indices, values.indptr, similarity.absent_weight)
+
+
+def zero_filled(matrix: Matrix) -> np.ndarray | sparse.csr_array:
+    """The observed similarities as a matrix, zero where a pair is missing; float64."""
+    known = np.isfinite(matrix.values)
+    if matrix.weights is not None:
+        known &= matrix.weights > 0
+    values = np.where(known, matrix.values, 0.0).astype(np.float64)
+    if matrix.starts is None:
+        return values
+    return sparse.csr_array((values, matrix.indices, matrix.starts), shape=(matrix.n_items, matrix.n_items))
+
+
+def draw_pairs(matrix: Matrix, rng: np.random.Generator) -> Pairs:
+    """The observed pairs, and with zeros of some weight that are not stored, as many of those."""
+    rows, columns, values, weights = _upper_entries(matrix)
+    known = np.isfinite(values) & (weights > 0)
+    if not matrix.absent_weight:
+        return Pairs(rows[known], columns[known], values[known], weights[known], int(known.sum()))
+    n, n_stored = matrix.n_items, int(known.sum())
+    taken = rows.astype(np.int64) * n + columns
+    n_absent = n * (n - 1) // 2 - len(taken)
+    keys = _sample_absent(n, taken, min(n_stored, n_absent), rng)
+    each = matrix.absent_weight * n_absent / max(len(keys), 1)
+    return Pairs(
+        np.concatenate([rows[known], keys // n]),
+        np.concatenate([columns[known], keys % n]),
+        np.concatenate([values[known], np.zeros(len(keys))]),
+        np.concatenate([weights[known], np.full(len(keys), each)]),
+        n_stored,
+    )
+
+
+def pool_sampling(sampling: float, n_folds: int) -> float:
+    """p_cv = min(0.95, p* k / (k - 1)): training sees the share p* of the pairs whatever k is, below the cap."""
+    return min(MOST_SAMPLING, sampling * n_folds / (n_folds - 1))
+
+
+def assign_folds(n_pairs: int, sampling: float, n_folds: int, rng: np.random.Generator) -> np.ndarray:
+    """For every pair its fold, or OUTSIDE_POOL; the folds are of equal size, but for one pair."""
+    pool = np.flatnonzero(rng.random(n_pairs) < pool_sampling(sampling, n_folds))
+    folds = np.full(n_pairs, OUTSIDE_POOL, dtype=np.int32)
+    folds[pool] = rng.permutation(np.arange(len(pool), dtype=np.int32) % n_folds)
+    return folds
+
+
+def training_problem(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
+    """The problem of a fold: the pairs that train and the diagonal; of the others no value is read."""
+    if matrix.starts is not None:
+        return _sparse_training(matrix, pairs, trains)
+    values = np.full_like(matrix.values, np.nan)
+    rows, columns = pairs.rows[trains], pairs.columns[trains]
+    values[rows, columns] = values[columns, rows] = matrix.values[rows, columns]
+    np.fill_diagonal(values, np.diagonal(matrix.values))
+    return solvers.as_problem(values, matrix.weights)
+
+
+def _sparse_training(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
+    """Pairs that are left out must be listed, without a value, where they would be taken for zeros otherwise."""
+    rows, columns, values, weights = _upper_entries(matrix)
+    n, n_stored = matrix.n_items, pairs.n_stored
+    listed = np.flatnonzero(np.isfinite(values) & (weights > 0))[trains[:n_stored]]
+    upper = (rows[listed], columns[listed], values[listed], weights[listed])
+    if matrix.absent_weight:
+        silent = np.ones(len(rows), dtype=bool)
+        silent[listed] = False
+        held = n_stored + np.flatnonzero(~trains[n_stored:])
+        silent_rows = np.concatenate([rows[silent], pairs.rows[held]])
+        silent_columns = np.concatenate([columns[silent], pairs.columns[held]])
+        missing = np.full(len(silent_rows), np.nan)
+        parts = zip(upper, (silent_rows, silent_columns, missing, np.zeros(len(missing))), strict=True)
+        upper = tuple(np.concatenate(part) for part in parts)
+    own, own_values, own_weights = _diagonal_entries(matrix)
+    i, j, v, w = upper
+    at = (np.concatenate([i, j, own]), np.concatenate([j, i, own]))
+    both = (np.concatenate([v, v, own_values]), np.concatenate([w, w, own_weights]))
+    as_csr = [sparse.csr_array((data.astype(matrix.values.dtype), at), shape=(n, n)) for data in both]
+    return solvers.as_problem(as_csr[0], as_csr[1], matrix.absent_weight)
+
+
+def _upper_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, values and weights of the upper triangle: of dense values all that are known, else all stored."""
+    if matrix.starts is None:
+        known = ~np.isnan(matrix.values)
+        if matrix.weights is not None:
+            known &= matrix.weights > 0
+        rows, columns = np.nonzero(np.triu(known, 1))
+        values = matrix.values[rows, columns].astype(np.float64)
+        weights = np.ones(len(rows)) if matrix.weights is None else matrix.weights[rows, columns].astype(np.float64)
+        return rows, columns, values, weights
+    rows = np.repeat(np.arange(matrix.n_items), np.diff(matrix.starts))
+    upper = rows < matrix.indices
+    values = matrix.values[upper].astype(np.float64)
+    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[upper].astype(np.float64)
+    return rows[upper], matrix.indices[upper], values, weights
+
+
+def _diagonal_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rows = np.repeat(np.arange(matrix.n_items), np.diff(matrix.starts))
+    own = rows == matrix.indices
+    values = matrix.values[own].astype(np.float64)
+    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[own].astype(np.float64)
+    return rows[own], values, weights
+
+
+def _sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.random.Generator) -> np.ndarray:
+    """Keys i n + j (i < j) of `n_sampled` different pairs that are not `taken` (sorted), all equally likely."""
+    n_pairs = n_items * (n_items - 1) // 2
+    if n_sampled > (n_pairs - len(taken)) // 2:
+        # Most of them: list them all. There are at most twice as many as are asked for.
+        rows, columns = np.triu_indices(n_items, 1)
+        return np.sort(rng.permutation(np.setdiff1d(rows * n_items + columns, taken))[:n_sampled])
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < n_sampled:
+        i, j = rng.integers(n_items, size=(2, 2 * (n_sampled - len(found)) + 16))
+        keys = (np.minimum(i, j) * n_items + np.maximum(i, j))[i != j]
+        place = np.searchsorted(taken, keys).clip(max=max(len(taken) - 1, 0))
+        keys = keys[taken[place] != keys] if len(taken) else keys
+        drawn = np.concatenate([found, keys])
+        # In the order of their drawing, so that those kept when there are too many are not the smallest.
+        found = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:n_sampled]
+    return np.sort(found)

@@ -1,0 +1,40 @@
+"""Leading eigenpairs of a symmetric matrix, however it is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+#: Up to here a dense matrix is quicker reduced to tridiagonal form than multiplied with vectors.
+_REDUCED_SIZE = 4000
+
+
+def leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues, falling, and their eigenvectors as columns.
+
+    S is an ndarray, a sparse matrix or a LinearOperator. Where only its products are used, the start vector is drawn
+    from `rng`, so that the same seed gives the same numbers. Of a matrix whose products do not settle, those that were
+    found come first, and zeros with zero vectors follow.
+    """
+    n = S.shape[0]
+    dense = isinstance(S, np.ndarray)
+    if k >= n // 2 or (dense and n <= _REDUCED_SIZE):
+        matrix = S if dense else S @ np.eye(n)
+        eigenvalues, eigenvectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
+        return eigenvalues[::-1], eigenvectors[:, ::-1]
+    start = rng.uniform(size=n)
+    if not np.any(S @ start):  # a non-negative matrix without an entry above zero
+        return np.zeros(k), np.zeros((n, k))
+    try:
+        eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=start)
+    except ArpackNoConvergence as error:
+        found = len(error.eigenvalues)
+        eigenvalues = np.concatenate([error.eigenvalues, np.zeros(k - found)])
+        eigenvectors = np.hstack([error.eigenvectors, np.zeros((n, k - found))])
+        order = np.concatenate([np.argsort(error.eigenvalues)[::-1], np.arange(found, k)])
+        return eigenvalues[order], eigenvectors[:, order]
+    order = np.argsort(eigenvalues)[::-1]
+    return eigenvalues[order], eigenvectors[:, order]
