@@ -1,6 +1,9 @@
 """Explained variance against its definition."""
 
+import tracemalloc
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -55,6 +58,49 @@ def test_sparse_is_the_dense_definition_with_the_background_as_weight(absent):
     assert explained_variance(similarity, W) == pytest.approx(definition(full, np.where(known, weights, background), W))
 
 
+@pytest.mark.parametrize(("n", "n_factors"), [(40, 3), (40, 90), (300, 5), (300, 400)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_implicit_similarities_are_their_dense_matrix(n, n_factors, dtype):
+    F = np.random.default_rng(0).uniform(size=(n, n_factors)).astype(dtype)
+    W = simulate.dirichlet(n, 3, random_state=0)
+    dense = F.astype(np.float64) @ F.T.astype(np.float64)
+    assert explained_variance(Similarity.from_factors(F), W) == pytest.approx(explained_variance(dense, W), rel=1e-9)
+
+
+def sparse_case(n):
+    rows = np.random.default_rng(0).integers(n - 1, size=5 * n)
+    links = sparse.csr_array((np.ones(len(rows)), (rows, rows + 1)), shape=(n, n))
+    return Similarity(links, absent=0.1)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        sparse_case,
+        lambda n: Similarity.from_factors(np.random.default_rng(0).uniform(size=(n, 4))),
+        lambda n: Similarity.from_factors(np.random.default_rng(0).uniform(size=(n, n + 1)).astype(np.float32)),
+    ],
+    ids=["sparse", "implicit", "implicit, more factors than items"],
+)
+def test_no_matrix_of_all_pairs_is_built(make):
+    n = 2000
+    S, W = make(n), simulate.dirichlet(n, 3, random_state=0)
+    tracemalloc.start()
+    explained_variance(S, W)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n**2 / 2
+
+
+def test_a_labelled_embedding_must_be_of_the_same_items():
+    S, _, W = case()
+    names = [f"item{i}" for i in range(len(W))]
+    labelled = Similarity(S, labels=names)
+    assert explained_variance(labelled, pd.DataFrame(W, index=names)) == explained_variance(S, W)
+    with pytest.raises(ValueError, match="the index of W must name the same items as S, in the same order"):
+        explained_variance(labelled, pd.DataFrame(W, index=names[::-1]))
+
+
 def test_the_diagonal_does_not_count():
     S, _, W = case()
     other = S.copy()
@@ -66,6 +112,24 @@ def test_the_mean_explains_nothing_and_worse_is_negative():
     S = np.array([[1.0, 0.2, 0.4], [0.2, 1.0, 0.6], [0.4, 0.6, 1.0]])
     assert explained_variance(S, np.full((3, 1), np.sqrt(0.4))) == pytest.approx(0.0)
     assert explained_variance(S, np.full((3, 1), 3.0)) < -1
+
+
+@pytest.mark.parametrize(
+    ("W", "kind", "sentence"),
+    [
+        ([[1.0], [np.nan]], ValueError, "W must be finite, got nan for item 1, column 0"),
+        (np.ones((2, 0)), ValueError, r"W must have a row for every item and a column .*, got shape \(2, 0\)"),
+        (np.ones(2), ValueError, r"got shape \(2,\)"),
+        ([["a"], ["b"]], TypeError, "W must be an array or a DataFrame of numbers, got list that is not"),
+        (np.ones((2, 1)) * 1j, TypeError, "W must be an array or a DataFrame of numbers, got ndarray of complex128"),
+        (sparse.csr_array(np.ones((2, 1))), TypeError, "W must be a dense array or a DataFrame, got a sparse matrix"),
+        (np.ma.masked_equal([[1.0], [2.0]], 2.0), ValueError, "W must be finite, got nan for item 1"),
+    ],
+)
+def test_what_is_no_embedding_is_refused(W, kind, sentence):
+    S = np.array([[1.0, 0.2], [0.2, 1.0]])
+    with pytest.raises(kind, match=sentence):
+        explained_variance(S, W)
 
 
 def test_bad_input_gets_a_sentence():

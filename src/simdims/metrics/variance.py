@@ -1,14 +1,20 @@
-"""How well an embedding explains similarities."""
+"""R2: how much of the similarities an embedding reconstructs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from simdims.metrics._embedding import as_embedding, check_fits
+from simdims.metrics._pairs import BLOCK
 from simdims.similarity import Similarity, as_similarity
+
+# Rows of a matrix of all pairs that are computed together.
+_BLOCK_ROWS = 256
 
 
 def explained_variance(S: Any, W: ArrayLike) -> float:
@@ -21,13 +27,18 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
         The observed similarities.
-    W : array-like of shape (n_items, n_components)
-        The embedding.
+    W : array-like or DataFrame of shape (n_items, n_components)
+        The embedding. Where both S and W name their items, they must be the same in the same order.
 
     Returns
     -------
     float
         1 for a perfect reconstruction, 0 for one no better than the mean; negative ones are worse than the mean.
+
+    Notes
+    -----
+    A matrix of all pairs is never built: sparse similarities cost what is stored, implicit ones F F^T products with F,
+    and dense ones are read in blocks of rows.
 
     Examples
     --------
@@ -38,10 +49,9 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     1.0
     """
     similarity = as_similarity(S)
-    W = np.asarray(W, dtype=np.float64)
-    if W.ndim != 2 or len(W) != similarity.n_items:
-        raise ValueError(f"W must have one row for each of {similarity.n_items} items, got shape {W.shape}.")
-    weight, total, squares, residual = _sums_over_pairs(similarity, W)
+    embedding, names = as_embedding(W)
+    check_fits(similarity, embedding, names)
+    weight, total, squares, residual = _sums_over_pairs(similarity, embedding)
     if weight == 0:
         raise ValueError("S must have an observed pair of two different items, got none.")
     spread = squares - total**2 / weight
@@ -53,31 +63,51 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
 def _sums_over_pairs(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
     """Weighted count, sum, sum of squares and residual sum of squares over the observed pairs, each in both orders."""
     if similarity.factors is not None:
-        return _factor_sums(similarity.factors.astype(np.float64, copy=False), W)
+        return _factor_sums(similarity.factors, W)
     if sparse.issparse(similarity.values):
         return _sparse_sums(similarity, W)
     return _dense_sums(similarity, W)
 
 
-def _factor_sums(F: NDArray, W: NDArray) -> NDArray[np.float64]:
-    """From F^T F, F^T W and W^T W."""
-    n = len(F)
-    own, norms = np.einsum("id,id->i", F, F), np.einsum("ik,ik->i", W, W)
-    squares = np.sum((F.T @ F) ** 2)
-    residual = squares - 2 * np.sum((F.T @ W) ** 2) + np.sum((W.T @ W) ** 2) - np.sum((own - norms) ** 2)
-    total = np.sum(F.sum(axis=0) ** 2) - own.sum()
-    return np.array([n * (n - 1), total, squares - own @ own, max(residual, 0.0)])
+def _factor_sums(F: NDArray[np.floating], W: NDArray) -> NDArray[np.float64]:
+    """From |F F^T|^2, F^T W and W^T W."""
+    n, n_factors = F.shape
+    own, column_sums, products = np.zeros(n), np.zeros(n_factors), np.zeros((n_factors, W.shape[1]))
+    for rows, block in _row_blocks(F):
+        own[rows] = np.einsum("id,id->i", block, block)
+        column_sums += block.sum(axis=0)
+        products += block.T @ W[rows]
+    norms = np.einsum("ik,ik->i", W, W)
+    squares = _squared_norm(F)
+    residual = squares - 2 * np.sum(products**2) + np.sum((W.T @ W) ** 2) - np.sum((own - norms) ** 2)
+    return np.array([n * (n - 1), np.sum(column_sums**2) - own.sum(), squares - own @ own, max(residual, 0.0)])
+
+
+def _squared_norm(F: NDArray[np.floating]) -> float:
+    """|F F^T|^2 = |F^T F|^2, from the smaller of the two, the one of all pairs tile by tile."""
+    n, n_factors = F.shape
+    if n_factors > n:
+        return float(sum(np.sum((one @ other.T) ** 2) for _, one in _row_blocks(F) for _, other in _row_blocks(F)))
+    gram = np.zeros((n_factors, n_factors))
+    for _, block in _row_blocks(F):
+        gram += block.T @ block
+    return float(np.sum(gram**2))
+
+
+def _row_blocks(matrix: NDArray) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Blocks of rows in float64, so that a float32 matrix is never copied whole."""
+    for start in range(0, len(matrix), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        yield rows, matrix[rows].astype(np.float64, copy=False)
 
 
 def _dense_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
     """From blocks of rows."""
     sums = np.zeros(4)
-    for start in range(0, similarity.n_items, 256):
-        rows = slice(start, start + 256)
-        values = similarity.values[rows].astype(np.float64)
+    for rows, values in _row_blocks(similarity.values):
         weights = np.ones_like(values) if similarity.weights is None else similarity.weights[rows]
         weights = np.where(np.isnan(values), 0.0, weights)
-        weights[np.arange(len(values)), np.arange(start, start + len(values))] = 0.0
+        weights[np.arange(len(values)), rows.start + np.arange(len(values))] = 0.0
         sums += _sums(np.nan_to_num(values), weights, W[rows] @ W.T)
     return sums
 
@@ -87,7 +117,7 @@ def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
     values, n = similarity.values, similarity.n_items
     rows = np.repeat(np.arange(n), np.diff(values.indptr))
     sums = np.zeros(4)
-    chunk = max(2**18 // W.shape[1], 1)
+    chunk = max(BLOCK // W.shape[1], 1)
     listed = 0
     listed_squares = 0.0
     for start in range(0, values.nnz, chunk):

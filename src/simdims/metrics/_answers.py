@@ -1,0 +1,36 @@
+"""Odd-one-out answers as positions, read as from_triplets reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims.metrics._embedding import Names
+
+
+def read_answers(
+    triplets: Any, odd: Any = -1, *, n_items: int | None = None, names: Names = None
+) -> tuple[NDArray[np.intp], int]:
+    """Return the items of every triplet as positions, and which column holds the odd one out.
+
+    Where `n_items` is given the items are those of an embedding, and text must be among its `names`; otherwise items
+    are numbered as they are found.
+    """
+    # These lie to the right of the metrics.
+    from simdims.triplets import _as_table, _check_items, _odd_column, _read_table, _refuse_cells
+
+    odd_column = _odd_column(triplets, odd)
+    table = _as_table(triplets)
+    items, found = _read_table(table, names)
+    if n_items is not None and names is None and found is not None:
+        raise ValueError(
+            f"triplets must hold positions where W does not name its items, got the text {found[0]!r}: pass labels=, "
+            "or a DataFrame whose index names them."
+        )
+    if items.dtype.kind == "f":
+        is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
+        _refuse_cells(table, ~is_position, "hold whole numbers (or text)")
+    _check_items(items, table, int(items.max()) + 1 if n_items is None else n_items)
+    return items.astype(np.intp, copy=False), odd_column

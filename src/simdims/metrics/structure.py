@@ -1,0 +1,197 @@
+"""What an embedding looks like: how sparse it is, how mixed, and how close to a known one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims.metrics._embedding import as_embedding
+from simdims.similarity import _refuse_other_names
+
+
+def hoyer_sparsity(W: Any, *, of: str = "items") -> float:
+    """Mean Hoyer sparsity: 0 where all loadings are equal, 1 where only one differs from zero.
+
+    The sparsity of a vector x of length m is (sqrt(m) - |x|_1 / |x|_2) / (sqrt(m) - 1). It does not depend on the
+    scale of x.
+
+    Parameters
+    ----------
+    W : array-like or DataFrame of shape (n_items, n_components)
+        The embedding.
+    of : {"items", "dimensions"}, default="items"
+        Whose sparsity: that of the rows (does an item belong to one dimension or to many?) or of the columns (does a
+        dimension belong to few items or to all?). Rows are what the paper's simulations vary.
+
+    Returns
+    -------
+    float
+        The mean over items or dimensions. Those without any loading have no sparsity and do not count.
+
+    See Also
+    --------
+    entropy : the same question, asked of loadings as shares.
+
+    References
+    ----------
+    SRF, Results, "Recovering dimensions from simulated data"; P. O. Hoyer (2004), Non-negative matrix factorization
+    with sparseness constraints, Journal of Machine Learning Research 5.
+
+    Examples
+    --------
+    >>> from simdims.metrics import hoyer_sparsity
+    >>> W = [[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]
+    >>> round(hoyer_sparsity(W), 3)
+    0.667
+    >>> round(hoyer_sparsity([[1.0], [0.0], [1.0]], of="dimensions"), 3)  # one dimension of it
+    0.434
+    """
+    vectors = _vectors(W, of)
+    length = np.sqrt(vectors.shape[1])
+    scaled = np.abs(vectors) / np.abs(vectors).max(axis=1, keepdims=True)
+    ratio = scaled.sum(axis=1) / np.linalg.norm(scaled, axis=1)
+    return float(np.clip(np.mean((length - ratio) / (length - 1)), 0.0, 1.0))
+
+
+def entropy(W: Any, *, of: str = "items") -> float:
+    """Mean normalised entropy: 0 where one loading has everything, 1 where all loadings are equal.
+
+    The entropy of a vector of length m is -sum_k p_k log(p_k) / log(m), where p are the loadings divided by their sum.
+
+    Parameters
+    ----------
+    W : array-like or DataFrame of shape (n_items, n_components)
+        The embedding, non-negative.
+    of : {"items", "dimensions"}, default="items"
+        Whose entropy: that of the rows (over how many dimensions does an item spread?) or of the columns (over how
+        many items does a dimension?). Rows are what the paper's simulations vary.
+
+    Returns
+    -------
+    float
+        The mean over items or dimensions. Those without any loading have no entropy and do not count.
+
+    See Also
+    --------
+    hoyer_sparsity : the same question, asked of lengths.
+
+    References
+    ----------
+    SRF, Results, "Recovering dimensions from simulated data".
+
+    Examples
+    --------
+    >>> from simdims.metrics import entropy
+    >>> round(entropy([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), 3)
+    0.333
+    """
+    vectors = _vectors(W, of)
+    n_negative = int(np.count_nonzero(vectors < 0))
+    if n_negative:
+        raise ValueError(f"W must be non-negative to have an entropy, got {n_negative} negative loadings.")
+    scaled = vectors / vectors.max(axis=1, keepdims=True)
+    shares = scaled / scaled.sum(axis=1, keepdims=True)
+    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    return float(np.clip(np.mean(-np.sum(shares * logs, axis=1)) / np.log(vectors.shape[1]), 0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class FactorAlignment:
+    """How well an embedding's dimensions recover known ones, one to one.
+
+    Parameters
+    ----------
+    correlations : ndarray of shape (n_matched,)
+        Pearson correlation of each matched pair of dimensions, in the order of the true ones.
+    columns, true_columns : ndarray of shape (n_matched,)
+        Which column of W was matched with which column of W_true. The smaller number of columns is matched in full.
+    """
+
+    correlations: NDArray[np.float64]
+    columns: NDArray[np.intp]
+    true_columns: NDArray[np.intp]
+
+    @property
+    def mean(self) -> float:
+        """The mean correlation of the matched pairs: the paper's factor alignment."""
+        return float(self.correlations.mean())
+
+    def __str__(self) -> str:
+        n_good = int(np.count_nonzero(self.correlations > 0.7))
+        return (
+            f"{len(self.correlations)} matched dimensions: mean correlation {self.mean:.3f}, "
+            f"{n_good} above 0.7, lowest {self.correlations.min():.3f}"
+        )
+
+
+def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
+    """Correlations between an embedding's dimensions and the true ones, after the best one-to-one matching.
+
+    The matching (Hungarian algorithm) maximises the sum of the Pearson correlations over items.
+
+    Parameters
+    ----------
+    W : array-like or DataFrame of shape (n_items, n_components)
+        The embedding.
+    W_true : array-like or DataFrame of shape (n_items, n_true)
+        The embedding to recover. Where both name their items, they must be the same in the same order.
+
+    Returns
+    -------
+    FactorAlignment
+        The correlations and who was matched with whom. Where W has fewer columns than W_true, some true dimensions
+        have no partner, and the other way round. A constant column correlates with nothing: its correlations are 0.
+
+    References
+    ----------
+    SRF, Methods, "Simulated data".
+
+    Examples
+    --------
+    >>> from simdims import simulate
+    >>> from simdims.metrics import factor_alignment
+    >>> W_true = simulate.dirichlet(50, 3, random_state=0)
+    >>> alignment = factor_alignment(W_true[:, [2, 0, 1]], W_true)
+    >>> alignment.columns, round(alignment.mean, 6)
+    (array([1, 2, 0]), 1.0)
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    found, names = as_embedding(W)
+    true, true_names = as_embedding(W_true, "W_true")
+    if len(found) != len(true):
+        raise ValueError(f"W_true must have a row for each of W's {len(found)} items, got {len(true)}.")
+    if len(true) < 2:
+        raise ValueError("W must have at least 2 items to correlate its dimensions, got 1.")
+    if names is not None and true_names is not None:
+        _refuse_other_names("W", names, "W_true", true_names)
+    correlations = _standard_columns(true).T @ _standard_columns(found)
+    true_columns, columns = linear_sum_assignment(correlations, maximize=True)
+    matched = np.clip(correlations[true_columns, columns], -1.0, 1.0)
+    return FactorAlignment(matched, columns, true_columns)
+
+
+def _vectors(W: Any, of: object) -> NDArray[np.float64]:
+    """The rows or columns of an embedding that have any loading, as rows."""
+    if not isinstance(of, str) or of not in ("items", "dimensions"):
+        raise ValueError(f'of must be "items" or "dimensions", got {of!r}.')
+    embedding, _ = as_embedding(W)
+    vectors = embedding if of == "items" else embedding.T
+    if vectors.shape[1] < 2:
+        needed = "dimensions" if of == "items" else "items"
+        raise ValueError(f"W must have at least 2 {needed} to spread {of} over, got shape {embedding.shape}.")
+    loaded = vectors.any(axis=1)
+    if not loaded.any():
+        raise ValueError("W must have a loading that is not zero, got none.")
+    return vectors[loaded]
+
+
+def _standard_columns(W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns with mean 0 and length 1; constant ones become 0."""
+    centred = W - W.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=0)
+    varies = lengths > 1e-12 * np.linalg.norm(W, axis=0)  # what rounding leaves of a constant is not a dimension
+    return np.divide(centred, lengths, out=np.zeros_like(W), where=varies)
