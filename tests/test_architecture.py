@@ -20,6 +20,8 @@ ORDER = [
     "_memory",
     "_threads",
     "_parallel",
+    "_progress",
+    "_journal",
     "_parts",
     "_triangles",
     "_checks",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.features import from_features
     from simdims.io import load_similarity
+    from simdims.selection import Calibration, RankSelection, calibrate, parallel_analysis, scree_test, select_rank
     from simdims.similarity import Similarity, as_similarity
     from simdims.srf import SRF
     from simdims.triplets import from_triplets
@@ -24,9 +25,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SRF",
+    "Calibration",
+    "RankSelection",
     "Similarity",
     "__version__",
     "as_similarity",
+    "calibrate",
     "datasets",
     "from_associations",
     "from_dissimilarity",
@@ -35,14 +39,20 @@ __all__ = [
     "from_triplets",
     "load_similarity",
     "metrics",
+    "parallel_analysis",
+    "scree_test",
+    "select_rank",
     "simulate",
 ]
 
 # Public name -> the module that defines it; a public module is its own name.
 _DEFINED_IN = {
+    "Calibration": "selection",
+    "RankSelection": "selection",
     "SRF": "srf",
     "Similarity": "similarity",
     "as_similarity": "similarity",
+    "calibrate": "selection",
     "datasets": "datasets",
     "from_associations": "associations",
     "from_dissimilarity": "construct",
@@ -51,6 +61,9 @@ _DEFINED_IN = {
     "from_triplets": "triplets",
     "load_similarity": "io",
     "metrics": "metrics",
+    "parallel_analysis": "selection",
+    "scree_test": "selection",
+    "select_rank": "selection",
     "simulate": "simulate",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def run_tasks(
     *,
     n_jobs: int | None = None,
     one_by_one: bool = False,
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield function(*shared, task) for every task, in the order in which they end.
 
     joblib's own configuration says where: without one, `n_jobs` processes on this machine; inside

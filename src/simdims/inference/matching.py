@@ -101,7 +101,7 @@ def match(C: NDArray[np.float64], *, joint: bool, absolute: bool) -> NDArray[np.
 
 
 def leave_one_out_matching(x: Columns, w: Columns, *, joint: bool, absolute: bool) -> NDArray[np.intp]:
-    """The dimension of each hypothesis for each item, from the other items: an array of shape (n_items, n_hypotheses)."""
+    """The dimension of each hypothesis (column) for each item (row), from the other items."""
     n_items, n_hypotheses = x.values.shape
     n_components = w.values.shape[1]
     C = x.values.T @ w.values
@@ -146,9 +146,9 @@ def _rematch(net: NDArray, prices: NDArray, of_all: NDArray) -> NDArray[np.intp]
 def _prices(scores: NDArray, matched: NDArray) -> NDArray[np.float64]:
     """Prices of the columns, zero for free ones, at which no row prefers a column to the one it is matched with.
 
-    They are potentials of the graph whose edge from a matched column to another one is what its row would gain by moving
-    there. Longest paths to and from any one column are such potentials; their mean lies inside of what is possible,
-    and so stands the most change.
+    They are potentials of the graph whose edge from a matched column to another one is what its row would gain by
+    moving there. Longest paths to and from any one column are such potentials; their mean lies inside of what is
+    possible, and so stands the most change.
     """
     n_rows, n_columns = scores.shape
     own = scores[np.arange(n_rows), matched]

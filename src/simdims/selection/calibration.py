@@ -135,7 +135,7 @@ def calibrate(
     similarity = as_similarity(S)
     n = similarity.n_items
     _check_items(n)
-    k = max(2, min(n // 4, 100)) if n_eigenpairs is None else n_eigenpairs
+    k = default_eigenpairs(n) if n_eigenpairs is None else n_eigenpairs
     _require_count("n_eigenpairs", k, at_least=2, at_most=n)
     _require_count("n_bootstraps", n_bootstraps)
     _require_share("tolerance", tolerance)
@@ -147,6 +147,11 @@ def calibrate(
     shared = (*matrix, eigenvectors, shares, root)
     found = dict(_parallel.run_tasks(bootstrap, shared, range(n_bootstraps), n_jobs=n_jobs))
     return conclude([found[b] for b in range(n_bootstraps)], eigenvalues, shares, tolerance)
+
+
+def default_eigenpairs(n_items: int) -> int:
+    """A quarter of the items, at least 2 and at most 100."""
+    return max(2, min(n_items // 4, 100))
 
 
 def reference(matrix: Matrix, k: int, root: int) -> tuple[np.ndarray, np.ndarray]:

@@ -129,7 +129,7 @@ def _sparse_training(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solver
     rows, columns, values, weights = _upper_entries(matrix)
     n, n_stored = matrix.n_items, pairs.n_stored
     listed = np.flatnonzero(np.isfinite(values) & (weights > 0))[trains[:n_stored]]
-    upper = (rows[listed], columns[listed], values[listed], weights[listed])
+    upper = [rows[listed], columns[listed], values[listed], weights[listed]]
     if matrix.absent_weight:
         silent = np.ones(len(rows), dtype=bool)
         silent[listed] = False
@@ -137,8 +137,8 @@ def _sparse_training(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solver
         silent_rows = np.concatenate([rows[silent], pairs.rows[held]])
         silent_columns = np.concatenate([columns[silent], pairs.columns[held]])
         missing = np.full(len(silent_rows), np.nan)
-        parts = zip(upper, (silent_rows, silent_columns, missing, np.zeros(len(missing))), strict=True)
-        upper = tuple(np.concatenate(part) for part in parts)
+        parts = zip(upper, [silent_rows, silent_columns, missing, np.zeros(len(missing))], strict=True)
+        upper = [np.concatenate(part) for part in parts]
     own, own_values, own_weights = _diagonal_entries(matrix)
     i, j, v, w = upper
     at = (np.concatenate([i, j, own]), np.concatenate([j, i, own]))
@@ -157,19 +157,26 @@ def _upper_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
         values = matrix.values[rows, columns].astype(np.float64)
         weights = np.ones(len(rows)) if matrix.weights is None else matrix.weights[rows, columns].astype(np.float64)
         return rows, columns, values, weights
-    rows = np.repeat(np.arange(matrix.n_items), np.diff(matrix.starts))
-    upper = rows < matrix.indices
+    rows, indices = _stored_places(matrix)
+    upper = rows < indices
     values = matrix.values[upper].astype(np.float64)
     weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[upper].astype(np.float64)
-    return rows[upper], matrix.indices[upper], values, weights
+    return rows[upper], indices[upper], values, weights
 
 
 def _diagonal_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows = np.repeat(np.arange(matrix.n_items), np.diff(matrix.starts))
-    own = rows == matrix.indices
+    rows, indices = _stored_places(matrix)
+    own = rows == indices
     values = matrix.values[own].astype(np.float64)
     weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[own].astype(np.float64)
     return rows[own], values, weights
+
+
+def _stored_places(matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Row and column of every stored entry."""
+    starts, indices = matrix.starts, matrix.indices
+    assert starts is not None and indices is not None  # noqa: PT018
+    return np.repeat(np.arange(matrix.n_items), np.diff(starts)), indices
 
 
 def _sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.random.Generator) -> np.ndarray:

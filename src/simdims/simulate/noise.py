@@ -1,66 +1,15 @@
-"""Ground truth for simulations: embeddings, noise at a given signal-to-noise ratio, and missing pairs.
+"""What happens to similarities when they are measured: noise at a given signal-to-noise ratio, and missing pairs."""
 
-A simulated data set is made in three steps, each a function from arrays to an array: an embedding W gives the
-similarities S = W W^T, noise is added to S, and pairs are left out.
-"""
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from simdims.similarity import as_similarity
-
-
-def dirichlet(
-    n_items: int,
-    n_components: int,
-    *,
-    alpha: float = 0.3,
-    random_state: int | np.random.RandomState | None = None,
-) -> NDArray[np.float64]:
-    """Draw an embedding whose rows are independent and Dirichlet distributed.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of items (rows).
-    n_components : int
-        Number of dimensions (columns).
-    alpha : float, default=0.3
-        Concentration, positive. Small values give sparse, cluster-like dimensions; large ones give diffuse,
-        overlapping dimensions.
-    random_state : int, RandomState or None, default=None
-        Seed of the draw; None is fresh entropy.
-
-    Returns
-    -------
-    ndarray of shape (n_items, n_components)
-        The embedding W: non-negative, every row sums to one.
-
-    References
-    ----------
-    SRF, Methods, "Simulated data": w_i ~ Dir(alpha, ..., alpha).
-
-    Examples
-    --------
-    >>> W = dirichlet(4, 3, random_state=0)
-    >>> W.shape
-    (4, 3)
-    >>> W.sum(axis=1).round(6)
-    array([1., 1., 1., 1.])
-    """
-    _require_count("n_items", n_items)
-    _require_count("n_components", n_components)
-    if not (np.isfinite(alpha) and alpha > 0):
-        raise ValueError(f"alpha must be positive and finite, got {alpha}.")
-    rng = check_random_state(random_state)
-    # G(a) = G(a + 1) U^(1/a) for gamma variables. In logarithms no row underflows to 0 / 0, as
-    # RandomState.dirichlet does for small a; -log U is a standard exponential variable.
-    shape = (n_items, n_components)
-    log_gamma = np.log(rng.standard_gamma(alpha + 1, shape)) - rng.standard_exponential(shape) / alpha
-    return softmax(log_gamma, axis=1)
 
 
 def add_noise(
@@ -100,6 +49,7 @@ def add_noise(
 
     Examples
     --------
+    >>> from simdims.simulate import add_noise, dirichlet
     >>> W = dirichlet(100, 4, random_state=0)
     >>> S = W @ W.T
     >>> noisy = add_noise(S, 0.5, random_state=0)
@@ -137,6 +87,77 @@ def add_noise(
         scale = _noise_scale(signal_pairs / signal_scale, noise[pairs], snr)
         result = np.maximum(signal + scale * signal_scale * noise, 0)
     return result.astype(signal.dtype, copy=False)
+
+
+def add_feature_noise(
+    X: ArrayLike, snr: float, *, random_state: int | np.random.RandomState | None = None
+) -> NDArray[np.float64]:
+    """Add Gaussian noise to features, clip at zero, and meet a signal-to-noise ratio of the similarities X X^T.
+
+    Every entry gets its own draw from N(0, sigma^2); negative results become zero. The scale sigma is chosen so that,
+    with S = X X^T and the result in the place of X, over the off-diagonal entries,
+
+        snr = var(S) / (var(S) + var(noisy S - S)).
+
+    One error in a feature moves all similarities of an item together, so this noise does not average out over pairs as
+    that of `add_noise` does.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_items, n_features)
+        The signal: non-negative and finite.
+    snr : float
+        Between 0 and 1. 1 is no noise: a copy of X. 0 is no signal: the clipped noise alone, scaled so that its
+        similarities have the standard deviation of those of X.
+    random_state : int, RandomState or None, default=None
+        Seed of the noise; None is fresh entropy. The same seed gives the same noise, scaled, at every ratio.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_features)
+        The noisy features, non-negative; their similarities are ``noisy @ noisy.T``.
+
+    Examples
+    --------
+    >>> from simdims.simulate import add_feature_noise, factorial
+    >>> X = factorial([3, 3, 3])
+    >>> noisy = add_feature_noise(X, 0.5, random_state=0)
+    >>> pairs = np.triu_indices(27, 1)
+    >>> signal, error = (X @ X.T)[pairs], (noisy @ noisy.T - X @ X.T)[pairs]
+    >>> print(round(signal.var() / (signal.var() + error.var()), 6))
+    0.5
+    """
+    signal = np.array(X, dtype=np.float64)
+    if signal.ndim != 2 or len(signal) < 2 or signal.shape[1] < 1:
+        raise ValueError(f"X must have a row for each of at least 2 items, got shape {signal.shape}.")
+    if not np.isfinite(signal).all() or signal.min() < 0:
+        raise ValueError("X must be finite and non-negative, got a value that is not.")
+    if not 0 <= snr <= 1:
+        raise ValueError(f"snr must be between 0 and 1, got {snr}.")
+    if snr == 1:
+        return signal
+    pairs = np.triu_indices(len(signal), k=1)
+    clean = (signal @ signal.T)[pairs]
+    if clean.std() <= 1e-12 * clean.max():
+        raise ValueError(
+            "X must give similarities that vary for a signal-to-noise ratio to mean anything, got equal ones."
+        )
+    noise = check_random_state(random_state).standard_normal(signal.shape)
+
+    def error_variance(scale: float) -> float:
+        noisy = np.maximum(signal + scale * noise, 0)
+        return ((noisy @ noisy.T)[pairs] - clean).var()
+
+    if snr == 0:
+        result = np.maximum(noise, 0)
+        spread = (result @ result.T)[pairs].std()
+        if spread == 0:
+            raise _unreachable(snr, len(clean))
+        return result * np.sqrt(clean.std() / spread)
+    scale = _scale_reaching(error_variance, clean.var() * (1 - snr) / snr, signal.std())
+    if scale is None:
+        raise _unreachable(snr, len(clean))
+    return np.maximum(signal + scale * noise, 0)
 
 
 def mask_pairs(
@@ -186,11 +207,6 @@ def mask_pairs(
     return result
 
 
-def _require_count(name: str, value: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-
-
 def _dense_values(S: NDArray) -> NDArray[np.floating]:
     values = as_similarity(S).values
     if not isinstance(values, np.ndarray):
@@ -209,18 +225,26 @@ def _symmetric_normal(n_items: int, rng: np.random.RandomState) -> NDArray[np.fl
 
 def _noise_scale(signal: NDArray, noise: NDArray, snr: float) -> float:
     """The scale of the noise that gives a signal of unit variance this ratio after clipping at zero."""
-    target = (1 - snr) / snr
 
-    def excess(scale: float) -> float:
+    def error_variance(scale: float) -> float:
         # max(signal + scale * noise, 0) - signal
-        return np.maximum(scale * noise, -signal).var() - target
+        return np.maximum(scale * noise, -signal).var()
 
-    upper = 2 * np.sqrt(target)
+    target = (1 - snr) / snr
+    scale = _scale_reaching(error_variance, target, np.sqrt(target))
+    if scale is None:
+        raise _unreachable(snr, len(noise))
+    return scale
+
+
+def _scale_reaching(error_variance: Callable[[float], float], target: float, guess: float) -> float | None:
+    """The scale at which a variance that grows with it reaches the target, or None where it never does."""
+    upper = 2 * guess
     for _ in range(100):
-        if excess(upper) > 0:
-            return brentq(excess, 0, upper, xtol=1e-12, rtol=1e-12)
+        if error_variance(upper) > target:
+            return brentq(lambda scale: error_variance(scale) - target, 0, upper, xtol=1e-12, rtol=1e-12)
         upper *= 2
-    raise _unreachable(snr, len(noise))
+    return None
 
 
 def _unreachable(snr: float, n_pairs: int) -> ValueError:

@@ -1,0 +1,163 @@
+"""combined_test: each hypothesis against its dimension and against the similarities, in one p-value."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims._progress import Callback
+from simdims.inference.dimension import (
+    check_enough_dimensions,
+    check_matching,
+    describe_matching,
+    dimension_statistics,
+    matched_dimensions,
+)
+from simdims.inference.hypotheses import Items, Table, clean_embedding, clean_vectors, in_order_of
+from simdims.inference.permutations import TIE, Statistics, check_settings, permute, pooled_ranks
+from simdims.inference.result import HypothesisTests
+from simdims.inference.rsa import check_method, check_similarity, describe_method, rsa_statistics
+from simdims.metrics import explained_variance
+from simdims.similarity import as_similarity
+
+WEIGHTINGS = ("fit", "equal")
+# Neither part is ever silenced: a fifth of the level is left to it.
+SHARES = (0.2, 0.8)
+
+
+def combined_test(
+    S: Any,
+    embedding: Any,
+    hypotheses: Any,
+    *,
+    method: str = "pearson",
+    n_permutations: int = 1000,
+    alternative: str = "greater",
+    matching: str = "joint",
+    weighting: str = "fit",
+    alpha: float = 0.05,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Callback | None = None,
+) -> HypothesisTests:
+    """Test properties against dimensions and against similarities at once, near the better of the two in power.
+
+    Both statistics are computed under the same permutations, and each is turned into p-values among its 1 + B values.
+    The statistic is the smaller one of both p-values, each divided by twice its part's weight; referred to its own
+    distribution over the same permutations it is valid whatever the dependence between the two.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes, n_items x n_items
+        The similarities; see `rsa_test`.
+    embedding : array-like or DataFrame of shape (n_items, n_components)
+        W; see `dimension_test`. Where S and it name items, rows are matched by name.
+    hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
+        A value of each property for each item.
+    method : {"pearson", "spearman"}, default="pearson"
+        The correlation with the similarities; see `rsa_test`.
+    n_permutations : int, default=1000
+        Number of permutations B.
+    alternative : {"greater", "two-sided"}, default="greater"
+        The alternative of both parts.
+    matching : {"joint", "separate"}, default="joint"
+        How dimensions are matched; see `dimension_test`.
+    weighting : {"fit", "equal"}, default="fit"
+        How much each part may say. "equal": 1/2 each. "fit": the dimensions have as weight the share of the variance of
+        S that W W^T explains, held between 0.2 and 0.8, and the similarities the rest: where the embedding leaves
+        most of S unexplained, S itself is the better witness. The weights do not look at the hypotheses, so that
+        they cannot spoil the p-values.
+    alpha : float, default=0.05
+        False discovery rate at which an adjusted p-value is significant.
+    random_state : int, RandomState or None, default=None
+        Seed of the permutations; None is fresh entropy. The parts are what `dimension_test` and `rsa_test` give with
+        the same one.
+    n_jobs : int or None, default=None
+        How many processes share the permutations; the result does not depend on it.
+    progress : bool, function or None, default=None
+        Whether to show a progress bar; None shows one where a person is likely to be looking. A function is called with
+        a `Progress` after every block of permutations.
+
+    Returns
+    -------
+    HypothesisTests
+        Its `parts` hold both tests, and its table their statistics and p-values, and which one decided.
+
+    Examples
+    --------
+    >>> from simdims import SRF, simulate
+    >>> from simdims.inference import combined_test
+    >>> X = simulate.factorial([2, 2, 2])
+    >>> S = simulate.add_noise(X @ X.T, 0.5, random_state=0)
+    >>> W = SRF(6, random_state=0).fit(S).embedding_
+    >>> tests = combined_test(S, W, X[:, :2], n_permutations=200, random_state=0)
+    >>> list(tests.table.columns[-5:])
+    ['statistic_dimension', 'pvalue_dimension', 'statistic_rsa', 'pvalue_rsa', 'decided_by']
+    """
+    check_settings(n_permutations, alternative, alpha, n_jobs)
+    check_method(method)
+    check_matching(matching)
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f'weighting must be "fit" or "equal", got {weighting!r}.')
+    similarity = as_similarity(S)
+    items = check_similarity(similarity, method)
+    table, embedded = clean_embedding(embedding)
+    table = Table(in_order_of(items, table, "embedding"), items.labels, table.columns)
+    items = items if items.labels is not None else Items(items.number, embedded.labels, "embedding")
+    cleaned = clean_vectors(hypotheses, items)
+    check_enough_dimensions(cleaned, table, matching)
+    parts = (
+        dimension_statistics(table, cleaned, matching, alternative),
+        rsa_statistics(similarity, cleaned, method),
+    )
+    observed, null = permute(
+        partial(_both, parts),
+        items.number,
+        n_permutations,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    n_values = 1 + n_permutations
+    p = np.stack([pooled_ranks(observed[part], null[:, part], alternative) for part in range(2)]) / n_values
+    share = 0.5 if weighting == "equal" else float(np.clip(explained_variance(similarity, table.values), *SHARES))
+    weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
+    smaller = weighted.min(axis=0)
+    names = {"dimension": describe_matching(matching), "rsa": describe_method(method)}
+    dimension = matched_dimensions(table, cleaned, matching, alternative)
+
+    def tests(test: str, statistic: NDArray, pvalue: NDArray, null: NDArray, **more: Any) -> HypothesisTests:
+        return HypothesisTests(
+            test=test,
+            hypotheses=cleaned.names,
+            statistic=statistic,
+            pvalue=pvalue,
+            dimension=(None,) * len(cleaned.names) if test == "rsa" else dimension,
+            null_distribution=null,
+            alternative=alternative,
+            alpha=alpha,
+            method=names.get(test, f"{names['dimension']}, weight {share:.2f}, and {names['rsa']}, {1 - share:.2f}"),
+            **more,
+        )
+
+    return tests(
+        "combined",
+        smaller[0],
+        np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / n_values,
+        smaller[1:],
+        parts={
+            name: tests(name, observed[part].copy(), p[part, 0], null[:, part].copy())
+            for part, name in enumerate(names)
+        },
+        decided_by=tuple(
+            "both" if d == 0 else "dimension" if d < 0 else "rsa" for d in weighted[0, 0] - weighted[1, 0]
+        ),
+    )
+
+
+def _both(parts: tuple[Statistics, Statistics], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
+    """The statistics of both parts: an array of shape (n_permutations, 2, n_hypotheses)."""
+    return np.stack([statistics(permutations) for statistics in parts], axis=1)

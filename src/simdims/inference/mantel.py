@@ -1,0 +1,314 @@
+"""Correlations of similarities with model matrices over the observed pairs, the items of the models permuted.
+
+Two ways to the same numbers. Quadratic forms, where a model is x x^T and the correlation Pearson's: with weights Omega
+(0 for a missing pair) and y the permuted x, the sums over pairs that a correlation needs are y^T (Omega S) y / 2,
+y^T Omega y / 2 and (y^2)^T Omega (y^2) / 2, the diagonals of all matrices zero, so that no model matrix is built and
+the permutations of a block are one matrix product. Lists of pairs for everything else: other models, and ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from simdims._memory import require
+from simdims._triangles import Matrix
+from simdims.similarity import Similarity
+
+# What is rounding: a sum of squares about the mean relative to that about zero, where it is the difference of two sums,
+# and the range of a list relative to its largest value.
+CONSTANT = 1e-12
+WAYS_OUT = 'pass method="pearson" with hypotheses as columns, which needs no list of pairs, or fewer items'
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Similarities and weights as matrices with zero diagonals; sums are over unordered pairs.
+
+    Attributes
+    ----------
+    values : dense or CSR matrix, or None
+        Omega_ij (S_ij - shift).
+    factors : ndarray or None
+        F with S = F F^T, complete, in the place of values.
+    weight_of_all : float
+        What every pair counts, to which
+    extra : dense or CSR matrix, or None
+        adds what single pairs count more or less: Omega = weight_of_all + extra.
+    weight, total, squares : float
+        Sums of Omega, Omega (S - shift) and Omega (S - shift)^2.
+    """
+
+    values: Matrix | None
+    factors: NDArray[np.float64] | None
+    weight_of_all: float
+    extra: Matrix | None
+    weight: float
+    total: float
+    squares: float
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The observed pairs of two different items, first < second.
+
+    Attributes
+    ----------
+    n_items : int
+    first, second : ndarray of shape (n_pairs,)
+    values : ndarray of shape (n_pairs,)
+        Similarities, or their ranks.
+    weights : ndarray of shape (n_pairs,) or None
+    codes : ndarray of shape (n_pairs,) or None
+        Where ranks are correlated, each similarity's place among the distinct ones.
+    """
+
+    n_items: int
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    values: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+    codes: NDArray[np.int64] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pairs are there and count alike: permuting a model changes the order of its values only."""
+        return self.weights is None and 2 * len(self.values) == self.n_items * (self.n_items - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A model matrix, ready to be permuted.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_items, n_items)
+        Its values or ranks, NaN where unknown; or, where ranks depend on the permutation, codes, -1 where unknown.
+    spread : float or None
+        The sum of squares about the mean, where no permutation changes it.
+    """
+
+    table: NDArray
+    spread: float | None
+
+
+def as_forms(similarity: Similarity) -> Forms:
+    """Return similarities ready for quadratic forms."""
+    n_items = similarity.n_items
+    all_pairs = n_items * (n_items - 1) / 2
+    if similarity.factors is not None:
+        F = similarity.factors.astype(np.float64)
+        own = np.einsum("id,id->i", F, F)
+        total = (np.sum(F.sum(axis=0) ** 2) - own.sum()) / 2
+        squares = (np.sum((F.T @ F) ** 2) - own @ own) / 2
+        return Forms(None, F, 1.0, None, all_pairs, float(total), float(squares))
+    if sparse.issparse(similarity.values):
+        return _sparse_forms(similarity, all_pairs)
+    require(3 * 8 * n_items**2, "Correlating similarities with hypotheses", "leave items out")
+    S = similarity.values.astype(np.float64)
+    known = ~np.isnan(S)
+    np.fill_diagonal(known, False)
+    omega = known.astype(np.float64) if similarity.weights is None else np.where(known, similarity.weights, 0.0)
+    weight = omega.sum() / 2
+    S[~known] = 0.0
+    shift = np.vdot(omega, S) / (2 * weight) if weight > 0 else 0.0
+    S -= shift
+    values = omega * S
+    total, squares = float(values.sum() / 2), float(np.vdot(values, S) / 2)
+    complete = similarity.weights is None and weight == all_pairs
+    return Forms(values, None, float(complete), None if complete else omega, float(weight), total, squares)
+
+
+def _sparse_forms(similarity: Similarity, all_pairs: float) -> Forms:
+    S = similarity.values.astype(np.float64)
+    rows = np.repeat(np.arange(similarity.n_items), np.diff(S.indptr))
+    others = rows != S.indices
+    known = others & ~np.isnan(S.data)
+    weights = np.ones(S.nnz) if similarity.weights is None else similarity.weights.data.astype(np.float64)
+    omega = np.where(known, weights, 0.0)
+    data = np.where(known, S.data, 0.0)
+    absent = similarity.absent_weight
+
+    def matrix(entries: NDArray) -> sparse.csr_array:
+        return sparse.csr_array((entries, S.indices, S.indptr), shape=S.shape)
+
+    # A stored pair counts its own weight, none if it is NaN, and not that of an absent one.
+    extra = matrix(np.where(others, omega - absent, 0.0))
+    weight = absent * all_pairs + extra.data.sum() / 2
+    total, squares = np.dot(omega, data) / 2, np.dot(omega, data**2) / 2
+    return Forms(matrix(omega * data), None, absent, extra, float(weight), float(total), float(squares))
+
+
+def as_pairs(similarity: Similarity, *, ranks: bool) -> Pairs:
+    """Return the list of observed pairs."""
+    first, second, values, weights = _list_pairs(similarity)
+    known = ~np.isnan(values) & (weights > 0)
+    is_weighted = similarity.weights is not None or 0 < similarity.absent_weight < 1
+    first, second, values = first[known], second[known], values[known]
+    codes = as_codes(values) if ranks else None
+    return Pairs(
+        similarity.n_items,
+        first,
+        second,
+        values if codes is None else midranks(codes),
+        weights[known] if is_weighted else None,
+        codes,
+    )
+
+
+def _list_pairs(similarity: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Places, values and weights of all pairs that may be observed."""
+    n_items = similarity.n_items
+    if similarity.absent == "missing":
+        upper = sparse.triu(similarity.values, k=1, format="coo")
+        if similarity.weights is None:
+            weights = np.ones(upper.nnz)
+        else:
+            weights = sparse.triu(similarity.weights, k=1, format="coo").data.astype(np.float64)
+        return upper.row, upper.col, upper.data.astype(np.float64), weights
+    require(8 * 8 * n_items**2 // 2, "A list of all pairs", WAYS_OUT)
+    S, omega = _dense(similarity)
+    first, second = np.triu_indices(n_items, k=1)
+    return first, second, S[first, second], omega[first, second]
+
+
+def _dense(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values and weights as full matrices, absent pairs as zeros of their weight."""
+    shape = (similarity.n_items, similarity.n_items)
+    if similarity.factors is not None:
+        F = similarity.factors.astype(np.float64)
+        return F @ F.T, np.ones(shape)
+    if not sparse.issparse(similarity.values):
+        omega = np.ones(shape) if similarity.weights is None else similarity.weights.astype(np.float64)
+        return similarity.values.astype(np.float64), omega
+    S = similarity.values.toarray().astype(np.float64)
+    stored = similarity.values.tocoo()
+    omega = np.full(shape, similarity.absent_weight)
+    omega[stored.row, stored.col] = 1.0 if similarity.weights is None else similarity.weights.tocoo().data
+    return S, omega
+
+
+def form_correlations(forms: Forms, X: NDArray[np.float64], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Pearson's correlations of the similarities with x x^T for each column x of X, one row a permutation."""
+    # (n_items, n_permutations * n_hypotheses)
+    Y = X[permutations].transpose(1, 0, 2).reshape(len(X), -1)
+    total, spread, varies = _model_sums(Y, forms)
+    covariance = _values_form(Y, forms) / 2 - forms.total * total / forms.weight
+    return _ratio(covariance, _spread(forms), spread, varies).reshape(len(permutations), X.shape[1])
+
+
+def form_spreads(forms: Forms, X: NDArray[np.float64]) -> tuple[bool, NDArray[np.bool_]]:
+    """Whether the similarities, and each x x^T, vary over the observed pairs."""
+    if forms.weight <= 0:
+        return False, np.ones(X.shape[1], dtype=bool)
+    return _spread(forms) > CONSTANT * forms.squares, _model_sums(X, forms)[2]
+
+
+def _spread(forms: Forms) -> float:
+    return forms.squares - forms.total**2 / forms.weight
+
+
+def _model_sums(Y: NDArray, forms: Forms) -> tuple[NDArray, NDArray, NDArray]:
+    """The sum of y y^T over pairs, its sum of squares about the mean, and whether that is more than rounding."""
+    total, squares = _weights_form(Y, forms) / 2, _weights_form(Y**2, forms) / 2
+    spread = squares - total**2 / forms.weight
+    return total, spread, spread > CONSTANT * squares
+
+
+def _values_form(Y: NDArray, forms: Forms) -> NDArray[np.float64]:
+    if forms.factors is not None:
+        own = np.einsum("id,id->i", forms.factors, forms.factors)
+        return np.sum((forms.factors.T @ Y) ** 2, axis=0) - own @ Y**2
+    assert forms.values is not None
+    return np.einsum("ic,ic->c", Y, forms.values @ Y)
+
+
+def _weights_form(Y: NDArray, forms: Forms) -> NDArray[np.float64]:
+    result = forms.weight_of_all * (Y.sum(axis=0) ** 2 - np.einsum("ic,ic->c", Y, Y))
+    return result if forms.extra is None else result + np.einsum("ic,ic->c", Y, forms.extra @ Y)
+
+
+def as_model(matrix: NDArray[np.float64], pairs: Pairs) -> Model:
+    """Return a model matrix ready to be permuted against these pairs."""
+    upper = np.triu_indices(len(matrix), k=1)
+    values = matrix[upper]
+    if not pairs.is_complete or np.isnan(values).any():
+        return Model(matrix if pairs.codes is None else as_codes(matrix), None)
+    if pairs.codes is not None:
+        values = midranks(as_codes(values))
+    values = values - values.mean()
+    table = np.zeros_like(matrix)
+    table[upper] = values
+    return Model(table + table.T, float(np.dot(values, values)))
+
+
+def pair_spreads(pairs: Pairs, matrices: tuple[NDArray[np.float64], ...]) -> tuple[bool, NDArray[np.bool_]]:
+    """Whether the similarities, and each model matrix, vary over the observed pairs."""
+    models = [matrix[pairs.first, pairs.second] for matrix in matrices]
+    return _varies(pairs.values), np.array([_varies(model[~np.isnan(model)]) for model in models])
+
+
+def pair_correlations(
+    pairs: Pairs, models: tuple[Model, ...], permutations: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Correlations of the similarities with model matrices, one row a permutation.
+
+    A pair that a model does not know is left out on both sides, under every permutation the pair that it then is.
+    """
+    result = np.empty((len(permutations), len(models)))
+    values = pairs.values - np.average(pairs.values, weights=pairs.weights)
+    spread = float(np.dot(values, values))
+    for place, permutation in enumerate(permutations):
+        where = permutation[pairs.first] * pairs.n_items + permutation[pairs.second]
+        for column, model in enumerate(models):
+            h = model.table.ravel()[where]
+            if model.spread is not None:
+                r = float(_ratio(np.dot(values, h), spread, model.spread, True))
+            elif pairs.codes is not None:
+                known = h >= 0
+                r = _correlation(midranks(pairs.codes[known]), midranks(h[known]), None)
+            else:
+                known = ~np.isnan(h)
+                r = _correlation(values[known], h[known], None if pairs.weights is None else pairs.weights[known])
+            result[place, column] = r
+    return result
+
+
+def as_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Each value's place among the distinct ones; -1 for NaN."""
+    codes = np.full(values.shape, -1, dtype=np.int64)
+    known = ~np.isnan(values)
+    codes[known] = np.unique(values[known], return_inverse=True)[1]
+    return codes
+
+
+def midranks(codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Ranks from 1, equal values sharing the mean of theirs, of values given as codes."""
+    counts = np.bincount(codes)
+    return (np.cumsum(counts) - (counts - 1) / 2)[codes]
+
+
+def _correlation(s: NDArray, h: NDArray, weights: NDArray | None) -> float:
+    if len(s) == 0:
+        return 0.0
+    varies = _varies(h)
+    s, h = s - np.average(s, weights=weights), h - np.average(h, weights=weights)
+    weighted = h if weights is None else weights * h
+    s_spread = np.dot(s, s if weights is None else weights * s)
+    return float(_ratio(np.dot(s, weighted), s_spread, np.dot(h, weighted), varies))
+
+
+def _varies(values: NDArray) -> bool:
+    """Whether values differ by more than rounding."""
+    return bool(values.size and np.ptp(values) > CONSTANT * np.abs(values).max())
+
+
+def _ratio(covariance: Any, s_spread: float, h_spread: Any, varies: Any) -> NDArray[np.float64]:
+    """The covariance / sqrt(variances), between -1 and 1; 0 where one side is constant."""
+    varies = varies & (h_spread > 0) & (s_spread > 0)
+    scale = np.sqrt(np.where(varies, s_spread * np.maximum(h_spread, 0.0), 1.0))
+    return np.where(varies, np.clip(covariance / scale, -1.0, 1.0), 0.0)

@@ -1,0 +1,99 @@
+"""Permutations of items in blocks with seeds of their own, and what p-values are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims._parallel import check_n_jobs, root_seed, run_tasks
+from simdims._progress import Callback, reporting
+
+# Permutations in a block. Seeds belong to blocks, so this number is part of what a random_state means.
+BLOCK = 20
+# Statistics (correlations) that differ by less are equal: a permutation that only swaps equal values must tie.
+TIE = 1e-10
+
+ALTERNATIVES = ("greater", "two-sided")
+
+# Permutations of shape (number, n_items) -> statistics of shape (number, ...).
+Statistics = Callable[[NDArray[np.integer]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some permutations of the items, as seeds."""
+
+    root: int
+    number: int
+    size: int
+
+    def draw(self, n_items: int) -> NDArray[np.intp]:
+        """The permutations, one a row."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
+        return rng.permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
+
+
+def blocks_of(n_permutations: int, random_state: Any) -> list[Block]:
+    """The blocks that make up `n_permutations` permutations."""
+    root = root_seed(random_state)
+    starts = range(0, n_permutations, BLOCK)
+    return [Block(root, number, min(BLOCK, n_permutations - start)) for number, start in enumerate(starts)]
+
+
+def permute(
+    statistics: Statistics,
+    n_items: int,
+    n_permutations: int,
+    *,
+    random_state: Any,
+    n_jobs: int | None,
+    progress: bool | Callback | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the statistics of the items as they are, and under permutations, one a row."""
+    observed = statistics(np.arange(n_items)[None])[0]
+    blocks = blocks_of(n_permutations, random_state)
+    null = {}
+    with reporting(progress) as report:
+        report.begin("permutations", len(blocks))
+        # Blocks come back in the order in which they end; each depends on its seed only.
+        for number, values in run_tasks(_block_statistics, (statistics, n_items), blocks, n_jobs=n_jobs):
+            null[number] = values
+            report.step()
+    return observed, np.concatenate([null[block.number] for block in blocks])
+
+
+def _block_statistics(statistics: Statistics, n_items: int, block: Block) -> tuple[int, NDArray[np.float64]]:
+    return block.number, statistics(block.draw(n_items))
+
+
+def pvalues(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
+    """(1 + #{null >= observed}) / (1 + B) for each column: never zero."""
+    if alternative == "two-sided":
+        observed, null = np.abs(observed), np.abs(null)
+    return (1 + np.count_nonzero(null >= observed - TIE, axis=0)) / (1 + len(null))
+
+
+def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.intp]:
+    """For each of the B + 1 values of a column, the observed one first, how many of them are at least as large."""
+    pooled = np.vstack([observed, null])
+    if alternative == "two-sided":
+        pooled = np.abs(pooled)
+    in_order = np.sort(pooled, axis=0)
+    below = [np.searchsorted(column, values - TIE) for column, values in zip(in_order.T, pooled.T, strict=True)]
+    return len(pooled) - np.stack(below, axis=1)
+
+
+def check_settings(n_permutations: int, alternative: str, alpha: float, n_jobs: int | None) -> None:
+    """Refuse settings that all tests share."""
+    if not isinstance(n_permutations, Integral) or isinstance(n_permutations, bool) or n_permutations < 1:
+        raise ValueError(f"n_permutations must be a whole number of at least 1, got {n_permutations!r}.")
+    if alternative not in ALTERNATIVES:
+        raise ValueError(f'alternative must be "greater" or "two-sided", got {alternative!r}.')
+    if not isinstance(alpha, Real) or not 0 < alpha < 1:
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
+    check_n_jobs(n_jobs)

@@ -1,0 +1,514 @@
+"""select_rank: the number of dimensions that best predicts similarities which no fit has seen."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from simdims import __version__, _parallel, _threads, solvers
+from simdims._journal import Journal, fingerprint
+from simdims._progress import Callback, Reporter, reporting
+from simdims.selection import calibration
+from simdims.selection.calibration import Calibration, _require_count, _require_share
+from simdims.selection.result import RankSelection, Score, choose
+from simdims.selection.splits import (
+    MOST_SAMPLING,
+    Matrix,
+    Pairs,
+    assign_folds,
+    draw_pairs,
+    plain,
+    pool_sampling,
+    training_problem,
+)
+from simdims.selection.walk import walk_ranks
+from simdims.similarity import as_similarity
+from simdims.srf import SRF
+
+#: Loose enough to be quick, tight enough that fits of all ranks have arrived: docs/selection.md has the evidence.
+_DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-3, 300
+
+#: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
+_PAIRS, _SPLIT, _FIT = 2, 3, 4
+
+#: Products of pairs that are computed at once.
+_CHUNK = 2**21
+
+
+class Design(NamedTuple):
+    """What all fits of a selection share beside the similarities."""
+
+    sampling: float
+    n_folds: int
+    n_repeats: int
+    root: int
+
+
+class Task(NamedTuple):
+    """One fit."""
+
+    rank: int
+    repeat: int
+    fold: int
+
+    @property
+    def name(self) -> str:
+        """Of the file of its embedding."""
+        return f"fit-{self.rank}-{self.repeat}-{self.fold}"
+
+
+class Fit(NamedTuple):
+    """What is kept of one fit: its embedding, and the range that predictions are clipped to."""
+
+    task: Task
+    W: np.ndarray
+    low: float
+    high: float
+    iterations: int
+    converged: bool
+    seconds: float
+
+
+def select_rank(
+    S: Any,
+    ranks: str | Iterable[int] = "auto",
+    *,
+    sampling: float | None = None,
+    n_folds: int = 5,
+    n_repeats: int = 5,
+    protocol: str = "averaged",
+    estimator: SRF | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Callback | None = None,
+) -> RankSelection:
+    """Choose the number of dimensions by calibrated cross-validation.
+
+    Of the observed pairs a random pool is kept with probability p_cv = min(0.95, p* k / (k - 1)) and cut into k folds.
+    Each fold is predicted by a fit to the other folds and the diagonal, with predictions clipped to the range of what
+    the fit has seen; everything outside the pool is missing. All ranks see the same splits, so that their mean squared
+    errors over folds and repeats can be compared pair by pair.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes
+        The similarities. Of a sparse matrix whose absent pairs are zeros, as many of those are drawn as pairs are
+        stored; a held-out pair of either kind is neither a value nor a zero in the fit, and in the score the drawn
+        zeros stand for all of them.
+    ranks : "auto" or iterable of int, default="auto"
+        Numbers of dimensions to try. "auto" walks a coarse grid, extends it while the minimum sits at its end, and
+        refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
+    sampling : float, optional
+        p*, the share of the observed pairs that a fit trains on; by default `calibrate` finds it.
+    n_folds, n_repeats : int, default=5
+        Folds of a pool, and pools.
+    protocol : {"averaged", "paper"}, default="averaged"
+        How a held-out pair is predicted and a rank chosen. "averaged": by the mean of all fits of that rank which have
+        not seen it, in whatever repeat; the smallest rank wins whose error is not clearly larger than the smallest one,
+        by at most two standard errors of the difference (a jackknife over items). What single fits make of noise
+        differs between them and averages out, so that weak dimensions are found which one fit would lose in its own
+        noise. "paper": by the one fit of its fold; the smallest mean error wins.
+    estimator : SRF, optional
+        The fits' settings; its n_components and random_state are set for each. By default ``SRF(tol=1e-3,
+        max_iter=300)``.
+    checkpoint : path, optional
+        A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
+        is started again with the same data and settings, and ends with the same result.
+    random_state : int, RandomState or None, default=None
+        Seed of splits and starts; None is fresh entropy (or, with a checkpoint, that of its first run).
+    n_jobs : int, optional
+        Processes, as in joblib, whose configuration also sends the fits to a cluster. Results do not depend on it.
+    progress : bool or callable, optional
+        A bar (True), none (False), a function that is called with a Progress after every fit, or (None) a bar where
+        the standard error is a terminal or a notebook.
+
+    Returns
+    -------
+    RankSelection
+
+    Warns
+    -----
+    UserWarning
+        If p* is so large that the pool meets its cap, or if the smallest error sits at the end of the given ranks.
+
+    References
+    ----------
+    SRF, Methods and Supplement "Cross-validation protocol".
+
+    Examples
+    --------
+    >>> from simdims import select_rank, simulate
+    >>> W = simulate.dirichlet(60, 3, random_state=0)
+    >>> selection = select_rank(W @ W.T, range(1, 6), sampling=0.6, n_repeats=2, random_state=0)
+    >>> selection.rank
+    3
+    """
+    similarity = as_similarity(S)
+    n_items = similarity.n_items
+    calibration._check_items(n_items)
+    candidates = _check_ranks(ranks, n_items)
+    _require_count("n_folds", n_folds, at_least=2)
+    _require_count("n_repeats", n_repeats)
+    if sampling is not None:
+        _require_share("sampling", sampling)
+    if protocol not in ("averaged", "paper"):
+        raise ValueError(f'protocol must be "averaged" or "paper", got {protocol!r}.')
+    estimator = _check_estimator(estimator)
+    _parallel.check_n_jobs(n_jobs)
+    matrix = plain(similarity)
+    settings = _settings(matrix, sampling, n_folds, n_repeats, estimator, random_state)
+    with ExitStack() as stack:
+        reporter = stack.enter_context(reporting(progress))
+        journal = stack.enter_context(Journal(checkpoint, settings)) if checkpoint is not None else None
+        root = (journal.settings if journal else settings)["seed"]
+        found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
+        share = float(sampling) if found is None else found.sampling  # type: ignore[arg-type]
+        design = Design(share, n_folds, n_repeats, int(root))
+        _check_design(matrix, design)
+        trials = _Trials(matrix, design, estimator, protocol, n_jobs, journal, reporter)
+        largest = most_dimensions(matrix, design)
+        tried = _walk(candidates, largest, found, trials)
+    selection = RankSelection.from_scores(
+        trials.scores,
+        sampling=design.sampling,
+        calibration=found,
+        n_folds=n_folds,
+        n_repeats=n_repeats,
+        protocol=protocol,
+        tried=tried,
+        n_items=n_items,
+        largest=largest,
+    )
+    _warn_of_edges(selection, candidates is None)
+    return selection
+
+
+def fit_fold(*arguments: Any) -> Fit:
+    """One fit, wherever it runs: the split is drawn again from its seed, so that only the similarities travel."""
+    *parts, design, estimator, task = arguments
+    matrix = Matrix(*parts)
+    start = time.perf_counter()
+    with _threads.one_blas_thread():
+        pairs = draw_candidates(matrix, design.root)
+        folds = draw_folds(len(pairs.rows), design, task.repeat)
+        trains = (folds >= 0) & (folds != task.fold)
+        solution, low, high = fit_training(matrix, pairs, trains, estimator, design.root, task)
+    seconds = time.perf_counter() - start
+    return Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
+
+
+def draw_candidates(matrix: Matrix, root: int) -> Pairs:
+    """The pairs that may be held out, the same in every repeat."""
+    return draw_pairs(matrix, np.random.default_rng(_parallel.seed_of(root, _PAIRS)))
+
+
+def draw_folds(n_pairs: int, design: Design, repeat: int) -> np.ndarray:
+    """The fold of every pair in a repeat."""
+    rng = np.random.default_rng(_parallel.seed_of(design.root, _SPLIT, repeat))
+    return assign_folds(n_pairs, design.sampling, design.n_folds, rng)
+
+
+def fit_training(
+    matrix: Matrix, pairs: Pairs, trains: np.ndarray, estimator: SRF, root: int, task: Task
+) -> tuple[solvers.Solution, float, float]:
+    """Fit the pairs that train and the diagonal; also the range of what was seen."""
+    problem = training_problem(matrix, pairs, trains)
+    model = clone(estimator).set_params(n_components=task.rank, random_state=_parallel.seed_of(root, _FIT, *task))
+    solution = model._solve(problem)
+    if not matrix.absent_weight:
+        # Of an item that training does not see at all, W holds what it started with.
+        partners = np.bincount(pairs.rows[trains], minlength=matrix.n_items)
+        partners += np.bincount(pairs.columns[trains], minlength=matrix.n_items)
+        unseen = (partners == 0) & (problem.diagonal_weights == 0)  # type: ignore[union-attr]
+        solution.W[unseen] = 0.0
+    return solution, *solvers.observed_range(problem)
+
+
+def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, high: float) -> np.ndarray:
+    """w_i . w_j of every pair, clipped."""
+    predicted = np.empty(len(rows))
+    chunk = max(_CHUNK // W.shape[1], 1)
+    for start in range(0, len(rows), chunk):
+        e = slice(start, start + chunk)
+        predicted[e] = np.einsum("ek,ek->e", W[rows[e]], W[columns[e]])
+    return predicted.clip(low, high)
+
+
+class _Trials:
+    """Fits ranks, scores them, and remembers both."""
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        design: Design,
+        estimator: SRF,
+        protocol: str,
+        n_jobs: int | None,
+        journal: Journal | None,
+        reporter: Reporter,
+    ) -> None:
+        self.matrix, self.design, self.estimator, self.protocol = matrix, design, estimator, protocol
+        self.n_jobs, self.journal, self.reporter = n_jobs, journal, reporter
+        self.scores: dict[int, Score] = {}
+        records = journal.records if journal else []
+        self._ended = {record["rank"]: Score.from_dict(record) for record in records if record["kind"] == "rank"}
+        self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
+        reporter.begin("select rank", 0)
+
+    def run(self, ranks: Sequence[int]) -> None:
+        """Fit and score ranks; the largest first, so that no worker is left alone with the longest fit."""
+        ranks = [rank for rank in dict.fromkeys(ranks) if rank not in self.scores]
+        per_rank = self.design.n_folds * self.design.n_repeats
+        fits = {rank: self._earlier_fits(rank) for rank in ranks if rank not in self._ended}
+        n_earlier = sum(map(len, fits.values())) + per_rank * (len(ranks) - len(fits))
+        self.reporter.extend(per_rank * len(ranks), done=n_earlier)
+        for rank in ranks:
+            if rank in self._ended:
+                self.scores[rank] = self._ended[rank]
+            elif len(fits[rank]) == per_rank:
+                self._end(rank, fits.pop(rank))
+        tasks = [
+            task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
+        ]
+        shared = (*self.matrix, self.design, self.estimator)
+        results = _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=self.n_jobs, one_by_one=self.journal is not None)
+        try:
+            for fit in results:
+                self._keep(fit)
+                self.reporter.step(f"rank {fit.task.rank}")
+                of_rank = fits[fit.task.rank]
+                of_rank[fit.task] = fit
+                if len(of_rank) == per_rank:
+                    self._end(fit.task.rank, fits.pop(fit.task.rank))
+        finally:
+            results.close()
+
+    def _tasks(self, rank: int) -> list[Task]:
+        folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)
+        return [Task(rank, repeat, fold) for repeat in repeats for fold in folds]
+
+    def _earlier_fits(self, rank: int) -> dict[Task, Fit]:
+        found = {}
+        for task in self._tasks(rank):
+            W = self.journal.kept(task.name) if self.journal and task in self._fits else None
+            if W is not None:
+                record = {name: value for name, value in self._fits[task].items() if name not in ("kind", "task")}
+                found[task] = Fit(task, W, **record)
+        return found
+
+    def _keep(self, fit: Fit) -> None:
+        if self.journal is None:
+            return
+        self.journal.keep(fit.task.name, fit.W)
+        record = {name: getattr(fit, name) for name in ("low", "high", "iterations", "converged", "seconds")}
+        self.journal.append({"kind": "fit", "task": fit.task, **record})
+
+    def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
+        """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
+        ordered = [fits[task] for task in self._tasks(rank)]
+        self.scores[rank] = score_fits(self.matrix, self.design, ordered)
+        if self.journal is not None:
+            self.journal.append({"kind": "rank", "rank": rank, **self.scores[rank].to_dict()})
+            for task in self._tasks(rank):
+                self.journal.drop(task.name)
+
+
+def score_fits(matrix: Matrix, design: Design, fits: Sequence[Fit]) -> Score:
+    """The errors of all fits of one rank on their folds, of the mean of all fits that have not seen a pair and alone.
+
+    Also, for a jackknife, the part that each item has in the mean of either.
+    """
+    pairs = draw_candidates(matrix, design.root)
+    folds = [draw_folds(len(pairs.rows), design, repeat) for repeat in range(design.n_repeats)]
+    total, count = np.zeros(len(pairs.rows)), np.zeros(len(pairs.rows), dtype=np.int32)
+    held, alone = [], []
+    for fit in fits:
+        own = folds[fit.task.repeat]
+        unseen = np.flatnonzero((own < 0) | (own == fit.task.fold))
+        predicted = predict(fit.W, pairs.rows[unseen], pairs.columns[unseen], fit.low, fit.high)
+        total[unseen] += predicted
+        count[unseen] += 1
+        in_fold = own[unseen] == fit.task.fold
+        held.append(unseen[in_fold])
+        alone.append(predicted[in_fold])
+    rows = []
+    parts, weights = np.zeros((2, matrix.n_items)), np.zeros(matrix.n_items)
+    for fit, those, own in zip(fits, held, alone, strict=True):
+        share = pairs.weights[those] / pairs.weights[those].sum()
+        squares = [share * (judged - pairs.values[those]) ** 2 for judged in (total[those] / count[those], own)]
+        for ends in (pairs.rows[those], pairs.columns[those]):
+            parts += [np.bincount(ends, square, minlength=matrix.n_items) for square in squares]
+            weights += np.bincount(ends, share, minlength=matrix.n_items)
+        rows.append(
+            {
+                "rank": fit.task.rank,
+                "repeat": fit.task.repeat,
+                "fold": fit.task.fold,
+                "error": float(squares[0].sum()),
+                "error_alone": float(squares[1].sum()),
+                "iterations": fit.iterations,
+                "converged": fit.converged,
+                "seconds": fit.seconds,
+            }
+        )
+    return Score(rows, parts / len(fits), weights / len(fits))
+
+
+def _calibrate(
+    matrix: Matrix, root: int, n_jobs: int | None, journal: Journal | None, reporter: Reporter
+) -> Calibration:
+    """What `calibrate` does, one bootstrap at a time, so that none is lost."""
+    n = matrix.n_items
+    n_bootstraps = default_bootstraps(n)
+    grid = calibration._check_grid(None)
+    with _threads.one_blas_thread():
+        eigenvalues, eigenvectors = calibration.reference(matrix, calibration.default_eigenpairs(n), root)
+    found = {
+        record["number"]: (np.array(record["coherence"]), np.array(record["mass"]))
+        for record in (journal.records if journal else [])
+        if record["kind"] == "bootstrap"
+    }
+    reporter.begin("calibrate", n_bootstraps, done=len(found))
+    tasks = [number for number in range(n_bootstraps) if number not in found]
+    shared = (*matrix, eigenvectors, grid, root)
+    for number, curves in _parallel.run_tasks(
+        calibration.bootstrap, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None
+    ):
+        found[number] = curves
+        if journal is not None:
+            coherence, mass = (curve.tolist() for curve in curves)
+            journal.append({"kind": "bootstrap", "number": number, "coherence": coherence, "mass": mass})
+        reporter.step()
+    return calibration.conclude([found[number] for number in range(n_bootstraps)], eigenvalues, grid, 0.10)
+
+
+def default_bootstraps(n_items: int) -> int:
+    """Bootstraps of the calibration: the more items, the less two of them differ and the longer one takes."""
+    return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
+
+
+def most_dimensions(matrix: Matrix, design: Design) -> int:
+    """The largest rank with no more loadings than similarities to learn them from, the diagonal included.
+
+    Beyond it a fit is not determined by what it sees, and its error says how it was started rather than how many
+    dimensions there are.
+    """
+    if matrix.absent_weight:
+        return matrix.n_items - 1  # all the zeros are seen too
+    n_pairs = len(draw_candidates(matrix, design.root).rows)
+    trained = pool_sampling(design.sampling, design.n_folds) * (1 - 1 / design.n_folds) * n_pairs
+    return int(min(matrix.n_items - 1, max(1, 1 + trained // matrix.n_items)))
+
+
+def _walk(candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials) -> tuple[int, ...]:
+    """Try ranks; returns them in the order in which they were tried."""
+    if candidates is not None:
+        trials.run(candidates)
+        return tuple(candidates)
+    tried: list[int] = []
+    for ranks in walk_ranks(
+        lambda: choose(trials.scores, trials.protocol), largest, None if found is None else found.cutoff
+    ):
+        trials.run(ranks)
+        tried += ranks
+    return tuple(tried)
+
+
+def _check_ranks(ranks: Any, n_items: int) -> list[int] | None:
+    """The candidates in rising order, or None for "auto"."""
+    if isinstance(ranks, str):
+        if ranks != "auto":
+            raise ValueError(f'ranks must be "auto" or numbers of dimensions, got {ranks!r}.')
+        return None
+    if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
+        ranks = [ranks]
+    if not isinstance(ranks, Iterable):
+        raise TypeError(f'ranks must be "auto" or an iterable of integers, got {ranks!r}.')
+    found = list(ranks)
+    if not found:
+        raise ValueError("ranks must hold at least one number of dimensions, got none.")
+    for rank in found:
+        if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
+            raise TypeError(f"ranks must hold integers, got {rank!r}.")
+        if not 1 <= rank <= n_items - 1:
+            raise ValueError(f"ranks must lie between 1 and n_items - 1 = {n_items - 1}, got {rank}.")
+    return sorted({int(rank) for rank in found})
+
+
+def _check_estimator(estimator: Any) -> SRF:
+    if estimator is None:
+        return SRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER)
+    if not isinstance(estimator, SRF):
+        raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
+    if not isinstance(estimator.init, str):
+        raise ValueError(
+            "estimator must start from init='random' or 'spectral', got an array: the number of dimensions varies."
+        )
+    estimator._check_parameters()
+    return estimator
+
+
+def _settings(
+    matrix: Matrix, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, random_state: Any
+) -> dict[str, Any]:
+    """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
+    parameters = estimator.get_params()
+    for name in ("n_components", "random_state", "verbose"):
+        del parameters[name]
+    return {
+        "work": "select_rank",
+        "version": __version__,
+        "data": fingerprint(*matrix),
+        "sampling": sampling,
+        "n_folds": int(n_folds),
+        "n_repeats": int(n_repeats),
+        "estimator": {name: repr(value) for name, value in parameters.items()},
+        "seed": None if random_state is None else _parallel.root_seed(random_state),
+    }
+
+
+def _check_design(matrix: Matrix, design: Design) -> None:
+    pairs = draw_candidates(matrix, design.root)
+    for repeat in range(design.n_repeats):
+        n_pool = np.count_nonzero(draw_folds(len(pairs.rows), design, repeat) >= 0)
+        if n_pool < design.n_folds:
+            raise ValueError(
+                f"n_folds must be at most the number of pairs in a pool, got {design.n_folds} folds of {n_pool} "
+                f"pairs: S has {len(pairs.rows)} observed pairs and the pool keeps "
+                f"{pool_sampling(design.sampling, design.n_folds):.0%} of them."
+            )
+    if design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
+        trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
+        warnings.warn(
+            f"The share of pairs to train on, {design.sampling:.2f}, is not reached with {design.n_folds} folds of "
+            f"{MOST_SAMPLING:.0%} of the pairs: each fit trains on {trained:.0%} of them. More folds come closer.",
+            stacklevel=3,
+        )
+
+
+def _warn_of_edges(selection: RankSelection, is_auto: bool) -> None:
+    if selection.minimum > selection.largest:
+        warnings.warn(
+            f"The smallest error belongs to {selection.minimum} dimensions, but a fit that sees "
+            f"{selection.training_share:.0%} of the pairs determines at most {selection.largest}: beyond that its "
+            "error says little. Leave larger ranks out.",
+            stacklevel=3,
+        )
+    elif selection.at_edge:
+        way_out = (
+            "more observed pairs would determine more"
+            if selection.minimum == selection.largest
+            else f"try ranks up to {min(selection.largest, 2 * selection.minimum)} too"
+        )
+        warnings.warn(
+            f"The smallest error belongs to the largest rank that was tried, {selection.minimum}: {way_out}.",
+            stacklevel=3,
+        )

@@ -1,0 +1,254 @@
+"""RankSelection: every fit of a selection, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simdims.selection.calibration import Calibration
+from simdims.selection.splits import pool_sampling
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A rank is clearly worse than the best where its error is more than so many standard errors larger.
+CLEARLY = 2.0
+
+
+@dataclass(frozen=True, repr=False)
+class RankSelection:
+    """What `select_rank` found.
+
+    Attributes
+    ----------
+    rank : int
+        The chosen number of dimensions: the smallest whose error is not clearly larger than the smallest error, that is
+        by no more than two standard errors (protocol "averaged"); or `minimum` (protocol "paper").
+    minimum : int
+        The number of dimensions with the smallest error.
+    one_standard_error_rank : int
+        The smallest rank of the valley.
+    valley : tuple of int
+        All ranks that were tried whose error is within one standard error of the smallest. Standard errors are those of
+        the paired differences to the best rank, by a jackknife over items.
+    scores : DataFrame
+        One row a fit: rank, repeat, fold, error (mean squared error on the fold, by which ranks are judged),
+        error_alone (of this fit's own predictions), iterations, converged, seconds.
+    curve : DataFrame
+        One row a rank: rank, error, standard_deviation and standard_error over fits, difference to the smallest error
+        and its standard_error_of_difference, in_valley.
+    sampling : float
+        p*, the share of the observed pairs that each fit should train on.
+    training_share : float
+        The share that it did train on: less than `sampling` where the pool meets its cap.
+    calibration : Calibration or None
+        None where `sampling` was given.
+    tried : tuple of int
+        The ranks in the order in which they were tried.
+    largest : int
+        The most dimensions that the pairs of one fit determine: those with no more loadings than similarities seen.
+    n_items, n_folds, n_repeats : int
+    protocol : str
+        "averaged" or "paper": what `error` is and how `rank` is chosen.
+    """
+
+    rank: int
+    minimum: int
+    scores: pd.DataFrame
+    sampling: float
+    calibration: Calibration | None
+    one_standard_error_rank: int
+    valley: tuple[int, ...]
+    curve: pd.DataFrame
+    training_share: float
+    tried: tuple[int, ...]
+    largest: int
+    n_items: int
+    n_folds: int
+    n_repeats: int
+    protocol: str
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Mapping[int, Score],
+        *,
+        sampling: float,
+        calibration: Calibration | None,
+        n_folds: int,
+        n_repeats: int,
+        protocol: str,
+        tried: tuple[int, ...],
+        n_items: int,
+        largest: int,
+    ) -> RankSelection:
+        """Everything that follows from the errors of all fits."""
+        import pandas as pd
+
+        fits = [fit for rank in sorted(scores) for fit in scores[rank].fits]
+        if protocol == "paper":
+            fits = [{**fit, "error": fit["error_alone"]} for fit in fits]
+        minimum, chosen = choose(scores, protocol)
+        curve = _curve(scores, protocol, minimum)
+        valley = tuple(int(rank) for rank in curve.loc[curve["in_valley"], "rank"])
+        return cls(
+            rank=chosen,
+            minimum=minimum,
+            scores=pd.DataFrame(fits),
+            sampling=sampling,
+            calibration=calibration,
+            one_standard_error_rank=min(valley),
+            valley=valley,
+            curve=curve,
+            training_share=pool_sampling(sampling, n_folds) * (n_folds - 1) / n_folds,
+            tried=tried,
+            n_items=n_items,
+            largest=largest,
+            n_folds=n_folds,
+            n_repeats=n_repeats,
+            protocol=protocol,
+        )
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether the smallest error belongs to the largest rank that was tried: larger ones may be better."""
+        return self.minimum == max(self.tried) < self.n_items - 1 and len(self.tried) > 1
+
+    def summary(self) -> str:
+        """What was found, in words."""
+        n_fits = self.n_folds * self.n_repeats
+        best = (
+            "held-out similarities are predicted best by as many"
+            if self.rank == self.minimum
+            else f"held-out similarities are predicted best by {self.minimum}, but not clearly better"
+        )
+        lines = [
+            f"{self.rank} {'dimension' if self.rank == 1 else 'dimensions'}: {best}.",
+            f"Tried: {_listed(self.tried)}. Within one standard error of the best: {_listed(self.valley)}.",
+            f"{n_fits} {'fit' if n_fits == 1 else 'fits'} each ({self.n_repeats} x {self.n_folds} folds), trained on "
+            f"{self.training_share:.0%} of the observed pairs of {self.n_items} items.",
+        ]
+        if self.calibration is not None:
+            lines.append(f"Calibration: {self.calibration.summary()}")
+        if self.at_edge:
+            lines.append(f"The best is the largest that was tried: larger numbers than {self.minimum} may be better.")
+        unsettled = 1 - self.scores["converged"].mean()
+        if unsettled > 0.5:
+            lines.append(f"{unsettled:.0%} of the fits did not converge: raise max_iter of the estimator.")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, lists and texts, as JSON takes them."""
+        calibration = None
+        if self.calibration is not None:
+            fields = vars(self.calibration).items()
+            calibration = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields}
+        return {
+            "rank": self.rank,
+            "minimum": self.minimum,
+            "one_standard_error_rank": self.one_standard_error_rank,
+            "valley": list(self.valley),
+            "sampling": self.sampling,
+            "training_share": self.training_share,
+            "tried": list(self.tried),
+            "largest": self.largest,
+            "n_items": self.n_items,
+            "n_folds": self.n_folds,
+            "n_repeats": self.n_repeats,
+            "protocol": self.protocol,
+            "calibration": calibration,
+            "curve": self.curve.to_dict(orient="records"),
+            "scores": self.scores.to_dict(orient="records"),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"RankSelection(rank={self.rank}, valley={_listed(self.valley)}, sampling={self.sampling:.3f}, "
+            f"{len(self.tried)} ranks x {self.n_folds * self.n_repeats} fits)"
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+class Score(NamedTuple):
+    """The errors of one rank.
+
+    A row for each fit with `error` and `error_alone`; the `parts` (2 x n_items) that the pairs of each item have in
+    their means; and the weight of those pairs, the same for all ranks.
+    """
+
+    fits: list[dict[str, Any]]
+    parts: np.ndarray
+    weights: np.ndarray
+
+    def errors(self, protocol: str) -> np.ndarray:
+        """One error a fit, as the protocol judges it."""
+        return np.array([fit["error" if protocol == "averaged" else "error_alone"] for fit in self.fits])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"fits": self.fits, "parts": self.parts.tolist(), "weights": self.weights.tolist()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Score:
+        """The way back."""
+        return cls(values["fits"], np.array(values["parts"]), np.array(values["weights"]))
+
+
+def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
+    """The difference of two errors, and its standard error: a jackknife over items, to first order.
+
+    Pairs that share an item are not independent, so it is items that are left out, one at a time. To leave out item i
+    takes away what its pairs have in the difference beyond the mean: all ranks are judged by the same pairs.
+    """
+    gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
+    row = 0 if protocol == "averaged" else 1
+    taken_away = one.parts[row] - other.parts[row] - gap * one.weights
+    return gap, float(np.sqrt(np.sum(taken_away**2)))
+
+
+def choose(scores: Mapping[int, Score], protocol: str) -> tuple[int, int]:
+    """The rank with the smallest error, and the chosen one."""
+    minimum = min(sorted(scores), key=lambda rank: scores[rank].errors(protocol).mean())
+    if protocol == "paper":
+        return minimum, minimum
+    gaps = {rank: difference(scores[rank], scores[minimum], protocol) for rank in scores}
+    return minimum, min(rank for rank, (gap, error) in gaps.items() if gap <= CLEARLY * error)
+
+
+def _curve(scores: Mapping[int, Score], protocol: str, minimum: int) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = []
+    for rank in sorted(scores):
+        errors = scores[rank].errors(protocol)
+        gap, error_of_gap = difference(scores[rank], scores[minimum], protocol)
+        spread = float(errors.std(ddof=1)) if len(errors) > 1 else 0.0
+        rows.append(
+            {
+                "rank": rank,
+                "error": float(errors.mean()),
+                "standard_deviation": spread,
+                "standard_error": spread / np.sqrt(len(errors)),
+                "difference": gap,
+                "standard_error_of_difference": error_of_gap,
+                "in_valley": bool(gap <= error_of_gap),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    """2, 4-6, 9: runs of neighbours as their ends."""
+    ranks = sorted(ranks)
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

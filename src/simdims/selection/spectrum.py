@@ -1,0 +1,156 @@
+"""The two older ways to count dimensions, from eigenvalues alone: the scree test and Horn's parallel analysis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from simdims import _threads, solvers
+from simdims.selection.calibration import _check_items, _require_count, _require_share
+from simdims.selection.splits import Matrix, plain, zero_filled
+from simdims.similarity import as_similarity
+
+#: All eigenvalues are looked at up to so many items, and of larger matrices that many leading ones.
+_MOST_EIGENVALUES = 500
+
+
+def scree_test(S: Any) -> int:
+    """The number of dimensions before the eigenvalues of S level off.
+
+    The elbow of the falling curve of eigenvalues is the place that lies furthest below the straight line between its
+    ends; the eigenvalues before it count.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes
+        Missing pairs enter as zeros. Of more than 500 items the 500 leading eigenvalues make the curve.
+
+    Returns
+    -------
+    int
+
+    References
+    ----------
+    Cattell, R. B. (1966). The scree test for the number of factors. Multivariate Behavioral Research 1, 245-276.
+
+    Examples
+    --------
+    >>> from simdims import scree_test, simulate
+    >>> W = simulate.dirichlet(100, 5, alpha=0.1, random_state=0)
+    >>> scree_test(W @ W.T)
+    5
+    """
+    similarity = as_similarity(S)
+    _check_items(similarity.n_items)
+    eigenvalues = _eigenvalues(zero_filled(plain(similarity)), np.random.RandomState(0))
+    fall = eigenvalues[0] - eigenvalues[-1]
+    if fall <= 0:
+        return 1
+    line = np.linspace(eigenvalues[0], eigenvalues[-1], len(eigenvalues))
+    return max(1, int(np.argmax(line - eigenvalues)))
+
+
+def parallel_analysis(
+    S: Any,
+    *,
+    n_samples: int = 100,
+    quantile: float = 0.95,
+    random_state: int | np.random.RandomState | None = None,
+) -> int:
+    """The number of leading eigenvalues of S that exceed those of random similarities of the same scale (Horn).
+
+    Random similarities have the values of S: its observed pairs change places at random, the diagonal and the pattern
+    of missing pairs stay (pairs that a sparse matrix does not store, and that are zeros, are places like others). They
+    have the mean, the variance and the distribution of S and no dimensions. The k-th eigenvalue is compared with the
+    `quantile` of the k-th random ones; counting stops at the first that does not exceed it. The first eigenvalue of
+    non-negative similarities is about their mean times the number of items, in random ones as well; it says nothing and
+    is always counted.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes
+        Missing pairs enter as zeros.
+    n_samples : int, default=100
+        Random matrices.
+    quantile : float, default=0.95
+        Of the random eigenvalues.
+    random_state : int, RandomState or None, default=None
+        Seed; None is fresh entropy.
+
+    Returns
+    -------
+    int
+
+    References
+    ----------
+    Horn, J. L. (1965). A rationale and test for the number of factors in factor analysis. Psychometrika 30, 179-185.
+
+    Examples
+    --------
+    >>> from simdims import parallel_analysis, simulate
+    >>> W = simulate.dirichlet(100, 5, alpha=0.1, random_state=0)
+    >>> parallel_analysis(W @ W.T, n_samples=20, random_state=0)
+    5
+    """
+    similarity = as_similarity(S)
+    _check_items(similarity.n_items)
+    _require_count("n_samples", n_samples)
+    _require_share("quantile", quantile)
+    rng = check_random_state(random_state)
+    matrix = plain(similarity)
+    eigenvalues = _eigenvalues(zero_filled(matrix), rng)
+    random = np.array([_eigenvalues(_shuffled(matrix, rng), rng) for _ in range(n_samples)])
+    falls_short = eigenvalues[1:] <= np.quantile(random, quantile, axis=0)[1:]
+    return 1 + int(np.argmax(falls_short) if falls_short.any() else len(falls_short))
+
+
+def _eigenvalues(S: np.ndarray | sparse.csr_array, rng: np.random.RandomState) -> np.ndarray:
+    n = S.shape[0]
+    with _threads.one_blas_thread():
+        if n <= _MOST_EIGENVALUES:
+            return np.linalg.eigvalsh(S if isinstance(S, np.ndarray) else S.toarray())[::-1]
+        return solvers.leading_eigenpairs(S, _MOST_EIGENVALUES, rng)[0]
+
+
+def _shuffled(matrix: Matrix, rng: np.random.RandomState) -> np.ndarray | sparse.csr_array:
+    """The observed similarities, with those of different items in random places."""
+    S = zero_filled(matrix)
+    n = matrix.n_items
+    if isinstance(S, np.ndarray):
+        above = np.triu_indices(n, 1)
+        known = np.isfinite(matrix.values[above])
+        if matrix.weights is not None:
+            known &= matrix.weights[above] > 0
+        upper = np.zeros(len(known))
+        upper[known] = rng.permutation(S[above][known])
+        shuffled = np.zeros_like(S)
+        shuffled[above] = upper
+        shuffled += shuffled.T
+        np.fill_diagonal(shuffled, np.diagonal(S))
+        return shuffled
+    upper = sparse.coo_array(sparse.triu(S, 1))
+    rows, columns = upper.coords
+    if matrix.absent_weight:
+        places = np.sort(rng.choice(n * (n - 1) // 2, size=upper.nnz, replace=False)) if n < 3000 else None
+        rows, columns = _pairs_at(n, places) if places is not None else _random_pairs(n, upper.nnz, rng)
+    moved = sparse.csr_array((rng.permutation(upper.data), (rows, columns)), shape=(n, n))
+    return sparse.csr_array(moved + moved.T + sparse.diags_array(S.diagonal()))
+
+
+def _pairs_at(n_items: int, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rows, columns = np.triu_indices(n_items, 1)
+    return rows[places], columns[places]
+
+
+def _random_pairs(n_items: int, n_pairs: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """Different pairs i < j, all equally likely, of a matrix that is too large to list its pairs."""
+    keys = np.empty(0, dtype=np.int64)
+    while len(keys) < n_pairs:
+        i, j = rng.randint(n_items, size=(2, n_pairs))
+        drawn = (np.minimum(i, j).astype(np.int64) * n_items + np.maximum(i, j))[i != j]
+        keys = np.unique(np.concatenate([keys, drawn]))
+    keys = rng.permutation(keys)[:n_pairs]
+    return keys // n_items, keys % n_items

@@ -1,0 +1,59 @@
+"""Which ranks to try when nobody says: a coarse grid, then ever closer to where the choice falls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+#: Each rank of the coarse grid is about this many times the one before.
+_GRID_RATIO = 1.6
+
+#: The grid ends at so many times the number of stable directions, and at least here.
+_GRID_REACH, _GRID_LEAST = 2.0, 12
+
+#: How close, relative to it, ranks are tried around the smallest error, and before the rank that is chosen.
+_NEAR_MINIMUM, _NEAR_CHOICE = 0.1, 0.02
+
+
+def walk_ranks(judge: Callable[[], tuple[int, int]], largest: int, n_stable: int | None = None) -> Iterator[list[int]]:
+    """Yield lists of ranks to try next, until the choice between those tried is settled.
+
+    Parameters
+    ----------
+    judge : callable
+        Of all ranks yielded so far, the one with the smallest error and the one that is chosen.
+    largest : int
+        No rank is larger.
+    n_stable : int, optional
+        The calibration's cutoff: about where the minimum is to be expected.
+    """
+    reach = max(_GRID_LEAST, int(_GRID_REACH * n_stable) if n_stable else 0)
+    tried = coarse_grid(min(reach, largest))
+    yield tried
+    while closer := _further(tried, largest, *judge()):
+        tried = sorted({*tried, *closer})
+        yield closer
+
+
+def coarse_grid(largest: int) -> list[int]:
+    """1, 2, 3, 5, 8, ... up to `largest`."""
+    grid = [1]
+    while grid[-1] < largest:
+        grid.append(min(largest, max(grid[-1] + 1, round(grid[-1] * _GRID_RATIO))))
+    return grid
+
+
+def _further(tried: list[int], largest: int, minimum: int, chosen: int) -> list[int]:
+    """Beyond the end while the minimum sits there; else the middles of the gaps that could still move the choice."""
+    if minimum == tried[-1] < largest:
+        end = min(largest, int(np.ceil(minimum * _GRID_RATIO)))
+        return sorted({(minimum + end + 1) // 2, end})
+    at, step = tried.index(minimum), max(1, round(_NEAR_MINIMUM * minimum))
+    gaps = [(tried[at - 1], minimum)] if at > 0 else []
+    gaps += [(minimum, tried[at + 1])] if at + 1 < len(tried) else []
+    middles = {(low + high) // 2 for low, high in gaps if high - low > step}
+    at, step = tried.index(chosen), max(1, round(_NEAR_CHOICE * chosen))
+    if at > 0 and chosen - tried[at - 1] > step:
+        middles.add((tried[at - 1] + chosen) // 2)
+    return sorted(middles)

@@ -1,0 +1,377 @@
+"""dimension_test: leave-one-out matching against recomputation, permutations against enumeration."""
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from simdims import SRF
+from simdims.inference import dimension_test, matching
+from simdims.inference.permutations import blocks_of
+
+
+def correlation(x, w):
+    """From the definition; 0 where a side is constant."""
+    x, w = x - x.mean(), w - w.mean()
+    if np.abs(x).max() < 1e-9 or np.abs(w).max() < 1e-9:
+        return 0.0
+    return (x @ w) / np.sqrt((x @ x) * (w @ w))
+
+
+def matching_by_hand(X, W, *, joint=True, absolute=False):
+    """Every item's matching, solved from scratch."""
+    rows = []
+    for item in range(len(X)):
+        others = np.arange(len(X)) != item
+        C = np.array([[correlation(x[others], w[others]) for w in W.T] for x in X.T])
+        C = np.abs(C) if absolute else C
+        rows.append(linear_sum_assignment(C, maximize=True)[1] if joint else C.argmax(axis=1))
+    return np.array(rows)
+
+
+def statistic_by_hand(X, W, **options):
+    matched = matching_by_hand(X, W, **options)
+    return np.array([correlation(x, np.array([W[i, matched[i, j]] for i in range(len(W))])) for j, x in enumerate(X.T)])
+
+
+def draw(n_items, n_hypotheses, n_components, seed, signal=0.0):
+    rng = np.random.default_rng(seed)
+    W = rng.gamma(0.5, size=(n_items, n_components))
+    X = rng.standard_normal((n_items, n_hypotheses))
+    X += signal * W[:, rng.permutation(n_components)[:n_hypotheses]]
+    return X, W
+
+
+@given(
+    n_items=st.integers(4, 25),
+    n_components=st.integers(1, 7),
+    missing=st.integers(0, 6),
+    seed=st.integers(0, 2**32 - 1),
+    signal=st.sampled_from([0.0, 1.0]),
+    joint=st.booleans(),
+    absolute=st.booleans(),
+)
+def test_leave_one_out_matching_is_that_of_every_item_solved_from_scratch(
+    n_items, n_components, missing, seed, signal, joint, absolute
+):
+    X, W = draw(n_items, max(n_components - missing, 1), n_components, seed, signal)
+    fast = matching.leave_one_out_matching(
+        matching.standardise(X), matching.standardise(W), joint=joint, absolute=absolute
+    )
+    by_hand = matching_by_hand(X, W, joint=joint, absolute=absolute)
+    # Where two matchings are equally good to rounding, either may be chosen: with few items correlations are +-1.
+    if n_items > 5:
+        np.testing.assert_array_equal(fast, by_hand)
+    for item in range(n_items):
+        others = np.arange(n_items) != item
+        C = np.array([[correlation(x[others], w[others]) for w in W.T] for x in X.T])
+        C = np.abs(C) if absolute else C
+        best = C[np.arange(len(C)), by_hand[item]].sum()
+        assert C[np.arange(len(C)), fast[item]].sum() == pytest.approx(best, abs=1e-9)
+        if joint:
+            assert len(set(fast[item])) == len(fast[item])
+
+
+def test_correlations_without_an_item_are_a_rank_one_change():
+    X, W = draw(15, 3, 4, 0)
+    x, w = matching.standardise(X), matching.standardise(W)
+    downdated = matching._scores_without(x.values.T @ w.values, x, w, slice(0, 15), False)
+    for item in range(15):
+        others = np.arange(15) != item
+        recomputed = np.corrcoef(X[others].T, W[others].T)[:3, 3:]
+        np.testing.assert_allclose(downdated[item], recomputed, atol=1e-12)
+
+
+def test_blocks_of_items_do_not_change_the_matching(monkeypatch):
+    X, W = draw(40, 4, 6, 1)
+    whole = matching.leave_one_out_matching(
+        matching.standardise(X), matching.standardise(W), joint=True, absolute=False
+    )
+    monkeypatch.setattr(matching, "BLOCK_SCORES", 24 * 7)
+    parts = matching.leave_one_out_matching(
+        matching.standardise(X), matching.standardise(W), joint=True, absolute=False
+    )
+    np.testing.assert_array_equal(whole, parts)
+
+
+@pytest.mark.parametrize("n_components", [4, 7])
+def test_prices_certify_the_matching_they_come_from(n_components):
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        scores = rng.standard_normal((4, n_components))
+        matched = linear_sum_assignment(scores, maximize=True)[1]
+        prices = matching._prices(scores, matched)
+        net = scores - prices
+        own = net[np.arange(4), matched]
+        assert (net <= own[:, None] + 1e-12).all()
+        free = np.setdiff1d(np.arange(n_components), matched)
+        assert (prices[free] == 0).all()
+        if free.size:
+            assert (prices >= -1e-12).all()
+
+
+def test_few_assignments_are_solved_where_dimensions_are_clear(monkeypatch):
+    """The certificate does its work: all items but a few keep the matching of all."""
+    X, W = draw(200, 6, 6, 3, signal=3.0)
+    solved = []
+
+    def counting(cost, *arguments, **options):
+        solved.append(1)
+        return linear_sum_assignment(cost, *arguments, **options)
+
+    monkeypatch.setattr(matching, "linear_sum_assignment", counting)
+    matching.leave_one_out_matching(matching.standardise(X), matching.standardise(W), joint=True, absolute=False)
+    assert len(solved) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"alternative": "two-sided"}, {"matching": "separate"}])
+def test_statistic_and_null_are_those_by_hand(options):
+    X, W = draw(12, 3, 4, 4, signal=0.5)
+    tests = dimension_test(W, X, n_permutations=25, random_state=7, **options)
+    by_hand = {"joint": "matching" not in options, "absolute": "alternative" in options}
+    np.testing.assert_allclose(tests.statistic, statistic_by_hand(X, W, **by_hand), atol=1e-12)
+    drawn = np.concatenate([block.draw(12) for block in blocks_of(25, 7)])
+    expected = np.array([statistic_by_hand(X[permutation], W, **by_hand) for permutation in drawn])
+    np.testing.assert_allclose(tests.null_distribution, expected, atol=1e-12)
+    fold = np.abs if "alternative" in options else np.asarray
+    larger = (fold(expected) >= fold(tests.statistic) - 1e-10).sum(axis=0)
+    np.testing.assert_allclose(tests.pvalue, (1 + larger) / 26)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_p_values_approach_those_of_all_permutations(alternative):
+    X, W = draw(6, 2, 3, 5, signal=0.7)
+    options = {"absolute": alternative == "two-sided"}
+    everything = np.array([statistic_by_hand(X[list(order)], W, **options) for order in permutations(range(6))])
+    observed = everything[0]
+    fold = np.abs if alternative == "two-sided" else np.asarray
+    exact = (fold(everything) >= fold(observed) - 1e-10).mean(axis=0)
+    tests = dimension_test(W, X, n_permutations=4_000, alternative=alternative, random_state=0)
+    standard_error = np.sqrt(exact * (1 - exact) / 4_000)
+    assert (np.abs(tests.pvalue - exact) <= 4 * standard_error + 1e-4).all()
+
+
+def test_permutations_are_uniform():
+    drawn = np.concatenate([block.draw(4) for block in blocks_of(24_000, 3)])
+    counts = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert len(counts) == 24
+    assert ((counts - 1000) ** 2 / 1000).sum() < 60  # chi-squared with 23 degrees of freedom, p < 1e-4
+
+
+def test_p_is_never_zero_and_the_best_is_one_over_all():
+    W = np.random.default_rng(0).random((60, 4))
+    tests = dimension_test(W, W, n_permutations=99, random_state=0)
+    np.testing.assert_allclose(tests.pvalue, 0.01)
+    assert tests.dimension == ("dimension1", "dimension2", "dimension3", "dimension4")
+    np.testing.assert_allclose(tests.statistic, 1)
+
+
+def test_equal_permutations_tie_with_what_was_observed():
+    """Two of four items have the property: a third of all permutations give the same two, and count."""
+    W = np.array([[0.3, 0.1], [0.9, 0.7], [0.1, 0.5], [0.8, 0.2]]) * np.pi
+    x = np.array([0.0, 1.0, 0.0, 1.0])
+    exact = np.mean(
+        [
+            statistic_by_hand(x[list(order), None], W)[0] >= statistic_by_hand(x[:, None], W)[0] - 1e-10
+            for order in permutations(range(4))
+        ]
+    )
+    tests = dimension_test(W, x, n_permutations=6000, random_state=0)
+    assert tests.pvalue[0] == pytest.approx(exact, abs=0.03)
+    assert exact >= 1 / 6
+
+
+def test_one_sided_matching_never_prefers_a_complement():
+    """A dimension and its opposite: the property goes to the one it agrees with."""
+    rng = np.random.default_rng(1)
+    x = (rng.random(40) < 0.5).astype(float)
+    W = np.column_stack([1 - x + 0.01 * rng.random(40), x + 0.5 * rng.random(40)])
+    one_sided = dimension_test(W, x, n_permutations=99, random_state=0)
+    two_sided = dimension_test(W, x, n_permutations=99, alternative="two-sided", random_state=0)
+    assert one_sided.dimension == ("dimension2",)
+    assert two_sided.dimension == ("dimension1",)
+    assert one_sided.statistic[0] > 0 > two_sided.statistic[0]
+    assert two_sided.pvalue[0] == 0.01
+
+
+def test_the_same_seed_gives_the_same_p_values_whatever_n_jobs():
+    X, W = draw(30, 3, 4, 6, signal=0.5)
+    alone = dimension_test(W, X, n_permutations=150, random_state=5)
+    together = dimension_test(W, X, n_permutations=150, random_state=5, n_jobs=2)
+    np.testing.assert_array_equal(alone.null_distribution, together.null_distribution)
+    np.testing.assert_array_equal(alone.pvalue, together.pvalue)
+    other = dimension_test(W, X, n_permutations=150, random_state=6)
+    assert (other.null_distribution != alone.null_distribution).any()
+
+
+def test_more_permutations_begin_with_the_same_ones():
+    X, W = draw(20, 2, 2, 7)
+    few = dimension_test(W, X, n_permutations=20, random_state=1)
+    many = dimension_test(W, X, n_permutations=60, random_state=1)
+    np.testing.assert_array_equal(many.null_distribution[:20], few.null_distribution)
+
+
+def test_results_do_not_depend_on_the_scale_of_hypotheses_or_dimensions():
+    X, W = draw(25, 3, 3, 8, signal=0.5)
+    tests = dimension_test(W, X, n_permutations=50, random_state=0)
+    scaled = dimension_test(1e6 * W, 1e-9 * X + 3, n_permutations=50, random_state=0)
+    np.testing.assert_allclose(tests.null_distribution, scaled.null_distribution, atol=1e-6)
+
+
+def test_tied_constant_and_single_item_columns_are_no_accident():
+    rng = np.random.default_rng(9)
+    one = rng.random(20)
+    W = np.column_stack([one, one, np.zeros(20), np.eye(20)[0], np.full(20, 0.1)])
+    X = np.column_stack([one, one, np.eye(20)[0], np.eye(20)[1]])
+    for options in ({}, {"alternative": "two-sided"}, {"matching": "separate"}):
+        tests = dimension_test(W, X, n_permutations=40, random_state=0, **options)
+        assert np.isfinite(tests.statistic).all()
+        assert np.isfinite(tests.null_distribution).all()
+        assert tests.statistic[0] == pytest.approx(1)
+
+
+def test_inputs_stay_as_they_are():
+    X, W = draw(20, 2, 3, 10)
+    before = X.copy(), W.copy()
+    dimension_test(W, X, n_permutations=10, random_state=0)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(W, before[1])
+
+
+# names
+
+
+def test_rows_are_matched_by_name():
+    X, W = draw(20, 2, 3, 11, signal=1.0)
+    items = [f"item{i}" for i in range(20)]
+    order = np.random.default_rng(0).permutation(20)
+    embedding = pd.DataFrame(W, index=items, columns=["round", "red", "sharp"])
+    hypotheses = pd.DataFrame(X, index=items, columns=["a", "b"]).iloc[order]
+    named = dimension_test(embedding, hypotheses, n_permutations=30, random_state=0)
+    plain = dimension_test(W, X, n_permutations=30, random_state=0)
+    np.testing.assert_array_equal(named.pvalue, plain.pvalue)
+    assert named.hypotheses == ("a", "b")
+    assert set(named.dimension) <= {"round", "red", "sharp"}
+
+
+@pytest.mark.parametrize("form", ["series", "mapping", "bools", "list"])
+def test_hypotheses_come_in_many_forms(form):
+    X, W = draw(20, 1, 3, 12)
+    flags = X[:, 0] > 0
+    given = {
+        "series": pd.Series(flags, name="hypothesis1"),
+        "mapping": {"hypothesis1": flags},
+        "bools": flags,
+        "list": flags.astype(int).tolist(),
+    }[form]
+    tests = dimension_test(W, given, n_permutations=10, random_state=0)
+    plain = dimension_test(W, flags.astype(float)[:, None], n_permutations=10, random_state=0)
+    assert tests.hypotheses == ("hypothesis1",)
+    np.testing.assert_array_equal(tests.pvalue, plain.pvalue)
+
+
+ITEMS = list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"hypotheses": np.ones((6, 1))}, "hypotheses must vary over the items, got 1 for every item in 'hypothesis1'"),
+        ({"hypotheses": np.arange(5.0)}, "hypotheses must have a row for each of the 6 items of embedding, got 5 rows"),
+        ({"hypotheses": np.eye(6)}, 'hypotheses must be at most as many as the 2 dimensions for matching="joint"'),
+        ({"hypotheses": [1, 2, 3, 4, 5, np.nan]}, "hypotheses must be finite, got nan in row 5, column 0"),
+        ({"hypotheses": ["a", "b", "c", "d", "e", "f"]}, "hypotheses must hold numbers, got 'a' in row 0, column 0"),
+        ({"hypotheses": np.ones((6, 2, 2))}, "hypotheses must have a row for every item"),
+        ({"hypotheses": {"a": np.eye(6)}}, r"must have one value an item, got an array of shape \(6, 6\) for 'a'"),
+        (
+            {"hypotheses": pd.DataFrame({"x": range(6)}, index=list("abcdeg"))},
+            "got no 'f' in hypotheses, which has 'g'",
+        ),
+        (
+            {"hypotheses": pd.DataFrame({"x": range(6)}, index=list("abcdee"))},
+            "must be distinct, got 'e' more than once",
+        ),
+        ({"embedding": np.ones((3, 2))}, r"embedding must have at least 4 items \(rows\), got 3"),
+        ({"embedding": np.full((6, 2), np.inf)}, "embedding must be finite, got inf in row 0, column 0"),
+        ({"embedding": np.ones((6, 0))}, r"embedding must have a row for every item .* got shape \(6, 0\)"),
+        ({"n_permutations": 0}, "n_permutations must be a whole number of at least 1, got 0"),
+        ({"alternative": "less"}, 'alternative must be "greater" or "two-sided", got \'less\''),
+        ({"matching": "both"}, 'matching must be "joint" or "separate", got \'both\''),
+        ({"alpha": 1.5}, "alpha must be between 0 and 1, got 1.5"),
+        ({"n_jobs": 0}, "n_jobs must be a number of workers"),
+    ],
+)
+def test_bad_input_gets_a_sentence(arguments, sentence):
+    embedding = pd.DataFrame(np.random.default_rng(0).random((6, 2)), index=ITEMS)
+    with pytest.raises(ValueError, match=sentence):
+        dimension_test(**{"embedding": embedding, "hypotheses": np.arange(6.0), **arguments})
+
+
+@pytest.mark.parametrize("embedding", ["W.csv", None, SRF(2)])
+def test_an_embedding_is_an_array_or_a_table(embedding):
+    with pytest.raises(TypeError, match="embedding must be an array or a pandas DataFrame, got "):
+        dimension_test(embedding, np.arange(6.0))
+
+
+def test_progress_is_shown_where_asked_for(capsys):
+    X, W = draw(20, 2, 3, 17)
+    dimension_test(W, X, n_permutations=40, random_state=0)
+    assert capsys.readouterr().err == ""
+    dimension_test(W, X, n_permutations=40, random_state=0, progress=True)
+    assert "2/2" in capsys.readouterr().err
+
+
+def test_more_hypotheses_than_dimensions_are_matched_separately():
+    rng = np.random.default_rng(13)
+    X, W = rng.random((30, 5)), rng.random((30, 2))
+    tests = dimension_test(W, X, matching="separate", n_permutations=20, random_state=0)
+    assert len(tests.pvalue) == 5
+    assert set(tests.dimension) <= {"dimension1", "dimension2"}
+
+
+# results
+
+
+def test_the_table_adjusts_after_benjamini_and_hochberg():
+    X, W = draw(40, 4, 4, 14, signal=0.6)
+    tests = dimension_test(W, X, n_permutations=200, random_state=0)
+    table = tests.table
+    assert list(table.columns) == [
+        "hypothesis", "statistic", "pvalue", "pvalue_adjusted", "significant", "dimension",
+    ]  # fmt: skip
+    order = np.argsort(tests.pvalue)
+    adjusted = np.empty(4)
+    smallest = 1.0
+    for rank in range(4, 0, -1):
+        smallest = min(smallest, tests.pvalue[order[rank - 1]] * 4 / rank)
+        adjusted[order[rank - 1]] = smallest
+    np.testing.assert_allclose(table["pvalue_adjusted"], adjusted)
+    np.testing.assert_array_equal(table["significant"], adjusted <= 0.05)
+
+
+def test_the_summary_says_what_was_found():
+    rng = np.random.default_rng(15)
+    W = rng.random((50, 3))
+    X = pd.DataFrame({"animate": W[:, 1], "large": W[:, 2], "noise": rng.random(50)})
+    text = dimension_test(W, X, n_permutations=99, random_state=3).summary()
+    assert text.startswith("2 of 3 properties are carried by a dimension of their own.")
+    assert "carried by dimension2" in text
+    assert "not significant" in text
+    assert "99 permutations" in text
+
+
+def test_results_cannot_be_changed_and_can_be_pickled():
+    import pickle
+
+    X, W = draw(20, 2, 2, 16)
+    tests = dimension_test(W, X, n_permutations=10, random_state=0)
+    with pytest.raises(AttributeError):
+        tests.pvalue = 0
+    with pytest.raises(ValueError, match="read-only"):
+        tests.pvalue[0] = 0
+    again = pickle.loads(pickle.dumps(tests))
+    pd.testing.assert_frame_equal(again.table, tests.table)

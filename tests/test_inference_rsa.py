@@ -1,0 +1,293 @@
+"""rsa_test and combined_test: against scipy on the triangle, and against Mantel tests in plain loops."""
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from scipy.stats import pearsonr, spearmanr
+
+from simdims import SRF, Similarity, from_features, metrics, simulate
+from simdims.inference import combined_test, dimension_test, rsa_test
+from simdims.inference.permutations import blocks_of
+
+CORRELATIONS = {"pearson": pearsonr, "spearman": spearmanr}
+
+
+def similarities(n_items=12, n_components=3, seed=0, observed=1.0):
+    W = simulate.dirichlet(n_items, n_components, random_state=seed)
+    S = simulate.add_noise(W @ W.T, 0.6, random_state=seed)
+    return simulate.mask_pairs(S, observed, random_state=seed), W
+
+
+def mantel(S, H, method, order):
+    """In plain loops: the observed pairs of S against the pairs of the permuted items in H."""
+    s, h = [], []
+    for i in range(len(S)):
+        for j in range(i + 1, len(S)):
+            model = H[order[i], order[j]]
+            if not np.isnan(S[i, j]) and not np.isnan(model):
+                s.append(S[i, j])
+                h.append(model)
+    return CORRELATIONS[method](s, h)[0]
+
+
+def drawn(n_items, n_permutations, random_state):
+    return np.concatenate([block.draw(n_items) for block in blocks_of(n_permutations, random_state)])
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_the_statistic_is_scipys_correlation_on_the_triangle(method):
+    S, W = similarities(40)
+    tests = rsa_test(S, W, method=method, n_permutations=5, random_state=0)
+    upper = np.triu_indices(40, 1)
+    expected = [CORRELATIONS[method](S[upper], np.outer(w, w)[upper])[0] for w in W.T]
+    np.testing.assert_allclose(tests.statistic, expected, atol=1e-12)
+    assert tests.dimension == (None, None, None)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+@pytest.mark.parametrize("observed", [1.0, 0.6])
+@pytest.mark.parametrize("as_matrices", [False, True])
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_the_test_is_a_mantel_test_in_plain_loops(method, observed, as_matrices, alternative):
+    S, W = similarities(12, observed=observed)
+    X = np.round(W, 1)  # ties
+    models = [np.outer(x, x) for x in X.T]
+    tests = rsa_test(
+        S,
+        models if as_matrices else X,
+        method=method,
+        n_permutations=45,
+        alternative=alternative,
+        random_state=3,
+    )
+    orders = np.vstack([np.arange(12), drawn(12, 45, 3)])
+    expected = np.array([[mantel(S, H, method, order) for H in models] for order in orders])
+    np.testing.assert_allclose(tests.statistic, expected[0], atol=1e-10)
+    np.testing.assert_allclose(tests.null_distribution, expected[1:], atol=1e-10)
+    fold = np.abs if alternative == "two-sided" else np.asarray
+    as_large = (fold(expected[1:]) >= fold(expected[0]) - 1e-10).sum(axis=0)
+    np.testing.assert_allclose(tests.pvalue, (1 + as_large) / 46)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_pairs_that_a_model_does_not_know_are_left_out_on_both_sides(method):
+    S, W = similarities(12, observed=0.8, seed=1)
+    H = simulate.mask_pairs(W @ W.T, 0.7, random_state=5)
+    tests = rsa_test(S, [H], method=method, n_permutations=30, random_state=1)
+    orders = np.vstack([np.arange(12), drawn(12, 30, 1)])
+    expected = np.array([mantel(S, H, method, order) for order in orders])
+    np.testing.assert_allclose(tests.statistic, expected[0], atol=1e-10)
+    np.testing.assert_allclose(tests.null_distribution[:, 0], expected[1:], atol=1e-10)
+
+
+def test_p_values_approach_those_of_all_permutations():
+    S, W = similarities(6, seed=4)
+    exact = np.mean(
+        [
+            mantel(S, np.outer(W[:, 0], W[:, 0]), "pearson", order)
+            >= mantel(S, np.outer(W[:, 0], W[:, 0]), "pearson", range(6)) - 1e-10
+            for order in permutations(range(6))
+        ]
+    )
+    tests = rsa_test(S, W[:, 0], n_permutations=4000, random_state=0)
+    assert abs(tests.pvalue[0] - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) + 1e-3
+
+
+def weighted_correlation(S, omega, x, order):
+    upper = np.triu_indices(len(S), 1)
+    weights, s, h = omega[upper], S[upper], np.outer(x[order], x[order])[upper]
+    s, h = s - np.average(s, weights=weights), h - np.average(h, weights=weights)
+    return np.sum(weights * s * h) / np.sqrt(np.sum(weights * s**2) * np.sum(weights * h**2))
+
+
+@pytest.mark.parametrize("kind", ["dense", "missing", "zero", "weight", "weighted sparse", "held out"])
+def test_weights_and_absent_pairs_count_as_they_do_in_a_fit(kind):
+    S, W = similarities(20)
+    S = S + 0.01  # a zero would not be stored
+    rng = np.random.default_rng(0)
+    stored = np.triu(rng.random((20, 20)) < 0.5, 1)
+    stored |= stored.T
+    counts = np.triu(rng.integers(1, 9, size=(20, 20)), 1)
+    counts = (counts + counts.T).astype(float)
+    sparse_values = sparse.csr_array(np.where(stored, S, 0.0))
+    if kind == "dense":
+        given, omega, full = Similarity(S, weights=counts), counts, S
+    elif kind == "weighted sparse":
+        weights = sparse.csr_array(np.where(stored, counts, 0.0))
+        given, omega, full = (
+            Similarity(sparse_values, weights=weights, absent="missing"),
+            np.where(stored, counts, 0),
+            S,
+        )
+    elif kind == "held out":
+        values = sparse_values.copy()
+        values.data[(values.tocoo().row + values.tocoo().col) % 5 == 0] = np.nan
+        left_out = np.isnan(values.toarray())
+        given = Similarity(values, absent="zero")
+        omega, full = np.where(left_out, 0.0, 1.0), np.where(stored & ~left_out, S, 0.0)
+    else:
+        absent = {"missing": "missing", "zero": "zero", "weight": 0.1}[kind]
+        given = Similarity(sparse_values, absent=absent)
+        omega = np.where(stored, 1.0, {"missing": 0.0, "zero": 1.0, "weight": 0.1}[kind])
+        full = np.where(stored, S, 0.0)
+    tests = rsa_test(given, W[:, :2], n_permutations=20, random_state=2)
+    as_models = rsa_test(given, [np.outer(w, w) for w in W[:, :2].T], n_permutations=20, random_state=2)
+    orders = np.vstack([np.arange(20), drawn(20, 20, 2)])
+    expected = np.array([[weighted_correlation(full, omega, W[:, k], order) for k in range(2)] for order in orders])
+    np.testing.assert_allclose(tests.statistic, expected[0], atol=1e-10)
+    np.testing.assert_allclose(tests.null_distribution, expected[1:], atol=1e-10)
+    np.testing.assert_allclose(as_models.null_distribution, expected[1:], atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_implicit_similarities_give_what_the_matrix_gives(method):
+    F = np.random.default_rng(0).random((25, 4))
+    options = {"method": method, "n_permutations": 15, "random_state": 0}
+    implicit = rsa_test(from_features(F, kernel="linear", implicit=True), F[:, :2], **options)
+    dense = rsa_test(F @ F.T, F[:, :2], **options)
+    np.testing.assert_allclose(implicit.null_distribution, dense.null_distribution, atol=1e-10)
+
+
+def test_names_of_matrices_and_items_are_used():
+    S, W = similarities(12)
+    items = [f"i{k}" for k in range(12)]
+    order = np.random.default_rng(0).permutation(12)
+    H = pd.DataFrame(np.outer(W[:, 0], W[:, 0]), index=items, columns=items)
+    labelled = Similarity(S, labels=items)
+    shuffled = rsa_test(labelled, {"round": H.iloc[order, order]}, n_permutations=20, random_state=0)
+    plain = rsa_test(S, W[:, 0], n_permutations=20, random_state=0)
+    assert shuffled.hypotheses == ("round",)
+    np.testing.assert_allclose(shuffled.null_distribution, plain.null_distribution, atol=1e-10)
+    as_similarity = rsa_test(labelled, [Similarity(H.to_numpy(), labels=items)], n_permutations=20, random_state=0)
+    np.testing.assert_allclose(as_similarity.null_distribution, plain.null_distribution, atol=1e-10)
+
+
+def test_the_same_seed_gives_the_same_p_values_whatever_n_jobs():
+    S, W = similarities(20, observed=0.7)
+    alone = rsa_test(S, W, n_permutations=90, random_state=5)
+    together = rsa_test(S, W, n_permutations=90, random_state=5, n_jobs=2)
+    np.testing.assert_array_equal(alone.null_distribution, together.null_distribution)
+
+
+S6 = similarities(6)[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        ({"hypotheses": np.eye(6)[0]}, ValueError, "must vary over the observed pairs .* all of them in 'hypothesis1'"),
+        ({"hypotheses": [np.ones((6, 6))]}, ValueError, "hypotheses must vary over the observed pairs of S"),
+        ({"hypotheses": [np.arange(36.0).reshape(6, 6)]}, ValueError, r"symmetric matrices, got 1 at \(0, 1\) and 6"),
+        ({"hypotheses": [np.eye(5)]}, ValueError, r"a row and a column for each of 6 items .* got shape \(5, 5\)"),
+        (
+            {"hypotheses": [np.eye(6), np.arange(6)]},
+            ValueError,
+            "matrices throughout or vectors throughout, got 1 matri",
+        ),
+        ({"hypotheses": [sparse.csr_array(np.eye(6))]}, TypeError, "hypotheses must be dense matrices, got a sparse"),
+        ({"hypotheses": [np.full((6, 6), np.inf)]}, ValueError, "hypotheses must be finite"),
+        (
+            {"hypotheses": np.arange(5)},
+            ValueError,
+            "hypotheses must have a row for each of the 6 items of S, got 5 rows",
+        ),
+        ({"S": np.ones((6, 6))}, ValueError, "S must vary over its observed pairs"),
+        ({"S": np.eye(3)}, ValueError, "S must have at least 4 items, got 3"),
+        ({"method": "kendall"}, ValueError, 'method must be "pearson" or "spearman", got \'kendall\''),
+        (
+            {"S": Similarity(S6, weights=np.ones((6, 6))), "method": "spearman"},
+            ValueError,
+            'method must be "pearson" where pairs of S have weights',
+        ),
+    ],
+)
+def test_bad_input_gets_a_sentence(arguments, error, sentence):
+    with pytest.raises(error, match=sentence):
+        rsa_test(**{"S": S6, "hypotheses": np.arange(6.0), **arguments})
+
+
+# combined_test
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    S, W = similarities(30, 4, seed=2)
+    X = W[:, :3] + 0.2 * np.random.default_rng(1).random((30, 3))
+    return S, SRF(4, random_state=0).fit(S).embedding_, X
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_the_parts_are_the_two_tests(fitted, alternative):
+    S, W, X = fitted
+    options = {"n_permutations": 60, "alternative": alternative, "random_state": 4}
+    combined = combined_test(S, W, X, **options)
+    for name, alone in (("dimension", dimension_test(W, X, **options)), ("rsa", rsa_test(S, X, **options))):
+        part = combined.parts[name]
+        np.testing.assert_allclose(part.null_distribution, alone.null_distribution, atol=1e-12)
+        np.testing.assert_allclose(part.pvalue, alone.pvalue)
+        assert part.dimension == alone.dimension
+    assert combined.dimension == combined.parts["dimension"].dimension
+
+
+@pytest.mark.parametrize("weighting", ["equal", "fit"])
+def test_the_smaller_p_value_is_referred_to_its_own_distribution(fitted, weighting):
+    S, W, X = fitted
+    combined = combined_test(S, W, X, n_permutations=60, weighting=weighting, random_state=4)
+    share = 0.5 if weighting == "equal" else min(max(metrics.explained_variance(S, W), 0.2), 0.8)
+    for column in range(3):
+        smaller = []
+        for b in range(61):
+            ps = []
+            for name in ("dimension", "rsa"):
+                part = combined.parts[name]
+                values = np.append(part.statistic[column], part.null_distribution[:, column])
+                ps.append(np.mean(values >= values[b] - 1e-10))
+            smaller.append(min(ps[0] / (2 * share), ps[1] / (2 * (1 - share))))
+        assert combined.statistic[column] == pytest.approx(smaller[0])
+        assert combined.pvalue[column] == pytest.approx(np.mean(np.array(smaller) <= smaller[0] + 1e-12))
+        parts = (combined.parts["dimension"].pvalue[column], combined.parts["rsa"].pvalue[column])
+        assert combined.pvalue[column] >= min(parts)
+
+
+def test_the_table_says_which_part_decided(fitted):
+    S, W, X = fitted
+    combined = combined_test(S, W, X, n_permutations=60, weighting="equal", random_state=4)
+    table = combined.table
+    for row in table.itertuples():
+        expected = (
+            "both"
+            if row.pvalue_dimension == row.pvalue_rsa
+            else "dimension"
+            if row.pvalue_dimension < row.pvalue_rsa
+            else "rsa"
+        )
+        assert row.decided_by == expected
+    assert "found in the representation" in combined.summary()
+
+
+def test_names_link_similarities_embedding_and_hypotheses(fitted):
+    S, W, X = fitted
+    items = [f"i{k}" for k in range(30)]
+    rng = np.random.default_rng(0)
+    embedding = pd.DataFrame(W, index=items).iloc[rng.permutation(30)]
+    hypotheses = pd.DataFrame(X, index=items).iloc[rng.permutation(30)]
+    named = combined_test(Similarity(S, labels=items), embedding, hypotheses, n_permutations=20, random_state=0)
+    plain = combined_test(S, W, X, n_permutations=20, random_state=0)
+    np.testing.assert_array_equal(named.pvalue, plain.pvalue)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"embedding": np.ones((5, 2))}, "embedding must have a row for each of the 6 items of S, got 5 rows"),
+        ({"weighting": "none"}, 'weighting must be "fit" or "equal", got \'none\''),
+        ({"hypotheses": np.random.default_rng(0).random((6, 3))}, 'pass matching="separate"'),
+    ],
+)
+def test_bad_combinations_get_a_sentence(arguments, sentence):
+    embedding = np.random.default_rng(1).random((6, 2))
+    with pytest.raises(ValueError, match=sentence):
+        combined_test(**{"S": S6, "embedding": embedding, "hypotheses": np.arange(6.0), **arguments})

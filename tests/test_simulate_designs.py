@@ -1,0 +1,228 @@
+"""Designs and noise on features, and the study that tests them: definitions and promises."""
+
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from simdims import SRF, simulate
+from simdims.inference import combined_test
+
+# factorial
+
+
+@pytest.mark.parametrize("levels", [[3, 3, 3, 3], [2, 3, 2, 4], [2]])
+def test_factorial_crosses_all_levels(levels):
+    X = simulate.factorial(levels)
+    expected = [
+        np.concatenate([np.eye(n)[level] for n, level in zip(levels, combination, strict=True)])
+        for combination in product(*(range(n) for n in levels))
+    ]
+    np.testing.assert_array_equal(X, expected)
+
+
+def test_replicates_repeat_every_combination():
+    X = simulate.factorial([2, 3], n_replicates=4)
+    assert X.shape == (24, 5)
+    rows, counts = np.unique(X, axis=0, return_counts=True)
+    assert len(rows) == 6
+    assert (counts == 4).all()
+
+
+@pytest.mark.parametrize(
+    ("levels", "got"), [([3, 1], "got 1"), ([], "got no factor"), ([2.5], "got 2.5"), ([True, 2], "got True")]
+)
+def test_bad_levels_are_named(levels, got):
+    with pytest.raises(ValueError, match=f"levels must be a whole number of at least 2 for each factor, {got}"):
+        simulate.factorial(levels)
+
+
+# sparse_correlated and from_embedding
+
+
+def test_sparse_correlated_is_what_its_name_says():
+    W = simulate.sparse_correlated(20_000, 4, density=0.2, correlation=0.5, random_state=0)
+    assert W.min() == 0
+    np.testing.assert_allclose((W > 0).mean(axis=0), 0.2, atol=0.02)
+    assert (np.corrcoef(W.T)[np.triu_indices(4, 1)] > 0.2).all()
+    assert (np.diff(W.std(axis=0)) < 0).all()
+    alone = simulate.sparse_correlated(20_000, 2, correlation=0.0, random_state=0)
+    assert abs(np.corrcoef(alone.T)[0, 1]) < 0.03
+
+
+def test_samples_are_rows_and_columns_of_the_embedding_without_replacement():
+    W = np.arange(200.0).reshape(20, 10)
+    sample = simulate.from_embedding(W, 7, 4, random_state=0)
+    rows = (sample[:, 0] // 10).astype(int)
+    columns = (sample[0] % 10).astype(int)
+    assert len(set(rows)) == 7
+    assert len(set(columns)) == 4
+    np.testing.assert_array_equal(sample, W[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(sample, simulate.from_embedding(W, 7, 4, random_state=0))
+
+
+def test_no_sampled_dimension_is_constant():
+    W = np.zeros((100, 3))
+    W[:10] = np.random.default_rng(0).random((10, 3))
+    for seed in range(30):
+        assert (np.ptp(simulate.from_embedding(W, 15, 3, random_state=seed), axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"n_items": 21}, "n_items must be at most the 20 that W has, got 21"),
+        ({"n_components": 0}, "n_components must be a whole number of at least 1, got 0"),
+        ({"W": -np.ones((20, 5))}, "W must be finite and non-negative"),
+        ({"W": np.ones((20, 5))}, "got a constant one in each of 1000 samples"),
+        ({"W": np.ones(5)}, "W must have a row for every item"),
+    ],
+)
+def test_bad_samples_are_named(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        simulate.from_embedding(**{"W": np.eye(20)[:, :5], "n_items": 5, "n_components": 2, **arguments})
+
+
+# add_feature_noise
+
+
+@pytest.mark.parametrize("snr", [0.02, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_feature_noise_meets_the_ratio_of_similarities(snr, scale):
+    X = scale * simulate.sparse_correlated(40, 5, random_state=0)
+    noisy = simulate.add_feature_noise(X, snr, random_state=1)
+    pairs = [(i, j) for i in range(40) for j in range(40) if i != j]
+    signal = np.array([X[i] @ X[j] for i, j in pairs])
+    error = np.array([noisy[i] @ noisy[j] for i, j in pairs]) - signal
+    assert signal.var() / (signal.var() + error.var()) == pytest.approx(snr, abs=1e-6)
+    assert noisy.min() >= 0
+
+
+def test_feature_noise_is_one_draw_scaled_and_clipped():
+    X = simulate.factorial([3, 3, 3])
+    draws = [simulate.add_feature_noise(X, snr, random_state=3) - X for snr in (0.3, 0.8)]
+    kept = (draws[0] > 0) & (draws[1] > 0)
+    ratio = draws[0][kept] / draws[1][kept]
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+    assert ratio[0] > 1
+
+
+def test_the_ends_of_feature_noise():
+    X = simulate.factorial([3, 3, 3])
+    clean = simulate.add_feature_noise(X, 1, random_state=0)
+    np.testing.assert_array_equal(clean, X)
+    assert clean is not X
+    noise = simulate.add_feature_noise(X, 0, random_state=0)
+    upper = np.triu_indices(27, 1)
+    assert (noise @ noise.T)[upper].std() == pytest.approx((X @ X.T)[upper].std())
+    assert abs(np.corrcoef((noise @ noise.T)[upper], (X @ X.T)[upper])[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("X", "snr", "sentence"),
+    [
+        (-np.eye(4), 0.5, "X must be finite and non-negative"),
+        (np.ones((4, 2)), 0.5, "X must give similarities that vary"),
+        (np.ones(4), 0.5, "X must have a row for each of at least 2 items"),
+        (np.eye(4), 1.5, "snr must be between 0 and 1, got 1.5"),
+    ],
+)
+def test_bad_feature_noise_is_named(X, snr, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        simulate.add_feature_noise(X, snr)
+
+
+# power_study
+
+DESIGN = simulate.factorial([2, 2, 3])
+QUICK = {"n_repeats": 2, "n_permutations": 39, "random_state": 3}
+
+
+@pytest.fixture(scope="module")
+def study():
+    return simulate.power_study(DESIGN, [0.2, 0.6], **QUICK)
+
+
+def test_a_study_has_a_row_for_each_data_set_and_test(study):
+    assert list(study.columns) == ["noise", "snr", "repeat", "test", "power", "power_unadjusted"]
+    assert len(study) == 2 * 2 * 2 * 3
+    assert set(study["test"]) == {"dimension", "rsa", "combined"}
+    assert study["power"].between(0, 1).all()
+    assert (study["power_unadjusted"] >= study["power"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_power_is_what_the_tests_find():
+    """One data set made, fitted and tested by hand, with the seeds that the study gives it."""
+    from simdims._parallel import root_seed, seed_of
+
+    study = simulate.power_study(DESIGN, [0.6], noise="features", **QUICK)
+    root = root_seed(3)
+    noisy = simulate.add_feature_noise(DESIGN, 0.6, random_state=seed_of(root, 1, 1))
+    S = noisy @ noisy.T
+    W = SRF(7, random_state=seed_of(root, 1, 2)).fit(S).embedding_
+    tests = combined_test(S, W, DESIGN, n_permutations=39, random_state=seed_of(root, 1, 3))
+    rows = study[study["repeat"] == 1].set_index("test")["power"]
+    assert rows["combined"] == tests.significant.mean()
+    assert rows["rsa"] == tests.parts["rsa"].significant.mean()
+    assert rows["dimension"] == tests.parts["dimension"].significant.mean()
+
+
+def test_a_study_that_was_stopped_ends_with_the_same_result(study, tmp_path):
+    simulate.power_study(DESIGN, [0.2], checkpoint=tmp_path, **{**QUICK, "n_repeats": 1})
+    with (tmp_path / "journal.jsonl").open("a") as stream:
+        stream.write('{"noise": "features", "snr')  # killed while it wrote
+    resumed = simulate.power_study(DESIGN, [0.2, 0.6], checkpoint=tmp_path, **QUICK)
+    pd.testing.assert_frame_equal(resumed, study)
+    assert len((tmp_path / "journal.jsonl").read_text().splitlines()) == 8
+
+
+def test_finished_data_sets_are_not_run_again(study, tmp_path, monkeypatch):
+    simulate.power_study(DESIGN, [0.2, 0.6], checkpoint=tmp_path, **QUICK)
+    monkeypatch.setattr("simdims.simulate.power._simulate", None)
+    pd.testing.assert_frame_equal(simulate.power_study(DESIGN, [0.2, 0.6], checkpoint=tmp_path, **QUICK), study)
+
+
+def test_fresh_entropy_is_kept_in_the_checkpoint(tmp_path):
+    options = {"n_repeats": 1, "n_permutations": 39, "noise": "features", "checkpoint": tmp_path}
+    first = simulate.power_study(DESIGN, [0.3], **options)
+    both = simulate.power_study(DESIGN, [0.3, 0.6], **options)
+    pd.testing.assert_frame_equal(both[both["snr"] == 0.3], first)
+
+
+def test_a_study_does_not_depend_on_n_jobs(study):
+    pd.testing.assert_frame_equal(simulate.power_study(DESIGN, [0.2, 0.6], n_jobs=2, **QUICK), study)
+
+
+def test_a_design_may_be_drawn_for_every_repeat():
+    W = simulate.sparse_correlated(200, 8, random_state=0)
+    design = partial(simulate.from_embedding, W, 20, 3)
+    study = simulate.power_study(design, [1.0], n_repeats=3, n_permutations=99, noise="features", random_state=0)
+    assert study.loc[study["test"] == "dimension", "power"].mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"snrs": [2.0]}, "snrs must be between 0 and 1, got 2.0"),
+        ({"snrs": []}, "snrs must be between 0 and 1, got none"),
+        ({"noise": "pixels"}, 'noise must be "features", "similarities" or a list of them, got \'pixels\''),
+        ({"n_repeats": 0}, "n_repeats must be a whole number of at least 1, got 0"),
+        ({"design": np.ones(4)}, r"design must give a row of features for every item, got shape \(4,\)"),
+        ({"n_permutations": -1}, "n_permutations must be a whole number of at least 1, got -1"),
+    ],
+)
+def test_bad_studies_are_named(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        simulate.power_study(**{"design": DESIGN, "snrs": [0.5], **QUICK, **arguments})
+
+
+def test_a_checkpoint_of_another_study_is_refused(tmp_path):
+    options = {**QUICK, "n_repeats": 1, "noise": "features", "checkpoint": tmp_path}
+    simulate.power_study(DESIGN, [0.5], **options)
+    with pytest.raises(ValueError, match="where n_permutations is 39, not 40"):
+        simulate.power_study(DESIGN, [0.5], **{**options, "n_permutations": 40})
+    with pytest.raises(ValueError, match="where design is"):
+        simulate.power_study(DESIGN[:, :3], [0.5], **options)
