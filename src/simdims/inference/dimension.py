@@ -68,9 +68,9 @@ def dimension_test(
     Notes
     -----
     A p-value with matching="separate" is valid for its hypothesis whatever the others are. With "joint" it is valid if
-    none of the hypotheses has to do with the embedding. If some do and others do not, those that do not find their
-    dimensions taken, which makes the test conservative in all cases but one: a hypothesis that is unrelated to the
-    embedding but is itself a part of hypotheses that are (see the page on inference).
+    none of the hypotheses has to do with the embedding. If some do and others do not, it is not exact: in simulations
+    it was mostly conservative, because the dimensions were taken, but too small for a hypothesis that is unrelated to
+    the embedding and is itself a part of hypotheses that are related to it (see the page on inference).
 
     A dimension or an aligned column that is constant has correlation 0 with everything.
 

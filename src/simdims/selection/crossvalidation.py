@@ -32,14 +32,18 @@ from simdims.selection.walk import walk_ranks
 from simdims.similarity import as_similarity
 from simdims.srf import SRF
 
-#: Loose enough to be quick, tight enough that fits of all ranks have arrived: docs/selection.md has the evidence.
-_DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-3, 300
+#: Looser than a single fit: tighter ones choose the same ranks (docs/selection.md) and take twice as long.
+_DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
 #: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
-_PAIRS, _SPLIT, _FIT = 2, 3, 4
+_PAIRS, _SPLIT, _FIT, _SAMPLE = 2, 3, 4, 5
 
 #: Products of pairs that are computed at once.
 _CHUNK = 2**21
+
+
+#: Pairs whose own errors are kept, for standard errors.
+_MOST_SAMPLED = 20_000
 
 
 class Design(NamedTuple):
@@ -113,11 +117,11 @@ def select_rank(
     protocol : {"averaged", "paper"}, default="averaged"
         How a held-out pair is predicted and a rank chosen. "averaged": by the mean of all fits of that rank which have
         not seen it, in whatever repeat; the smallest rank wins whose error is not clearly larger than the smallest one,
-        by at most two standard errors of the difference (a jackknife over items). What single fits make of noise
+        by at most two standard errors of the difference. What single fits make of noise
         differs between them and averages out, so that weak dimensions are found which one fit would lose in its own
         noise. "paper": by the one fit of its fold; the smallest mean error wins.
     estimator : SRF, optional
-        The fits' settings; its n_components and random_state are set for each. By default ``SRF(tol=1e-3,
+        The fits' settings; its n_components and random_state are set for each. By default ``SRF(tol=1e-2,
         max_iter=300)``.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
@@ -322,13 +326,14 @@ class _Trials:
 
 
 def score_fits(matrix: Matrix, design: Design, fits: Sequence[Fit]) -> Score:
-    """The errors of all fits of one rank on their folds, of the mean of all fits that have not seen a pair and alone.
+    """The errors of all fits of one rank on their folds: of the mean of all fits that have not seen a pair, and alone.
 
-    Also, for a jackknife, the part that each item has in the mean of either.
+    Also what standard errors need: the part that each item, and each pair of a sample, has in the mean of either.
     """
     pairs = draw_candidates(matrix, design.root)
-    folds = [draw_folds(len(pairs.rows), design, repeat) for repeat in range(design.n_repeats)]
-    total, count = np.zeros(len(pairs.rows)), np.zeros(len(pairs.rows), dtype=np.int32)
+    n_pairs = len(pairs.rows)
+    folds = [draw_folds(n_pairs, design, repeat) for repeat in range(design.n_repeats)]
+    total, count = np.zeros(n_pairs), np.zeros(n_pairs, dtype=np.int32)
     held, alone = [], []
     for fit in fits:
         own = folds[fit.task.repeat]
@@ -340,13 +345,16 @@ def score_fits(matrix: Matrix, design: Design, fits: Sequence[Fit]) -> Score:
         held.append(unseen[in_fold])
         alone.append(predicted[in_fold])
     rows = []
-    parts, weights = np.zeros((2, matrix.n_items)), np.zeros(matrix.n_items)
+    place, n_sampled = _sample_of_pairs(n_pairs, design.root)
+    items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
     for fit, those, own in zip(fits, held, alone, strict=True):
         share = pairs.weights[those] / pairs.weights[those].sum()
         squares = [share * (judged - pairs.values[those]) ** 2 for judged in (total[those] / count[those], own)]
-        for ends in (pairs.rows[those], pairs.columns[those]):
-            parts += [np.bincount(ends, square, minlength=matrix.n_items) for square in squares]
-            weights += np.bincount(ends, share, minlength=matrix.n_items)
+        sampled = place[those] >= 0
+        for row, part in enumerate([*squares, share]):
+            for ends in (pairs.rows[those], pairs.columns[those]):
+                items[row] += np.bincount(ends, part, minlength=matrix.n_items)
+            sample[row, place[those[sampled]]] += part[sampled]
         rows.append(
             {
                 "rank": fit.task.rank,
@@ -359,7 +367,16 @@ def score_fits(matrix: Matrix, design: Design, fits: Sequence[Fit]) -> Score:
                 "seconds": fit.seconds,
             }
         )
-    return Score(rows, parts / len(fits), weights / len(fits))
+    return Score(rows, items / len(fits), sample / len(fits), n_pairs / n_sampled)
+
+
+def _sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
+    """For every pair its place in a sample that is the same for all ranks, or -1; and the size of the sample."""
+    n_sampled = min(n_pairs, _MOST_SAMPLED)
+    place = np.full(n_pairs, -1, dtype=np.int32)
+    chosen = np.random.default_rng(_parallel.seed_of(root, _SAMPLE)).permutation(n_pairs)[:n_sampled]
+    place[chosen] = np.arange(n_sampled)
+    return place, n_sampled
 
 
 def _calibrate(

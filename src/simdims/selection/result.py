@@ -33,7 +33,7 @@ class RankSelection:
         The smallest rank of the valley.
     valley : tuple of int
         All ranks that were tried whose error is within one standard error of the smallest. Standard errors are those of
-        the paired differences to the best rank, by a jackknife over items.
+        the paired differences to the best rank, for pairs that depend on each other where they share an item.
     scores : DataFrame
         One row a fit: rank, repeat, fold, error (mean squared error on the fold, by which ranks are judged),
         error_alone (of this fit's own predictions), iterations, converged, seconds.
@@ -175,15 +175,16 @@ class RankSelection:
 
 
 class Score(NamedTuple):
-    """The errors of one rank.
+    """The errors of one rank: a row for each fit with `error` and `error_alone`, and what standard errors need.
 
-    A row for each fit with `error` and `error_alone`; the `parts` (2 x n_items) that the pairs of each item have in
-    their means; and the weight of those pairs, the same for all ranks.
+    `items` and `sample` have three rows: the parts in the mean `error`, in the mean `error_alone`, and in the weight,
+    of the pairs of each item and of each pair of a random sample. The sample stands for `pairs_per_sampled` as many.
     """
 
     fits: list[dict[str, Any]]
-    parts: np.ndarray
-    weights: np.ndarray
+    items: np.ndarray
+    sample: np.ndarray
+    pairs_per_sampled: float
 
     def errors(self, protocol: str) -> np.ndarray:
         """One error a fit, as the protocol judges it."""
@@ -191,24 +192,32 @@ class Score(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {"fits": self.fits, "parts": self.parts.tolist(), "weights": self.weights.tolist()}
+        return {**self._asdict(), "items": self.items.tolist(), "sample": self.sample.tolist()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Score:
         """The way back."""
-        return cls(values["fits"], np.array(values["parts"]), np.array(values["weights"]))
+        return cls(
+            values["fits"], np.array(values["items"]), np.array(values["sample"]), float(values["pairs_per_sampled"])
+        )
 
 
 def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
-    """The difference of two errors, and its standard error: a jackknife over items, to first order.
+    """The difference of two errors, and its standard error.
 
-    Pairs that share an item are not independent, so it is items that are left out, one at a time. To leave out item i
-    takes away what its pairs have in the difference beyond the mean: all ranks are judged by the same pairs.
+    All ranks are judged by the same pairs, so the difference is a mean over pairs e of their own differences. With u_e
+    the part of a pair in it beyond the mean, and pairs dependent where they share an item, its variance is
+    sum_i (sum_{e at i} u_e)^2 - sum_e u_e^2: all products of pairs that share an item, and each pair with itself once.
+    It is at least sum_e u_e^2, that of independent pairs.
     """
     gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
     row = 0 if protocol == "averaged" else 1
-    taken_away = one.parts[row] - other.parts[row] - gap * one.weights
-    return gap, float(np.sqrt(np.sum(taken_away**2)))
+    of_items, of_pairs = (
+        mine[row] - others[row] - gap * mine[2]
+        for mine, others in ((one.items, other.items), (one.sample, other.sample))
+    )
+    independent = one.pairs_per_sampled * float(np.sum(of_pairs**2))
+    return gap, float(np.sqrt(max(np.sum(of_items**2) - independent, independent)))
 
 
 def choose(scores: Mapping[int, Score], protocol: str) -> tuple[int, int]:

@@ -1,0 +1,19 @@
+"""Dimensions that many fits agree on: runs in one order of columns, the most central of them, and their reliability."""
+
+from simdims._progress import Progress
+from simdims.consensus.alignment import Alignment, align
+from simdims.consensus.central import central_run
+from simdims.consensus.reliability import spearman_brown, split_half_reliability
+from simdims.consensus.result import Consensus
+from simdims.consensus.runs import fit_consensus
+
+__all__ = [
+    "Alignment",
+    "Consensus",
+    "Progress",
+    "align",
+    "central_run",
+    "fit_consensus",
+    "spearman_brown",
+    "split_half_reliability",
+]

@@ -1,0 +1,126 @@
+"""Many runs: read as one stack of embeddings, compared in pairs, ordered alike, and the most central one among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from simdims import _threads
+from simdims.consensus.alignment import align
+from simdims.metrics._embedding import as_embedding
+from simdims.metrics.structure import _standard_columns
+from simdims.similarity import _refuse_other_names, is_frame
+
+
+def central_run(embeddings: Any) -> int:
+    """Which of many runs is the most central: the one closest to the element-wise median of all.
+
+    All runs are aligned to the one that agrees best with the others, and distances (Frobenius) are taken there.
+
+    Parameters
+    ----------
+    embeddings : sequence of arrays or DataFrames, or array of shape (n_runs, n_items, n_components)
+        The runs, in any order of columns.
+
+    Returns
+    -------
+    int
+        The place of the run; of several that are equally close, the first.
+
+    See Also
+    --------
+    fit_consensus : makes the runs, and keeps this one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import simulate
+    >>> from simdims.consensus import central_run
+    >>> W = simulate.dirichlet(50, 3, random_state=0)
+    >>> stranger = simulate.dirichlet(50, 3, random_state=1)
+    >>> central_run([stranger, W + 0.1, W, W - 0.1])
+    2
+    """
+    runs = as_runs(embeddings, at_least=1)
+    with _threads.one_blas_thread():
+        return most_central(runs, agreements(runs))
+
+
+def as_runs(embeddings: Any, *, at_least: int) -> NDArray[np.floating]:
+    """The runs as one array (n_runs, n_items, n_components), checked."""
+    if is_frame(embeddings) or not isinstance(embeddings, Iterable):
+        raise TypeError(
+            f"embeddings must be several embeddings, in a sequence or an array, got {type(embeddings).__name__}."
+        )
+    if isinstance(embeddings, np.ndarray) and embeddings.ndim != 3:
+        raise ValueError(
+            f"embeddings must have the shape (n_runs, n_items, n_components), got {embeddings.shape}: one embedding "
+            "alone has nothing to be compared with."
+        )
+    given = list(embeddings)
+    if len(given) < at_least:
+        raise ValueError(f"embeddings must hold at least {at_least} runs, got {len(given)}.")
+    known = None
+    runs: list[NDArray[np.float64]] = []
+    for place, embedding in enumerate(given):
+        run, names = as_embedding(embedding, f"embeddings[{place}]")
+        if runs and run.shape != runs[0].shape:
+            raise ValueError(
+                f"embeddings must all have the same items and numbers of dimensions, got shape {run.shape} in place "
+                f"{place} and {runs[0].shape} in place 0."
+            )
+        if known is not None and names is not None:
+            _refuse_other_names(known[0], known[1], f"embeddings[{place}]", names)
+        elif names is not None:
+            known = (f"embeddings[{place}]", names)
+        runs.append(run)
+    if len(runs[0]) < 2:
+        raise ValueError("embeddings must have at least 2 items to correlate their dimensions, got 1.")
+    return np.stack(runs)
+
+
+def standard_runs(runs: NDArray[np.floating], items: Any = slice(None)) -> NDArray[np.float64]:
+    """All runs over some items side by side, (n_items, n_runs x n_components), in columns of mean 0 and length 1."""
+    n_runs, _, n_components = runs.shape
+    side_by_side = runs[:, items].transpose(1, 0, 2).reshape(-1, n_runs * n_components)
+    return _standard_columns(side_by_side.astype(np.float64, copy=False))
+
+
+def pair_correlations(standard: NDArray[np.float64], n_runs: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """For each run but the last, its place and the correlations of its columns with those of each later run.
+
+    Each is of shape (n_later, n_components, n_components); one product for all pairs of a run.
+    """
+    n_components = standard.shape[1] // n_runs
+    for run in range(n_runs - 1):
+        end = (run + 1) * n_components
+        products = standard[:, end - n_components : end].T @ standard[:, end:]
+        yield run, products.reshape(n_components, -1, n_components).swapaxes(0, 1).clip(-1.0, 1.0)
+
+
+def agreements(runs: NDArray[np.floating]) -> NDArray[np.float64]:
+    """For each pair of runs the mean correlation of their columns after the best matching; 1 with itself."""
+    n_runs = len(runs)
+    agreement = np.eye(n_runs)
+    for run, correlations in pair_correlations(standard_runs(runs), n_runs):
+        for later, C in enumerate(correlations, start=run + 1):
+            matched = linear_sum_assignment(C, maximize=True)
+            agreement[run, later] = agreement[later, run] = C[matched].mean()
+    return agreement
+
+
+def most_central(runs: NDArray[np.floating], agreement: NDArray[np.float64]) -> int:
+    """The run closest to the element-wise median of all, aligned to the one that agrees best with the others."""
+    aligned = aligned_to(runs, int(agreement.sum(axis=0).argmax()))
+    median = np.median(aligned, axis=0)
+    return int(np.argmin([np.linalg.norm(run - median) for run in aligned]))
+
+
+def aligned_to(runs: NDArray[np.floating], reference: int) -> NDArray[np.floating]:
+    """All runs with their columns in the order of one of them, which stays as it is."""
+    others = (align(run, runs[reference]).embedding if place != reference else run for place, run in enumerate(runs))
+    return np.stack(list(others))

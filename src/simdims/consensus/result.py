@@ -1,0 +1,139 @@
+"""Consensus: all runs in one order of columns, the one that stands for them, and how far they agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Reliabilities below this are worth a word.
+_LOW = 0.8
+_N_NAMED = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Consensus:
+    """What `fit_consensus` found.
+
+    Attributes
+    ----------
+    embedding : ndarray of shape (n_items, n_components)
+        The most central run, exactly as it was fitted; never an average, which need not be a solution. Its dimensions
+        are sorted by their share of the reconstruction, the largest first.
+    embeddings : ndarray of shape (n_runs, n_items, n_components)
+        All runs, their columns in the order of `embedding`.
+    selected : int
+        Which run is `embedding`.
+    reliability : ndarray of shape (n_components,)
+        Split-half reliability of each dimension; see `split_half_reliability`.
+    mean_reliability : float
+    agreement : ndarray of shape (n_runs, n_runs)
+        For each pair of runs the mean correlation of their matched columns.
+    objectives : ndarray of shape (n_runs,)
+        f(W) of each run.
+    converged : ndarray of bool, shape (n_runs,)
+    n_iter : ndarray of int, shape (n_runs,)
+    seeds : ndarray of int, shape (n_runs,)
+        With ``random_state=seeds[i]`` and the same settings, SRF makes run i alone.
+    n_splits : int
+        Splits behind `reliability`.
+    labels : tuple of str or None
+        The names of the items.
+    n_runs, n_items, n_components : int
+    """
+
+    embeddings: NDArray[np.floating]
+    selected: int
+    reliability: NDArray[np.float64]
+    agreement: NDArray[np.float64]
+    objectives: NDArray[np.float64]
+    converged: NDArray[np.bool_]
+    n_iter: NDArray[np.int_]
+    seeds: NDArray[np.int64]
+    n_splits: int
+    labels: tuple[str, ...] | None = None
+
+    @property
+    def embedding(self) -> NDArray[np.floating]:
+        """The most central run."""
+        return self.embeddings[self.selected]
+
+    @property
+    def mean_reliability(self) -> float:
+        """The mean of the dimensions' reliabilities."""
+        return float(self.reliability.mean())
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs."""
+        return len(self.embeddings)
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return self.embeddings.shape[1]
+
+    @property
+    def n_components(self) -> int:
+        """The number of dimensions."""
+        return self.embeddings.shape[2]
+
+    def embedding_frame(self) -> pd.DataFrame:
+        """The embedding with a row for each item, by label where there are labels, and dimension1, dimension2, ...
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        index = None if self.labels is None else list(self.labels)
+        return pd.DataFrame(self.embedding, index=index, columns=self._names())
+
+    def summary(self) -> str:
+        """What was found, in words."""
+        between = self.agreement[np.triu_indices(self.n_runs, 1)]
+        place = int(np.sum(self.objectives < self.objectives[self.selected])) + 1
+        lines = [
+            f"{_count(self.n_components, 'dimension')} of {self.n_items} items: run {self.selected + 1} of "
+            f"{self.n_runs}, the most central one.",
+            f"Reliability: mean {self.mean_reliability:.2f}, from {self.reliability.min():.2f} to "
+            f"{self.reliability.max():.2f} ({_count(self.n_splits, 'split')} of the items).{self._unreliable()}",
+            f"Two runs agree with a mean correlation of {between.mean():.2f} (from {between.min():.2f} to "
+            f"{between.max():.2f}).",
+            f"Objective: {self.objectives[self.selected]:.6g}, number {place} from below; the runs reach from "
+            f"{self.objectives.min():.6g} to {self.objectives.max():.6g}.",
+        ]
+        if not self.converged.all():
+            n_unsettled = int(np.count_nonzero(~self.converged))
+            lines.append(f"{n_unsettled} of {self.n_runs} runs did not converge: raise max_iter of the estimator.")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"Consensus({self.n_components} dimensions of {self.n_items} items, run {self.selected} of {self.n_runs}, "
+            f"mean reliability {self.mean_reliability:.3f})"
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _names(self) -> list[str]:
+        return [f"dimension{k + 1}" for k in range(self.n_components)]
+
+    def _unreliable(self) -> str:
+        low = [k for k in np.argsort(self.reliability, kind="stable") if self.reliability[k] < _LOW]
+        if not low:
+            return ""
+        names = self._names()
+        listed = ", ".join(f"{names[k]} ({self.reliability[k]:.2f})" for k in low[:_N_NAMED])
+        return f" Below {_LOW}: {listed}{', ...' if len(low) > _N_NAMED else ''}."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,308 @@
+"""fit_consensus: the same similarities fitted from many random starts."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from simdims import __version__, _memory, _parallel, _threads, solvers
+from simdims._journal import Journal, fingerprint
+from simdims._progress import Callback, Reporter, reporting
+from simdims.consensus import reliability
+from simdims.consensus.central import agreements, aligned_to, most_central
+from simdims.consensus.result import Consensus
+from simdims.similarity import Similarity, as_similarity
+from simdims.srf import SRF, _require_count
+
+
+class Arrays(NamedTuple):
+    """Similarities as plain arrays, which travel to workers once, however many fits they serve.
+
+    Dense `values`; or the data of compressed rows with their `indices` and `starts`; or, where `implicit`, factors.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray | None
+    indices: np.ndarray | None
+    starts: np.ndarray | None
+    absent_weight: float
+    implicit: bool
+
+
+class Run(NamedTuple):
+    """What is kept of one fit."""
+
+    number: int
+    W: np.ndarray
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+def fit_consensus(
+    S: Any,
+    n_components: int,
+    *,
+    n_runs: int = 30,
+    n_splits: int = 100,
+    estimator: SRF | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Callback | None = None,
+) -> Consensus:
+    """Fit many times from random starts, and keep the run that stands for all.
+
+    The objective is not convex, so that one fit may end where another does not. All runs are put in one order of
+    columns; the one closest to their element-wise median is the embedding, and what the runs share says how much each
+    of its dimensions is to be trusted.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes
+        The similarities.
+    n_components : int
+        Number of dimensions, between 1 and the number of items.
+    n_runs : int, default=30
+        Fits, at least 2.
+    n_splits : int, default=100
+        Random splits of the items behind the reliabilities; see `split_half_reliability`.
+    estimator : SRF, optional
+        The fits' settings, with ``init="random"``; its n_components and random_state are set for each. By default
+        ``SRF()``.
+    checkpoint : path, optional
+        A folder in which every finished fit is kept. A call that is stopped in whatever way continues from there when
+        it is made again with the same data and settings, and ends with the same result; one with a larger `n_runs`
+        adds runs.
+    random_state : int, RandomState or None, default=None
+        Seed of starts and splits; None is fresh entropy (or, with a checkpoint, that of its first call).
+    n_jobs : int, optional
+        Processes, as in joblib, whose configuration also sends the fits to a cluster. Results do not depend on it.
+    progress : bool or callable, optional
+        A bar (True), none (False), a function that is called with a Progress after every fit and split, or (None) a bar
+        where the standard error is a terminal or a notebook.
+
+    Returns
+    -------
+    Consensus
+
+    Warns
+    -----
+    ConvergenceWarning
+        If runs did not converge.
+
+    See Also
+    --------
+    align : the order of columns of one embedding for another.
+    split_half_reliability : the reliabilities of runs made elsewhere.
+
+    References
+    ----------
+    SRF, Methods, "Fitting, rank selection and stability".
+
+    Examples
+    --------
+    >>> from simdims import simulate
+    >>> from simdims.consensus import fit_consensus
+    >>> W = simulate.dirichlet(60, 3, random_state=0)
+    >>> S = simulate.add_noise(W @ W.T, 0.9, random_state=0)
+    >>> consensus = fit_consensus(S, 3, n_runs=5, random_state=0)
+    >>> consensus.embedding.shape
+    (60, 3)
+    >>> consensus.mean_reliability > 0.99
+    True
+    """
+    similarity = as_similarity(S)
+    _require_count("n_components", n_components)
+    if n_components > similarity.n_items:
+        raise ValueError(f"n_components must be between 1 and n_items = {similarity.n_items}, got {n_components}.")
+    _require_count("n_runs", n_runs)
+    if n_runs < 2:
+        raise ValueError(f"n_runs must be at least 2, so that there are runs to compare, got {n_runs}.")
+    _require_count("n_splits", n_splits)
+    reliability.check_halves(similarity.n_items)
+    estimator = _check_estimator(estimator)
+    _parallel.check_n_jobs(n_jobs)
+    _require_memory(similarity, n_components, n_runs)
+    arrays = plain(similarity)
+    with ExitStack() as stack:
+        reporter = stack.enter_context(reporting(progress))
+        seed = None if random_state is None else _parallel.root_seed(random_state)
+        journal = None
+        if checkpoint is not None:
+            journal = stack.enter_context(Journal(checkpoint, _settings(arrays, n_components, estimator, seed)))
+        root = _root(seed, journal)
+        runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
+        embeddings = np.stack([run.W for run in runs])
+        with _threads.one_blas_thread():
+            agreement = agreements(embeddings)
+            selected = most_central(embeddings, agreement)
+            aligned = aligned_to(embeddings, selected)
+        reporter.begin("reliability", n_splits)
+        splits = []
+        for split in reliability.judge_splits(aligned, n_splits, root, n_jobs):
+            splits.append(split)
+            reporter.step()
+    consensus = Consensus(
+        embeddings=aligned,
+        selected=selected,
+        reliability=reliability.conclude(splits),
+        agreement=agreement,
+        objectives=np.array([run.objective for run in runs]),
+        converged=np.array([run.converged for run in runs]),
+        n_iter=np.array([run.n_iter for run in runs]),
+        seeds=np.array([_parallel.seed_of(root, number) for number in range(n_runs)]),
+        n_splits=int(n_splits),
+        labels=None if similarity.labels is None else tuple(similarity.labels),
+    )
+    _warn_of_unsettled(consensus, estimator)
+    return consensus
+
+
+def plain(similarity: Similarity) -> Arrays:
+    """The arrays of a Similarity, without a copy."""
+    if similarity.factors is not None:
+        return Arrays(similarity.factors, None, None, None, 0.0, True)
+    values, weights = similarity.values, similarity.weights
+    if not sparse.issparse(values):
+        return Arrays(values, weights, None, None, 0.0, False)
+    own = None if weights is None else weights.data
+    return Arrays(values.data, own, values.indices, values.indptr, similarity.absent_weight, False)
+
+
+def problem_of(arrays: Arrays) -> solvers.Problem:
+    """What a fit solves."""
+    if arrays.implicit:
+        return solvers.factor_problem(arrays.values)
+    if arrays.starts is None:
+        return solvers.as_problem(arrays.values, arrays.weights)
+    n = len(arrays.starts) - 1
+    values, weights = (
+        None if data is None else sparse.csr_array((data, arrays.indices, arrays.starts), shape=(n, n))
+        for data in (arrays.values, arrays.weights)
+    )
+    return solvers.as_problem(values, weights, arrays.absent_weight)
+
+
+def fit_run(*arguments: Any) -> Run:
+    """One fit, wherever it runs; with one BLAS thread everywhere, so that it does not matter where."""
+    *parts, estimator, n_components, root, number = arguments
+    seed = _parallel.seed_of(root, number)
+    with _threads.one_blas_thread():
+        solution = (
+            clone(estimator).set_params(n_components=n_components, random_state=seed)._solve(problem_of(Arrays(*parts)))
+        )
+    by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
+    W = np.ascontiguousarray(solution.W[:, by_share])
+    return Run(number, W, float(solution.objective), int(solution.n_iter), bool(solution.converged))
+
+
+def _fit_runs(
+    arrays: Arrays,
+    n_components: int,
+    n_runs: int,
+    estimator: SRF,
+    root: int,
+    n_jobs: int | None,
+    journal: Journal | None,
+    reporter: Reporter,
+) -> list[Run]:
+    """All runs by number, those of an earlier call among them."""
+    runs = _earlier_runs(journal, n_runs)
+    reporter.begin("consensus", n_runs, done=len(runs))
+    tasks = [number for number in range(n_runs) if number not in runs]
+    shared = (*arrays, estimator, n_components, root)
+    # Long ones each, and all alike: handed out one by one no worker waits for another's batch.
+    for run in _parallel.run_tasks(fit_run, shared, tasks, n_jobs=n_jobs, one_by_one=True):
+        runs[run.number] = run
+        if journal is not None:
+            journal.keep(_file_of(run.number), run.W)
+            journal.append({"kind": "run", **{name: value for name, value in run._asdict().items() if name != "W"}})
+        reporter.step(f"run {run.number + 1}")
+    return [runs[number] for number in range(n_runs)]
+
+
+def _earlier_runs(journal: Journal | None, n_runs: int) -> dict[int, Run]:
+    found = {}
+    for record in journal.records if journal is not None else []:
+        if record["kind"] == "run" and record["number"] < n_runs:
+            assert journal is not None
+            W = journal.kept(_file_of(record["number"]))
+            if W is not None:
+                fields: Mapping[str, Any] = {name: value for name, value in record.items() if name != "kind"}
+                found[record["number"]] = Run(W=W, **fields)
+    return found
+
+
+def _file_of(number: int) -> str:
+    return f"run-{number}"
+
+
+def _root(seed: int | None, journal: Journal | None) -> int:
+    """The number from which all seeds follow: the caller's, that of the checkpoint's first call, or a fresh one."""
+    if journal is None:
+        return _parallel.root_seed(None) if seed is None else seed
+    known = [journal.settings["seed"], *(record["seed"] for record in journal.records if record["kind"] == "seed")]
+    for number in known:
+        if number is not None:
+            return int(number)
+    root = _parallel.root_seed(None)
+    journal.append({"kind": "seed", "seed": root})
+    return root
+
+
+def _check_estimator(estimator: Any) -> SRF:
+    if estimator is None:
+        return SRF()
+    if not isinstance(estimator, SRF):
+        raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
+    if not isinstance(estimator.init, str) or estimator.init != "random":
+        given = repr(estimator.init) if isinstance(estimator.init, str) else "an array"
+        raise ValueError(
+            f"estimator must start from init='random', got {given}: from there every run would be the same one."
+        )
+    estimator._check_parameters()
+    return estimator
+
+
+def _require_memory(similarity: Similarity, n_components: int, n_runs: int) -> None:
+    # All runs as they end, aligned, and twice more in float64 while halves of them are compared.
+    _memory.require(
+        4 * 8 * n_runs * similarity.n_items * n_components,
+        f"{n_runs} runs of {similarity.n_items} x {n_components} loadings",
+        "fewer runs or dimensions need less",
+    )
+
+
+def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | None) -> dict[str, Any]:
+    """What a checkpoint must agree on; the number of runs is not part of it, so that more can be added later."""
+    parameters = estimator.get_params()
+    for name in ("n_components", "random_state", "verbose"):
+        del parameters[name]
+    return {
+        "work": "consensus",
+        "version": __version__,
+        "data": fingerprint(*arrays),
+        "n_components": int(n_components),
+        "estimator": {name: repr(value) for name, value in parameters.items()},
+        "seed": seed,
+    }
+
+
+def _warn_of_unsettled(consensus: Consensus, estimator: SRF) -> None:
+    n_unsettled = int(np.count_nonzero(~consensus.converged))
+    if n_unsettled:
+        warnings.warn(
+            f"{n_unsettled} of {consensus.n_runs} runs did not converge in max_iter={estimator.max_iter} iterations "
+            f"(tol={estimator.tol:g}): raise max_iter of the estimator, or its tol if that is precise enough.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
