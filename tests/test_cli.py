@@ -1,5 +1,6 @@
 """The command line: the same results as the functions, one line for what is wrong, and never a traceback for input."""
 
+import json
 import subprocess
 import sys
 import time
@@ -11,9 +12,10 @@ import pytest
 from scipy.io import savemat
 
 import simdims
-from simdims import Similarity, load_similarity
+from simdims import Similarity, calibrate, load_similarity, simulate
 from simdims.associations import from_associations
 from simdims.cli import main
+from simdims.cli.selection import ranks
 from simdims.construct import from_dissimilarity, from_ratings
 from simdims.features import from_features
 from simdims.triplets import from_triplets
@@ -523,3 +525,59 @@ def test_real_word_associations(data_path, make):
     assert S.absent == 0.03
     assert S.n_items > 4000
     assert "NULL" in S.labels or "CAT" in S.labels
+
+
+@pytest.fixture
+def clean_similarities(tmp_path):
+    W = simulate.dirichlet(40, 3, alpha=0.2, random_state=0)
+    path = tmp_path / "S.npz"
+    Similarity(W @ W.T).save(path)
+    return path
+
+
+def test_calibrate_prints_and_writes_what_calibrate_finds(clean_similarities, tmp_path, capsys):
+    out = tmp_path / "calibration.json"
+    words = ["--bootstraps", "5", "--seed", "0", "--eigenpairs", "8", "-o", str(out)]
+    assert main(["calibrate", str(clean_similarities), *words]) == 0
+    expected = calibrate(load_similarity(clean_similarities), n_bootstraps=5, n_eigenpairs=8, random_state=0)
+    assert f"sampling {expected.sampling:.4f}" in capsys.readouterr().out
+    assert json.loads(out.read_text())["cutoff"] == expected.cutoff
+
+
+@pytest.mark.parametrize("ending", ["json", "csv"])
+def test_select_rank_writes_every_fit(clean_similarities, tmp_path, capsys, ending):
+    out, folder = tmp_path / f"ranks.{ending}", tmp_path / "checkpoint"
+    words = ["--ranks", "2:4", "--sampling", "0.6", "--repeats", "1", "--seed", "0", "--checkpoint", str(folder)]
+    assert main(["select-rank", str(clean_similarities), *words, "--quiet", "-o", str(out)]) == 0
+    assert "\nrank 3\n" in capsys.readouterr().out
+    fits = json.loads(out.read_text())["scores"] if ending == "json" else pd.read_csv(out).to_dict(orient="records")
+    assert [fit["rank"] for fit in fits] == [2] * 5 + [3] * 5 + [4] * 5
+    assert (folder / "journal.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("auto", "auto"), ("2:5", [2, 3, 4, 5]), ("5:20:5", [5, 10, 15, 20]), ("2,4,8:10", [2, 4, 8, 9, 10]), ("7", [7])],
+)
+def test_ranks_are_read_with_both_ends(text, expected):
+    assert ranks(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "fragment"),
+    [
+        (["--ranks", "2:x"], "2:30, got '2:x'"),
+        (["--ranks", "5:2"], "ranges that rise, got '5:2'"),
+        (["--ranks", "2:5:0"], "got '2:5:0'"),
+        (["--ranks", "0:3"], "between 1 and n_items - 1 = 39, got 0"),
+        (["--folds", "1"], "n_folds must be at least 2, got 1"),
+        (["--sampling", "1.5"], "sampling must lie strictly between 0 and 1, got 1.5"),
+        (["-o", "ranks.txt"], "OUT must end in .json or .csv"),
+        (["-o", "nowhere/ranks.json"], "OUT must lie in a folder that is there"),
+    ],
+)
+def test_what_is_wrong_with_select_rank_is_said_in_one_line(clean_similarities, capsys, words, fragment):
+    assert main(["select-rank", str(clean_similarities), *words]) == 2
+    error = capsys.readouterr().err
+    assert fragment in error
+    assert error.count("\n") == 1

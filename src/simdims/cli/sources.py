@@ -1,77 +1,27 @@
-"""The command line: `simdims ...`, one subcommand for one public function.
-
-What a subcommand needs is imported when it runs, so that `--help` is quick.
-"""
+"""`simdims similarity ...`: one way to make similarities of raw data each."""
 
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from simdims import __version__
+from simdims.cli.options import add_header, add_key, add_label_file, number_or_text, read_labels, whole_or_text
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after `simdims`; by default those of this process.
-
-    Returns
-    -------
-    int
-        0, or 2 after one line on stderr that says what is wrong with the input, or 130 after an interrupt.
-
-    Examples
-    --------
-    >>> from simdims.cli import main
-    >>> main(["--version"])
-    simdims 0.1.0
-    0
-    """
-    try:
-        options = _parser().parse_args(arguments)
-        with _reporting(options.verbose):
-            options.run(options)
-    except SystemExit as end:  # --help and --version have done their work
-        return int(end.code or 0)
-    except KeyboardInterrupt:
-        return 130
-    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
-        _say(f"error: {error}")
-        return 2
-    return 0
-
-
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with the words of a command as main says everything that is wrong."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(f"{message} (see {self.prog} --help)")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="simdims", description="Find the dimensions behind similarities.")
-    parser.add_argument("--version", action="version", version=f"simdims {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+def add(commands: Any) -> None:
+    """Add the command and its sources."""
     summary = "make similarities from raw data and store them in a file"
     similarity = commands.add_parser("similarity", help=summary, description=f"{summary.capitalize()}.")
     sources = similarity.add_subparsers(metavar="SOURCE", required=True)
-    for add in (_add_features, _add_triplets, _add_ratings, _add_associations, _add_dissimilarity):
-        add(sources)
-    return parser
+    for add_one in (_add_features, _add_triplets, _add_ratings, _add_associations, _add_dissimilarity):
+        add_one(sources)
 
 
 def _add_features(sources: Any) -> None:
@@ -85,9 +35,9 @@ def _add_features(sources: Any) -> None:
     )
     names = parser.add_mutually_exclusive_group()
     names.add_argument("--labels", metavar="COLUMN", help="the column of a table that names the items")
-    _add_label_file(names)
-    _add_key(parser, "features")
-    _add_header(parser)
+    add_label_file(names)
+    add_key(parser, "features")
+    add_header(parser)
     parser.add_argument(
         "--kernel",
         choices=["auto", "linear", "rbf", "cosine"],
@@ -113,14 +63,14 @@ def _add_triplets(sources: Any) -> None:
     )
     parser.add_argument(
         "--odd",
-        type=_whole_or_text,
+        type=whole_or_text,
         default=-1,
         metavar="COLUMN",
         help="name or position (from 0; -1, the default, is the last) of the column of the odd one out",
     )
     parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, where a table has more")
-    _add_header(parser)
-    _add_label_file(parser)
+    add_header(parser)
+    add_label_file(parser)
     parser.add_argument("--n-items", type=int, help="number of items, where some occur in no triplet")
     parser.add_argument("--smoothing", type=float, default=1.0, help="alpha in (c + alpha)/(m + 2 alpha) (default 1)")
     _add_weights(parser, "the number of triplets that showed it")
@@ -163,7 +113,7 @@ def _add_associations(sources: Any) -> None:
     parser.add_argument("--no-count", action="store_const", const=None, dest="count", help="count every row once")
     parser.add_argument(
         "--absent",
-        type=_number_or_text,
+        type=number_or_text,
         default=0.03,
         metavar="missing|zero|WEIGHT",
         help=(
@@ -193,8 +143,8 @@ def _add_dissimilarity(sources: Any) -> None:
     )
     parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
     parser.add_argument("--clip", action="store_true", help="set negative similarities of correlation to 0")
-    _add_key(parser, "dissimilarities")
-    _add_label_file(parser)
+    add_key(parser, "dissimilarities")
+    add_label_file(parser)
     _add_weights(parser, "the number of people who have it")
 
 
@@ -219,22 +169,6 @@ def _add_source(
     parser.add_argument("--verbose", action="store_true", help="say what is found and done")
     parser.set_defaults(run=_make, build=build)
     return parser
-
-
-def _add_label_file(parser: Any) -> None:
-    parser.add_argument("--label-file", type=Path, metavar="FILE", help="a text file with the name of one item a line")
-
-
-def _add_key(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--key", metavar="NAME", help=f"the variable of the {what}, where IN holds several")
-
-
-def _add_header(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first row of a text file names the columns (default: unless it holds numbers only)",
-    )
 
 
 def _add_weights(parser: argparse.ArgumentParser, count: str) -> None:
@@ -278,7 +212,7 @@ def _features(options: argparse.Namespace) -> Similarity:
 
     X = _inputs.read_features(options.source, options.labels, options.key, options.header)
     return from_features(
-        X, kernel=options.kernel, bandwidth=options.bandwidth, labels=_labels(options), implicit=options.implicit
+        X, kernel=options.kernel, bandwidth=options.bandwidth, labels=read_labels(options), implicit=options.implicit
     )
 
 
@@ -292,7 +226,7 @@ def _triplets(options: argparse.Namespace) -> Similarity:
         n_items=options.n_items,
         smoothing=options.smoothing,
         weights=options.weights,
-        labels=_labels(options),
+        labels=read_labels(options),
     )
 
 
@@ -330,7 +264,7 @@ def _dissimilarity(options: argparse.Namespace) -> Similarity:
     from simdims import _inputs
     from simdims.construct import from_dissimilarity
 
-    labels = _labels(options)
+    labels = read_labels(options)
     return from_dissimilarity(
         _inputs.read_dissimilarity(options.source, options.key, labels),
         method=options.method,
@@ -339,54 +273,3 @@ def _dissimilarity(options: argparse.Namespace) -> Similarity:
         labels=labels,
         weights=options.weights,
     )
-
-
-def _labels(options: argparse.Namespace) -> list[str] | None:
-    from simdims import _inputs
-
-    return None if options.label_file is None else _inputs.read_names(options.label_file)
-
-
-@contextmanager
-def _reporting(verbose: bool) -> Iterator[None]:
-    """Say warnings, and with `verbose` what is logged, in one line each."""
-    handler = _Log(logging.INFO)
-    logger = logging.getLogger("simdims")
-    level = logger.level
-    if verbose:
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *rest, **more: _say(f"warning: {message}")
-            yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-
-
-class _Log(logging.Handler):
-    """Says what is logged as main says everything."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        _say(self.format(record))
-
-
-def _say(message: str) -> None:
-    """Write one line to stderr."""
-    sys.stderr.write(f"simdims: {' '.join(message.splitlines())}\n")
-
-
-def _whole_or_text(word: str) -> int | str:
-    try:
-        return int(word)
-    except ValueError:
-        return word
-
-
-def _number_or_text(word: str) -> float | str:
-    try:
-        return float(word)
-    except ValueError:
-        return word
