@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from simdims._parallel import root_seed
+
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
 
 #: What a kill of the process cannot take is written at once; what a power cut could take, this often (seconds).
@@ -36,7 +38,7 @@ class Journal:
         New, empty, or of an earlier run.
     settings : mapping of plain values
         What the work depends on. An earlier run's must be the same, but for `seed`: where that is None, the earlier
-        one is taken over.
+        one is taken over, and where there is none a fresh one is drawn.
     """
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
@@ -48,6 +50,7 @@ class Journal:
         try:
             self.settings = self._agree(dict(settings))
             self.records = self._read()
+            self._tidy()
             self._lines = os.open(self.folder / _LINES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         except BaseException:
             os.close(self._lock)
@@ -69,9 +72,11 @@ class Journal:
             np.save(file, array, allow_pickle=False)
 
     def kept(self, name: str) -> np.ndarray | None:
-        """The array of that name, or None."""
-        path = self.folder / f"{name}.npy"
-        return np.load(path, allow_pickle=False) if path.exists() else None
+        """The array of that name, or None, also where a power cut has left a part of it."""
+        try:
+            return np.load(self.folder / f"{name}.npy", allow_pickle=False)
+        except (FileNotFoundError, ValueError, EOFError):
+            return None
 
     def drop(self, name: str) -> None:
         """Forget the array of that name."""
@@ -99,6 +104,8 @@ class Journal:
                     f"checkpoint must be a new or empty folder, or one of an earlier run, got {str(self.folder)!r}, "
                     f"which holds {strangers[0]!r}."
                 )
+            if "seed" in wanted and wanted["seed"] is None:
+                wanted["seed"] = root_seed(None)
             with replacing(path) as part:
                 part.write_text(json.dumps(wanted, indent=1))
             return wanted
@@ -127,9 +134,17 @@ class Journal:
         if whole < len(content):
             os.truncate(path, whole)
         try:
-            return [json.loads(line) for line in content[:whole].splitlines()]
+            records = [json.loads(line) for line in content[:whole].splitlines()]
+            if not all(isinstance(record, dict) for record in records):
+                raise ValueError
         except ValueError:
             raise ValueError(f"checkpoint must be readable, got {str(path)!r}, which is damaged.") from None
+        return records
+
+    def _tidy(self) -> None:
+        """Remove what a kill left half written."""
+        for part in self.folder.glob(".*.part"):
+            part.unlink(missing_ok=True)
 
 
 @contextmanager

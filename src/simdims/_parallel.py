@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
+
+logger = logging.getLogger("simdims")
+
+#: So often in a row, without a result in between, workers may be lost before their loss is an error.
+_MOST_LOSSES = 3
 
 
 def check_n_jobs(n_jobs: Any) -> None:
@@ -46,15 +54,57 @@ def run_tasks(
     ``joblib.parallel_config("dask")`` and its like, on a cluster. Arrays among `shared` travel once. With `one_by_one`
     every result is handed over when it is there, and not a batch of them when the last one is.
 
-    To stop early, close the iterator: the processes that work for it end.
+    What a worker takes with it when it dies is done again. To stop early, close the iterator: the processes that work
+    for it end.
     """
     from joblib import Parallel, delayed
 
-    parallel = Parallel(
-        n_jobs=n_jobs, return_as="generator_unordered", batch_size=1 if one_by_one else "auto", pre_dispatch="2*n_jobs"
-    )
-    results = parallel(delayed(function)(*shared, task) for task in tasks)
+    left = dict(enumerate(tasks))
+    n_losses = 0
+    while left:
+        parallel = Parallel(
+            n_jobs=n_jobs,
+            return_as="generator_unordered",
+            batch_size=1 if one_by_one else "auto",
+            pre_dispatch="2*n_jobs",
+        )
+        results = parallel(delayed(_attempt)(function, number, *shared, task) for number, task in list(left.items()))
+        try:
+            for number, result, failure in results:
+                if failure is not None:
+                    raise failure
+                del left[number]
+                n_losses = 0
+                yield result
+        except _Failure as failure:
+            raise failure.error() from None
+        except Exception as error:
+            n_losses += 1
+            if n_losses > _MOST_LOSSES:
+                raise
+            logger.warning(
+                "Workers were lost (%s: %s); what they had in hand is done again.", type(error).__name__, error
+            )
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that unfinished tasks are dropped: what else would stopping be
+                results.close()
+
+
+class _Failure(Exception):  # noqa: N818
+    """An error of a task's own, told from the loss of its worker, and where it arose."""
+
+    def error(self) -> Exception:
+        """The error; one that has travelled has lost its traceback, and gets it as a note."""
+        error, trace = self.args
+        if error.__traceback__ is None:
+            error.add_note(f"In a worker:\n{trace}")
+        return error
+
+
+def _attempt(function: Callable[..., Any], number: int, *arguments: Any) -> tuple[int, Any, _Failure | None]:
+    """The number and the result of a task, or its failure."""
     try:
-        yield from results
-    finally:
-        results.close()
+        return number, function(*arguments), None
+    except Exception as error:
+        return number, None, _Failure(error, traceback.format_exc())

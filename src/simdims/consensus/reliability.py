@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -60,9 +60,9 @@ def split_half_reliability(
     The mean is a plain one. A mean of Fisher's z would be infinite as soon as one pair of runs has reached the same
     optimum, and would hide all pairs that have not.
 
-    A dimension that is constant on one half, as one that only a few items have may be, cannot be matched or correlated
-    in that split, which then does not count for it. A partner that is constant counts as a correlation of 0. A
-    dimension that no split can judge, because it is constant or belongs to a single item, has reliability 0.
+    A constant dimension correlates 0 with every other. One that varies, but only on one half of the items, as one that
+    few items have may do, cannot both be matched and correlated in that split, which then does not count for it. A
+    dimension that no split can judge, because it belongs to a single item, has reliability 0.
 
     References
     ----------
@@ -88,8 +88,7 @@ def split_half_reliability(
         with _threads.one_blas_thread():
             runs = aligned_to(runs, most_central(runs, agreements(runs)))
     check_halves(runs.shape[1])
-    split_means = list(judge_splits(runs, n_splits, _parallel.root_seed(random_state), n_jobs))
-    return conclude(split_means)
+    return conclude(list(judge_splits(runs, n_splits, _parallel.root_seed(random_state), n_jobs)))
 
 
 def spearman_brown(correlation: ArrayLike) -> NDArray[np.float64]:
@@ -126,19 +125,19 @@ def check_halves(n_items: int) -> None:
 
 def judge_splits(
     runs: NDArray[np.floating], n_splits: int, root: int, n_jobs: int | None
-) -> Iterator[tuple[int, NDArray[np.float64]]]:
+) -> Generator[tuple[int, NDArray[np.float64]], None, None]:
     """For each split, as they end, its number and what `judge_split` finds; the runs are aligned."""
     shared = (np.ascontiguousarray(runs), root)
-    yield from _parallel.run_tasks(_judge_numbered_split, shared, range(n_splits), n_jobs=n_jobs)
+    yield from _parallel.run_tasks(_judge_number, shared, range(n_splits), n_jobs=n_jobs)
 
 
-def conclude(split_means: list[tuple[int, NDArray[np.float64]]]) -> NDArray[np.float64]:
+def conclude(splits: list[tuple[int, NDArray[np.float64]]]) -> NDArray[np.float64]:
     """The reliability of each dimension, from all splits, in an order that does not depend on which ended first."""
-    total, count = np.sum([sums for _, sums in sorted(split_means, key=lambda split: split[0])], axis=0)
+    total, count = np.sum([sums for _, sums in sorted(splits, key=lambda split: split[0])], axis=0)
     return spearman_brown(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
 
 
-def _judge_numbered_split(runs: NDArray[np.floating], root: int, number: int) -> tuple[int, NDArray[np.float64]]:
+def _judge_number(runs: NDArray[np.floating], root: int, number: int) -> tuple[int, NDArray[np.float64]]:
     order = np.random.default_rng(_parallel.seed_of(root, _SPLIT, number)).permutation(runs.shape[1])
     half = len(order) // 2
     with _threads.one_blas_thread():
@@ -149,7 +148,7 @@ def judge_split(runs: NDArray[np.floating], matching_items: NDArray, judging_ite
     """The sum over pairs of runs of each dimension's correlation with its partner, and the number of pairs in it."""
     n_runs, _, n_components = runs.shape
     matching, judging = standard_runs(runs, matching_items), standard_runs(runs, judging_items)
-    varies = (matching.any(axis=0) & judging.any(axis=0)).reshape(n_runs, n_components)
+    counts = (matching.any(axis=0) == judging.any(axis=0)).reshape(n_runs, n_components)
     sums = np.zeros((2, n_components))
     columns = np.arange(n_components)
     pairs = zip(pair_correlations(matching, n_runs), pair_correlations(judging, n_runs), strict=True)
@@ -157,6 +156,6 @@ def judge_split(runs: NDArray[np.floating], matching_items: NDArray, judging_ite
         scores[:, columns, columns] += _TIE
         partners = np.array([linear_sum_assignment(C, maximize=True)[1] for C in scores])
         found = np.take_along_axis(correlations, partners[:, :, None], axis=2)[:, :, 0]
-        sums[0] += np.where(varies[run], found.sum(axis=0), 0.0)
-        sums[1] += varies[run] * len(found)
+        sums[0] += np.where(counts[run], found.sum(axis=0), 0.0)
+        sums[1] += counts[run] * len(found)
     return sums

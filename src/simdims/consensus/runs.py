@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,9 @@ from simdims.consensus.central import agreements, aligned_to, most_central
 from simdims.consensus.result import Consensus
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF, _require_count
+
+#: Real similarities often need more sweeps than the 500 of SRF to its tol; docs/consensus.md has the evidence.
+_DEFAULT_MAX_ITER = 2000
 
 
 class Arrays(NamedTuple):
@@ -77,7 +79,7 @@ def fit_consensus(
         Random splits of the items behind the reliabilities; see `split_half_reliability`.
     estimator : SRF, optional
         The fits' settings, with ``init="random"``; its n_components and random_state are set for each. By default
-        ``SRF()``.
+        ``SRF(max_iter=2000)``: the precision of a single fit, and room to reach it.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A call that is stopped in whatever way continues from there when
         it is made again with the same data and settings, and ends with the same result; one with a larger `n_runs`
@@ -139,22 +141,19 @@ def fit_consensus(
         journal = None
         if checkpoint is not None:
             journal = stack.enter_context(Journal(checkpoint, _settings(arrays, n_components, estimator, seed)))
-        root = _root(seed, journal)
+            seed = journal.settings["seed"]
+        root = _parallel.root_seed(None) if seed is None else seed
         runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
         embeddings = np.stack([run.W for run in runs])
         with _threads.one_blas_thread():
             agreement = agreements(embeddings)
             selected = most_central(embeddings, agreement)
             aligned = aligned_to(embeddings, selected)
-        reporter.begin("reliability", n_splits)
-        splits = []
-        for split in reliability.judge_splits(aligned, n_splits, root, n_jobs):
-            splits.append(split)
-            reporter.step()
+        values = _reliability(aligned, n_splits, root, n_jobs, reporter)
     consensus = Consensus(
         embeddings=aligned,
         selected=selected,
-        reliability=reliability.conclude(splits),
+        reliability=values,
         agreement=agreement,
         objectives=np.array([run.objective for run in runs]),
         converged=np.array([run.converged for run in runs]),
@@ -221,47 +220,47 @@ def _fit_runs(
     tasks = [number for number in range(n_runs) if number not in runs]
     shared = (*arrays, estimator, n_components, root)
     # Long ones each, and all alike: handed out one by one no worker waits for another's batch.
-    for run in _parallel.run_tasks(fit_run, shared, tasks, n_jobs=n_jobs, one_by_one=True):
-        runs[run.number] = run
-        if journal is not None:
-            journal.keep(_file_of(run.number), run.W)
-            journal.append({"kind": "run", **{name: value for name, value in run._asdict().items() if name != "W"}})
-        reporter.step(f"run {run.number + 1}")
+    with closing(_parallel.run_tasks(fit_run, shared, tasks, n_jobs=n_jobs, one_by_one=True)) as results:
+        for run in results:
+            runs[run.number] = run
+            if journal is not None:
+                journal.keep(_file_of(run.number), run.W)
+                record = {name: value for name, value in run._asdict().items() if name != "W"}
+                journal.append({"kind": "run", **record})
+            reporter.step(f"run {run.number + 1}")
     return [runs[number] for number in range(n_runs)]
 
 
 def _earlier_runs(journal: Journal | None, n_runs: int) -> dict[int, Run]:
+    if journal is None:
+        return {}
     found = {}
-    for record in journal.records if journal is not None else []:
-        if record["kind"] == "run" and record["number"] < n_runs:
-            assert journal is not None
-            W = journal.kept(_file_of(record["number"]))
-            if W is not None:
-                fields: Mapping[str, Any] = {name: value for name, value in record.items() if name != "kind"}
-                found[record["number"]] = Run(W=W, **fields)
+    for record in journal.records:
+        if record["kind"] != "run" or record["number"] >= n_runs:
+            continue
+        W = journal.kept(_file_of(record["number"]))
+        if W is not None:
+            found[record["number"]] = Run(W=W, **{name: value for name, value in record.items() if name != "kind"})
     return found
+
+
+def _reliability(aligned: np.ndarray, n_splits: int, root: int, n_jobs: int | None, reporter: Reporter) -> np.ndarray:
+    reporter.begin("reliability", n_splits)
+    splits = []
+    with closing(reliability.judge_splits(aligned, n_splits, root, n_jobs)) as results:
+        for split in results:
+            splits.append(split)
+            reporter.step()
+    return reliability.conclude(splits)
 
 
 def _file_of(number: int) -> str:
     return f"run-{number}"
 
 
-def _root(seed: int | None, journal: Journal | None) -> int:
-    """The number from which all seeds follow: the caller's, that of the checkpoint's first call, or a fresh one."""
-    if journal is None:
-        return _parallel.root_seed(None) if seed is None else seed
-    known = [journal.settings["seed"], *(record["seed"] for record in journal.records if record["kind"] == "seed")]
-    for number in known:
-        if number is not None:
-            return int(number)
-    root = _parallel.root_seed(None)
-    journal.append({"kind": "seed", "seed": root})
-    return root
-
-
 def _check_estimator(estimator: Any) -> SRF:
     if estimator is None:
-        return SRF()
+        return SRF(max_iter=_DEFAULT_MAX_ITER)
     if not isinstance(estimator, SRF):
         raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
     if not isinstance(estimator.init, str) or estimator.init != "random":

@@ -6,7 +6,6 @@ the smallest share p* of the pairs that still holds the leading structure of S, 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +16,15 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
+from simdims._checks import _warn
 from simdims.selection.splits import Matrix, plain, zero_filled
 from simdims.similarity import as_similarity
 
 #: Leakage is read off the densest part of the grid: its values at or above this quantile.
 _DENSE_QUANTILE = 0.85
+
+#: An eigenvalue this small, relative to the largest, is zero but for rounding.
+_ROUNDING = 1e-12
 
 _SMALLEST_CUTOFF = 2
 _SHORTEST_SEGMENT = 2
@@ -73,6 +76,10 @@ class Calibration:
             f"pairs keep {1 - self.tolerance:.0%} of their structure ({self.n_bootstraps} random subsamples at each "
             f"of {len(self.grid)} shares)."
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers and lists, as JSON takes them."""
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     def __repr__(self) -> str:
         return f"Calibration(sampling={self.sampling:.3f}, cutoff={self.cutoff}, floor={self.floor:.3f})"
@@ -220,12 +227,12 @@ def conclude(
     all_mass = eigenvalues[:cutoff].sum()
     recovered = np.median([mass[:, :cutoff].sum(axis=1) for _, mass in bootstraps], axis=0) / (all_mass or 1.0)
     recovered = np.asarray(isotonic_regression(recovered).x)
-    gap = eigenvalues[cutoff] / eigenvalues[cutoff - 1] if cutoff < len(eigenvalues) and all_mass > 0 else 0.0
-    floor = max(gap, 0.0) ** 2 / (1 + max(gap, 0.0) ** 2)
+    gap = _gap(eigenvalues, cutoff)
+    floor = gap**2 / (1 + gap**2)
     return Calibration(
-        sampling=max(_first_share(grid, recovered, 1 - tolerance), float(floor)),
+        sampling=max(_first_share(grid, recovered, 1 - tolerance), floor),
         cutoff=cutoff,
-        floor=float(floor),
+        floor=floor,
         grid=grid,
         signal_loss=1 - recovered,
         leakage=leakage,
@@ -233,6 +240,13 @@ def conclude(
         tolerance=float(tolerance),
         n_bootstraps=len(bootstraps),
     )
+
+
+def _gap(eigenvalues: np.ndarray, cutoff: int) -> float:
+    """Ratio g = lambda_{k+1} / lambda_k; 0 where there is no further eigenvalue, or both are rounding errors."""
+    if cutoff >= len(eigenvalues) or eigenvalues[cutoff - 1] <= _ROUNDING * abs(eigenvalues[0]):
+        return 0.0
+    return float(max(eigenvalues[cutoff], 0.0) / eigenvalues[cutoff - 1])
 
 
 def best_split(profile: np.ndarray) -> int:
@@ -257,11 +271,10 @@ def _first_share(grid: np.ndarray, recovered: np.ndarray, wanted: float) -> floa
     """The smallest share at which a rising curve reaches `wanted`, between the grid's values by a straight line."""
     reached = np.flatnonzero(recovered >= wanted)
     if not reached.size:
-        warnings.warn(
+        _warn(
             f"No share of the pairs in the grid keeps {wanted:.0%} of the leading structure: the largest, "
             f"{grid[-1]:.2f}, keeps {recovered[-1]:.1%} and is taken. The similarities may be mostly noise, or too few "
-            "pairs may be observed.",
-            stacklevel=4,
+            "pairs may be observed."
         )
         return float(grid[-1])
     at = int(reached[0])

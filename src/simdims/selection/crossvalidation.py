@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from simdims import __version__, _parallel, _threads, solvers
+from simdims._checks import _warn
 from simdims._journal import Journal, fingerprint
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
@@ -117,9 +117,9 @@ def select_rank(
     protocol : {"averaged", "paper"}, default="averaged"
         How a held-out pair is predicted and a rank chosen. "averaged": by the mean of all fits of that rank which have
         not seen it, in whatever repeat; the smallest rank wins whose error is not clearly larger than the smallest one,
-        by at most two standard errors of the difference. What single fits make of noise
-        differs between them and averages out, so that weak dimensions are found which one fit would lose in its own
-        noise. "paper": by the one fit of its fold; the smallest mean error wins.
+        by at most two standard errors of the difference and a tenth of it (or a thousandth of the variance). What
+        single fits make of noise differs between them and averages out, so that weak dimensions are found which one fit
+        would lose in its own noise. "paper": by the one fit of its fold; the smallest mean error wins.
     estimator : SRF, optional
         The fits' settings; its n_components and random_state are set for each. By default ``SRF(tol=1e-2,
         max_iter=300)``.
@@ -168,14 +168,20 @@ def select_rank(
     estimator = _check_estimator(estimator)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
-    settings = _settings(matrix, sampling, n_folds, n_repeats, estimator, random_state)
+    sampling = None if sampling is None else float(sampling)
+    n_folds, n_repeats = int(n_folds), int(n_repeats)
+    seed = None if random_state is None else _parallel.root_seed(random_state)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        journal = stack.enter_context(Journal(checkpoint, settings)) if checkpoint is not None else None
-        root = (journal.settings if journal else settings)["seed"]
+        journal = None
+        if checkpoint is not None:
+            settings = _settings(matrix, sampling, n_folds, n_repeats, estimator, seed)
+            journal = stack.enter_context(Journal(checkpoint, settings))
+            seed = journal.settings["seed"]
+        root = _parallel.root_seed(None) if seed is None else seed
         found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
-        share = float(sampling) if found is None else found.sampling  # type: ignore[arg-type]
-        design = Design(share, n_folds, n_repeats, int(root))
+        share = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
+        design = Design(share, n_folds, n_repeats, root)
         _check_design(matrix, design)
         trials = _Trials(matrix, design, estimator, protocol, n_jobs, journal, reporter)
         largest = most_dimensions(matrix, design)
@@ -190,8 +196,9 @@ def select_rank(
         tried=tried,
         n_items=n_items,
         largest=largest,
+        variance=trials.variance,
     )
-    _warn_of_edges(selection, candidates is None)
+    _warn_of_edges(selection)
     return selection
 
 
@@ -218,6 +225,13 @@ def draw_folds(n_pairs: int, design: Design, repeat: int) -> np.ndarray:
     """The fold of every pair in a repeat."""
     rng = np.random.default_rng(_parallel.seed_of(design.root, _SPLIT, repeat))
     return assign_folds(n_pairs, design.sampling, design.n_folds, rng)
+
+
+def variance_of(pairs: Pairs) -> float:
+    """Of the similarities that may be held out, each counted as in a score."""
+    total = pairs.weights.sum()
+    mean = pairs.weights @ pairs.values / total
+    return float(pairs.weights @ (pairs.values - mean) ** 2 / total)
 
 
 def fit_training(
@@ -261,6 +275,7 @@ class _Trials:
     ) -> None:
         self.matrix, self.design, self.estimator, self.protocol = matrix, design, estimator, protocol
         self.n_jobs, self.journal, self.reporter = n_jobs, journal, reporter
+        self.variance = variance_of(draw_candidates(matrix, design.root))
         self.scores: dict[int, Score] = {}
         records = journal.records if journal else []
         self._ended = {record["rank"]: Score.from_dict(record) for record in records if record["kind"] == "rank"}
@@ -284,7 +299,7 @@ class _Trials:
         ]
         shared = (*self.matrix, self.design, self.estimator)
         results = _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=self.n_jobs, one_by_one=self.journal is not None)
-        try:
+        with closing(results):
             for fit in results:
                 self._keep(fit)
                 self.reporter.step(f"rank {fit.task.rank}")
@@ -292,8 +307,6 @@ class _Trials:
                 of_rank[fit.task] = fit
                 if len(of_rank) == per_rank:
                     self._end(fit.task.rank, fits.pop(fit.task.rank))
-        finally:
-            results.close()
 
     def _tasks(self, rank: int) -> list[Task]:
         folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)
@@ -396,14 +409,14 @@ def _calibrate(
     reporter.begin("calibrate", n_bootstraps, done=len(found))
     tasks = [number for number in range(n_bootstraps) if number not in found]
     shared = (*matrix, eigenvectors, grid, root)
-    for number, curves in _parallel.run_tasks(
-        calibration.bootstrap, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None
-    ):
-        found[number] = curves
-        if journal is not None:
-            coherence, mass = (curve.tolist() for curve in curves)
-            journal.append({"kind": "bootstrap", "number": number, "coherence": coherence, "mass": mass})
-        reporter.step()
+    results = _parallel.run_tasks(calibration.bootstrap, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None)
+    with closing(results):
+        for number, curves in results:
+            found[number] = curves
+            if journal is not None:
+                coherence, mass = (curve.tolist() for curve in curves)
+                journal.append({"kind": "bootstrap", "number": number, "coherence": coherence, "mass": mass})
+            reporter.step()
     return calibration.conclude([found[number] for number in range(n_bootstraps)], eigenvalues, grid, 0.10)
 
 
@@ -432,7 +445,9 @@ def _walk(candidates: list[int] | None, largest: int, found: Calibration | None,
         return tuple(candidates)
     tried: list[int] = []
     for ranks in walk_ranks(
-        lambda: choose(trials.scores, trials.protocol), largest, None if found is None else found.cutoff
+        lambda: choose(trials.scores, trials.protocol, trials.variance),
+        largest,
+        None if found is None else found.cutoff,
     ):
         trials.run(ranks)
         tried += ranks
@@ -447,7 +462,7 @@ def _check_ranks(ranks: Any, n_items: int) -> list[int] | None:
         return None
     if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
         ranks = [ranks]
-    if not isinstance(ranks, Iterable):
+    if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
         raise TypeError(f'ranks must be "auto" or an iterable of integers, got {ranks!r}.')
     found = list(ranks)
     if not found:
@@ -474,7 +489,7 @@ def _check_estimator(estimator: Any) -> SRF:
 
 
 def _settings(
-    matrix: Matrix, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, random_state: Any
+    matrix: Matrix, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, seed: int | None
 ) -> dict[str, Any]:
     """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
     parameters = estimator.get_params()
@@ -485,10 +500,10 @@ def _settings(
         "version": __version__,
         "data": fingerprint(*matrix),
         "sampling": sampling,
-        "n_folds": int(n_folds),
-        "n_repeats": int(n_repeats),
+        "n_folds": n_folds,
+        "n_repeats": n_repeats,
         "estimator": {name: repr(value) for name, value in parameters.items()},
-        "seed": None if random_state is None else _parallel.root_seed(random_state),
+        "seed": seed,
     }
 
 
@@ -504,20 +519,18 @@ def _check_design(matrix: Matrix, design: Design) -> None:
             )
     if design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
         trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
-        warnings.warn(
+        _warn(
             f"The share of pairs to train on, {design.sampling:.2f}, is not reached with {design.n_folds} folds of "
-            f"{MOST_SAMPLING:.0%} of the pairs: each fit trains on {trained:.0%} of them. More folds come closer.",
-            stacklevel=3,
+            f"{MOST_SAMPLING:.0%} of the pairs: each fit trains on {trained:.0%} of them. More folds come closer."
         )
 
 
-def _warn_of_edges(selection: RankSelection, is_auto: bool) -> None:
+def _warn_of_edges(selection: RankSelection) -> None:
     if selection.minimum > selection.largest:
-        warnings.warn(
+        _warn(
             f"The smallest error belongs to {selection.minimum} dimensions, but a fit that sees "
             f"{selection.training_share:.0%} of the pairs determines at most {selection.largest}: beyond that its "
-            "error says little. Leave larger ranks out.",
-            stacklevel=3,
+            "error says little. Leave larger ranks out."
         )
     elif selection.at_edge:
         way_out = (
@@ -525,7 +538,4 @@ def _warn_of_edges(selection: RankSelection, is_auto: bool) -> None:
             if selection.minimum == selection.largest
             else f"try ranks up to {min(selection.largest, 2 * selection.minimum)} too"
         )
-        warnings.warn(
-            f"The smallest error belongs to the largest rank that was tried, {selection.minimum}: {way_out}.",
-            stacklevel=3,
-        )
+        _warn(f"The smallest error belongs to the largest rank that was tried, {selection.minimum}: {way_out}.")

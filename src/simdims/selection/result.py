@@ -14,8 +14,12 @@ from simdims.selection.splits import pool_sampling
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A rank is clearly worse than the best where its error is more than so many standard errors larger.
+#: A rank is clearly worse than the best where its error is larger by more than so many standard errors ...
 CLEARLY = 2.0
+#: ... or by more than this share: a dimension that few items have may double the error and be within its noise.
+MOST_WORSE = 0.1
+#: No difference of less than this share of the variance of the similarities counts: both predict them all.
+NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +30,8 @@ class RankSelection:
     ----------
     rank : int
         The chosen number of dimensions: the smallest whose error is not clearly larger than the smallest error, that is
-        by no more than two standard errors (protocol "averaged"); or `minimum` (protocol "paper").
+        by no more than two standard errors and a tenth of it, or by less than a thousandth of the variance (protocol
+        "averaged"); or `minimum` (protocol "paper").
     minimum : int
         The number of dimensions with the smallest error.
     one_standard_error_rank : int
@@ -38,8 +43,8 @@ class RankSelection:
         One row a fit: rank, repeat, fold, error (mean squared error on the fold, by which ranks are judged),
         error_alone (of this fit's own predictions), iterations, converged, seconds.
     curve : DataFrame
-        One row a rank: rank, error, standard_deviation and standard_error over fits, difference to the smallest error
-        and its standard_error_of_difference, in_valley.
+        One row a rank: rank, error, explained_variance (of the held-out pairs), standard_deviation and standard_error
+        over fits, difference to the smallest error and its standard_error_of_difference, in_valley.
     sampling : float
         p*, the share of the observed pairs that each fit should train on.
     training_share : float
@@ -84,6 +89,7 @@ class RankSelection:
         tried: tuple[int, ...],
         n_items: int,
         largest: int,
+        variance: float,
     ) -> RankSelection:
         """Everything that follows from the errors of all fits."""
         import pandas as pd
@@ -91,8 +97,8 @@ class RankSelection:
         fits = [fit for rank in sorted(scores) for fit in scores[rank].fits]
         if protocol == "paper":
             fits = [{**fit, "error": fit["error_alone"]} for fit in fits]
-        minimum, chosen = choose(scores, protocol)
-        curve = _curve(scores, protocol, minimum)
+        minimum, chosen = choose(scores, protocol, variance)
+        curve = _curve(scores, protocol, variance, minimum)
         valley = tuple(int(rank) for rank in curve.loc[curve["in_valley"], "rank"])
         return cls(
             rank=chosen,
@@ -142,10 +148,6 @@ class RankSelection:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and texts, as JSON takes them."""
-        calibration = None
-        if self.calibration is not None:
-            fields = vars(self.calibration).items()
-            calibration = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields}
         return {
             "rank": self.rank,
             "minimum": self.minimum,
@@ -159,7 +161,7 @@ class RankSelection:
             "n_folds": self.n_folds,
             "n_repeats": self.n_repeats,
             "protocol": self.protocol,
-            "calibration": calibration,
+            "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "curve": self.curve.to_dict(orient="records"),
             "scores": self.scores.to_dict(orient="records"),
         }
@@ -220,16 +222,18 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     return gap, float(np.sqrt(max(np.sum(of_items**2) - independent, independent)))
 
 
-def choose(scores: Mapping[int, Score], protocol: str) -> tuple[int, int]:
+def choose(scores: Mapping[int, Score], protocol: str, variance: float) -> tuple[int, int]:
     """The rank with the smallest error, and the chosen one."""
     minimum = min(sorted(scores), key=lambda rank: scores[rank].errors(protocol).mean())
     if protocol == "paper":
         return minimum, minimum
+    most = MOST_WORSE * float(scores[minimum].errors(protocol).mean())
     gaps = {rank: difference(scores[rank], scores[minimum], protocol) for rank in scores}
-    return minimum, min(rank for rank, (gap, error) in gaps.items() if gap <= CLEARLY * error)
+    least = NEGLIGIBLE * variance
+    return minimum, min(rank for rank, (gap, error) in gaps.items() if gap <= max(min(CLEARLY * error, most), least))
 
 
-def _curve(scores: Mapping[int, Score], protocol: str, minimum: int) -> pd.DataFrame:
+def _curve(scores: Mapping[int, Score], protocol: str, variance: float, minimum: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
@@ -241,6 +245,7 @@ def _curve(scores: Mapping[int, Score], protocol: str, minimum: int) -> pd.DataF
             {
                 "rank": rank,
                 "error": float(errors.mean()),
+                "explained_variance": 1 - float(errors.mean()) / variance if variance > 0 else 0.0,
                 "standard_deviation": spread,
                 "standard_error": spread / np.sqrt(len(errors)),
                 "difference": gap,

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from simdims import _threads, solvers
 from simdims.selection.calibration import _check_items, _require_count, _require_share
-from simdims.selection.splits import Matrix, plain, zero_filled
+from simdims.selection.splits import Matrix, observed_pairs, plain, zero_filled
 from simdims.similarity import as_similarity
 
 #: All eigenvalues are looked at up to so many items, and of larger matrices that many leading ones.
@@ -120,23 +120,17 @@ def _shuffled(matrix: Matrix, rng: np.random.RandomState) -> np.ndarray | sparse
     S = zero_filled(matrix)
     n = matrix.n_items
     if isinstance(S, np.ndarray):
-        above = np.triu_indices(n, 1)
-        known = np.isfinite(matrix.values[above])
-        if matrix.weights is not None:
-            known &= matrix.weights[above] > 0
-        upper = np.zeros(len(known))
-        upper[known] = rng.permutation(S[above][known])
+        rows, columns, values = observed_pairs(matrix)
         shuffled = np.zeros_like(S)
-        shuffled[above] = upper
+        shuffled[rows, columns] = rng.permutation(values)
         shuffled += shuffled.T
         np.fill_diagonal(shuffled, np.diagonal(S))
         return shuffled
-    upper = sparse.coo_array(sparse.triu(S, 1))
-    rows, columns = upper.coords
+    rows, columns, values = observed_pairs(matrix)
     if matrix.absent_weight:
-        places = np.sort(rng.choice(n * (n - 1) // 2, size=upper.nnz, replace=False)) if n < 3000 else None
-        rows, columns = _pairs_at(n, places) if places is not None else _random_pairs(n, upper.nnz, rng)
-    moved = sparse.csr_array((rng.permutation(upper.data), (rows, columns)), shape=(n, n))
+        places = np.sort(rng.choice(n * (n - 1) // 2, size=len(values), replace=False)) if n < 3000 else None
+        rows, columns = _pairs_at(n, places) if places is not None else _random_pairs(n, len(values), rng)
+    moved = sparse.csr_array((rng.permutation(values), (rows, columns)), shape=(n, n))
     return sparse.csr_array(moved + moved.T + sparse.diags_array(S.diagonal()))
 
 

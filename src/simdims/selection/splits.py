@@ -80,6 +80,13 @@ def zero_filled(matrix: Matrix) -> np.ndarray | sparse.csr_array:
     return sparse.csr_array((values, matrix.indices, matrix.starts), shape=(matrix.n_items, matrix.n_items))
 
 
+def observed_pairs(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and values of the stored pairs (rows < columns) that were observed, row by row."""
+    rows, columns, values, weights = _upper_entries(matrix)
+    known = np.isfinite(values) & (weights > 0)
+    return rows[known], columns[known], values[known]
+
+
 def draw_pairs(matrix: Matrix, rng: np.random.Generator) -> Pairs:
     """The observed pairs, and with zeros of some weight that are not stored, as many of those."""
     rows, columns, values, weights = _upper_entries(matrix)
