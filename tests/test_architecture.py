@@ -41,7 +41,7 @@ ORDER = [
     "selection",
     "consensus",
     "inference",
-    "discover",
+    "discovery",
     "plots",
     "report",
     "reproduce",

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from simdims import datasets, metrics, simulate
     from simdims.associations import from_associations
+    from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
+    from simdims.discovery import Discovery, discover
     from simdims.features import from_features
+    from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test
     from simdims.io import load_similarity
     from simdims.selection import Calibration, RankSelection, calibrate, parallel_analysis, scree_test, select_rank
     from simdims.similarity import Similarity, as_similarity
@@ -26,12 +29,20 @@ __version__ = "0.1.0"
 __all__ = [
     "SRF",
     "Calibration",
+    "Consensus",
+    "Discovery",
+    "HypothesisTests",
     "RankSelection",
     "Similarity",
     "__version__",
+    "align",
     "as_similarity",
     "calibrate",
+    "combined_test",
     "datasets",
+    "dimension_test",
+    "discover",
+    "fit_consensus",
     "from_associations",
     "from_dissimilarity",
     "from_features",
@@ -40,20 +51,30 @@ __all__ = [
     "load_similarity",
     "metrics",
     "parallel_analysis",
+    "rsa_test",
     "scree_test",
     "select_rank",
     "simulate",
+    "split_half_reliability",
 ]
 
 # Public name -> the module that defines it; a public module is its own name.
 _DEFINED_IN = {
-    "Calibration": "selection",
-    "RankSelection": "selection",
     "SRF": "srf",
+    "Calibration": "selection",
+    "Consensus": "consensus",
+    "Discovery": "discovery",
+    "HypothesisTests": "inference",
+    "RankSelection": "selection",
     "Similarity": "similarity",
+    "align": "consensus",
     "as_similarity": "similarity",
     "calibrate": "selection",
+    "combined_test": "inference",
     "datasets": "datasets",
+    "dimension_test": "inference",
+    "discover": "discovery",
+    "fit_consensus": "consensus",
     "from_associations": "associations",
     "from_dissimilarity": "construct",
     "from_features": "features",
@@ -62,9 +83,11 @@ _DEFINED_IN = {
     "load_similarity": "io",
     "metrics": "metrics",
     "parallel_analysis": "selection",
+    "rsa_test": "inference",
     "scree_test": "selection",
     "select_rank": "selection",
     "simulate": "simulate",
+    "split_half_reliability": "consensus",
 }
 
 

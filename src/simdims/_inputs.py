@@ -53,6 +53,14 @@ def read_features(path: Path, labels: str | None, key: str | None, header: bool 
         return _labelled(parts.values, parts.labels, None)
 
 
+def has_column(path: Path, name: str) -> bool:
+    """Whether a table has a column of that name."""
+    if path.suffix.lower() not in TABLES or not path.is_file() or path.stat().st_size == 0:
+        return False
+    with io._named_in_errors(path):
+        return name in _read_frame(path, None, [name]).columns
+
+
 def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None) -> Any:
     """Return the triplets in a file as a table of three columns: `columns`, or all there are."""
     _check_file(path, (".npy", *TABLES))

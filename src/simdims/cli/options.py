@@ -64,6 +64,23 @@ def read_similarity(options: argparse.Namespace) -> Similarity:
     )
 
 
+def read_embedding(options: argparse.Namespace) -> Any:
+    """The embedding of EMBEDDING, by name where it has names."""
+    from simdims import _inputs
+
+    if options.source.is_dir():
+        from simdims.discovery import Discovery
+
+        return Discovery.load(options.source).embedding_frame()
+    name = options.item
+    if name is None and _inputs.has_column(options.source, "item"):
+        name = "item"
+    W = _inputs.read_features(options.source, name, options.key, None)
+    if name is not None and list(W.index) == [str(position) for position in range(len(W))]:
+        W = W.reset_index(drop=True)  # an embedding without names, which are then positions
+    return W
+
+
 def add_running(parser: argparse.ArgumentParser) -> None:
     """Add what every command with many tasks takes."""
     parser.add_argument("--seed", type=int, metavar="N", help="seed of all that is random (default: a new one)")

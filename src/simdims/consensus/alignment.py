@@ -72,7 +72,7 @@ def align(W: Any, reference: Any, *, method: str = "correlation") -> Alignment:
 
     References
     ----------
-    SRF, Methods, "Fitting, rank selection and stability".
+    SRF, Methods, "Model fitting, dimensionality selection, and stability".
 
     Examples
     --------

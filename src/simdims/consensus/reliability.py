@@ -66,7 +66,7 @@ def split_half_reliability(
 
     References
     ----------
-    SRF, Methods, "Fitting, rank selection and stability" and Supplementary Table 1.
+    SRF, Methods, "Model fitting, dimensionality selection, and stability" and Supplementary Table 1.
 
     Examples
     --------

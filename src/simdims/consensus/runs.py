@@ -108,7 +108,7 @@ def fit_consensus(
 
     References
     ----------
-    SRF, Methods, "Fitting, rank selection and stability".
+    SRF, Methods, "Model fitting, dimensionality selection, and stability".
 
     Examples
     --------

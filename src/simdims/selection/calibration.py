@@ -164,7 +164,9 @@ def default_eigenpairs(n_items: int) -> int:
 def reference(matrix: Matrix, k: int, root: int) -> tuple[np.ndarray, np.ndarray]:
     """The k leading eigenpairs of S, missing pairs as zeros."""
     rng = np.random.RandomState(_parallel.seed_of(root, _REFERENCE))
-    return solvers.leading_eigenpairs(zero_filled(matrix), k, rng)
+    eigenvalues, eigenvectors = solvers.leading_eigenpairs(zero_filled(matrix), k, rng)
+    # Products round differently where an array is stored differently, and it arrives in a worker like this.
+    return eigenvalues, np.ascontiguousarray(eigenvectors)
 
 
 def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:

@@ -158,7 +158,7 @@ def select_rank(
     similarity = as_similarity(S)
     n_items = similarity.n_items
     calibration._check_items(n_items)
-    candidates = _check_ranks(ranks, n_items)
+    candidates = check_ranks(ranks, n_items)
     _require_count("n_folds", n_folds, at_least=2)
     _require_count("n_repeats", n_repeats)
     if sampling is not None:
@@ -292,6 +292,7 @@ class _Trials:
         for rank in ranks:
             if rank in self._ended:
                 self.scores[rank] = self._ended[rank]
+                self._drop_arrays(rank)  # a kill may have come between the score and this
             elif len(fits[rank]) == per_rank:
                 self._end(rank, fits.pop(rank))
         tasks = [
@@ -334,6 +335,10 @@ class _Trials:
         self.scores[rank] = score_fits(self.matrix, self.design, ordered)
         if self.journal is not None:
             self.journal.append({"kind": "rank", "rank": rank, **self.scores[rank].to_dict()})
+            self._drop_arrays(rank)
+
+    def _drop_arrays(self, rank: int) -> None:
+        if self.journal is not None:
             for task in self._tasks(rank):
                 self.journal.drop(task.name)
 
@@ -454,7 +459,7 @@ def _walk(candidates: list[int] | None, largest: int, found: Calibration | None,
     return tuple(tried)
 
 
-def _check_ranks(ranks: Any, n_items: int) -> list[int] | None:
+def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
     """The candidates in rising order, or None for "auto"."""
     if isinstance(ranks, str):
         if ranks != "auto":

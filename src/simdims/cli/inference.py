@@ -1,0 +1,118 @@
+"""`simdims test` and `simdims rsa`: properties of items against dimensions and against similarities."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simdims.cli.options import (
+    add_command,
+    add_key,
+    add_running,
+    add_similarity,
+    check_target,
+    progress_of,
+    read_embedding,
+    read_similarity,
+    write_result,
+)
+
+if TYPE_CHECKING:
+    from simdims.inference import HypothesisTests
+
+
+def add(commands: Any) -> None:
+    """Add both commands."""
+    parser = add_command(
+        commands,
+        "test",
+        _test,
+        summary="test which properties of the items a dimension carries",
+        example="simdims test embedding.csv properties.csv --labels name --seed 0 -o tests.csv",
+    )
+    parser.add_argument(
+        "source",
+        metavar="EMBEDDING",
+        type=Path,
+        help="a file with one row an item, or a folder that `simdims discover` wrote",
+    )
+    parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING that names the items (default item)")
+    add_key(parser, "embedding")
+    _add_hypotheses(parser)
+    parser.add_argument(
+        "--matching",
+        choices=["joint", "separate"],
+        default="joint",
+        help="joint (default): two properties get two dimensions; separate: each its best",
+    )
+    _add_testing(parser)
+
+    parser = add_command(
+        commands,
+        "rsa",
+        _rsa,
+        summary="test which properties of the items the similarities reflect (Mantel test)",
+        example="simdims rsa animals.npz properties.csv --labels name --method spearman --seed 0",
+    )
+    add_similarity(parser)
+    _add_hypotheses(parser)
+    parser.add_argument(
+        "--method", choices=["pearson", "spearman"], default="pearson", help="pearson (default) or spearman"
+    )
+    _add_testing(parser)
+
+
+def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help="one row an item, one column a property")
+    parser.add_argument("--labels", metavar="COLUMN", help="the column of PROPERTIES that names the items")
+
+
+def _add_testing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--alternative", choices=["greater", "two-sided"], default="greater", help="greater (default) or two-sided"
+    )
+    parser.add_argument("--permutations", type=int, default=1000, metavar="N", help="permutations (default 1000)")
+    parser.add_argument("--alpha", type=float, default=0.05, help="level of significance (default 0.05)")
+    add_running(parser)
+    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .csv")
+
+
+def _test(options: argparse.Namespace) -> None:
+    check_target(options.out, (".csv",), options.source)
+    from simdims.inference import dimension_test
+
+    W = read_embedding(options)
+    _tell(options, dimension_test(W, _properties(options), matching=options.matching, **_testing(options)))
+
+
+def _rsa(options: argparse.Namespace) -> None:
+    check_target(options.out, (".csv",), options.source)
+    S = read_similarity(options)
+    from simdims.inference import rsa_test
+
+    _tell(options, rsa_test(S, _properties(options), method=options.method, **_testing(options)))
+
+
+def _properties(options: argparse.Namespace) -> Any:
+    from simdims import _inputs
+
+    return _inputs.read_features(options.hypotheses, options.labels, None, None)
+
+
+def _testing(options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "n_permutations": options.permutations,
+        "alternative": options.alternative,
+        "alpha": options.alpha,
+        "random_state": options.seed,
+        "n_jobs": options.jobs,
+        "progress": progress_of(options),
+    }
+
+
+def _tell(options: argparse.Namespace, tests: HypothesisTests) -> None:
+    sys.stdout.write(f"{tests.summary()}\n{tests.table.to_string(index=False)}\n")
+    if options.out is not None:
+        write_result(options.out, {}, tests.table)

@@ -1,0 +1,90 @@
+"""How long it will take: a short trial of each kind of work, times how often it will be done."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simdims import _threads, solvers
+from simdims.selection.calibration import default_eigenpairs
+from simdims.selection.crossvalidation import default_bootstraps
+from simdims.selection.splits import plain, zero_filled
+from simdims.selection.walk import coarse_grid
+from simdims.similarity import Similarity
+from simdims.srf import SRF
+
+#: Sweeps that fits usually take, to the tolerances of cross-validation and of the final fits, and those of a trial.
+_SWEEPS_OF_FOLD, _SWEEPS_OF_RUN, _SWEEPS_OF_TRIAL = 40, 250, 3
+
+_FOLDS, _SHARES = 5, 20
+
+#: "auto" refines its grid by about so many ranks.
+_REFINED = 6
+
+
+def estimate_seconds(
+    similarity: Similarity,
+    candidates: list[int] | None,
+    n_repeats: int,
+    n_runs: int,
+    n_jobs: int | None,
+    *,
+    calibrates: bool,
+    selects: bool,
+) -> float:
+    """Seconds that discover will take on this machine, to within a factor of two or three as a rule."""
+    n = similarity.n_items
+    tried = candidates or coarse_grid(min(n - 1, max(12, n // 10))) + [10] * _REFINED
+    typical = int(np.median(tried))
+    sweep = _seconds_of_sweep(similarity, typical)
+    total = n_runs * _SWEEPS_OF_RUN * sweep
+    if selects:
+        # The work of a sweep grows with the rank, about as a line.
+        total += _FOLDS * n_repeats * _SWEEPS_OF_FOLD * sweep * sum(tried) / typical
+        if calibrates:
+            total += default_bootstraps(n) * _SHARES * _seconds_of_spectrum(similarity)
+    return total / _processes(n_jobs)
+
+
+def in_words(seconds: float) -> str:
+    """As a person would say it."""
+    for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            number = round(seconds / size)
+            return f"{number} {name}{'' if number == 1 else 's'}"
+    return f"{max(1, round(seconds))} seconds" if seconds >= 1.5 else "a second"
+
+
+def _seconds_of_sweep(similarity: Similarity, rank: int) -> float:
+    trial = SRF(rank, random_state=0, max_iter=_SWEEPS_OF_TRIAL, tol=0)
+    if similarity.factors is not None:
+        problem: solvers.Problem = solvers.factor_problem(similarity.factors)
+    else:
+        problem = solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
+    with _threads.one_blas_thread():
+        trial._solve(problem)  # compiles, or loads what was compiled
+        return _seconds_of(lambda: trial._solve(problem)) / _SWEEPS_OF_TRIAL
+
+
+def _seconds_of_spectrum(similarity: Similarity) -> float:
+    S = zero_filled(plain(similarity))
+    k = default_eigenpairs(similarity.n_items)
+    with _threads.one_blas_thread():
+        return _seconds_of(lambda: solvers.leading_eigenpairs(S, k, np.random.RandomState(0)))
+
+
+def _seconds_of(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _processes(n_jobs: int | None) -> int:
+    n_cores = os.cpu_count() or 1
+    if n_jobs is None:
+        return 1
+    return min(n_cores, n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + n_jobs)

@@ -1,0 +1,252 @@
+"""discover: how many dimensions, which ones, how stable and how good, in one call."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simdims import __version__, _parallel, metrics
+from simdims._progress import Callback
+from simdims.consensus import Consensus, fit_consensus
+from simdims.discovery.estimate import estimate_seconds, in_words
+from simdims.discovery.result import Discovery
+from simdims.selection import RankSelection, select_rank
+from simdims.selection.crossvalidation import check_ranks
+from simdims.similarity import Similarity, as_similarity
+from simdims.srf import SRF
+
+logger = logging.getLogger("simdims")
+
+#: First word of the name of a task, from which its seed follows.
+_SELECT, _CONSENSUS, _MEASURE = 0, 1, 2
+
+
+def discover(
+    S: Any,
+    *,
+    ranks: str | int | Iterable[int] = "auto",
+    sampling: float | None = None,
+    n_repeats: int | None = None,
+    n_runs: int | None = None,
+    estimator: SRF | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Callback | None = None,
+) -> Discovery:
+    """Find the dimensions behind similarities: calibrate, select their number, fit many times, measure.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes
+        The similarities.
+    ranks : "auto", int or iterable of int, default="auto"
+        Numbers of dimensions to choose from; see `select_rank`. A single number is taken, and nothing is selected.
+    sampling : float, optional
+        The share of the pairs to train on in the selection; calibrated by default.
+    n_repeats : int, optional
+        Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000, 1 beyond.
+    n_runs : int, optional
+        Runs of the consensus: 30 up to 2,000 items, 10 beyond.
+    estimator : SRF, optional
+        Settings of the final fits, see `fit_consensus`; cross-validation uses them too if they are given.
+    checkpoint : path, optional
+        A folder in which every finished fit is kept; a call that is stopped in whatever way goes on from there.
+    random_state : int, RandomState or None, default=None
+        Seed of everything; None is fresh entropy (or, with a checkpoint, that of its first call).
+    n_jobs : int, optional
+        Processes, as in joblib. Results do not depend on it.
+    progress : bool or callable, optional
+        See `select_rank`. How long all will take, about, is logged before it starts (logger "simdims"), and is
+        `estimated_seconds` of the result.
+
+    Returns
+    -------
+    Discovery
+
+    Examples
+    --------
+    >>> from simdims import discover, simulate
+    >>> W = simulate.dirichlet(60, 3, alpha=0.3, random_state=0)
+    >>> S = simulate.add_noise(W @ W.T, 0.8, random_state=0)
+    >>> found = discover(S, ranks=range(1, 6), sampling=0.6, n_repeats=2, n_runs=5, random_state=0)
+    >>> found.n_components
+    3
+    >>> found.embedding.shape
+    (60, 3)
+    """
+    similarity = as_similarity(S)
+    n = similarity.n_items
+    single = is_single(ranks)
+    candidates = check_ranks(ranks, n)
+    if estimator is not None and not isinstance(estimator, SRF):
+        raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
+    n_repeats = default_repeats(n) if n_repeats is None else n_repeats
+    n_runs = default_runs(n) if n_runs is None else n_runs
+    root = _root(checkpoint, random_state)
+    seconds = expected_seconds(
+        similarity,
+        ranks=ranks if single else candidates or "auto",
+        sampling=sampling,
+        n_repeats=n_repeats,
+        n_runs=n_runs,
+        n_jobs=n_jobs,
+    )
+    logger.info("discover: about %s", in_words(seconds))
+    selection = None
+    if not single:
+        selection = select_rank(
+            similarity,
+            "auto" if candidates is None else candidates,
+            sampling=sampling,
+            n_repeats=n_repeats,
+            estimator=estimator,
+            checkpoint=None if checkpoint is None else Path(checkpoint, "selection"),
+            random_state=_parallel.seed_of(root, _SELECT),
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+    rank = candidates[0] if selection is None and candidates else selection.rank  # type: ignore[union-attr]
+    consensus = fit_consensus(
+        similarity,
+        rank,
+        n_runs=n_runs,
+        estimator=estimator,
+        checkpoint=None if checkpoint is None else Path(checkpoint, f"consensus-{rank}"),
+        random_state=_parallel.seed_of(root, _CONSENSUS),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    return Discovery(
+        similarity=similarity,
+        selection=selection,
+        consensus=consensus,
+        metrics=measure(similarity, consensus, _parallel.seed_of(root, _MEASURE)),
+        settings=_settings(ranks, sampling, n_repeats, n_runs, estimator, root, selection),
+        estimated_seconds=seconds,
+    )
+
+
+def is_single(ranks: Any) -> bool:
+    """Whether the number of dimensions is given."""
+    return isinstance(ranks, int | np.integer) and not isinstance(ranks, bool)
+
+
+def expected_seconds(
+    similarity: Similarity,
+    *,
+    ranks: Any = "auto",
+    sampling: float | None = None,
+    n_repeats: int | None = None,
+    n_runs: int | None = None,
+    n_jobs: int | None = None,
+) -> float:
+    """About how long discover will take with these arguments, from a short trial."""
+    n = similarity.n_items
+    return estimate_seconds(
+        similarity,
+        check_ranks(ranks, n),
+        default_repeats(n) if n_repeats is None else n_repeats,
+        default_runs(n) if n_runs is None else n_runs,
+        n_jobs,
+        calibrates=sampling is None,
+        selects=not is_single(ranks),
+    )
+
+
+def default_repeats(n_items: int) -> int:
+    """Repeats of the cross-validation."""
+    return 5 if n_items <= 1000 else 2 if n_items <= 4000 else 1
+
+
+def default_runs(n_items: int) -> int:
+    """Runs of the consensus."""
+    return 30 if n_items <= 2000 else 10
+
+
+def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str, float]:
+    """The numbers by which an embedding is judged; those that the data do not allow are left out."""
+    W = consensus.embedding
+    found = {
+        "mean_reliability": consensus.mean_reliability,
+        "hoyer_sparsity": metrics.hoyer_sparsity(W),
+        "entropy": metrics.entropy(W),
+    }
+    try:
+        found["explained_variance"] = metrics.explained_variance(similarity, W)
+    except ValueError:  # equal similarities have no variance
+        logger.info("discover: all observed similarities are equal; there is no variance to explain")
+    if similarity.absent_weight:
+        found["link_auc"] = metrics.link_auc(similarity, W, random_state=seed)
+    return found
+
+
+def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
+    """The seed of everything; the folder of an earlier call knows the one that was drawn there."""
+    if checkpoint is None:
+        return _parallel.root_seed(random_state)
+    folder = Path(checkpoint)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"checkpoint must be a folder, got {str(folder)!r}, which is a file.")
+    known = {"seed", "selection"}
+    strangers = [
+        path.name
+        for path in (folder.iterdir() if folder.exists() else ())
+        if path.name not in known and not path.name.startswith("consensus-")
+    ]
+    if strangers:
+        raise ValueError(
+            f"checkpoint must be a new or empty folder, or one of an earlier call, got {str(folder)!r}, which holds "
+            f"{sorted(strangers)[0]!r}."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "seed"
+    if file.exists():
+        earlier = int(file.read_text())
+        if random_state is not None and _parallel.root_seed(random_state) != earlier:
+            raise ValueError(
+                f"checkpoint must be of the same random_state, got {str(folder)!r}, where it was another: use another "
+                "folder, the same random_state, or None to go on with the earlier one."
+            )
+        return earlier
+    root = _parallel.root_seed(random_state)
+    file.write_text(f"{root}\n")
+    return root
+
+
+def _settings(
+    ranks: Any,
+    sampling: float | None,
+    n_repeats: int,
+    n_runs: int,
+    estimator: SRF | None,
+    root: int,
+    selection: RankSelection | None,
+) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    import scipy
+    import sklearn
+
+    return {
+        "ranks": ranks if isinstance(ranks, str) else list(selection.tried) if selection else int(ranks),
+        "sampling": sampling,
+        "n_repeats": int(n_repeats),
+        "n_runs": int(n_runs),
+        "estimator": None if estimator is None else repr(estimator),
+        "seed": root,
+        "versions": {
+            "simdims": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numba": version("numba"),
+        },
+    }

@@ -1,0 +1,180 @@
+"""The folder of a Discovery: plain arrays, tables that open in a spreadsheet, and a manifest that is written last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simdims.consensus import Consensus
+from simdims.io import load_similarity
+from simdims.selection import Calibration, RankSelection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from simdims.discovery.result import Discovery
+
+#: The version of what is written.
+FORMAT = 1
+
+_MANIFEST = "discovery.json"
+_CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
+_SELECTION_TABLES = ("scores", "curve")
+_CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
+
+
+def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
+    """Write a Discovery beside `folder`, then put it in its place."""
+    target = Path(folder).absolute()
+    check_folder(target)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    part.mkdir(parents=True)
+    try:
+        _write(found, part)
+        if target.exists():
+            earlier = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
+            os.replace(target, earlier)
+            os.replace(part, target)
+            shutil.rmtree(earlier, ignore_errors=True)
+        else:
+            os.replace(part, target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def load(folder: str | os.PathLike[str]) -> Discovery:
+    """Read what `save` wrote."""
+    from simdims.discovery.result import Discovery
+
+    path = Path(folder)
+    manifest = _read_manifest(path)
+    arrays = _read_arrays(path / "arrays.npz")
+    similarity = load_similarity(path / "similarity.npz")
+    labels = None if similarity.labels is None else tuple(similarity.labels)
+    consensus = Consensus(
+        **{name: arrays[name] for name in _CONSENSUS_ARRAYS},
+        selected=manifest["consensus"]["selected"],
+        n_splits=manifest["consensus"]["n_splits"],
+        labels=labels,
+    )
+    return Discovery(
+        similarity=similarity,
+        selection=_selection(manifest["selection"], arrays),
+        consensus=consensus,
+        metrics=manifest["metrics"],
+        settings=manifest["settings"],
+        estimated_seconds=manifest["estimated_seconds"],
+    )
+
+
+def _write(found: Discovery, folder: Path) -> None:
+    consensus, selection = found.consensus, found.selection
+    arrays = {name: getattr(consensus, name) for name in _CONSENSUS_ARRAYS}
+    tables = {"embedding": _named_rows(found.embedding_frame()), "dimensions": found.dimensions_frame().reset_index()}
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "consensus": {"selected": consensus.selected, "n_splits": consensus.n_splits},
+        "selection": None,
+        "metrics": found.metrics,
+        "settings": found.settings,
+        "estimated_seconds": found.estimated_seconds,
+    }
+    if selection is not None:
+        tables |= {"selection_fits": selection.scores, "selection_curve": selection.curve}
+        plain = {name: value for name, value in selection.to_dict().items() if name not in ("scores", "curve")}
+        if selection.calibration is not None:
+            arrays |= {f"calibration_{name}": getattr(selection.calibration, name) for name in _CALIBRATION_ARRAYS}
+            plain["calibration"] = {k: v for k, v in plain["calibration"].items() if k not in _CALIBRATION_ARRAYS}
+        manifest["selection"] = plain
+        # The tables too, so that what loads back does not hang on what a spreadsheet made of them.
+        for name in _SELECTION_TABLES:
+            table = getattr(selection, name)
+            arrays |= {f"{name}_{column}": table[column].to_numpy() for column in table}
+    np.savez(folder / "arrays.npz", **arrays)
+    found.similarity.save(folder / "similarity.npz")
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, encoding="utf-8-sig" if name == "embedding" else "utf-8")
+    manifest["files"] = {path.name: _digest(path) for path in sorted(folder.iterdir())}
+    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+
+def _named_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename_axis("item").reset_index()
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Refuse what save could not write to."""
+    target = Path(folder).absolute()
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"folder must be a folder, got {str(target)!r}, which is a file.")
+    if target.exists() and any(target.iterdir()) and not (target / _MANIFEST).exists():
+        raise ValueError(
+            f"folder must be new, empty, or of an earlier Discovery, got {str(target)!r}, which holds other files."
+        )
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    if not folder.exists():
+        raise FileNotFoundError(
+            f"folder must be one that Discovery.save wrote, got {str(folder)!r}, which is not there."
+        )
+    if not (folder / _MANIFEST).is_file():
+        raise ValueError(
+            f"folder must be one that Discovery.save wrote, got {str(folder)!r}, which has no {_MANIFEST}: it is "
+            "something else, or was not written to its end."
+        )
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        version, files = manifest["format"], manifest["files"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"folder must be whole, got {str(folder)!r}, whose {_MANIFEST} is damaged.") from None
+    if version != FORMAT:
+        raise ValueError(f"folder must be of format {FORMAT}, got {version}: a newer simdims wrote it; update simdims.")
+    for name, digest in files.items():
+        # Tables are for people, who may well save them again from a spreadsheet.
+        if not (folder / name).is_file():
+            raise ValueError(f"folder must be whole, got {str(folder)!r}, where {name} is missing.")
+        if name.endswith(".npz") and _digest(folder / name) != digest:
+            raise ValueError(f"folder must be whole, got {str(folder)!r}, where {name} is damaged.")
+    return dict(manifest)
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file}
+
+
+def _selection(values: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> RankSelection | None:
+    import pandas as pd
+
+    if values is None:
+        return None
+    values = dict(values)
+    found = values.pop("calibration")
+    if found is not None:
+        curves: dict[str, Any] = {name: arrays[f"calibration_{name}"] for name in _CALIBRATION_ARRAYS}
+        found = Calibration(**found, **curves)
+    for name in ("valley", "tried"):
+        values[name] = tuple(values[name])
+    tables: dict[str, Any] = {
+        table: pd.DataFrame(
+            {name.removeprefix(f"{table}_"): arrays[name] for name in arrays if name.startswith(f"{table}_")}
+        )
+        for table in _SELECTION_TABLES
+    }
+    return RankSelection(**values, **tables, calibration=found)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
