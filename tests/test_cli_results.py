@@ -1,0 +1,173 @@
+"""The commands that fit, evaluate and test: the same numbers as the functions, and one line for what is wrong."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from simdims import (
+    SRF,
+    Discovery,
+    Similarity,
+    dimension_test,
+    fit_consensus,
+    load_similarity,
+    metrics,
+    rsa_test,
+    simulate,
+)
+from simdims.cli import main
+
+LABELS = [f"item {i}" for i in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    W = simulate.dirichlet(40, 3, alpha=0.2, random_state=0)
+    Similarity(simulate.add_noise(W @ W.T, 0.8, random_state=0), labels=LABELS).save("S.npz")
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"name": LABELS, "first": W[:, 0], "noise": rng.random(40)}).to_csv("properties.csv", index=False)
+    rows = [rng.choice(40, 3, replace=False) for _ in range(60)]
+    pd.DataFrame([[LABELS[i] for i in row] for row in rows], columns=["a", "b", "odd"]).to_csv("t.csv", index=False)
+    pairs = [(LABELS[i], LABELS[j], float(W[i] @ W[j])) for i, j, _ in rows]
+    pd.DataFrame(pairs, columns=["one", "two", "rating"]).to_csv("pairs.csv", index=False)
+
+
+def embedding(path="W.csv"):
+    return pd.read_csv(path, index_col="item")
+
+
+def fitted():
+    assert main(["fit", "S.npz", "-n", "3", "--seed", "0", "-o", "W.csv"]) == 0
+    return embedding()
+
+
+def test_fit_writes_the_embedding_that_srf_fits():
+    expected = SRF(3, random_state=0).fit(load_similarity("S.npz")).embedding_frame()
+    pd.testing.assert_frame_equal(fitted(), expected.rename_axis("item"), rtol=1e-12)
+
+
+def test_consensus_writes_the_central_run(capsys):
+    words = ["--runs", "3", "--splits", "5", "--seed", "0", "--quiet", "-o", "W.csv", "--checkpoint", "work"]
+    assert main(["consensus", "S.npz", "-n", "3", *words]) == 0
+    expected = fit_consensus(load_similarity("S.npz"), 3, n_runs=3, n_splits=5, random_state=0, progress=False)
+    pd.testing.assert_frame_equal(embedding(), expected.embedding_frame().rename_axis("item"), rtol=1e-12)
+    assert expected.summary() in capsys.readouterr().out
+
+
+def test_discover_writes_a_folder_and_says_how_long_it_will_take(capsys):
+    words = ["--ranks", "2:4", "--sampling", "0.6", "--repeats", "1", "--runs", "3", "--seed", "0", "--quiet"]
+    assert main(["discover", "S.npz", "-o", "found", *words]) == 0
+    said = capsys.readouterr().out
+    found = Discovery.load("found")
+    assert found.n_components == 3
+    assert "this will take about" in said.splitlines()[0]
+    assert found.summary() in said
+    assert list(embedding("found/embedding.csv").index) == LABELS
+
+
+def test_discover_takes_one_number():
+    assert main(["discover", "S.npz", "-o", "found", "--ranks", "4", "--runs", "2", "--quiet", "--seed", "0"]) == 0
+    assert Discovery.load("found").selection is None
+
+
+def test_evaluate_triplets_by_name(capsys):
+    W = fitted()
+    assert main(["evaluate", "triplets", "W.csv", "t.csv", "--odd", "odd"]) == 0
+    expected = metrics.triplet_accuracy(W, pd.read_csv("t.csv"))
+    assert f"accuracy {expected:.6f}" in capsys.readouterr().out
+
+
+def test_evaluate_takes_the_folder_of_a_discovery(capsys):
+    assert main(["discover", "S.npz", "-o", "found", "--ranks", "3", "--runs", "2", "--quiet", "--seed", "0"]) == 0
+    assert main(["evaluate", "triplets", "found", "t.csv"]) == 0
+    expected = metrics.triplet_accuracy(Discovery.load("found").embedding_frame(), pd.read_csv("t.csv"))
+    assert f"accuracy {expected:.6f}" in capsys.readouterr().out
+
+
+def test_an_embedding_without_names_is_read_by_position(capsys):
+    W = np.random.default_rng(0).random((5, 2))
+    pd.DataFrame(W, columns=["a", "b"]).rename_axis("item").reset_index().to_csv("W.csv", index=False)
+    np.save("t.npy", np.array([[0, 1, 2], [3, 4, 0]]))
+    assert main(["evaluate", "triplets", "W.csv", "t.npy"]) == 0
+    assert f"accuracy {metrics.triplet_accuracy(W, np.load('t.npy')):.6f}" in capsys.readouterr().out
+
+
+def test_evaluate_pairs(capsys):
+    W = fitted()
+    assert (
+        main(["evaluate", "pairs", "W.csv", "pairs.csv", "--item1", "one", "--item2", "two", "--rating", "rating"]) == 0
+    )
+    table = pd.read_csv("pairs.csv")
+    expected = metrics.pair_correlation(W, table[["one", "two"]], table["rating"])
+    assert f"correlation {expected.correlation:.6f}" in capsys.readouterr().out
+
+
+def test_evaluate_readout_writes_its_table():
+    W = fitted()
+    assert (
+        main(["evaluate", "readout", "W.csv", "properties.csv", "--labels", "name", "--seed", "0", "-o", "r.csv"]) == 0
+    )
+    expected = metrics.readout(W, pd.read_csv("properties.csv", index_col="name"), random_state=0).table
+    pd.testing.assert_frame_equal(pd.read_csv("r.csv"), expected, check_dtype=False, rtol=1e-9)
+
+
+def test_the_dimension_test_writes_its_table():
+    W = fitted()
+    words = ["--labels", "name", "--seed", "0", "--permutations", "99", "--quiet", "-o", "tests.csv"]
+    assert main(["test", "W.csv", "properties.csv", *words]) == 0
+    properties = pd.read_csv("properties.csv", index_col="name")
+    expected = dimension_test(W, properties, n_permutations=99, random_state=0, progress=False).table
+    found = pd.read_csv("tests.csv")
+    assert list(found["hypothesis"]) == ["first", "noise"]
+    np.testing.assert_allclose(found["pvalue"], expected["pvalue"])
+
+
+def test_the_rsa_test_writes_its_table():
+    words = [
+        "--labels",
+        "name",
+        "--seed",
+        "0",
+        "--permutations",
+        "99",
+        "--quiet",
+        "--method",
+        "spearman",
+        "-o",
+        "r.csv",
+    ]
+    assert main(["rsa", "S.npz", "properties.csv", *words]) == 0
+    properties = pd.read_csv("properties.csv", index_col="name")
+    expected = rsa_test(
+        load_similarity("S.npz"), properties, method="spearman", n_permutations=99, random_state=0, progress=False
+    ).table
+    np.testing.assert_allclose(pd.read_csv("r.csv")["statistic"], expected["statistic"])
+
+
+@pytest.mark.parametrize(
+    ("words", "fragment"),
+    [
+        (["fit", "S.npz", "-n", "0", "-o", "W.csv"], "n_components must be at least 1, got 0"),
+        (["fit", "S.npz", "-n", "41", "-o", "W.csv"], "between 1 and n_items = 40, got 41"),
+        (["fit", "none.npz", "-n", "2", "-o", "W.csv"], "got 'none.npz'"),
+        (["fit", "S.npz", "-n", "2", "-o", "W.txt"], "OUT must end in .csv"),
+        (["fit", "S.npz", "-o", "W.csv"], "-n/--components"),
+        (["consensus", "S.npz", "-n", "2", "--runs", "1", "-o", "W.csv"], "n_runs must be at least 2"),
+        (["discover", "S.npz", "-o", "S.npz"], "which is a file"),
+        (["discover", "S.npz", "-o", "."], "which holds other files"),
+        (["evaluate", "triplets", "none.csv", "t.csv"], "none.csv"),
+        (["evaluate", "triplets", "pairs.csv", "t.csv"], "one"),
+        (["evaluate", "pairs", "properties.csv", "pairs.csv", "--item", "name"], "--item1"),
+        (["evaluate", "nothing"], "nothing"),
+        (["test", "none.csv", "properties.csv"], "none.csv"),
+        (["rsa", "S.npz", "none.csv"], "none.csv"),
+        (["rsa", "S.npz", "properties.csv", "--labels", "name", "--permutations", "0"], "n_permutations must be"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(capsys, words, fragment):
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert fragment in error
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
