@@ -1,0 +1,328 @@
+"""fit_consensus: many runs, one of them chosen, whatever the storage, the number of workers and the interruptions."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from simdims import SRF, Similarity, simulate
+from simdims.consensus import Consensus, Progress, align, central_run, fit_consensus
+
+
+def similarities(n_items=40, n_components=4, snr=0.6, seed=0):
+    W = simulate.dirichlet(n_items, n_components, random_state=seed)
+    return simulate.add_noise(W @ W.T, snr, random_state=seed)
+
+
+def stored(kind):
+    """The same kind of data in every storage that a fit takes."""
+    S = similarities()
+    rng = np.random.default_rng(0)
+    upper = np.triu(rng.random(S.shape) < 0.4, 1)
+    listed = sparse.csr_array(np.where(upper | upper.T | np.eye(len(S), dtype=bool), S, 0))
+    weights = np.triu(rng.integers(1, 5, S.shape), 1).astype(float)
+    weights += weights.T + np.eye(len(S))
+    return {
+        "dense": lambda: Similarity(S),
+        "float32": lambda: Similarity(S.astype(np.float32)),
+        "missing": lambda: Similarity(simulate.mask_pairs(S, 0.6, random_state=0)),
+        "weighted": lambda: Similarity(S, weights=weights),
+        "no diagonal": lambda: Similarity(np.where(np.eye(len(S), dtype=bool), np.nan, S)),
+        "sparse, missing": lambda: Similarity(listed, absent="missing"),
+        "sparse, zero": lambda: Similarity(listed, absent="zero"),
+        "sparse, weighted zero": lambda: Similarity(listed, absent=0.1),
+        "implicit": lambda: Similarity.from_factors(simulate.dirichlet(40, 6, random_state=1)),
+    }[kind]()
+
+
+STORAGES = [
+    "dense",
+    "float32",
+    "missing",
+    "weighted",
+    "no diagonal",
+    "sparse, missing",
+    "sparse, zero",
+    "sparse, weighted zero",
+    "implicit",
+]
+# Fits of listed pairs depend, in the last digit, on where their arrays lie in memory.
+FROM_PAIRS = {"missing", "sparse, missing", "sparse, zero", "sparse, weighted zero"}
+QUICK = SRF(max_iter=30, tol=1e-2)
+
+
+def assert_equal(one, other, kind="dense"):
+    rtol, atol = (1e-9, 1e-12) if kind in FROM_PAIRS else (0, 0)
+    np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+
+
+def assert_same(one, other, kind="dense"):
+    for name in ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds"):
+        assert_equal(getattr(one, name), getattr(other, name), kind)
+    assert one.selected == other.selected
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", STORAGES)
+def test_every_run_is_what_srf_makes_of_its_seed(kind):
+    S = stored(kind)
+    consensus = fit_consensus(S, 4, n_runs=4, n_splits=3, estimator=QUICK, random_state=0)
+    alone = [SRF(4, max_iter=30, tol=1e-2, random_state=seed).fit(S) for seed in map(int, consensus.seeds)]
+    assert_equal(consensus.embedding, alone[consensus.selected].embedding_, kind)
+    assert consensus.embedding.dtype == alone[0].embedding_.dtype
+    for run, fitted in zip(consensus.embeddings, alone, strict=True):
+        assert_equal(run, align(fitted.embedding_, consensus.embedding).embedding, kind)
+    assert_equal(consensus.objectives, [fitted.objective_ for fitted in alone], kind)
+    assert_equal(consensus.n_iter, [fitted.n_iter_ for fitted in alone])
+    assert_equal(consensus.converged, [fitted.converged_ for fitted in alone])
+    np.testing.assert_array_equal(consensus.embedding, consensus.embeddings[consensus.selected])
+    assert consensus.selected == central_run([fitted.embedding_ for fitted in alone])
+
+
+def test_the_result_has_what_it_promises():
+    S = similarities()
+    consensus = fit_consensus(S, 5, n_runs=6, n_splits=8, random_state=0)
+    assert isinstance(consensus, Consensus)
+    assert (consensus.n_runs, consensus.n_items, consensus.n_components) == (6, 40, 5)
+    assert consensus.embeddings.shape == (6, 40, 5)
+    assert consensus.reliability.shape == (5,)
+    assert consensus.mean_reliability == consensus.reliability.mean()
+    shares = (consensus.embedding**2).sum(axis=0)
+    assert (np.diff(shares) <= 0).all()
+    assert len(set(consensus.seeds.tolist())) == 6
+    assert consensus.labels is None
+
+
+def test_agreement_is_the_mean_correlation_of_matched_columns():
+    consensus = fit_consensus(similarities(snr=0.3), 6, n_runs=4, n_splits=2, random_state=0)
+    expected = np.array([[align(a, b).mean for b in consensus.embeddings] for a in consensus.embeddings])
+    np.testing.assert_allclose(consensus.agreement, expected)
+    np.testing.assert_array_equal(consensus.agreement, consensus.agreement.T)
+    np.testing.assert_array_equal(np.diag(consensus.agreement), 1)
+
+
+def test_stable_dimensions_are_reliable_and_superfluous_ones_less():
+    S = similarities(n_items=80, n_components=4, snr=0.7)
+    right = fit_consensus(S, 4, n_runs=8, n_splits=10, random_state=0)
+    too_many = fit_consensus(S, 10, n_runs=8, n_splits=10, random_state=0)
+    assert right.reliability.min() > 0.99
+    assert too_many.mean_reliability < right.mean_reliability - 0.05
+
+
+@pytest.mark.parametrize("kind", ["frame", "similarity"])
+def test_labels_are_kept(kind):
+    names = [f"item {i}" for i in range(40)]
+    S = similarities()
+    labelled = pd.DataFrame(S, names, names) if kind == "frame" else Similarity(S, labels=names)
+    consensus = fit_consensus(labelled, 3, n_runs=2, n_splits=2, estimator=QUICK, random_state=0)
+    assert consensus.labels == tuple(names)
+    frame = consensus.embedding_frame()
+    assert list(frame.index) == names
+    assert list(frame.columns) == ["dimension1", "dimension2", "dimension3"]
+    np.testing.assert_array_equal(frame.to_numpy(), consensus.embedding)
+
+
+def test_without_labels_a_frame_counts_its_items():
+    consensus = fit_consensus(similarities(), 3, n_runs=2, n_splits=2, estimator=QUICK, random_state=0)
+    assert list(consensus.embedding_frame().index) == list(range(40))
+
+
+@pytest.mark.parametrize("kind", ["dense", "missing", "sparse, zero", "implicit"])
+def test_the_number_of_workers_changes_nothing(kind):
+    S = stored(kind)
+    options = {"n_runs": 5, "n_splits": 4, "estimator": QUICK, "random_state": 0}
+    assert_same(fit_consensus(S, 4, n_jobs=2, **options), fit_consensus(S, 4, **options), kind)
+
+
+def test_arrays_large_enough_to_be_shared_between_workers_give_the_same():
+    W = simulate.dirichlet(400, 4, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.6, random_state=0)  # more than the 1 MB from which joblib maps a file
+    options = {"n_runs": 3, "n_splits": 2, "estimator": QUICK, "random_state": 0}
+    assert_same(fit_consensus(S, 4, n_jobs=2, **options), fit_consensus(S, 4, **options))
+
+
+def test_a_seed_fixes_the_result_and_none_does_not():
+    S = similarities()
+    options = {"n_runs": 3, "n_splits": 2, "estimator": QUICK}
+    assert_same(fit_consensus(S, 3, random_state=1, **options), fit_consensus(S, 3, random_state=1, **options))
+    fresh = [fit_consensus(S, 3, **options).seeds for _ in range(2)]
+    assert (fresh[0] != fresh[1]).any()
+    state = np.random.RandomState(0)
+    drawn = [fit_consensus(S, 3, random_state=state, **options).seeds for _ in range(2)]
+    assert (drawn[0] != drawn[1]).any()
+
+
+def stop_after(n_fits):
+    """A progress function that ends the call as a Ctrl-C would."""
+
+    def progress(so_far):
+        if so_far.done == n_fits:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("random_state", [3, None])
+def test_a_call_that_was_stopped_continues_and_ends_the_same(tmp_path, n_jobs, random_state):
+    S = similarities()
+    options = {"n_runs": 6, "n_splits": 3, "estimator": QUICK, "n_jobs": n_jobs, "random_state": random_state}
+    with pytest.raises(KeyboardInterrupt):
+        fit_consensus(S, 4, checkpoint=tmp_path / "runs", progress=stop_after(3), **options)
+    fits = []
+    resumed = fit_consensus(S, 4, checkpoint=tmp_path / "runs", progress=fits.append, **options)
+    assert [step.done for step in fits if step.stage == "consensus"] == [4, 5, 6]
+    whole = fit_consensus(S, 4, checkpoint=tmp_path / "runs", **options)
+    assert_same(resumed, whole)
+    if random_state is not None:
+        assert_same(resumed, fit_consensus(S, 4, **options))
+
+
+def test_more_runs_can_be_added_and_fewer_looked_at(tmp_path):
+    S = similarities()
+    options = {"n_splits": 3, "estimator": QUICK, "random_state": 0}
+    few = fit_consensus(S, 4, n_runs=3, checkpoint=tmp_path, **options)
+    fits = []
+    more = fit_consensus(S, 4, n_runs=5, checkpoint=tmp_path, progress=fits.append, **options)
+    assert [step.done for step in fits if step.stage == "consensus"] == [4, 5]
+    assert_same(more, fit_consensus(S, 4, n_runs=5, **options))
+    assert_same(fit_consensus(S, 4, n_runs=3, checkpoint=tmp_path, **options), few)
+
+
+def test_a_run_whose_file_is_lost_is_fitted_again(tmp_path):
+    S = similarities()
+    options = {"n_runs": 4, "n_splits": 3, "estimator": QUICK, "random_state": 0, "checkpoint": tmp_path}
+    before = fit_consensus(S, 4, **options)
+    (tmp_path / "run-2.npy").unlink()
+    fits = []
+    assert_same(fit_consensus(S, 4, progress=fits.append, **options), before)
+    assert sum(step.stage == "consensus" for step in fits) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"S": similarities(seed=1)}, "which is of other similarities"),
+        ({"n_components": 3}, "where n_components is 4, not 3"),
+        ({"random_state": 1}, "where seed is"),
+        ({"estimator": SRF(max_iter=31, tol=1e-2)}, "where estimator is"),
+    ],
+)
+def test_a_checkpoint_of_other_work_is_refused(tmp_path, change, words):
+    call = {"S": similarities(), "n_components": 4, "random_state": 0, "estimator": QUICK, "n_runs": 2, "n_splits": 1}
+    fit_consensus(**call, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=words):
+        fit_consensus(**{**call, **change}, checkpoint=tmp_path)
+
+
+def test_the_checkpoint_of_a_rank_selection_is_refused(tmp_path):
+    (tmp_path / "settings.json").write_text(json.dumps({"work": "select_rank"}))
+    with pytest.raises(ValueError, match="where work is 'select_rank', not 'consensus'"):
+        fit_consensus(similarities(), 4, n_runs=2, random_state=0, checkpoint=tmp_path)
+
+
+def test_progress_counts_runs_and_then_splits():
+    steps = []
+    fit_consensus(similarities(), 3, n_runs=3, n_splits=2, estimator=QUICK, random_state=0, progress=steps.append)
+    assert all(isinstance(step, Progress) for step in steps)
+    assert [(step.stage, step.done, step.total) for step in steps] == [
+        ("consensus", 1, 3),
+        ("consensus", 2, 3),
+        ("consensus", 3, 3),
+        ("reliability", 1, 2),
+        ("reliability", 2, 2),
+    ]
+    assert steps[0].detail == "run 1"
+
+
+@pytest.mark.parametrize("kind", ["dense", "missing", "weighted"])
+def test_nothing_of_the_callers_is_changed(kind):
+    S = stored(kind)
+    values, estimator = S.values.copy(), SRF(7, max_iter=30, tol=1e-2, random_state=5)
+    fit_consensus(S, 3, n_runs=2, n_splits=2, estimator=estimator, random_state=0)
+    np.testing.assert_array_equal(S.values, values)
+    assert (estimator.n_components, estimator.random_state) == (7, 5)
+    assert not hasattr(estimator, "embedding_")
+
+
+def test_runs_that_did_not_converge_are_a_warning_and_a_word():
+    with pytest.warns(ConvergenceWarning, match="3 of 3 runs did not converge in max_iter=2 iterations") as caught:
+        consensus = fit_consensus(similarities(), 4, n_runs=3, n_splits=2, estimator=SRF(max_iter=2), random_state=0)
+    assert caught[0].filename == __file__
+    assert "3 of 3 runs did not converge" in consensus.summary()
+
+
+def test_the_summary_says_what_was_found():
+    consensus = Consensus(
+        embeddings=np.ones((4, 5, 3)),
+        selected=2,
+        reliability=np.array([0.99, 0.5, 0.91]),
+        agreement=np.where(np.eye(4) > 0, 1.0, 0.875),
+        objectives=np.array([3.0, 1.0, 2.0, 4.0]),
+        converged=np.array([True, True, True, True]),
+        n_iter=np.array([10, 20, 30, 40]),
+        seeds=np.arange(4),
+        n_splits=100,
+    )
+    assert consensus.summary().splitlines() == [
+        "3 dimensions of 5 items: run 3 of 4, the most central one.",
+        "Reliability: mean 0.80, from 0.50 to 0.99 (100 splits of the items). Below 0.8: dimension2 (0.50).",
+        "Two runs agree with a mean correlation of 0.88 (from 0.88 to 0.88).",
+        "Objective: 2, number 2 from below; the runs reach from 1 to 4.",
+    ]
+    assert str(consensus) == consensus.summary()
+    assert repr(consensus) == "Consensus(3 dimensions of 5 items, run 2 of 4, mean reliability 0.800)"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"n_components": 0}, ValueError, "n_components must be at least 1"),
+        ({"n_components": 41}, ValueError, "n_components must be between 1 and n_items = 40, got 41"),
+        ({"n_components": 2.0}, TypeError, "n_components must be an integer"),
+        ({"n_runs": 1}, ValueError, "n_runs must be at least 2"),
+        ({"n_runs": "30"}, TypeError, "n_runs must be an integer"),
+        ({"n_splits": 0}, ValueError, "n_splits must be at least 1"),
+        ({"S": np.eye(3)}, ValueError, "at least 4 items"),
+        ({"S": -similarities()}, ValueError, "negative"),
+        ({"S": np.ones((3, 4))}, ValueError, "square"),
+        ({"estimator": "SRF"}, TypeError, "estimator must be an SRF"),
+        ({"estimator": SRF(init="spectral")}, ValueError, "init='random', got 'spectral'"),
+        ({"estimator": SRF(init=np.ones((40, 3)))}, ValueError, "init='random', got an array"),
+        ({"estimator": SRF(tol=-1)}, ValueError, "tol must be at least 0"),
+        ({"estimator": SRF(bounds=(0, 1))}, ValueError, "cannot be honoured by solver='bcd'"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be a number of workers"),
+        ({"n_jobs": "2"}, TypeError, "n_jobs must be None or an integer"),
+        ({"progress": 3}, TypeError, "progress must be None, True, False or a function"),
+        ({"random_state": "a"}, ValueError, "cannot be used to seed"),
+        ({"checkpoint": __file__}, ValueError, "checkpoint must be a folder"),
+    ],
+)
+def test_bad_input_gets_a_sentence(change, error, words):
+    with pytest.raises(error, match=words):
+        fit_consensus(**{"S": similarities(), "n_components": 3, "n_runs": 2, "n_splits": 2, **change})
+
+
+def test_too_many_runs_for_this_machine_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr("simdims._memory.available_bytes", lambda: 2**30)
+    with pytest.raises(MemoryError, match=r"1000000 runs of 40 x 3 loadings would need .* fewer runs"):
+        fit_consensus(similarities(), 3, n_runs=1_000_000)
+
+
+def test_all_dimensions_and_one_can_be_asked_for():
+    S = similarities(n_items=6)
+    for n_components in (1, 6):
+        consensus = fit_consensus(S, n_components, n_runs=3, n_splits=5, estimator=QUICK, random_state=0)
+        assert consensus.embedding.shape == (6, n_components)
+        assert np.isfinite(consensus.reliability).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_reference_solver_runs_too():
+    estimator = SRF(solver="admm", max_iter=5, inner_iter=2, bounds=(0.0, 2.0))
+    S = Similarity(simulate.mask_pairs(similarities(), 0.8, random_state=0))
+    consensus = fit_consensus(S, 3, n_runs=3, n_splits=2, estimator=estimator, random_state=0)
+    assert consensus.embedding.shape == (40, 3)
