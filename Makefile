@@ -48,6 +48,9 @@ lint: $(TEST)
 bench: $(CORE)
 	$(PY) benchmarks/bench_fit.py
 	$(PY) benchmarks/bench_construct.py
+	$(PY) benchmarks/bench_selection.py speed
+	$(PY) benchmarks/bench_consensus.py
+	OMP_NUM_THREADS=1 $(PY) benchmarks/bench_inference.py
 
 clean:
 	rm -rf $(VENV) demo_output build dist benchmarks/results

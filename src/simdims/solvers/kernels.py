@@ -13,8 +13,10 @@ the storage, so that the change of the objective can be summed exactly while S a
 import numpy as np
 from numba import njit
 
-# No "nnan": missing pairs are NaN.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
+# No "nnan": missing pairs are NaN. No "reassoc" where it is not needed for speed: with it, a loop may sum in another order
+# when its arrays lie elsewhere in memory, and the same fit would differ in its last digit from process to process.
+_FAST = {"contract", "arcp", "nsz"}
+_SUMMED = {*_FAST, "reassoc"}
 
 _NO_PARTNERS = np.empty(0, np.int32)
 _NO_WEIGHTS = np.empty(0)
@@ -234,7 +236,7 @@ def sweep_factors(F, diagonal, W, n_passes, block):
     return change
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
 def fill(S, weights, W, relaxation, low, high, T):
     """Write T = R + omega_i Omega * (S - R) with R = W W^T, row by row; return f(W).
 
@@ -338,7 +340,7 @@ def _add_partners(A, W, partners, weights, background):
             A[m, k] = A[k, m]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
 def split_step(S, weights, rho, low, high, T, dual):
     """One Z-update and dual update of ADMM; T holds R = W W^T on entry and the next target Z + dual / rho on return.
 
