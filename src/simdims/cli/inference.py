@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +81,7 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
 
 
 def _test(options: argparse.Namespace) -> None:
-    check_target(options.out, (".csv",), options.source)
+    _check_target(options)
     from simdims.inference import dimension_test
 
     W = read_embedding(options)
@@ -88,11 +89,17 @@ def _test(options: argparse.Namespace) -> None:
 
 
 def _rsa(options: argparse.Namespace) -> None:
-    check_target(options.out, (".csv",), options.source)
+    _check_target(options)
     S = read_similarity(options)
     from simdims.inference import rsa_test
 
     _tell(options, rsa_test(S, _properties(options), method=options.method, **_testing(options)))
+
+
+def _check_target(options: argparse.Namespace) -> None:
+    check_target(options.out, (".csv",), options.source)
+    if options.out is not None and os.path.realpath(options.out) == os.path.realpath(options.hypotheses):
+        raise ValueError(f"OUT must be another file than PROPERTIES, got {str(options.out)!r} for both.")
 
 
 def _properties(options: argparse.Namespace) -> Any:

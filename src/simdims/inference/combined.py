@@ -21,7 +21,7 @@ from simdims.inference.permutations import TIE, Statistics, check_settings, perm
 from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import check_method, check_similarity, describe_method, rsa_statistics
 from simdims.metrics import explained_variance
-from simdims.similarity import as_similarity
+from simdims.similarity import Similarity, as_similarity
 
 WEIGHTINGS = ("fit", "equal")
 # Neither part is ever silenced: a fifth of the level is left to it.
@@ -100,8 +100,7 @@ def combined_test(
     check_settings(n_permutations, alternative, alpha, n_jobs)
     check_method(method)
     check_matching(matching)
-    if weighting not in WEIGHTINGS:
-        raise ValueError(f'weighting must be "fit" or "equal", got {weighting!r}.')
+    check_weighting(weighting)
     similarity = as_similarity(S)
     items = check_similarity(similarity, method)
     table, embedded = clean_embedding(embedding)
@@ -123,7 +122,7 @@ def combined_test(
     )
     n_values = 1 + n_permutations
     p = np.stack([pooled_ranks(observed[part], null[:, part], alternative) for part in range(2)]) / n_values
-    share = 0.5 if weighting == "equal" else float(np.clip(explained_variance(similarity, table.values), *SHARES))
+    share = 0.5 if weighting == "equal" else _share(similarity, table)
     weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
     smaller = weighted.min(axis=0)
     names = {"dimension": describe_matching(matching), "rsa": describe_method(method)}
@@ -156,6 +155,20 @@ def combined_test(
             "both" if d == 0 else "dimension" if d < 0 else "rsa" for d in weighted[0, 0] - weighted[1, 0]
         ),
     )
+
+
+def check_weighting(weighting: str) -> None:
+    """Refuse an unknown weighting."""
+    if weighting not in WEIGHTINGS:
+        raise ValueError(f'weighting must be "fit" or "equal", got {weighting!r}.')
+
+
+def _share(similarity: Similarity, table: Table) -> float:
+    """The weight of the dimensions."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        explained = explained_variance(similarity, table.values)
+    # Where W W^T is so far from S that its error overflows, it explains nothing.
+    return float(np.clip(explained, *SHARES)) if np.isfinite(explained) else SHARES[0]
 
 
 def _both(parts: tuple[Statistics, Statistics], permutations: NDArray[np.integer]) -> NDArray[np.float64]:

@@ -88,10 +88,27 @@ def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
     """Return hypotheses with a value for each item, or, where matrices are given, for each pair."""
     matrices = _as_matrices(hypotheses)
     if matrices is None:
-        return clean_vectors(hypotheses, items)
-    names = _hypothesis_names(tuple(map(str, matrices)) if isinstance(hypotheses, Mapping) else None, len(matrices))
+        cleaned = clean_vectors(hypotheses, items)
+        _refuse_one_matrix(hypotheses, cleaned)
+        return cleaned
+    given = _distinct(tuple(map(str, matrices)), "the names of hypotheses") if isinstance(hypotheses, Mapping) else None
+    names = _hypothesis_names(given, len(matrices))
     cleaned = [_clean_matrix(matrix, name, items) for name, matrix in zip(names, matrices.values(), strict=True)]
     return Hypotheses(names, None, tuple(cleaned))
+
+
+def _refuse_one_matrix(hypotheses: Any, cleaned: Hypotheses) -> None:
+    """Refuse a square table that says of pairs what its columns would say of items."""
+    X = cleaned.vectors
+    assert X is not None
+    if len(X) != X.shape[1]:
+        return
+    same_names = is_frame(hypotheses) and set(map(str, hypotheses.index)) == set(map(str, hypotheses.columns))
+    if np.array_equal(X, X.T) or (same_names and not is_default_axis(hypotheses.index)):
+        raise ValueError(
+            "hypotheses must be columns with a value for each item, or model matrices in a list or a mapping, got one "
+            f"matrix of shape {X.shape} that looks like a model of pairs: pass a list with this matrix in it."
+        )
 
 
 def in_order_of(items: Items, table: Table, name: str) -> NDArray[np.float64]:
@@ -106,7 +123,7 @@ def _read_table(x: Any, name: str) -> Table:
         x = x.to_frame(name="hypothesis1" if x.name is None else x.name)
     if is_frame(x):
         if not is_default_axis(x.index):
-            rows = _distinct(tuple(map(str, x.index)), f"the index of {name}")
+            rows = _row_names(x.index, f"the index of {name}")
         if not is_default_axis(x.columns):
             columns = _distinct(tuple(map(str, x.columns)), f"the columns of {name}")
         cells = x.to_numpy()
@@ -121,7 +138,11 @@ def _read_table(x: Any, name: str) -> Table:
         raise ValueError(
             f"{name} must have a row for every item and at least one column of numbers, got shape {cells.shape}."
         )
-    return Table(_as_floats(cells, name, rows, columns), rows, columns)
+    values = _as_floats(cells, name, rows, columns)
+    if not np.isfinite(values).all():
+        place = tuple(np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(f"{name} must be finite, got {values[place]} in {_where(place, rows, columns)}.")
+    return Table(values, rows, columns)
 
 
 def _as_floats(
@@ -130,21 +151,21 @@ def _as_floats(
     if cells.dtype.kind not in "biufOUS":
         raise TypeError(f"{name} must hold real numbers, got dtype {cells.dtype}.")
     try:
-        values = cells.astype(np.float64)
-    except (TypeError, ValueError):
+        return cells.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         for place, cell in np.ndenumerate(cells):
             try:
                 float(cell)
+            except OverflowError:
+                raise ValueError(
+                    f"{name} must be finite, got a number too large in {_where(place, rows, columns)}."
+                ) from None
             except (TypeError, ValueError):
                 raise ValueError(
                     f"{name} must hold numbers, got {str(cell)!r} in {_where(place, rows, columns)}: give a category a "
                     "column of zeros and ones for each of its values (pandas.get_dummies)."
                 ) from None
         raise
-    if not np.isfinite(values).all():
-        place = tuple(np.argwhere(~np.isfinite(values))[0])
-        raise ValueError(f"{name} must be finite, got {values[place]} in {_where(place, rows, columns)}.")
-    return values
 
 
 def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:
@@ -178,14 +199,18 @@ def _clean_matrix(matrix: Any, name: str, items: Items) -> NDArray[np.float64]:
     rows: tuple[str, ...] | None = None
     columns: tuple[str, ...] | None = None
     if isinstance(matrix, Similarity):
+        if matrix.weights is not None:
+            raise ValueError(
+                f"hypotheses must be matrices without weights, got a Similarity with weights for {name!r}."
+            )
         rows = columns = None if matrix.labels is None else tuple(matrix.labels)
         matrix = matrix.values if matrix.factors is None else matrix.factors @ matrix.factors.T
     elif is_frame(matrix):
         rows, columns = (
-            None if is_default_axis(axis) else _distinct(tuple(map(str, axis)), f"the items of {name!r}")
+            None if is_default_axis(axis) else _row_names(axis, f"the items of {name!r} in hypotheses")
             for axis in (matrix.index, matrix.columns)
         )
-        matrix = matrix.to_numpy(dtype=np.float64, na_value=np.nan)
+        matrix = matrix.to_numpy(dtype=object, na_value=np.nan)
     if sparse.issparse(matrix):
         raise TypeError(f"hypotheses must be dense matrices, got a sparse one for {name!r}.")
     values = as_array(matrix, "hypotheses")
@@ -194,18 +219,19 @@ def _clean_matrix(matrix: Any, name: str, items: Items) -> NDArray[np.float64]:
             f"hypotheses must have a row and a column for each of {items.number} items as matrices, got shape "
             f"{values.shape} for {name!r}."
         )
-    if values.dtype.kind not in "biuf":
-        raise TypeError(f"hypotheses must hold real numbers, got dtype {values.dtype} for {name!r}.")
+    values = _as_floats(values, f"{name!r} in hypotheses", rows, columns)
     order = (_places(rows, items, "hypotheses"), _places(columns, items, "hypotheses"))
-    values = values.astype(np.float64)[np.ix_(*order)]
+    values = values[np.ix_(*order)]
     np.fill_diagonal(values, np.nan)
     if np.isinf(values).any():
         raise ValueError(f"hypotheses must be finite (NaN is an unknown pair), got infinity in {name!r}.")
-    if not np.allclose(values, values.T, rtol=1e-8, atol=1e-8 * np.nanmax(np.abs(values), initial=0.0), equal_nan=True):
-        place = tuple(np.argwhere(~np.isclose(values, values.T, rtol=1e-8, equal_nan=True))[0])
+    largest = np.nanmax(np.abs(values), initial=0.0)
+    symmetric = np.isclose(values, values.T, rtol=1e-8, atol=1e-8 * largest, equal_nan=True)
+    if not symmetric.all():
+        place = tuple(np.argwhere(~symmetric)[0])
         raise ValueError(
-            f"hypotheses must be symmetric matrices, got {values[place]:g} at {_place(place)} and "
-            f"{values[place[::-1]]:g} at {_place(place[::-1])} in {name!r}."
+            f"hypotheses must be symmetric matrices, got {values[place]:.10g} at {_place(place)} and "
+            f"{values[place[::-1]]:.10g} at {_place(place[::-1])} in {name!r}."
         )
     return (values + values.T) / 2
 
@@ -213,6 +239,8 @@ def _clean_matrix(matrix: Any, name: str, items: Items) -> NDArray[np.float64]:
 def _places(rows: tuple[str, ...] | None, items: Items, name: str) -> NDArray[np.intp]:
     """Where each item is among the rows: by name where both have names, else in its own place."""
     if rows is None or items.labels is None:
+        for names, numbered in ((rows, name), (items.labels, items.named_by)):
+            _refuse_other_numbers(names, numbered, items.number)
         return np.arange(items.number)
     place_of = {row: place for place, row in enumerate(rows)}
     missing = [label for label in items.labels if label not in place_of]
@@ -225,6 +253,18 @@ def _places(rows: tuple[str, ...] | None, items: Items, name: str) -> NDArray[np
     return np.array([place_of[label] for label in items.labels], dtype=np.intp)
 
 
+def _refuse_other_numbers(names: tuple[str, ...] | None, numbered: str, n_items: int) -> None:
+    """Refuse rows that bear the numbers of all items in another order, where nothing else names the items."""
+    numbers = [str(place) for place in range(n_items)]
+    if names is not None and list(names) != numbers and set(names) == set(numbers):
+        place = next(place for place in range(n_items) if names[place] != numbers[place])
+        raise ValueError(
+            f"{numbered} must be in the order of the items where only one side names them, got the number "
+            f"{names[place]} in place {place} of its index: sort it (sort_index), or number its rows anew "
+            "(reset_index(drop=True))."
+        )
+
+
 def _check_rows(n_rows: int, items: Items, name: str) -> None:
     if n_rows != items.number:
         raise ValueError(
@@ -234,6 +274,12 @@ def _check_rows(n_rows: int, items: Items, name: str) -> None:
 
 def _hypothesis_names(names: tuple[str, ...] | None, number: int) -> tuple[str, ...]:
     return names or tuple(f"hypothesis{place + 1}" for place in range(number))
+
+
+def _row_names(axis: Any, what: str) -> tuple[str, ...]:
+    if getattr(axis, "hasnans", False):
+        raise ValueError(f"{what} must name every item, got none in place {int(np.argmax(axis.isna()))}.")
+    return _distinct(tuple(map(str, axis)), what)
 
 
 def _distinct(names: tuple[str, ...], what: str) -> tuple[str, ...]:

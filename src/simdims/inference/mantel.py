@@ -1,9 +1,10 @@
 """Correlations of similarities with model matrices over the observed pairs, the items of the models permuted.
 
 Two ways to the same numbers. Quadratic forms, where a model is x x^T and the correlation Pearson's: with weights Omega
-(0 for a missing pair) and y the permuted x, the sums over pairs that a correlation needs are y^T (Omega S) y / 2,
-y^T Omega y / 2 and (y^2)^T Omega (y^2) / 2, the diagonals of all matrices zero, so that no model matrix is built and
-the permutations of a block are one matrix product. Lists of pairs for everything else: other models, and ranks.
+(0 for a missing pair), m the mean of x and z the permuted x - m, the model is m^2 + m (z_i + z_j) + z_i z_j, of which
+the constant is left out, so that nothing cancels where m is large. All sums over pairs that a correlation needs are
+then forms in z and z^2, the diagonals of all matrices zero: no model matrix is built, and the permutations of a block
+are one matrix product. Lists of pairs for everything else: other models, and ranks.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Forms:
     Attributes
     ----------
     values : dense or CSR matrix, or None
-        Omega_ij (S_ij - shift).
+        Omega_ij (S_ij - shift), S divided by a power of two that brings it near 1.
     factors : ndarray or None
         F with S = F F^T, complete, in the place of values.
     weight_of_all : float
@@ -101,7 +102,7 @@ def as_forms(similarity: Similarity) -> Forms:
     n_items = similarity.n_items
     all_pairs = n_items * (n_items - 1) / 2
     if similarity.factors is not None:
-        F = similarity.factors.astype(np.float64)
+        F = near_one(similarity.factors.astype(np.float64))
         own = np.einsum("id,id->i", F, F)
         total = (np.sum(F.sum(axis=0) ** 2) - own.sum()) / 2
         squares = (np.sum((F.T @ F) ** 2) - own @ own) / 2
@@ -115,6 +116,7 @@ def as_forms(similarity: Similarity) -> Forms:
     omega = known.astype(np.float64) if similarity.weights is None else np.where(known, similarity.weights, 0.0)
     weight = omega.sum() / 2
     S[~known] = 0.0
+    S = near_one(S)
     shift = np.vdot(omega, S) / (2 * weight) if weight > 0 else 0.0
     S -= shift
     values = omega * S
@@ -130,8 +132,10 @@ def _sparse_forms(similarity: Similarity, all_pairs: float) -> Forms:
     known = others & ~np.isnan(S.data)
     weights = np.ones(S.nnz) if similarity.weights is None else similarity.weights.data.astype(np.float64)
     omega = np.where(known, weights, 0.0)
-    data = np.where(known, S.data, 0.0)
+    data = near_one(np.where(known, S.data, 0.0))
     absent = similarity.absent_weight
+    if absent == 0 and omega.any():
+        data -= np.average(data, weights=omega)
 
     def matrix(entries: NDArray) -> sparse.csr_array:
         return sparse.csr_array((entries, S.indices, S.indptr), shape=S.shape)
@@ -148,7 +152,7 @@ def as_pairs(similarity: Similarity, *, ranks: bool) -> Pairs:
     first, second, values, weights = _list_pairs(similarity)
     known = ~np.isnan(values) & (weights > 0)
     is_weighted = similarity.weights is not None or 0 < similarity.absent_weight < 1
-    first, second, values = first[known], second[known], values[known]
+    first, second, values = first[known], second[known], near_one(values[known])
     codes = as_codes(values) if ranks else None
     return Pairs(
         similarity.n_items,
@@ -194,10 +198,12 @@ def _dense(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 def form_correlations(forms: Forms, X: NDArray[np.float64], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
     """Pearson's correlations of the similarities with x x^T for each column x of X, one row a permutation."""
+    mean = X.mean(axis=0)
     # (n_items, n_permutations * n_hypotheses)
-    Y = X[permutations].transpose(1, 0, 2).reshape(len(X), -1)
-    total, spread, varies = _model_sums(Y, forms)
-    covariance = _values_form(Y, forms) / 2 - forms.total * total / forms.weight
+    Z = (X - mean)[permutations].transpose(1, 0, 2).reshape(len(X), -1)
+    mean = np.tile(mean, len(permutations))
+    total, spread, varies = _model_sums(Z, mean, forms)
+    covariance = _values_sum(Z, mean, forms) - forms.total * total / forms.weight
     return _ratio(covariance, _spread(forms), spread, varies).reshape(len(permutations), X.shape[1])
 
 
@@ -205,31 +211,43 @@ def form_spreads(forms: Forms, X: NDArray[np.float64]) -> tuple[bool, NDArray[np
     """Whether the similarities, and each x x^T, vary over the observed pairs."""
     if forms.weight <= 0:
         return False, np.ones(X.shape[1], dtype=bool)
-    return _spread(forms) > CONSTANT * forms.squares, _model_sums(X, forms)[2]
+    mean = X.mean(axis=0)
+    return _spread(forms) > CONSTANT * forms.squares, _model_sums(X - mean, mean, forms)[2]
 
 
 def _spread(forms: Forms) -> float:
     return forms.squares - forms.total**2 / forms.weight
 
 
-def _model_sums(Y: NDArray, forms: Forms) -> tuple[NDArray, NDArray, NDArray]:
-    """The sum of y y^T over pairs, its sum of squares about the mean, and whether that is more than rounding."""
-    total, squares = _weights_form(Y, forms) / 2, _weights_form(Y**2, forms) / 2
+def _model_sums(Z: NDArray, mean: NDArray, forms: Forms) -> tuple[NDArray, NDArray, NDArray]:
+    """The sum of h = m (z_i + z_j) + z_i z_j over pairs, of its squares about the mean, and whether h varies."""
+    Z2 = Z**2
+    z_sums, z2_sums = _weight_sums(Z, forms), _weight_sums(Z2, forms)
+    zz, z2z = np.einsum("ic,ic->c", Z, z_sums), np.einsum("ic,ic->c", Z2, z_sums)
+    total = mean * z_sums.sum(axis=0) + zz / 2
+    squares = mean**2 * (z2_sums.sum(axis=0) + zz) + 2 * mean * z2z + np.einsum("ic,ic->c", Z2, z2_sums) / 2
     spread = squares - total**2 / forms.weight
     return total, spread, spread > CONSTANT * squares
 
 
-def _values_form(Y: NDArray, forms: Forms) -> NDArray[np.float64]:
+def _values_sum(Z: NDArray, mean: NDArray, forms: Forms) -> NDArray[np.float64]:
+    """The sum of Omega (S - shift) h over pairs."""
     if forms.factors is not None:
-        own = np.einsum("id,id->i", forms.factors, forms.factors)
-        return np.sum((forms.factors.T @ Y) ** 2, axis=0) - own @ Y**2
-    assert forms.values is not None
-    return np.einsum("ic,ic->c", Y, forms.values @ Y)
+        F = forms.factors
+        own = np.einsum("id,id->i", F, F)
+        projected = F.T @ Z
+        linear, form = F.sum(axis=0) @ projected - own @ Z, np.sum(projected**2, axis=0) - own @ Z**2
+    else:
+        assert forms.values is not None
+        sums = forms.values @ Z
+        linear, form = sums.sum(axis=0), np.einsum("ic,ic->c", Z, sums)
+    return mean * linear + form / 2
 
 
-def _weights_form(Y: NDArray, forms: Forms) -> NDArray[np.float64]:
-    result = forms.weight_of_all * (Y.sum(axis=0) ** 2 - np.einsum("ic,ic->c", Y, Y))
-    return result if forms.extra is None else result + np.einsum("ic,ic->c", Y, forms.extra @ Y)
+def _weight_sums(Y: NDArray, forms: Forms) -> NDArray[np.float64]:
+    """Omega Y."""
+    sums = forms.weight_of_all * (Y.sum(axis=0) - Y)
+    return sums if forms.extra is None else sums + forms.extra @ Y
 
 
 def as_model(matrix: NDArray[np.float64], pairs: Pairs) -> Model:
@@ -295,11 +313,17 @@ def midranks(codes: NDArray[np.int64]) -> NDArray[np.float64]:
 def _correlation(s: NDArray, h: NDArray, weights: NDArray | None) -> float:
     if len(s) == 0:
         return 0.0
-    varies = _varies(h)
+    varies = _varies(s) and _varies(h)
     s, h = s - np.average(s, weights=weights), h - np.average(h, weights=weights)
     weighted = h if weights is None else weights * h
     s_spread = np.dot(s, s if weights is None else weights * s)
     return float(_ratio(np.dot(s, weighted), s_spread, np.dot(h, weighted), varies))
+
+
+def near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values divided by a power of two, which rounds none of them, so that no square overflows or vanishes."""
+    largest = max(np.fmax.reduce(values, axis=None, initial=0.0), -np.fmin.reduce(values, axis=None, initial=0.0))
+    return np.ldexp(values, -int(np.frexp(largest)[1])) if largest > 0 else values
 
 
 def _varies(values: NDArray) -> bool:

@@ -21,6 +21,9 @@ from scipy.optimize import linear_sum_assignment
 
 # Two sums of correlations that differ by less are equal.
 TIE = 1e-12
+# Adding this and taking it away again rounds a correlation to a multiple of 2^-36, so that which of two equally good
+# dimensions is chosen, as where both sides hold zeros and ones, does not hang on rounding errors.
+GRID = 1.5 * 2.0**16
 # Scores held at a time: small enough for a processor's cache, large enough to amortise a NumPy call.
 BLOCK_SCORES = 2**17
 
@@ -94,7 +97,7 @@ def aligned_correlations(
 
 def match(C: NDArray[np.float64], *, joint: bool, absolute: bool) -> NDArray[np.intp]:
     """The dimension (column) of each hypothesis (row) that a matrix of correlations gives it."""
-    scores = np.abs(C) if absolute else C
+    scores = _scores(C, absolute)
     if joint and len(C) > 1:
         return linear_sum_assignment(scores, maximize=True)[1]
     return scores.argmax(axis=1)
@@ -107,7 +110,7 @@ def leave_one_out_matching(x: Columns, w: Columns, *, joint: bool, absolute: boo
     C = x.values.T @ w.values
     joint = joint and n_hypotheses > 1
     of_all = match(C, joint=joint, absolute=absolute)
-    prices = _prices(np.abs(C) if absolute else C, of_all) if joint else np.zeros(n_components)
+    prices = _prices(_scores(C, absolute), of_all) if joint else np.zeros(n_components)
     matched = np.empty((n_items, n_hypotheses), dtype=np.intp)
     step = max(BLOCK_SCORES // (n_hypotheses * n_components), 1)
     for start in range(0, n_items, step):
@@ -124,6 +127,13 @@ def _scores_without(C: NDArray, x: Columns, w: Columns, rows: slice, absolute: b
     np.subtract(C, scores, out=scores)
     scores *= x.stretch[rows][:, :, None]
     scores *= w.stretch[rows][:, None, :]
+    return _scores(scores, absolute)
+
+
+def _scores(correlations: NDArray, absolute: bool) -> NDArray[np.float64]:
+    """What a matching is to make large: correlations, or their absolute values, on a grid."""
+    scores = correlations + GRID
+    scores -= GRID
     return np.abs(scores, out=scores) if absolute else scores
 
 
@@ -169,7 +179,9 @@ def _prices(scores: NDArray, matched: NDArray) -> NDArray[np.float64]:
 
 def _correlate(x: NDArray, aligned: NDArray) -> NDArray[np.float64]:
     """Correlations of centred columns of unit length with others; 0 for a constant one."""
-    centred = aligned - aligned.mean(axis=0)
+    scale = np.abs(aligned).max(axis=0)
+    centred = aligned / np.where(scale > 0, scale, 1.0)
+    centred -= centred.mean(axis=0)
     length = np.sqrt(np.einsum("ij,ij->j", centred, centred))
-    varies = length > 1e-12 * np.sqrt(len(x)) * np.abs(aligned).max(axis=0, initial=0.0)
+    varies = length > 1e-12 * np.sqrt(len(x))
     return np.where(varies, np.einsum("ij,ij->j", x, centred) / np.where(varies, length, 1.0), 0.0)

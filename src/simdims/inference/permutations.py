@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._memory import require
 from simdims._parallel import check_n_jobs, root_seed, run_tasks
 from simdims._progress import Callback, reporting
 
@@ -56,6 +57,7 @@ def permute(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the statistics of the items as they are, and under permutations, one a row."""
     observed = statistics(np.arange(n_items)[None])[0]
+    require(3 * observed.nbytes * n_permutations, "The null distributions", "ask for fewer permutations")
     blocks = blocks_of(n_permutations, random_state)
     null = {}
     with reporting(progress) as report:

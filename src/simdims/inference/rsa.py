@@ -15,6 +15,7 @@ from simdims.inference.mantel import (
     as_pairs,
     form_correlations,
     form_spreads,
+    near_one,
     pair_correlations,
     pair_spreads,
 )
@@ -121,8 +122,9 @@ def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) 
         return partial(form_correlations, forms, X)
     matrices = hypotheses.matrices
     if hypotheses.vectors is not None:
-        matrices = tuple(np.outer(x, x) for x in hypotheses.vectors.T)
+        matrices = tuple(np.outer(x, x) for x in map(near_one, hypotheses.vectors.T))
     pairs = as_pairs(similarity, ranks=method == "spearman")
+    matrices = tuple(map(near_one, matrices))
     _check_spreads(*pair_spreads(pairs, matrices), hypotheses)
     return partial(pair_correlations, pairs, tuple(as_model(matrix, pairs) for matrix in matrices))
 

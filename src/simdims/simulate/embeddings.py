@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,6 +87,8 @@ def factorial(levels: Sequence[int], *, n_replicates: int = 1) -> NDArray[np.flo
            [0., 1., 1., 0.],
            [0., 1., 0., 1.]])
     """
+    if not isinstance(levels, Iterable):
+        raise TypeError(f"levels must be a list with the number of levels of each factor, got {levels!r}.")
     counts = list(levels)
     wrong = [n for n in counts if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 2]
     if wrong or not counts:
@@ -185,8 +187,9 @@ def from_embedding(
         raise ValueError(
             f"W must have a row for every item and a column for every dimension, got shape {values.shape}."
         )
-    if not (np.isfinite(values).all() and values.min() >= 0):
-        raise ValueError("W must be finite and non-negative, got a value that is not: clip small negative ones at 0.")
+    if not (values >= 0).all() or np.isinf(values).any():
+        wrong = values[~(values >= 0) | np.isinf(values)][0]
+        raise ValueError(f"W must be finite and non-negative, got {wrong:g}: clip small negative values at 0.")
     for name, value, most in (("n_items", n_items, values.shape[0]), ("n_components", n_components, values.shape[1])):
         _require_count(name, value)
         if value > most:

@@ -130,12 +130,16 @@ def add_feature_noise(
     signal = np.array(X, dtype=np.float64)
     if signal.ndim != 2 or len(signal) < 2 or signal.shape[1] < 1:
         raise ValueError(f"X must have a row for each of at least 2 items, got shape {signal.shape}.")
-    if not np.isfinite(signal).all() or signal.min() < 0:
-        raise ValueError("X must be finite and non-negative, got a value that is not.")
+    if not (signal >= 0).all() or np.isinf(signal).any():
+        wrong = signal[~(signal >= 0) | np.isinf(signal)][0]
+        raise ValueError(f"X must be finite and non-negative, got {wrong:g}.")
     if not 0 <= snr <= 1:
         raise ValueError(f"snr must be between 0 and 1, got {snr}.")
     if snr == 1:
         return signal
+    # A power of two, which rounds nothing: the search for a scale stops at an absolute tolerance.
+    unit = np.ldexp(1.0, int(np.frexp(signal.max())[1]))
+    signal /= unit
     pairs = np.triu_indices(len(signal), k=1)
     clean = (signal @ signal.T)[pairs]
     if clean.std() <= 1e-12 * clean.max():
@@ -153,11 +157,11 @@ def add_feature_noise(
         spread = (result @ result.T)[pairs].std()
         if spread == 0:
             raise _unreachable(snr, len(clean))
-        return result * np.sqrt(clean.std() / spread)
+        return result * np.sqrt(clean.std() / spread) * unit
     scale = _scale_reaching(error_variance, clean.var() * (1 - snr) / snr, signal.std())
     if scale is None:
         raise _unreachable(snr, len(clean))
-    return np.maximum(signal + scale * noise, 0)
+    return np.maximum(signal + scale * noise, 0) * unit
 
 
 def mask_pairs(

@@ -109,9 +109,15 @@ def power_study(
     >>> len(study)
     6
     """
+    from simdims.inference.combined import check_weighting
+    from simdims.inference.dimension import check_matching
     from simdims.inference.permutations import check_settings
+    from simdims.inference.rsa import check_method
 
     check_settings(n_permutations, alternative, alpha, n_jobs)
+    check_matching(matching)
+    check_method(method)
+    check_weighting(weighting)
     kinds = [noise] if isinstance(noise, str) else list(noise)
     ratios = [float(snr) for snr in np.atleast_1d(np.asarray(snrs, dtype=np.float64))]
     _check(kinds, ratios, n_repeats)
@@ -196,6 +202,10 @@ def _check(kinds: list[str], ratios: list[float], n_repeats: int) -> None:
     if unknown or not kinds:
         got = repr(unknown[0]) if unknown else "none"
         raise ValueError(f'noise must be "features", "similarities" or a list of them, got {got}.')
+    for name, values in (("noise", kinds), ("snrs", ratios)):
+        repeated = [value for place, value in enumerate(values) if value in values[:place]]
+        if repeated:
+            raise ValueError(f"{name} must be distinct, got {repeated[0]!r} more than once.")
     wrong = [snr for snr in ratios if not 0 <= snr <= 1]
     if wrong or not ratios:
         raise ValueError(f"snrs must be between 0 and 1, got {wrong[0] if wrong else 'none'}.")

@@ -13,10 +13,12 @@ the storage, so that the change of the objective can be summed exactly while S a
 import numpy as np
 from numba import njit
 
-# No "nnan": missing pairs are NaN. No "reassoc" where it is not needed for speed: with it, a loop may sum in another order
-# when its arrays lie elsewhere in memory, and the same fit would differ in its last digit from process to process.
-_FAST = {"contract", "arcp", "nsz"}
-_SUMMED = {*_FAST, "reassoc"}
+# A compiled loop exists twice, in vectors and one by one, and where its arrays lie in memory decides which one runs. Flags
+# that let the two round differently ("reassoc", "contract") would make the last digit of a fit a matter of luck; the
+# two kernels that gain much from them sum over whole rows of large matrices, which always run in vectors.
+# No "nnan": missing pairs are NaN.
+_FAST = {"nsz"}
+_SUMMED = {"nsz", "arcp", "contract", "reassoc"}
 
 _NO_PARTNERS = np.empty(0, np.int32)
 _NO_WEIGHTS = np.empty(0)
