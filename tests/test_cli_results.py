@@ -162,6 +162,8 @@ def test_the_rsa_test_writes_its_table():
         (["evaluate", "nothing"], "nothing"),
         (["test", "none.csv", "properties.csv"], "none.csv"),
         (["rsa", "S.npz", "none.csv"], "none.csv"),
+        (["rsa", "S.npz", "properties.csv", "-o", "properties.csv"], "another file than PROPERTIES"),
+        (["test", "t.csv", "properties.csv", "-o", "./properties.csv"], "another file than PROPERTIES"),
         (["rsa", "S.npz", "properties.csv", "--labels", "name", "--permutations", "0"], "n_permutations must be"),
     ],
 )

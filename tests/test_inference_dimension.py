@@ -222,6 +222,34 @@ def test_results_do_not_depend_on_the_scale_of_hypotheses_or_dimensions():
     np.testing.assert_allclose(tests.null_distribution, scaled.null_distribution, atol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+def test_neither_side_over_or_underflows(scale):
+    X, W = draw(25, 3, 3, 8, signal=0.5)
+    tests = dimension_test(W, X, n_permutations=50, random_state=0)
+    for scaled in (
+        dimension_test(scale * W, X, n_permutations=50, random_state=0),
+        dimension_test(W, scale * X, n_permutations=50, random_state=0),
+    ):
+        np.testing.assert_allclose(tests.null_distribution, scaled.null_distribution, atol=1e-9)
+        np.testing.assert_array_equal(tests.pvalue, scaled.pvalue)
+
+
+@pytest.mark.parametrize("options", [{}, {"alternative": "two-sided"}, {"matching": "separate"}])
+def test_rounding_does_not_choose_between_equally_good_dimensions(options):
+    """Zeros and ones on both sides: many matchings are equally good, and an affine change of X must not choose."""
+    rng = np.random.default_rng(18)
+    W, X = (rng.random((2, 30, 6)) < 0.5).astype(float)
+    tests = dimension_test(W, X, n_permutations=100, random_state=0, **options)
+    changed = dimension_test(W, 3 * X + 0.1, n_permutations=100, random_state=0, **options)
+    np.testing.assert_allclose(tests.null_distribution, changed.null_distribution, atol=1e-10)
+
+
+def test_more_permutations_than_memory_holds_are_refused():
+    X, W = draw(20, 2, 3, 12)
+    with pytest.raises(MemoryError, match=r"null distributions would need .* ask for fewer permutations"):
+        dimension_test(W, X, n_permutations=10**13, random_state=0)
+
+
 def test_tied_constant_and_single_item_columns_are_no_accident():
     rng = np.random.default_rng(9)
     one = rng.random(20)
@@ -274,6 +302,20 @@ def test_hypotheses_come_in_many_forms(form):
     np.testing.assert_array_equal(tests.pvalue, plain.pvalue)
 
 
+@pytest.mark.parametrize("shuffled", ["hypotheses", "embedding"])
+@pytest.mark.parametrize("other", [np.asarray, pd.DataFrame])
+def test_numbers_of_rows_in_another_order_are_not_ignored(shuffled, other):
+    X, W = draw(20, 2, 3, 11)
+    tables = {"hypotheses": other(X), "embedding": other(W)}
+    tables[shuffled] = pd.DataFrame(tables[shuffled]).iloc[::-1]
+    with pytest.raises(
+        ValueError, match=f"{shuffled} must be in the order of the items .* got the number 19 in place 0"
+    ):
+        dimension_test(**tables, n_permutations=10)
+    tables[shuffled] = tables[shuffled].reset_index(drop=True)
+    dimension_test(**tables, n_permutations=10)
+
+
 ITEMS = list("abcdef")
 
 
@@ -295,6 +337,11 @@ ITEMS = list("abcdef")
             {"hypotheses": pd.DataFrame({"x": range(6)}, index=list("abcdee"))},
             "must be distinct, got 'e' more than once",
         ),
+        (
+            {"hypotheses": pd.DataFrame({"x": range(6)}, index=["a", "b", None, "d", "e", "f"])},
+            "the index of hypotheses must name every item, got none in place 2",
+        ),
+        ({"hypotheses": [10**400, 1, 2, 3, 4, 5]}, "hypotheses must be finite, got a number too large in row 0"),
         ({"embedding": np.ones((3, 2))}, r"embedding must have at least 4 items \(rows\), got 3"),
         ({"embedding": np.full((6, 2), np.inf)}, "embedding must be finite, got inf in row 0, column 0"),
         ({"embedding": np.ones((6, 0))}, r"embedding must have a row for every item .* got shape \(6, 0\)"),

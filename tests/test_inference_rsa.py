@@ -83,6 +83,58 @@ def test_pairs_that_a_model_does_not_know_are_left_out_on_both_sides(method):
     np.testing.assert_allclose(tests.null_distribution[:, 0], expected[1:], atol=1e-10)
 
 
+@pytest.mark.parametrize("offset", [1.0, 2e3, 1e6])
+@pytest.mark.parametrize("storage", ["complete", "missing", "sparse", "implicit"])
+def test_a_large_mean_of_a_property_costs_no_precision(offset, storage):
+    """Years, or sizes in micrometres: x x^T then varies little about a large mean."""
+    W = similarities(12)[1]
+    x = offset + np.random.default_rng(0).integers(0, 3, 12)
+    S = simulate.mask_pairs(W @ W.T, 0.7, random_state=0) if storage in ("missing", "sparse") else W @ W.T
+    given = S
+    if storage == "sparse":
+        given = Similarity(sparse.csr_array(np.nan_to_num(S)), absent="missing")
+    elif storage == "implicit":
+        given = from_features(W, kernel="linear", implicit=True)
+    tests = rsa_test(given, x, n_permutations=30, random_state=1)
+    # Pearson's correlation does not change if a constant is left out of the model.
+    z = x - offset
+    H = offset * (z[:, None] + z) + np.outer(z, z)
+    orders = np.vstack([np.arange(12), drawn(12, 30, 1)])
+    expected = np.array([mantel(S, H, "pearson", order) for order in orders])
+    np.testing.assert_allclose(tests.statistic, expected[0], atol=1e-11)
+    np.testing.assert_allclose(tests.null_distribution[:, 0], expected[1:], atol=1e-11)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_no_side_over_or_underflows(scale, method):
+    S, W = similarities(12, observed=0.8)
+    H = W @ W.T
+    options = {"method": method, "n_permutations": 20, "random_state": 1}
+    vectors, model = rsa_test(S, W, **options), rsa_test(S, [H], **options)
+    for same, tests in (
+        (vectors, rsa_test(scale * S, W, **options)),
+        (vectors, rsa_test(S, scale * W, **options)),
+        (model, rsa_test(scale * S, [H], **options)),
+        (model, rsa_test(S, [scale * H], **options)),
+    ):
+        np.testing.assert_allclose(tests.null_distribution, same.null_distribution, atol=1e-10)
+        np.testing.assert_array_equal(tests.pvalue, same.pvalue)
+
+
+def test_similarities_that_are_equal_where_a_model_speaks_correlate_with_nothing():
+    """The pairs of the first three items vary, the model knows only the others, and rounding must not speak."""
+    rng = np.random.default_rng(0)
+    for value in (0.1, 0.3, 0.7, 1 / 3):
+        for n_items in range(7, 13):
+            S = np.full((n_items, n_items), value)
+            S[:3] = S[:, :3] = 2.0
+            H = rng.random((n_items, n_items))
+            H += H.T
+            H[:3] = H[:, :3] = np.nan
+            assert rsa_test(S, [H], n_permutations=2, random_state=0).statistic[0] == 0
+
+
 def test_p_values_approach_those_of_all_permutations():
     S, W = similarities(6, seed=4)
     exact = np.mean(
@@ -181,6 +233,20 @@ S6 = similarities(6)[0]
         ({"hypotheses": np.eye(6)[0]}, ValueError, "must vary over the observed pairs .* all of them in 'hypothesis1'"),
         ({"hypotheses": [np.ones((6, 6))]}, ValueError, "hypotheses must vary over the observed pairs of S"),
         ({"hypotheses": [np.arange(36.0).reshape(6, 6)]}, ValueError, r"symmetric matrices, got 1 at \(0, 1\) and 6"),
+        (
+            {"hypotheses": [1e-12 * np.arange(36.0).reshape(6, 6)]},
+            ValueError,
+            r"symmetric matrices, got 1e-12 at \(0, 1\) and 6e-12",
+        ),
+        ({"hypotheses": S6}, ValueError, r"one matrix of shape \(6, 6\) that looks like a model of pairs: pass a list"),
+        (
+            {"hypotheses": pd.DataFrame(S6, list("abcdef"), list("abcdef")).iloc[::-1]},
+            ValueError,
+            r"one matrix of shape \(6, 6\) that looks like a model of pairs: pass a list",
+        ),
+        ({"hypotheses": [Similarity(S6, weights=np.ones((6, 6)))]}, ValueError, "must be matrices without weights"),
+        ({"hypotheses": {1: S6, "1": S6}}, ValueError, "the names of hypotheses must be distinct, got '1' more than"),
+        ({"hypotheses": [pd.DataFrame(S6).map(lambda cell: f"x{cell}")]}, ValueError, "must hold numbers, got 'x"),
         ({"hypotheses": [np.eye(5)]}, ValueError, r"a row and a column for each of 6 items .* got shape \(5, 5\)"),
         (
             {"hypotheses": [np.eye(6), np.arange(6)]},
@@ -266,6 +332,18 @@ def test_the_table_says_which_part_decided(fitted):
         )
         assert row.decided_by == expected
     assert "found in the representation" in combined.summary()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e100, 1e200])
+def test_an_embedding_far_from_the_similarities_has_the_smallest_weight(fitted, scale):
+    S, W, X = fitted
+    options = {"n_permutations": 30, "random_state": 0}
+    far, farther = combined_test(S, 1e3 * W, X, **options), combined_test(S, scale * W, X, **options)
+    assert (farther.pvalue > 0).all()
+    if scale > 1:
+        assert "weight 0.20" in farther.method
+        np.testing.assert_array_equal(farther.pvalue, far.pvalue)
+    np.testing.assert_array_equal(farther.parts["dimension"].pvalue, far.parts["dimension"].pvalue)
 
 
 def test_names_link_similarities_embedding_and_hypotheses(fitted):

@@ -226,3 +226,33 @@ def test_a_checkpoint_of_another_study_is_refused(tmp_path):
         simulate.power_study(DESIGN, [0.5], **{**options, "n_permutations": 40})
     with pytest.raises(ValueError, match="where design is"):
         simulate.power_study(DESIGN[:, :3], [0.5], **options)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-13, 1e-9, 1e9, 1e140])
+@pytest.mark.parametrize("snr", [0, 0.5])
+def test_feature_noise_is_the_same_in_all_units(scale, snr):
+    X = simulate.factorial([3, 3])
+    expected = scale * simulate.add_feature_noise(X, snr, random_state=0)
+    np.testing.assert_allclose(simulate.add_feature_noise(scale * X, snr, random_state=0), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("option", ["matching", "method", "weighting"])
+def test_a_study_refuses_wrong_settings_before_it_begins(option, tmp_path):
+    with pytest.raises(ValueError, match=f"{option} must be .* got 'none'"):
+        simulate.power_study(simulate.factorial([2, 3]), checkpoint=tmp_path / "study", **{option: "none"})
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize(("option", "value"), [("snrs", [0.5, 0.5]), ("noise", ["features", "features"])])
+def test_a_study_counts_nothing_twice(option, value):
+    with pytest.raises(ValueError, match=f"{option} must be distinct, got {value[0]!r} more than once"):
+        simulate.power_study(simulate.factorial([2, 3]), **{option: value})
+
+
+def test_what_is_wrong_is_named():
+    with pytest.raises(TypeError, match="levels must be a list with the number of levels of each factor, got 3"):
+        simulate.factorial(3)
+    with pytest.raises(ValueError, match="W must be finite and non-negative, got -1"):
+        simulate.from_embedding([[1, -1], [0, 1]], 2, 2)
+    with pytest.raises(ValueError, match="X must be finite and non-negative, got nan"):
+        simulate.add_feature_noise([[1, np.nan], [0, 1]], 0.5)

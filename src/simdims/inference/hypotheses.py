@@ -88,9 +88,9 @@ def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
     """Return hypotheses with a value for each item, or, where matrices are given, for each pair."""
     matrices = _as_matrices(hypotheses)
     if matrices is None:
-        cleaned = clean_vectors(hypotheses, items)
-        _refuse_one_matrix(hypotheses, cleaned)
-        return cleaned
+        columns = clean_vectors(hypotheses, items)
+        _refuse_one_matrix(hypotheses, columns)
+        return columns
     given = _distinct(tuple(map(str, matrices)), "the names of hypotheses") if isinstance(hypotheses, Mapping) else None
     names = _hypothesis_names(given, len(matrices))
     cleaned = [_clean_matrix(matrix, name, items) for name, matrix in zip(names, matrices.values(), strict=True)]

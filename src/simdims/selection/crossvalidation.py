@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from simdims import __version__, _parallel, _threads, solvers
+from simdims import __version__, _parallel, _threads
 from simdims._checks import _warn
 from simdims._journal import Journal, fingerprint
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, _require_count, _require_share
+from simdims.selection.fits import (
+    Design,
+    Fit,
+    Task,
+    draw_candidates,
+    draw_folds,
+    fit_fold,
+    most_dimensions,
+    score_fits,
+    variance_of,
+)
 from simdims.selection.result import RankSelection, Score, choose
 from simdims.selection.splits import (
     MOST_SAMPLING,
     Matrix,
-    Pairs,
-    assign_folds,
-    draw_pairs,
     plain,
     pool_sampling,
-    training_problem,
 )
 from simdims.selection.walk import walk_ranks
 from simdims.similarity import as_similarity
@@ -34,50 +39,6 @@ from simdims.srf import SRF
 
 #: Looser than a single fit: tighter ones choose the same ranks (docs/selection.md) and take twice as long.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
-
-#: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
-_PAIRS, _SPLIT, _FIT, _SAMPLE = 2, 3, 4, 5
-
-#: Products of pairs that are computed at once.
-_CHUNK = 2**21
-
-
-#: Pairs whose own errors are kept, for standard errors.
-_MOST_SAMPLED = 20_000
-
-
-class Design(NamedTuple):
-    """What all fits of a selection share beside the similarities."""
-
-    sampling: float
-    n_folds: int
-    n_repeats: int
-    root: int
-
-
-class Task(NamedTuple):
-    """One fit."""
-
-    rank: int
-    repeat: int
-    fold: int
-
-    @property
-    def name(self) -> str:
-        """Of the file of its embedding."""
-        return f"fit-{self.rank}-{self.repeat}-{self.fold}"
-
-
-class Fit(NamedTuple):
-    """What is kept of one fit: its embedding, and the range that predictions are clipped to."""
-
-    task: Task
-    W: np.ndarray
-    low: float
-    high: float
-    iterations: int
-    converged: bool
-    seconds: float
 
 
 def select_rank(
@@ -202,64 +163,6 @@ def select_rank(
     return selection
 
 
-def fit_fold(*arguments: Any) -> Fit:
-    """One fit, wherever it runs: the split is drawn again from its seed, so that only the similarities travel."""
-    *parts, design, estimator, task = arguments
-    matrix = Matrix(*parts)
-    start = time.perf_counter()
-    with _threads.one_blas_thread():
-        pairs = draw_candidates(matrix, design.root)
-        folds = draw_folds(len(pairs.rows), design, task.repeat)
-        trains = (folds >= 0) & (folds != task.fold)
-        solution, low, high = fit_training(matrix, pairs, trains, estimator, design.root, task)
-    seconds = time.perf_counter() - start
-    return Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
-
-
-def draw_candidates(matrix: Matrix, root: int) -> Pairs:
-    """The pairs that may be held out, the same in every repeat."""
-    return draw_pairs(matrix, np.random.default_rng(_parallel.seed_of(root, _PAIRS)))
-
-
-def draw_folds(n_pairs: int, design: Design, repeat: int) -> np.ndarray:
-    """The fold of every pair in a repeat."""
-    rng = np.random.default_rng(_parallel.seed_of(design.root, _SPLIT, repeat))
-    return assign_folds(n_pairs, design.sampling, design.n_folds, rng)
-
-
-def variance_of(pairs: Pairs) -> float:
-    """Of the similarities that may be held out, each counted as in a score."""
-    total = pairs.weights.sum()
-    mean = pairs.weights @ pairs.values / total
-    return float(pairs.weights @ (pairs.values - mean) ** 2 / total)
-
-
-def fit_training(
-    matrix: Matrix, pairs: Pairs, trains: np.ndarray, estimator: SRF, root: int, task: Task
-) -> tuple[solvers.Solution, float, float]:
-    """Fit the pairs that train and the diagonal; also the range of what was seen."""
-    problem = training_problem(matrix, pairs, trains)
-    model = clone(estimator).set_params(n_components=task.rank, random_state=_parallel.seed_of(root, _FIT, *task))
-    solution = model._solve(problem)
-    if not matrix.absent_weight:
-        # Of an item that training does not see at all, W holds what it started with.
-        partners = np.bincount(pairs.rows[trains], minlength=matrix.n_items)
-        partners += np.bincount(pairs.columns[trains], minlength=matrix.n_items)
-        unseen = (partners == 0) & (problem.diagonal_weights == 0)  # type: ignore[union-attr]
-        solution.W[unseen] = 0.0
-    return solution, *solvers.observed_range(problem)
-
-
-def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, high: float) -> np.ndarray:
-    """w_i . w_j of every pair, clipped."""
-    predicted = np.empty(len(rows))
-    chunk = max(_CHUNK // W.shape[1], 1)
-    for start in range(0, len(rows), chunk):
-        e = slice(start, start + chunk)
-        predicted[e] = np.einsum("ek,ek->e", W[rows[e]], W[columns[e]])
-    return predicted.clip(low, high)
-
-
 class _Trials:
     """Fits ranks, scores them, and remembers both."""
 
@@ -343,60 +246,6 @@ class _Trials:
                 self.journal.drop(task.name)
 
 
-def score_fits(matrix: Matrix, design: Design, fits: Sequence[Fit]) -> Score:
-    """The errors of all fits of one rank on their folds: of the mean of all fits that have not seen a pair, and alone.
-
-    Also what standard errors need: the part that each item, and each pair of a sample, has in the mean of either.
-    """
-    pairs = draw_candidates(matrix, design.root)
-    n_pairs = len(pairs.rows)
-    folds = [draw_folds(n_pairs, design, repeat) for repeat in range(design.n_repeats)]
-    total, count = np.zeros(n_pairs), np.zeros(n_pairs, dtype=np.int32)
-    held, alone = [], []
-    for fit in fits:
-        own = folds[fit.task.repeat]
-        unseen = np.flatnonzero((own < 0) | (own == fit.task.fold))
-        predicted = predict(fit.W, pairs.rows[unseen], pairs.columns[unseen], fit.low, fit.high)
-        total[unseen] += predicted
-        count[unseen] += 1
-        in_fold = own[unseen] == fit.task.fold
-        held.append(unseen[in_fold])
-        alone.append(predicted[in_fold])
-    rows = []
-    place, n_sampled = _sample_of_pairs(n_pairs, design.root)
-    items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
-    for fit, those, own in zip(fits, held, alone, strict=True):
-        share = pairs.weights[those] / pairs.weights[those].sum()
-        squares = [share * (judged - pairs.values[those]) ** 2 for judged in (total[those] / count[those], own)]
-        sampled = place[those] >= 0
-        for row, part in enumerate([*squares, share]):
-            for ends in (pairs.rows[those], pairs.columns[those]):
-                items[row] += np.bincount(ends, part, minlength=matrix.n_items)
-            sample[row, place[those[sampled]]] += part[sampled]
-        rows.append(
-            {
-                "rank": fit.task.rank,
-                "repeat": fit.task.repeat,
-                "fold": fit.task.fold,
-                "error": float(squares[0].sum()),
-                "error_alone": float(squares[1].sum()),
-                "iterations": fit.iterations,
-                "converged": fit.converged,
-                "seconds": fit.seconds,
-            }
-        )
-    return Score(rows, items / len(fits), sample / len(fits), n_pairs / n_sampled)
-
-
-def _sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
-    """For every pair its place in a sample that is the same for all ranks, or -1; and the size of the sample."""
-    n_sampled = min(n_pairs, _MOST_SAMPLED)
-    place = np.full(n_pairs, -1, dtype=np.int32)
-    chosen = np.random.default_rng(_parallel.seed_of(root, _SAMPLE)).permutation(n_pairs)[:n_sampled]
-    place[chosen] = np.arange(n_sampled)
-    return place, n_sampled
-
-
 def _calibrate(
     matrix: Matrix, root: int, n_jobs: int | None, journal: Journal | None, reporter: Reporter
 ) -> Calibration:
@@ -428,19 +277,6 @@ def _calibrate(
 def default_bootstraps(n_items: int) -> int:
     """Bootstraps of the calibration: the more items, the less two of them differ and the longer one takes."""
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
-
-
-def most_dimensions(matrix: Matrix, design: Design) -> int:
-    """The largest rank with no more loadings than similarities to learn them from, the diagonal included.
-
-    Beyond it a fit is not determined by what it sees, and its error says how it was started rather than how many
-    dimensions there are.
-    """
-    if matrix.absent_weight:
-        return matrix.n_items - 1  # all the zeros are seen too
-    n_pairs = len(draw_candidates(matrix, design.root).rows)
-    trained = pool_sampling(design.sampling, design.n_folds) * (1 - 1 / design.n_folds) * n_pairs
-    return int(min(matrix.n_items - 1, max(1, 1 + trained // matrix.n_items)))
 
 
 def _walk(candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials) -> tuple[int, ...]:

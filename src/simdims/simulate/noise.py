@@ -138,8 +138,8 @@ def add_feature_noise(
     if snr == 1:
         return signal
     # A power of two, which rounds nothing: the search for a scale stops at an absolute tolerance.
-    unit = np.ldexp(1.0, int(np.frexp(signal.max())[1]))
-    signal /= unit
+    exponent = int(np.frexp(signal.max())[1])
+    signal = np.ldexp(signal, -exponent)
     pairs = np.triu_indices(len(signal), k=1)
     clean = (signal @ signal.T)[pairs]
     if clean.std() <= 1e-12 * clean.max():
@@ -157,11 +157,11 @@ def add_feature_noise(
         spread = (result @ result.T)[pairs].std()
         if spread == 0:
             raise _unreachable(snr, len(clean))
-        return result * np.sqrt(clean.std() / spread) * unit
+        return np.ldexp(result * np.sqrt(clean.std() / spread), exponent)
     scale = _scale_reaching(error_variance, clean.var() * (1 - snr) / snr, signal.std())
     if scale is None:
         raise _unreachable(snr, len(clean))
-    return np.maximum(signal + scale * noise, 0) * unit
+    return np.ldexp(np.maximum(signal + scale * noise, 0), exponent)
 
 
 def mask_pairs(

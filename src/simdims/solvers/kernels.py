@@ -13,7 +13,7 @@ the storage, so that the change of the objective can be summed exactly while S a
 import numpy as np
 from numba import njit
 
-# A compiled loop exists twice, in vectors and one by one, and where its arrays lie in memory decides which one runs. Flags
+# A compiled loop exists twice, in vectors and one by one, and where its arrays lie decides which one runs. Flags
 # that let the two round differently ("reassoc", "contract") would make the last digit of a fit a matter of luck; the
 # two kernels that gain much from them sum over whole rows of large matrices, which always run in vectors.
 # No "nnan": missing pairs are NaN.

@@ -1,0 +1,164 @@
+"""The fits on a cluster: the same numbers to the last bit, also where a worker dies; the similarities travel once."""
+
+import os
+import pickle
+import signal
+import time
+import traceback
+from contextlib import nullcontext
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+from simdims import _parallel, select_rank, simulate
+
+distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.filterwarnings("ignore:The smallest error belongs")
+
+RANKS = range(2, 6)
+SETTINGS = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}
+N_FITS = 4 * 3 * 2
+
+
+@pytest.fixture(scope="module", name="S")
+def fixture_similarities():
+    W = simulate.dirichlet(60, 4, alpha=0.3, random_state=0)
+    return simulate.add_noise(W @ W.T, 0.7, random_state=0)
+
+
+@pytest.fixture(scope="module", name="serial")
+def fixture_serial(S):
+    return select_rank(S, RANKS, **SETTINGS)
+
+
+@pytest.fixture(scope="module", name="client")
+def fixture_client():
+    """Two worker processes of one thread each."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def same(one, other):
+    frames = [each.scores.drop(columns="seconds") for each in (one, other)]
+    pd.testing.assert_frame_equal(*frames, check_exact=True)
+    pd.testing.assert_frame_equal(one.curve, other.curve, check_exact=True)
+    assert (one.rank, one.valley, one.sampling) == (other.rank, other.valley, other.sampling)
+
+
+# Functions inside of a test travel whole: a worker need not import this file to run them.
+
+
+def test_tasks_run_on_the_cluster_and_on_all_of_it(client):
+    def where(_, task):
+        time.sleep(0.02)
+        return task, os.getpid()
+
+    with joblib.parallel_config("dask"):
+        found = dict(_parallel.run_tasks(where, (None,), range(20), one_by_one=True))
+    assert set(found) == set(range(20))
+    assert set(found.values()) == set(client.run(os.getpid).values())
+
+
+def test_a_cluster_gives_the_same_numbers_as_one_process(client, S, serial):
+    with joblib.parallel_config("dask"):
+        same(select_rank(S, RANKS, **SETTINGS), serial)
+
+
+def test_calibration_on_a_cluster_gives_the_same_numbers_too(client, S):
+    settings = {**SETTINGS, "sampling": None}
+    with joblib.parallel_config("dask"):
+        spread = select_rank(S, [3], **settings)
+    one = select_rank(S, [3], **settings)
+    same(spread, one)
+    np.testing.assert_array_equal(spread.calibration.signal_loss, one.calibration.signal_loss)
+
+
+def test_similarities_travel_once(client, S, monkeypatch):
+    # However many fits there are, the array is scattered once; what is sent for each fit is small beside it.
+    scattered, sizes = [], []
+    scatter, submit = distributed.Client.scatter, distributed.Client.submit
+
+    def counted_scatter(self, data, *arguments, **keywords):
+        scattered.append(data)
+        return scatter(self, data, *arguments, **keywords)
+
+    def counted_submit(self, function, *arguments, **keywords):
+        tasks = [[part for part in args if isinstance(part, np.ndarray)] for _, args, _ in keywords.get("tasks", [])]
+        sizes.append(len(pickle.dumps(tasks)))
+        return submit(self, function, *arguments, **keywords)
+
+    monkeypatch.setattr(distributed.Client, "scatter", counted_scatter)
+    monkeypatch.setattr(distributed.Client, "submit", counted_submit)
+    with joblib.parallel_config("dask"):
+        select_rank(S, RANKS, **SETTINGS)
+    arrays = [data for data in scattered if isinstance(data, np.ndarray) and data.nbytes == S.nbytes]
+    assert len(arrays) == 1
+    assert sizes
+    assert max(sizes) < S.nbytes / 10
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_worker_that_dies_in_the_middle_changes_nothing(client, S, serial, victim):
+    client.wait_for_workers(2, timeout=30)
+    pids = sorted(client.run(os.getpid).values())
+    told = []
+
+    def tell(progress):
+        told.append(progress)
+        if len(told) == 4:
+            os.kill(pids[victim], signal.SIGKILL)
+
+    with joblib.parallel_config("dask"):
+        same(select_rank(S, RANKS, progress=tell, **SETTINGS), serial)
+    assert [progress.done for progress in told] == list(range(1, N_FITS + 1))
+
+
+def on_dask():
+    return joblib.parallel_config("dask")
+
+
+@pytest.mark.parametrize(("n_jobs", "place"), [(None, on_dask), (2, nullcontext), (1, nullcontext)])
+# joblib's executor, when it is ended in the middle, may meet a task that it has already dropped.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_in_a_task_is_raised_with_its_origin_and_not_tried_again(client, tmp_path, n_jobs, place):
+    def fail(folder, task):
+        if task == 3:
+            with open(os.path.join(folder, "attempts"), "a") as file:
+                file.write("x")
+            raise LookupError("task 3 has a fault of its own")
+        return task
+
+    with place(), pytest.raises(LookupError, match="task 3 has a fault of its own") as caught:
+        list(_parallel.run_tasks(fail, (str(tmp_path),), range(8), n_jobs=n_jobs, one_by_one=True))
+    assert "in fail\n" in "".join(traceback.format_exception(caught.value))
+    assert (tmp_path / "attempts").read_text() == "x"
+
+
+def test_processes_that_die_without_a_cluster_are_replaced(tmp_path, caplog):
+    def die_once(folder, task):
+        trace = os.path.join(folder, "died")
+        if task == 2 and not os.path.exists(trace):
+            open(trace, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return task
+
+    assert sorted(_parallel.run_tasks(die_once, (str(tmp_path),), range(6), n_jobs=2)) == list(range(6))
+    assert "Workers were lost (TerminatedWorkerError" in caplog.text
+
+
+def test_processes_that_always_die_are_an_error():
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    def die(_, task):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(TerminatedWorkerError):
+        list(_parallel.run_tasks(die, (None,), range(4), n_jobs=2))

@@ -1,0 +1,453 @@
+"""Nothing is lost: what is finished survives any kill, and a resumed run ends like one that was never stopped."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from simdims import SRF, select_rank, simulate
+from simdims._journal import Journal, fingerprint
+from simdims.selection import crossvalidation
+
+pytestmark = pytest.mark.filterwarnings("ignore:The smallest error belongs", "ignore:The share of pairs to train on")
+
+RANKS = [1, 2, 4]
+QUICK = {"sampling": 0.6, "n_folds": 2, "n_repeats": 2, "random_state": 0}
+
+
+def similarities(n=24, seed=0):
+    W = simulate.dirichlet(n, 3, alpha=0.3, random_state=seed)
+    return simulate.add_noise(W @ W.T, 0.8, random_state=seed)
+
+
+def same(one, other):
+    """Whether two selections are the same to the last bit, but for the time they took and the order of trying."""
+    frames = [each.scores.drop(columns="seconds") for each in (one, other)]
+    pd.testing.assert_frame_equal(*frames, check_exact=True)
+    pd.testing.assert_frame_equal(one.curve, other.curve, check_exact=True)
+    left, right = one.to_dict(), other.to_dict()
+    for name in ("scores", "curve"):
+        left.pop(name), right.pop(name)
+    assert left == right
+
+
+@pytest.fixture(name="fits")
+def fixture_fits(monkeypatch):
+    """The tasks of all fits that are made from here on, with n_jobs=1."""
+    made = []
+    fit_fold = crossvalidation.fit_fold
+
+    def counted(*arguments):
+        made.append(arguments[-1])
+        return fit_fold(*arguments)
+
+    monkeypatch.setattr(crossvalidation, "fit_fold", counted)
+    return made
+
+
+# --- the journal itself ------------------------------------------------------------------------------------------
+
+
+def test_what_was_appended_is_there_when_the_folder_is_opened_again(tmp_path):
+    records = [{"kind": "fit", "value": 0.1 + 0.2}, {"kind": "rank", "value": float("nan"), "text": "ä\n"}]
+    with Journal(tmp_path / "new" / "deep", {"seed": 1}) as journal:
+        assert journal.records == []
+        for record in records:
+            journal.append(record)
+    with Journal(tmp_path / "new" / "deep", {"seed": 1}) as journal:
+        assert journal.records[0] == records[0]
+        assert np.isnan(journal.records[1]["value"])
+        assert journal.records[1]["text"] == records[1]["text"]
+
+
+def test_a_record_is_on_disk_when_append_returns(tmp_path):
+    with Journal(tmp_path, {"seed": 1}) as journal:
+        journal.append({"kind": "fit", "number": 7})
+        assert json.loads((tmp_path / "journal.jsonl").read_text()) == {"kind": "fit", "number": 7}
+
+
+def test_a_line_that_a_kill_cut_short_is_dropped_and_written_over(tmp_path):
+    with Journal(tmp_path, {}) as journal:
+        journal.append({"number": 1})
+        journal.append({"number": 2})
+    whole = (tmp_path / "journal.jsonl").read_bytes()
+    for length in range(len(whole) // 2 + 1, len(whole)):
+        (tmp_path / "journal.jsonl").write_bytes(whole[:length])
+        with Journal(tmp_path, {}) as journal:
+            assert journal.records == [{"number": 1}]
+            journal.append({"number": 3})
+        with Journal(tmp_path, {}) as journal:
+            assert journal.records == [{"number": 1}, {"number": 3}]
+
+
+@pytest.mark.parametrize("damage", [b"{ no json", b"\xff\xfe", b"17", b"[1, 2]", b"", b"null"])
+def test_a_damaged_line_in_the_middle_is_refused(tmp_path, damage):
+    with Journal(tmp_path, {}) as journal:
+        journal.append({"number": 1})
+    lines = (tmp_path / "journal.jsonl").read_bytes()
+    (tmp_path / "journal.jsonl").write_bytes(lines + damage + b"\n" + lines)
+    with pytest.raises(ValueError, match=r"checkpoint must be readable, got '.*journal\.jsonl', which is damaged"):
+        Journal(tmp_path, {})
+    # Nothing was thrown away, and the folder is not left locked.
+    assert (tmp_path / "journal.jsonl").read_bytes() == lines + damage + b"\n" + lines
+    (tmp_path / "journal.jsonl").write_bytes(lines)
+    Journal(tmp_path, {}).close()
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "3"])
+def test_damaged_settings_are_refused(tmp_path, damage):
+    Journal(tmp_path, {"seed": 1}).close()
+    (tmp_path / "settings.json").write_text(damage)
+    with pytest.raises(ValueError, match=r"checkpoint must be readable, got '.*settings\.json', which is damaged"):
+        Journal(tmp_path, {"seed": 1})
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "fragment"),
+    [
+        ({"n": 3}, {"n": 4}, "where n is 3, not 4"),
+        ({"n": 3, "old": True}, {"n": 3}, "where old is True, not None"),
+        ({"n": 3}, {"n": 3, "new": "yes"}, "where new is None, not 'yes'"),
+        ({"data": "abc"}, {"data": "abd"}, "which is of other similarities"),
+        ({"seed": 1}, {"seed": 2}, "where seed is 1, not 2"),
+    ],
+)
+def test_other_settings_are_refused_by_name(tmp_path, found, wanted, fragment):
+    Journal(tmp_path, found).close()
+    with pytest.raises(ValueError, match=f"checkpoint must be of the same data and settings, .*{fragment}"):
+        Journal(tmp_path, wanted)
+    Journal(tmp_path, found).close()
+
+
+def test_a_seed_of_none_is_the_first_one(tmp_path):
+    with Journal(tmp_path, {"seed": None, "n": 1}) as journal:
+        drawn = journal.settings["seed"]
+    assert isinstance(drawn, int)
+    with Journal(tmp_path, {"seed": None, "n": 1}) as journal:
+        assert journal.settings["seed"] == drawn
+    Journal(tmp_path, {"seed": drawn, "n": 1}).close()
+    with pytest.raises(ValueError, match="where seed is"):
+        Journal(tmp_path, {"seed": drawn + 1, "n": 1})
+
+
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.docx").write_text("precious")
+    with pytest.raises(
+        ValueError, match=r"new or empty folder, or one of an earlier run, .* which holds 'thesis\.docx'"
+    ):
+        Journal(tmp_path, {})
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "lock") == ["thesis.docx"]
+    assert (tmp_path / "thesis.docx").read_text() == "precious"
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "here").write_text("")
+    with pytest.raises(ValueError, match=r"checkpoint must be a folder, got '.*here', which is a file"):
+        Journal(tmp_path / "here", {})
+
+
+def test_two_runs_on_one_folder_are_refused(tmp_path):
+    with Journal(tmp_path, {"n": 1}), pytest.raises(ValueError, match="on which another run is at work"):
+        Journal(tmp_path, {"n": 1})
+    Journal(tmp_path, {"n": 1}).close()  # free again
+
+
+def test_a_process_that_is_killed_lets_go_of_the_folder(tmp_path):
+    code = f"from simdims._journal import Journal; j = Journal({str(tmp_path)!r}, {{}}); print(1, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "1\n"
+        with pytest.raises(ValueError, match="another run is at work"):
+            Journal(tmp_path, {})
+        process.kill()
+    Journal(tmp_path, {}).close()
+
+
+def test_arrays_are_whole_or_absent(tmp_path, monkeypatch):
+    array = np.arange(12.0).reshape(3, 4)
+    with Journal(tmp_path, {}) as journal:
+        assert journal.kept("W") is None
+        journal.keep("W", array)
+        np.testing.assert_array_equal(journal.kept("W"), array)
+
+        def fail(file, *_, **__):
+            file.write(b"half of it")
+            raise OSError("disk full")
+
+        monkeypatch.setattr(np, "save", fail)
+        for name in ("W", "V"):
+            with pytest.raises(OSError, match="disk full"):
+                journal.keep(name, array + 1)
+        np.testing.assert_array_equal(journal.kept("W"), array)  # the old one is still whole
+        assert journal.kept("V") is None
+        journal.drop("W")
+        journal.drop("W")
+        assert journal.kept("W") is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal.jsonl", "lock", "settings.json"]
+
+
+def test_an_array_that_lost_its_end_is_as_good_as_none(tmp_path):
+    with Journal(tmp_path, {}) as journal:
+        journal.keep("W", np.ones((30, 4)))
+        path = tmp_path / "W.npy"
+        whole = path.read_bytes()
+        for length in (0, 3, 60, 200):
+            path.write_bytes(whole[:length])
+            assert journal.kept("W") is None
+
+
+def test_nothing_is_unpickled(tmp_path):
+    with Journal(tmp_path, {}) as journal:
+        np.save(tmp_path / "W.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+        assert journal.kept("W") is None
+        with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+            journal.keep("V", np.array([{"a": 1}], dtype=object))
+
+
+def test_halves_of_files_that_a_kill_left_are_cleared_away(tmp_path):
+    Journal(tmp_path, {}).close()
+    (tmp_path / ".fit-2-0-0.npy.0a1b2c3d.part").write_bytes(b"half")
+    Journal(tmp_path, {}).close()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_kill_before_the_settings_were_written_leaves_a_folder_that_can_be_used(tmp_path):
+    (tmp_path / "lock").touch()
+    (tmp_path / ".settings.json.0a1b2c3d.part").write_text("{")
+    with Journal(tmp_path, {"n": 1}) as journal:
+        assert journal.records == []
+
+
+def test_fingerprints_differ_where_arrays_do():
+    a = np.arange(6.0)
+    texts = [
+        fingerprint(a),
+        fingerprint(a + 1e-15),
+        fingerprint(a.reshape(2, 3)),
+        fingerprint(a.astype(np.float32)),
+        fingerprint(a, None),
+        fingerprint(None, a),
+        fingerprint(a, 0.5),
+        fingerprint(a[:3], a[3:]),
+    ]
+    assert len(set(texts)) == len(texts)
+    assert fingerprint(a) == fingerprint(a.copy())
+    assert fingerprint(np.asfortranarray(a.reshape(2, 3))) == fingerprint(a.reshape(2, 3))
+
+
+# --- select_rank with a checkpoint -------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_changes_nothing(tmp_path):
+    same(select_rank(similarities(), RANKS, **QUICK), select_rank(similarities(), RANKS, checkpoint=tmp_path, **QUICK))
+
+
+def test_a_finished_run_makes_no_fit_when_it_is_run_again(tmp_path, fits):
+    first = select_rank(similarities(), RANKS, checkpoint=tmp_path, **QUICK)
+    assert len(fits) == len(RANKS) * 4
+    fits.clear()
+    again = select_rank(similarities(), RANKS, checkpoint=str(tmp_path), **QUICK)
+    assert fits == []
+    same(first, again)
+    np.testing.assert_array_equal(first.scores["seconds"], again.scores["seconds"])
+
+
+def test_only_new_ranks_are_fitted(tmp_path, fits):
+    select_rank(similarities(), [2, 4], checkpoint=tmp_path, **QUICK)
+    fits.clear()
+    more = select_rank(similarities(), [1, 2, 4, 5], checkpoint=tmp_path, **QUICK)
+    assert {task.rank for task in fits} == {1, 5}
+    assert len(fits) == 2 * 4
+    same(more, select_rank(similarities(), [1, 2, 4, 5], **QUICK))
+
+
+def test_the_other_protocol_needs_no_new_fits(tmp_path, fits):
+    select_rank(similarities(), RANKS, checkpoint=tmp_path, **QUICK)
+    fits.clear()
+    paper = select_rank(similarities(), RANKS, protocol="paper", checkpoint=tmp_path, **QUICK)
+    assert fits == []
+    same(paper, select_rank(similarities(), RANKS, protocol="paper", **QUICK))
+
+
+def test_a_finished_run_leaves_only_its_journal(tmp_path):
+    select_rank(similarities(), RANKS, checkpoint=tmp_path, **QUICK)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal.jsonl", "lock", "settings.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fragment"),
+    [
+        ({"S": similarities(seed=1)}, "which is of other similarities"),
+        ({"n_folds": 3}, "where n_folds is 2, not 3"),
+        ({"n_repeats": 3}, "where n_repeats is 2, not 3"),
+        ({"sampling": 0.5}, r"where sampling is 0\.6, not 0\.5"),
+        ({"estimator": SRF(solver="admm")}, "where estimator is .*'solver': \"'admm'\""),
+        ({"random_state": 1}, "where seed is"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_checkpoint_of_other_data_or_settings_is_refused(tmp_path, fits, change, fragment):
+    select_rank(similarities(), [2], checkpoint=tmp_path, **QUICK)
+    fits.clear()
+    arguments = {"S": similarities(), **QUICK, **change}
+    with pytest.raises(ValueError, match=f"checkpoint must be of the same data and settings, .*{fragment}"):
+        select_rank(arguments.pop("S"), [2], checkpoint=tmp_path, **arguments)
+    assert fits == []
+    select_rank(similarities(), [2], checkpoint=tmp_path, **QUICK)
+
+
+def test_without_a_seed_a_resumed_run_has_that_of_the_first(tmp_path, fits):
+    settings = {**QUICK, "random_state": None}
+    first = select_rank(similarities(), [2], checkpoint=tmp_path, **settings)
+    fits.clear()
+    again = select_rank(similarities(), [2, 4], checkpoint=tmp_path, **settings)
+    assert {task.rank for task in fits} == {4}
+    np.testing.assert_array_equal(first.scores["error"], again.scores["error"][:4])
+
+
+def test_progress_counts_what_was_done_before(tmp_path):
+    select_rank(similarities(), [2], checkpoint=tmp_path, **QUICK)
+    told = []
+    select_rank(similarities(), [2, 4], checkpoint=tmp_path, progress=told.append, **QUICK)
+    assert [(step.done, step.total) for step in told] == [(done, 8) for done in range(5, 9)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_that_was_stopped_at_any_line_ends_with_the_same_result(tmp_path, monkeypatch, n_jobs):
+    monkeypatch.setattr(crossvalidation, "default_bootstraps", lambda n_items: 3)
+    settings = {**QUICK, "sampling": None}
+    S = similarities()
+    expected = select_rank(S, RANKS, **settings)
+    states = []
+    append, keep, drop = Journal.append, Journal.keep, Journal.drop
+
+    def snapshot(journal, what):
+        states.append(shutil.copytree(journal.folder, tmp_path / f"{len(states)}-{what}"))
+
+    def append_and_copy(journal, record):
+        append(journal, record)
+        snapshot(journal, record["kind"])
+
+    def keep_and_copy(journal, name, array):
+        keep(journal, name, array)
+        snapshot(journal, "array")
+
+    def drop_and_copy(journal, name):
+        drop(journal, name)
+        snapshot(journal, "dropped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "append", append_and_copy)
+        patch.setattr(Journal, "keep", keep_and_copy)
+        patch.setattr(Journal, "drop", drop_and_copy)
+        same(select_rank(S, RANKS, checkpoint=tmp_path / "run", n_jobs=n_jobs, **settings), expected)
+    assert len(states) == 3 + 12 + 12 + 3 + 12  # bootstraps, arrays, fits, ranks, arrays dropped
+    for number, state in enumerate(states):
+        if number % 2:  # half of them stopped while they wrote the next line
+            with open(state / "journal.jsonl", "ab") as file:
+                file.write(b'{"kind": "fit", "task": [4, 0')
+        same(select_rank(S, RANKS, checkpoint=state, **settings), expected)
+        assert sorted(path.name for path in state.iterdir()) == ["journal.jsonl", "lock", "settings.json"]
+
+
+def test_a_resumed_run_makes_only_the_fits_that_are_missing(tmp_path, fits):
+    def stop(progress):
+        if progress.done == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        select_rank(similarities(), RANKS, checkpoint=tmp_path, progress=stop, **QUICK)
+    assert len(fits) == 7
+    done = set(fits)
+    fits.clear()
+    select_rank(similarities(), RANKS, checkpoint=tmp_path, **QUICK)
+    assert len(fits) == 12 - 7
+    assert not done & set(fits)
+
+
+# --- killed without warning --------------------------------------------------------------------------------------
+
+SCRIPT = textwrap.dedent(
+    """
+    import sys
+    from simdims import SRF, select_rank, simulate
+
+    W = simulate.dirichlet(60, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.8, random_state=0)
+    select_rank(
+        S, [2, 3, 5, 8], sampling=0.6, n_folds=4, n_repeats=3, estimator=SRF(tol=0.0, max_iter=600),
+        checkpoint=sys.argv[1], random_state=0, n_jobs=int(sys.argv[2]),
+    )
+    """
+)
+N_FITS = 4 * 4 * 3
+
+
+def n_lines(folder):
+    path = Path(folder) / "journal.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def run_and_kill(folder, n_jobs, rng):
+    """Start the script and kill it, and all it has started, a little after some more lines are written."""
+    wanted = n_lines(folder) + rng.randint(1, 12)
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder), str(n_jobs)], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        while n_lines(folder) < wanted and process.poll() is None:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.02))
+        process.kill()
+        process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return process.returncode, process.stderr.read().decode()
+
+
+def kill_and_resume(folder, n_jobs, n_kills, seed):
+    W = simulate.dirichlet(60, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.8, random_state=0)
+    settings = {
+        "sampling": 0.6, "n_folds": 4, "n_repeats": 3, "estimator": SRF(tol=0.0, max_iter=600), "random_state": 0
+    }  # fmt: skip
+    rng = random.Random(seed)
+    done = [0]
+    for _ in range(n_kills):
+        code, stderr = run_and_kill(folder, n_jobs, rng)
+        assert code == -signal.SIGKILL, stderr
+        done.append(n_lines(folder))
+    assert done == sorted(done)
+    assert 0 < done[-1] < N_FITS + 4  # it was killed in the middle
+    told = []
+    resumed = select_rank(S, [2, 3, 5, 8], checkpoint=folder, n_jobs=n_jobs, progress=told.append, **settings)
+    assert len(told) < N_FITS  # and did not begin again
+    same(resumed, select_rank(S, [2, 3, 5, 8], **settings))
+
+
+needs_kill = pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups to kill")
+
+
+@needs_kill
+@pytest.mark.parametrize(("n_jobs", "n_kills"), [(1, 3), (2, 1)])
+def test_a_run_that_is_killed_again_and_again_ends_with_the_same_result(tmp_path, n_jobs, n_kills):
+    kill_and_resume(tmp_path, n_jobs, n_kills, seed=n_jobs)
+
+
+@pytest.mark.slow
+@needs_kill
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_many_runs_that_are_killed_end_with_the_same_result(tmp_path, n_jobs, seed):
+    kill_and_resume(tmp_path, n_jobs, 4, seed=100 + seed)

@@ -1,0 +1,836 @@
+"""select_rank: what a fit may know, how ranks are judged, and that nothing but data and seed decides."""
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from simdims import SRF, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
+from simdims.selection import crossvalidation, splits
+from simdims.selection import fits as fitting
+from simdims.selection.fits import Design, Fit, Task, draw_candidates, draw_folds, fit_fold, fit_training
+from simdims.selection.result import Score, choose, difference
+from simdims.selection.walk import coarse_grid, walk_ranks
+
+QUICK = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}
+EDGE = "ignore:The smallest error belongs"
+
+
+def similarities(n=40, r=3, *, observed=1.0, snr=0.8, seed=0, alpha=0.3):
+    W = simulate.dirichlet(n, r, alpha=alpha, random_state=seed)
+    return simulate.mask_pairs(simulate.add_noise(W @ W.T, snr, random_state=seed), observed, random_state=seed)
+
+
+def as_sparse(S, absent, keep=0.5, seed=0):
+    """Half of the pairs of a complete matrix, and its diagonal, as sparse similarities."""
+    upper = np.triu(np.random.default_rng(seed).random(S.shape) < keep, 1)
+    return Similarity(sparse.csr_array(np.where(upper | upper.T | np.eye(len(S), dtype=bool), S, 0.0)), absent=absent)
+
+
+STORAGES = {
+    "dense": lambda: Similarity(similarities()),
+    "dense gaps": lambda: Similarity(similarities(observed=0.7)),
+    "sparse missing": lambda: as_sparse(similarities(), "missing"),
+    "sparse zero": lambda: as_sparse(similarities(), "zero"),
+    "sparse light zeros": lambda: as_sparse(similarities(), 0.1),
+}
+
+
+def same(one, other):
+    """Whether two selections are the same to the last bit, but for the time they took."""
+    pd.testing.assert_frame_equal(
+        one.scores.drop(columns="seconds"), other.scores.drop(columns="seconds"), check_exact=True
+    )
+    pd.testing.assert_frame_equal(one.curve, other.curve, check_exact=True)
+    left, right = one.to_dict(), other.to_dict()
+    for name in ("scores", "curve"):
+        left.pop(name), right.pop(name)
+    assert left == right
+
+
+# --- held-out values never reach a fit ---------------------------------------------------------------------------
+
+
+def poisoned(matrix, pairs, held, poison):
+    """The matrix with other values for the held-out pairs, in the caller's own storage."""
+    values = matrix.values.copy()
+    rows, columns = pairs.rows[held], pairs.columns[held]
+    if matrix.starts is None:
+        values[rows, columns] = values[columns, rows] = poison
+    else:
+        keys = set(zip(rows.tolist(), columns.tolist(), strict=True))
+        for i in range(matrix.n_items):
+            for e in range(matrix.starts[i], matrix.starts[i + 1]):
+                j = int(matrix.indices[e])
+                if (min(i, j), max(i, j)) in keys:
+                    values[e] = poison
+    return matrix._replace(values=values)
+
+
+@pytest.mark.parametrize("init", ["random", "spectral"])
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_held_out_values_never_reach_a_fit(storage, solver, init):
+    matrix = splits.plain(STORAGES[storage]())
+    design = Design(0.6, 4, 1, 7)
+    estimator = SRF(solver=solver, init=init, max_iter=30)
+    pairs = draw_candidates(matrix, design.root)
+    folds = draw_folds(len(pairs.rows), design, 0)
+    for rank in (2, 9):  # few dimensions are fitted from lists of pairs, many by filling
+        task = Task(rank, 0, 1)
+        trains = (folds >= 0) & (folds != task.fold)
+        clean, *clean_range = fit_training(matrix, pairs, trains, estimator, design.root, task)
+        for poison in (1e9, 0.0):
+            spoilt = poisoned(matrix, pairs, ~trains, poison)
+            assert not np.array_equal(spoilt.values, matrix.values, equal_nan=True)
+            found, *found_range = fit_training(spoilt, pairs, trains, estimator, design.root, task)
+            np.testing.assert_array_equal(found.W, clean.W)
+            assert found_range == clean_range
+            # The whole way, from the matrix alone: the pairs are drawn again, of the places and not of the values.
+            whole = fit_fold(*spoilt, design, estimator, task)
+            np.testing.assert_array_equal(whole.W, clean.W)
+            assert [whole.low, whole.high] == clean_range
+
+
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_held_out_pair_is_a_missing_pair(storage, solver):
+    matrix = splits.plain(STORAGES[storage]())
+    design, task = Design(0.6, 4, 1, 7), Task(3, 0, 1)
+    pairs = draw_candidates(matrix, design.root)
+    folds = draw_folds(len(pairs.rows), design, 0)
+    trains = (folds >= 0) & (folds != task.fold)
+    estimator = SRF(solver=solver, max_iter=30)
+    clean, *_ = fit_training(matrix, pairs, trains, estimator, design.root, task)
+    # The same fit to similarities in which the user has marked those pairs as missing.
+    rows, columns = pairs.rows[~trains], pairs.columns[~trains]
+    S = splits.zero_filled(matrix)
+    if matrix.starts is None:
+        S[np.isnan(matrix.values)] = np.nan
+        S[rows, columns] = S[columns, rows] = np.nan
+    else:
+        S = S.tolil()
+        S[rows, columns] = np.nan
+        S[columns, rows] = np.nan
+        S = sparse.csr_array(S.tocsr())
+    problem = solvers.as_problem(S, None, matrix.absent_weight)
+    seed = _parallel.seed_of(design.root, fitting._FIT, *task)
+    marked = clone(estimator).set_params(n_components=task.rank, random_state=seed)._solve(problem)
+    # Pairs listed with weight zero are summed in other groups than pairs that are not listed: equal up to rounding.
+    np.testing.assert_allclose(marked.W, clean.W, rtol=1e-9, atol=1e-12)
+
+
+# --- scores ------------------------------------------------------------------------------------------------------
+
+
+def fits_of(matrix, design, rank, estimator=None):
+    estimator = estimator or SRF(max_iter=20)
+    return [
+        fit_fold(*matrix, design, estimator, Task(rank, repeat, fold))
+        for repeat in range(design.n_repeats)
+        for fold in range(design.n_folds)
+    ]
+
+
+def slow_errors(matrix, design, fits):
+    """Error of each fold by plain loops: `averaged`, `alone`, and the squared error and share of each scored pair."""
+    pairs = draw_candidates(matrix, design.root)
+    folds = [draw_folds(len(pairs.rows), design, repeat) for repeat in range(design.n_repeats)]
+
+    def prediction(fit, e):
+        product = float(sum(a * b for a, b in zip(fit.W[pairs.rows[e]], fit.W[pairs.columns[e]], strict=True)))
+        return min(max(product, fit.low), fit.high)
+
+    averaged, alone, terms = [], [], []
+    for fit in fits:
+        total = np.zeros(2)
+        weight = 0.0
+        scored = []
+        for e in range(len(pairs.rows)):
+            if folds[fit.task.repeat][e] != fit.task.fold:
+                continue
+            blind = [f for f in fits if folds[f.task.repeat][e] in (splits.OUTSIDE_POOL, f.task.fold)]
+            mean = np.mean([prediction(f, e) for f in blind])
+            squares = np.array([(mean - pairs.values[e]) ** 2, (prediction(fit, e) - pairs.values[e]) ** 2])
+            total += pairs.weights[e] * squares
+            weight += pairs.weights[e]
+            scored.append((pairs.rows[e], pairs.columns[e], pairs.weights[e], *squares))
+        averaged.append(total[0] / weight)
+        alone.append(total[1] / weight)
+        terms.append([(i, j, w / weight, a, b) for i, j, w, a, b in scored])
+    return averaged, alone, terms
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_errors_are_those_of_the_obvious_loops(storage):
+    matrix = splits.plain(STORAGES[storage]())
+    design = Design(0.5, 3, 2, 3)
+    fits = fits_of(matrix, design, 3)
+    score = fitting.score_fits(matrix, design, fits)
+    averaged, alone, _ = slow_errors(matrix, design, fits)
+    np.testing.assert_allclose(score.errors("averaged"), averaged, rtol=1e-10)
+    np.testing.assert_allclose(score.errors("paper"), alone, rtol=1e-10)
+
+
+def test_weights_of_pairs_count_in_the_error():
+    S = similarities(n=20)
+    weights = np.ones_like(S)
+    weights[:5, 5:] = weights[5:, :5] = 4.0
+    matrix = splits.plain(Similarity(S, weights=weights))
+    design = Design(0.5, 3, 2, 3)
+    fits = fits_of(matrix, design, 2)
+    averaged, alone, _ = slow_errors(matrix, design, fits)
+    score = fitting.score_fits(matrix, design, fits)
+    np.testing.assert_allclose(score.errors("averaged"), averaged, rtol=1e-10)
+    np.testing.assert_allclose(score.errors("paper"), alone, rtol=1e-10)
+
+
+def test_predictions_are_clipped_to_what_the_fit_has_seen():
+    W = np.array([[2.0], [3.0], [0.1]])
+    rows, columns = np.array([0, 0, 1]), np.array([1, 2, 2])
+    np.testing.assert_allclose(fitting.predict(W, rows, columns, 0.25, 5.0), [5.0, 0.25, 0.3])
+
+
+def test_predictions_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
+    W = np.random.default_rng(0).random((30, 7))
+    rows, columns = np.random.default_rng(1).integers(30, size=(2, 500))
+    whole = fitting.predict(W, rows, columns, 0.0, 10.0)
+    monkeypatch.setattr(fitting, "_CHUNK", 50)
+    np.testing.assert_array_equal(fitting.predict(W, rows, columns, 0.0, 10.0), whole)
+
+
+def test_with_one_repeat_a_pair_has_no_other_fit_to_be_predicted_by():
+    selection = select_rank(similarities(), [2, 3, 5], **{**QUICK, "n_repeats": 1})
+    np.testing.assert_array_equal(selection.scores["error"], selection.scores["error_alone"])
+
+
+def test_averaging_fits_lowers_the_error_of_noisy_ones():
+    selection = select_rank(similarities(snr=0.5), [8], **{**QUICK, "n_repeats": 5})
+    assert selection.scores["error"].mean() < 0.9 * selection.scores["error_alone"].mean()
+
+
+@pytest.mark.parametrize("protocol", ["averaged", "paper"])
+def test_standard_errors_count_all_pairs_that_share_an_item_as_dependent(protocol):
+    matrix = splits.plain(Similarity(similarities(n=20)))
+    design = Design(0.5, 3, 2, 3)
+    fits = {rank: fits_of(matrix, design, rank) for rank in (2, 5)}
+    scores = {rank: fitting.score_fits(matrix, design, fits[rank]) for rank in fits}
+    gap, error = difference(scores[2], scores[5], protocol)
+    column = 3 if protocol == "averaged" else 4
+    terms = {rank: slow_errors(matrix, design, fits[rank])[2] for rank in fits}
+    # The share of every pair in the mean over folds, and its part in the difference; a pair may be scored twice.
+    shares, parts = {}, {}
+    for one, other in zip(terms[2], terms[5], strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert a[:3] == b[:3]
+            pair, share = (a[0], a[1]), a[2] / len(terms[2])
+            shares[pair] = shares.get(pair, 0.0) + share
+            parts[pair] = parts.get(pair, 0.0) + share * (a[column] - b[column])
+    mean = sum(parts.values())
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert gap == pytest.approx(mean, rel=1e-10)
+    beyond = {pair: parts[pair] - mean * shares[pair] for pair in parts}
+    dependent = sum(beyond[e] * beyond[f] for e in beyond for f in beyond if set(e) & set(f))
+    independent = sum(u**2 for u in beyond.values())
+    assert error == pytest.approx(np.sqrt(max(dependent, independent)), rel=1e-10)
+
+
+def test_a_sample_of_pairs_gives_about_the_same_standard_error(monkeypatch):
+    matrix = splits.plain(Similarity(similarities(n=80)))
+    design = Design(0.5, 3, 2, 3)
+    fits = {rank: fits_of(matrix, design, rank) for rank in (2, 5)}
+
+    def standard_error():
+        scores = [fitting.score_fits(matrix, design, fits[rank]) for rank in (2, 5)]
+        return difference(*scores, "averaged")[1]
+
+    exact = standard_error()
+    monkeypatch.setattr(fitting, "_MOST_SAMPLED", 800)  # of 3160
+    assert standard_error() == pytest.approx(exact, rel=0.1)
+    assert standard_error() != exact
+
+
+def test_the_smallest_rank_that_is_not_clearly_worse_is_chosen():
+    S = similarities(snr=0.6)
+    selection = select_rank(S, range(1, 9), **{**QUICK, "n_repeats": 3})
+    curve = selection.curve.set_index("rank")
+    assert selection.minimum == curve["error"].idxmin()
+    variance = np.var(S[np.triu_indices(len(S), 1)])
+    np.testing.assert_allclose(curve["explained_variance"], 1 - curve["error"] / variance)
+    # Two standard errors, but no more than a tenth of the error; less than a thousandth of the variance never counts.
+    allowed = np.minimum(2 * curve["standard_error_of_difference"], 0.1 * curve["error"].min()).clip(1e-3 * variance)
+    assert selection.rank == min(curve.index[curve["difference"] <= allowed])
+    assert selection.valley == tuple(curve.index[curve["difference"] <= curve["standard_error_of_difference"]])
+    assert selection.one_standard_error_rank == min(selection.valley)
+    assert selection.minimum in selection.valley
+    np.testing.assert_allclose(curve["error"], selection.scores.groupby("rank")["error"].mean())
+    np.testing.assert_allclose(curve["standard_error"], selection.scores.groupby("rank")["error"].sem())
+    np.testing.assert_allclose(curve["difference"], curve["error"] - curve["error"].min(), atol=1e-15)
+
+
+def test_the_papers_protocol_judges_each_fit_alone_and_takes_the_minimum():
+    averaged, paper = (select_rank(similarities(), range(1, 7), protocol=p, **QUICK) for p in ("averaged", "paper"))
+    np.testing.assert_array_equal(paper.scores["error"], averaged.scores["error_alone"])
+    means = averaged.scores.groupby("rank")["error_alone"].mean()
+    assert paper.rank == paper.minimum == means.idxmin()
+
+
+@pytest.mark.parametrize(
+    ("gap", "standard_error", "variance", "is_close"),
+    [
+        (0.05, 0.03, 1.0, True),  # less than two standard errors
+        (0.05, 0.02, 1.0, False),  # more
+        (0.15, 0.30, 1.0, False),  # less, but more than a tenth of the error
+        (0.05, 0.00, 60.0, True),  # more, but less than a thousandth of the variance
+        (0.15, 0.00, 200.0, True),
+    ],
+)
+def test_clearly_worse_is_by_two_standard_errors_or_a_tenth_but_not_by_next_to_nothing(
+    gap, standard_error, variance, is_close
+):
+    def score(error, deviation):
+        items, sample = np.zeros((3, 4)), np.zeros((3, 6))
+        items[0, 1] = deviation
+        return Score([{"error": error, "error_alone": error}], items, sample, 1.0)
+
+    scores = {3: score(1.0 + gap, standard_error), 5: score(1.0, 0.0), 8: score(1.001, standard_error)}
+    assert difference(scores[3], scores[5], "averaged") == pytest.approx((gap, standard_error))
+    assert choose(scores, "averaged", variance) == (5, 3 if is_close else 5)
+    assert choose(scores, "paper", variance) == (5, 5)
+
+
+def test_ties_go_to_the_smaller_rank():
+    fit = {"error": 1.0, "error_alone": 1.0}
+    score = Score([fit], np.zeros((3, 5)), np.zeros((3, 10)), 1.0)
+    for protocol in ("averaged", "paper"):
+        assert choose({4: score, 2: score, 9: score}, protocol, 1.0) == (2, 2)
+
+
+# --- what decides, and what does not -----------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_the_same_seed_gives_the_same_numbers():
+    S = similarities(observed=0.8)
+    same(select_rank(S, [2, 4], **QUICK), select_rank(S, [2, 4], **QUICK))
+    other = select_rank(S, [2, 4], **{**QUICK, "random_state": 1})
+    assert not np.array_equal(other.scores["error"], select_rank(S, [2, 4], **QUICK).scores["error"])
+
+
+def test_without_a_seed_every_run_is_another():
+    one, other = (select_rank(similarities(), [3], **{**QUICK, "random_state": None}) for _ in range(2))
+    assert not np.array_equal(one.scores["error"], other.scores["error"])
+
+
+def test_a_random_state_is_a_seed_too():
+    one, other = (
+        select_rank(similarities(), [3], **{**QUICK, "random_state": np.random.RandomState(4)}) for _ in range(2)
+    )
+    same(one, other)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse light zeros"])
+@pytest.mark.filterwarnings(EDGE)
+def test_results_do_not_depend_on_n_jobs(storage):
+    S = STORAGES[storage]()
+    same(select_rank(S, [2, 4, 8], **QUICK), select_rank(S, [2, 4, 8], n_jobs=2, **QUICK))
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_results_do_not_depend_on_n_jobs_where_similarities_travel_through_a_file():
+    S = similarities(n=420)  # more than a megabyte: workers see a read-only map of it
+    one, two = (select_rank(S, [3, 9], n_jobs=n, **{**QUICK, "n_repeats": 1}) for n in (1, 2))
+    same(one, two)
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_results_do_not_depend_on_the_order_of_ranks_or_on_the_others():
+    S = similarities()
+    all_of_them = select_rank(S, [2, 3, 5, 7], **QUICK)
+    same(all_of_them, select_rank(S, [7, 3, 2, 5, 3], **QUICK))
+    few = select_rank(S, [7, 3], **QUICK)
+    kept = all_of_them.scores[all_of_them.scores["rank"].isin([3, 7])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept.drop(columns="seconds"), few.scores.drop(columns="seconds"), check_exact=True)
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_all_ranks_share_their_splits():
+    scored = select_rank(similarities(), [2, 5], **QUICK).scores
+    assert sorted(zip(scored["rank"], scored["repeat"], scored["fold"], strict=True)) == [
+        (rank, repeat, fold) for rank in (2, 5) for repeat in range(2) for fold in range(3)
+    ]
+    design = Design(0.6, 3, 2, 11)
+    assert not np.array_equal(draw_folds(500, design, 0), draw_folds(500, design, 1))
+    np.testing.assert_array_equal(draw_folds(500, design, 1), draw_folds(500, design, 1))
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_the_input_is_not_changed():
+    S = similarities(observed=0.8)
+    before = S.copy()
+    select_rank(S, [2, 3], **QUICK)
+    np.testing.assert_array_equal(S, before)
+    F = as_sparse(similarities(), 0.1)
+    data = F.values.data.copy()
+    select_rank(F, [2, 3], **QUICK)
+    np.testing.assert_array_equal(F.values.data, data)
+
+
+def test_the_estimator_is_not_changed():
+    estimator = SRF(n_components=17, random_state=5, max_iter=20)
+    before = estimator.get_params()
+    select_rank(similarities(), [2], estimator=estimator, **QUICK)
+    assert estimator.get_params() == before
+    assert not hasattr(estimator, "embedding_")
+
+
+# --- the right number --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("r", [2, 4, 6])
+def test_the_rank_of_clean_similarities_is_found(r):
+    W = simulate.dirichlet(60, r, alpha=0.2, random_state=r)
+    assert select_rank(W @ W.T, range(1, 10), sampling=0.6, n_repeats=2, random_state=0).rank == r
+
+
+def test_noise_has_one_dimension():
+    noise = np.random.default_rng(0).uniform(0.2, 0.8, (60, 60))
+    noise = (noise + noise.T) / 2
+    assert select_rank(noise, range(1, 6), sampling=0.6, n_repeats=2, random_state=0).rank == 1
+
+
+@pytest.mark.parametrize("absent", ["zero", 0.1])
+def test_the_blocks_of_a_sparse_matrix_are_counted(absent):
+    blocks = sparse.block_diag([np.ones((12, 12))] * 4, format="csr")
+    selection = select_rank(Similarity(sparse.csr_array(blocks), absent=absent), range(1, 8), **QUICK)
+    assert selection.rank == 4
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_auto_finds_the_rank_and_says_what_it_tried():
+    W = simulate.dirichlet(60, 5, alpha=0.2, random_state=1)
+    selection = select_rank(W @ W.T, n_repeats=1, n_folds=3, random_state=0)
+    assert selection.rank == 5
+    assert set(selection.tried) >= {1, 4, 5, 6}
+    assert set(selection.tried) == set(selection.curve["rank"])
+
+
+def test_calibration_is_that_of_calibrate_with_the_same_seed():
+    S = similarities()
+    selection = select_rank(S, [3], n_repeats=1, n_folds=5, random_state=3)
+    found = calibrate(S, random_state=3)
+    assert selection.sampling == found.sampling
+    np.testing.assert_array_equal(selection.calibration.signal_loss, found.signal_loss)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("observed", [1.0, 0.5])
+@pytest.mark.parametrize("r", [3, 9, 12])
+def test_the_rank_of_noisy_similarities_is_found_within_one(r, observed):
+    S = similarities(n=150, r=r, alpha=0.3, snr=0.7, observed=observed, seed=r)
+    assert abs(select_rank(S, random_state=0).rank - r) <= 1
+
+
+# --- corner cases ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_one_candidate_is_the_choice():
+    selection = select_rank(similarities(), [4], **QUICK)
+    assert selection.rank == selection.minimum == selection.one_standard_error_rank == 4
+    assert selection.valley == selection.tried == (4,)
+    assert not selection.at_edge
+
+
+@pytest.mark.filterwarnings(EDGE)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_ranks_may_go_up_to_one_less_than_the_items(storage):
+    S = STORAGES[storage]()
+    selection = select_rank(S, [2, S.n_items - 1], **QUICK)
+    assert selection.tried == (2, S.n_items - 1)
+    assert np.isfinite(selection.scores["error"]).all()
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+@pytest.mark.parametrize("as_pairs", [True, False])
+@pytest.mark.filterwarnings(EDGE, "ignore:values looks like")
+def test_an_item_with_two_pairs_is_fine_though_a_fit_may_not_see_it(as_pairs, diagonal):
+    S = similarities(n=12)
+    S[0, 3:] = S[3:, 0] = np.nan
+    if not diagonal:
+        np.fill_diagonal(S, np.nan)
+    data = S
+    if as_pairs:
+        i, j = np.nonzero(~np.isnan(S))
+        data = Similarity(sparse.csr_array((S[i, j], (i, j)), shape=S.shape), absent="missing")
+    selection = select_rank(data, [1, 2, 3], sampling=0.5, n_folds=3, n_repeats=4, random_state=0)
+    assert np.isfinite(selection.scores["error"]).all()
+
+
+@pytest.mark.parametrize("rank", [2, 9])
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+def test_an_item_that_a_fit_does_not_see_is_not_predicted_by_what_it_started_with(solver, rank):
+    S = similarities(n=12)
+    np.fill_diagonal(S, np.nan)
+    matrix = splits.plain(Similarity(S))
+    pairs = draw_candidates(matrix, 0)
+    trains = pairs.rows != 0
+    solution, *_ = fit_training(matrix, pairs, trains, SRF(solver=solver), 0, Task(rank, 0, 0))
+    np.testing.assert_array_equal(solution.W[0], np.zeros(rank))
+    assert solution.W[1:].any(axis=1).all()
+
+
+def no_fits(monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("a fit was started")
+
+    monkeypatch.setattr(crossvalidation, "fit_fold", refuse)
+
+
+def test_a_fold_without_pairs_is_an_error_before_any_fit(monkeypatch):
+    no_fits(monkeypatch)
+    S = np.full((8, 8), np.nan)
+    np.fill_diagonal(S, 1.0)
+    for i in range(7):
+        S[i, i + 1] = S[i + 1, i] = 0.5
+    with pytest.raises(ValueError, match=r"n_folds must be at most the number of pairs in a pool, got 5 folds of \d "):
+        select_rank(S, [1, 2], sampling=0.1, n_repeats=3, random_state=0)
+
+
+def test_a_pool_at_its_cap_is_a_warning_with_the_share_that_results():
+    with pytest.warns(UserWarning, match=r"0\.90, is not reached with 5 folds .* trains on 76% of them") as caught:
+        selection = select_rank(similarities(), [2], **{**QUICK, "sampling": 0.9, "n_folds": 5})
+    assert selection.sampling == 0.9
+    assert selection.training_share == pytest.approx(0.76)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_below_the_cap_there_is_no_warning():
+    selection = select_rank(similarities(), [2], **{**QUICK, "sampling": 0.63})
+    assert selection.training_share == pytest.approx(0.63)
+
+
+def test_a_minimum_at_the_end_of_the_ranks_is_a_warning():
+    S = similarities(n=80, r=8, snr=1.0)
+    with pytest.warns(UserWarning, match=r"largest rank that was tried, 3: try ranks up to 6 too") as caught:
+        selection = select_rank(S, [1, 2, 3], **QUICK)
+    assert selection.at_edge
+    assert "larger numbers than 3 may be better" in selection.summary()
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        (rank for rank in (2, 4)),
+        np.array([4, 2]),
+        {2, 4},
+        [2, 4, 4, 2],
+        range(2, 5, 2),
+        (np.int32(2), 4),
+        pd.Series([2, 4]),
+        {2: "two", 4: "four"}.keys(),
+    ],
+    ids=lambda ranks: type(ranks).__name__,
+)
+@pytest.mark.filterwarnings(EDGE)
+def test_ranks_may_be_any_iterable(ranks):
+    assert select_rank(similarities(), ranks, **QUICK).tried == (2, 4)
+
+
+def test_a_single_number_is_a_rank():
+    assert select_rank(similarities(), 3, **QUICK).tried == select_rank(similarities(), np.int64(3), **QUICK).tried
+
+
+def test_three_items_are_enough():
+    S = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.3], [0.2, 0.3, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selection = select_rank(S, [1, 2], sampling=0.6, n_folds=2, n_repeats=1, random_state=1)
+    assert selection.rank in (1, 2)
+
+
+def test_single_precision_gives_the_same_choice():
+    S = similarities(observed=0.8)
+    single, double = (select_rank(S.astype(dtype), range(1, 7), **QUICK) for dtype in (np.float32, np.float64))
+    assert single.rank == double.rank
+    np.testing.assert_allclose(single.curve["error"], double.curve["error"], rtol=0.02)
+
+
+def test_implicit_similarities_are_as_good_as_their_matrix():
+    F = simulate.dirichlet(40, 4, alpha=0.3, random_state=0)
+    implicit, explicit = (
+        select_rank(Similarity.from_factors(F), [2, 4, 6], **QUICK),
+        select_rank(Similarity(F @ F.T), [2, 4, 6], **QUICK),
+    )
+    same(implicit, explicit)
+
+
+# --- estimator ---------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_solver_can_be_asked_for():
+    S = similarities(n=30)
+    admm = select_rank(S, range(1, 6), estimator=SRF(solver="admm", max_iter=50), **QUICK)
+    assert admm.rank == select_rank(S, range(1, 6), **QUICK).rank
+    assert admm.scores["iterations"].max() <= 50
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kind", "fragment"),
+    [
+        (SRF(init=np.ones((40, 3))), ValueError, "estimator must start from init='random' or 'spectral', got an array"),
+        ("admm", TypeError, "estimator must be an SRF, got 'admm'"),
+        (SRF, TypeError, "estimator must be an SRF"),
+        (SRF(max_iter=0), ValueError, "max_iter must be at least 1, got 0"),
+        (SRF(solver="nmf"), ValueError, "solver must be one of"),
+        (SRF(init="nndsvd"), ValueError, "init must be one of"),
+    ],
+)
+def test_an_estimator_that_cannot_serve_is_refused(monkeypatch, estimator, kind, fragment):
+    no_fits(monkeypatch)
+    with pytest.raises(kind, match=fragment):
+        select_rank(similarities(), [2], estimator=estimator, **QUICK)
+
+
+# --- bad input ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "fragment"),
+    [
+        ({"ranks": "all"}, ValueError, "ranks must be \"auto\" or numbers of dimensions, got 'all'"),
+        ({"ranks": []}, ValueError, "ranks must hold at least one"),
+        ({"ranks": [0, 1]}, ValueError, "ranks must lie between 1 and n_items - 1 = 39, got 0"),
+        ({"ranks": [40]}, ValueError, "ranks must lie between 1 and n_items - 1 = 39, got 40"),
+        ({"ranks": [2.0]}, TypeError, r"ranks must hold integers, got 2\.0"),
+        ({"ranks": np.linspace(1, 3, 3)}, TypeError, "ranks must hold integers"),
+        ({"ranks": ["2"]}, TypeError, "ranks must hold integers, got '2'"),
+        ({"ranks": [True, 2]}, TypeError, "ranks must hold integers, got True"),
+        ({"ranks": [None]}, TypeError, "ranks must hold integers, got None"),
+        ({"ranks": None}, TypeError, 'ranks must be "auto" or an iterable of integers, got None'),
+        ({"ranks": 2.5}, TypeError, r"iterable of integers, got 2\.5"),
+        ({"ranks": np.array(3.0)}, TypeError, "iterable of integers"),
+        ({"sampling": 0.0}, ValueError, r"sampling must lie strictly between 0 and 1, got 0\.0"),
+        ({"sampling": 1}, ValueError, "sampling must lie strictly between 0 and 1, got 1"),
+        ({"sampling": np.nan}, ValueError, "sampling must lie strictly between 0 and 1, got nan"),
+        ({"sampling": "0.5"}, TypeError, r"sampling must be a number, got '0\.5'"),
+        ({"n_folds": 1}, ValueError, "n_folds must be at least 2, got 1"),
+        ({"n_folds": 5.0}, TypeError, r"n_folds must be an integer, got 5\.0"),
+        ({"n_repeats": 0}, ValueError, "n_repeats must be at least 1, got 0"),
+        ({"n_repeats": True}, TypeError, "n_repeats must be an integer, got True"),
+        ({"protocol": "loo"}, ValueError, 'protocol must be "averaged" or "paper", got \'loo\''),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be a number of workers"),
+        ({"n_jobs": "2"}, TypeError, "n_jobs must be None or an integer, got '2'"),
+        ({"progress": "bar"}, TypeError, "progress must be None, True, False or a function, got 'bar'"),
+        ({"random_state": "seed"}, ValueError, "seed"),
+        ({"S": np.ones((2, 2))}, ValueError, "S must have at least 3 items to leave pairs out, got 2"),
+        ({"S": np.ones((3, 4))}, ValueError, "square"),
+        ({"S": -np.ones((4, 4))}, ValueError, "non-negative"),
+    ],
+    ids=lambda value: str(value)[:40] if isinstance(value, dict) else None,
+)
+def test_bad_input_is_named_before_any_work(monkeypatch, arguments, kind, fragment):
+    no_fits(monkeypatch)
+    S = arguments.pop("S", similarities())
+    with pytest.raises(kind, match=fragment):
+        select_rank(S, **{"ranks": [2], **QUICK, **arguments})
+
+
+# --- walking -----------------------------------------------------------------------------------------------------
+
+
+def walk(error, largest, n_stable=None, slack=0.0):
+    """All ranks that walk_ranks asks for, where `error` is known; the smallest within `slack` of the best is chosen."""
+    tried = []
+
+    def judge():
+        best = min(tried, key=lambda rank: (error(rank), rank))
+        return best, min(rank for rank in tried if error(rank) <= error(best) + slack)
+
+    for ranks in walk_ranks(judge, largest, n_stable):
+        assert ranks
+        assert not set(ranks) & set(tried)
+        assert all(1 <= rank <= largest for rank in ranks)
+        tried += ranks
+        assert len(tried) <= largest
+    return tried, judge()
+
+
+@pytest.mark.parametrize("n_stable", [None, 2, 10, 60])
+@pytest.mark.parametrize("best", [1, 2, 4, 7, 12, 14])
+def test_the_minimum_of_a_convex_curve_is_found(best, n_stable):
+    tried, (minimum, _) = walk(lambda rank: (rank - best) ** 2, 200, n_stable)
+    assert minimum == best
+    assert {rank for rank in (best - 1, best, best + 1) if rank >= 1} <= set(tried)
+
+
+@pytest.mark.parametrize("n_stable", [None, 5, 60])
+@pytest.mark.parametrize("best", [23, 47, 100, 180])
+def test_a_large_minimum_is_found_to_within_a_tenth_and_in_few_steps(best, n_stable):
+    tried, (minimum, _) = walk(lambda rank: abs(rank - best), 200, n_stable)
+    assert abs(minimum - best) <= max(1, round(0.1 * best))
+    assert len(tried) <= 35
+
+
+@pytest.mark.parametrize("largest", [1, 2, 3, 11, 12, 13, 57, 199])
+def test_a_curve_that_keeps_falling_ends_at_the_largest_rank(largest):
+    tried, (minimum, _) = walk(lambda rank: -rank, largest)
+    assert minimum == largest == max(tried)
+
+
+@pytest.mark.parametrize("largest", [1, 3, 40])
+def test_a_curve_that_rises_ends_at_one(largest):
+    assert walk(lambda rank: rank, largest)[1] == (1, 1)
+
+
+def test_the_rank_before_the_chosen_one_is_tried():
+    # Flat from 6 to 20, with the minimum at 20: the first that is as good is found between those of the grid.
+    tried, (_, chosen) = walk(lambda rank: max(6 - rank, 0) + 1e-6 * abs(rank - 20), 100, slack=1e-3)
+    assert chosen == 6
+    assert {5, 6} <= set(tried)
+
+
+def test_the_coarse_grid_rises_by_about_the_same_ratio_and_ends_where_it_should():
+    grid = coarse_grid(60)
+    assert grid[0] == 1
+    assert grid[-1] == 60
+    ratios = np.array(grid[1:]) / np.array(grid[:-1])
+    assert np.all(np.diff(grid) >= 1)
+    assert ratios.max() <= 2
+    assert coarse_grid(1) == [1]
+
+
+def test_auto_does_not_go_beyond_what_the_pairs_of_a_fit_determine():
+    S = similarities(n=30, r=10, snr=1.0, alpha=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selection = select_rank(S, **{**QUICK, "sampling": 0.2})
+    # 0.2 of 435 pairs and 30 similarities of items to themselves give 117 numbers, less than 4 x 30.
+    assert selection.largest == 3
+    assert max(selection.tried) <= 3
+
+
+# --- results -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", name="selection")
+def fixture_selection():
+    return select_rank(similarities(), range(1, 6), n_folds=3, n_repeats=2, random_state=0)
+
+
+def test_the_summary_says_what_was_chosen_tried_and_seen(selection):
+    text = selection.summary()
+    assert str(selection) == text
+    assert text.startswith(f"{selection.rank} dimensions: ")
+    assert "Tried: 1-5." in text
+    assert "6 fits each (2 x 3 folds)" in text
+    assert f"trained on {selection.training_share:.0%} of the observed pairs of 40 items" in text
+    assert "Calibration: " in text
+    assert repr(selection).startswith(f"RankSelection(rank={selection.rank}, ")
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_the_summary_says_when_fits_did_not_converge():
+    selection = select_rank(similarities(), [2, 3], estimator=SRF(max_iter=1), **QUICK)
+    assert not selection.scores["converged"].any()
+    assert "100% of the fits did not converge: raise max_iter" in selection.summary()
+
+
+def test_the_scores_have_a_row_for_every_fit(selection):
+    assert isinstance(selection, RankSelection)
+    assert list(selection.scores.columns) == [
+        "rank", "repeat", "fold", "error", "error_alone", "iterations", "converged", "seconds"
+    ]  # fmt: skip
+    assert len(selection.scores) == 5 * 6
+    assert (selection.scores["seconds"] > 0).all()
+    assert (selection.scores["iterations"] > 0).all()
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_a_result_is_plain_enough_for_json(selection):
+    given = json.loads(json.dumps(selection.to_dict(), allow_nan=False))
+    assert given["rank"] == selection.rank
+    assert given["calibration"]["sampling"] == selection.sampling
+    assert pd.DataFrame(given["scores"])["error"].tolist() == selection.scores["error"].tolist()
+    plain = select_rank(
+        similarities(), np.arange(2, 4), sampling=np.float32(0.6), n_folds=np.int64(3), n_repeats=np.int8(1),
+        random_state=0,
+    )  # fmt: skip
+    assert json.loads(json.dumps(plain.to_dict()))["calibration"] is None
+
+
+def test_a_result_cannot_be_changed(selection):
+    with pytest.raises(AttributeError):
+        selection.rank = 3
+
+
+# --- progress ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.filterwarnings(EDGE)
+def test_a_program_is_told_of_every_fit(n_jobs):
+    told = []
+    select_rank(similarities(), [2, 3, 4], n_jobs=n_jobs, progress=told.append, **{**QUICK, "sampling": None})
+    stages = [step.stage for step in told]
+    assert stages == ["calibrate"] * 50 + ["select rank"] * 18
+    assert [step.done for step in told] == [*range(1, 51), *range(1, 19)]
+    assert [step.total for step in told] == [50] * 50 + [18] * 18
+    assert {step.detail for step in told[50:]} == {"rank 2", "rank 3", "rank 4"}
+    assert all(step.seconds_left >= 0 for step in told)
+    assert told[-1].seconds_left == 0
+
+
+def test_totals_grow_while_auto_walks():
+    told = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selection = select_rank(similarities(), progress=told.append, **QUICK)
+    done, total = np.array([(step.done, step.total) for step in told]).T
+    assert done.tolist() == list(range(1, len(selection.scores) + 1))
+    assert np.all(np.diff(total) >= 0)
+    assert np.all(done <= total)
+    assert total[-1] == len(selection.scores)
+
+
+def test_a_bar_is_drawn_where_it_is_asked_for_and_nowhere_else(capsys):
+    select_rank(similarities(), [2], progress=True, **QUICK)
+    assert "select rank: 100%" in capsys.readouterr().err
+    for progress in (False, None):  # None: standard error is no terminal here
+        select_rank(similarities(), [2], progress=progress, **QUICK)
+        assert capsys.readouterr() == ("", "")
+
+
+def test_an_error_in_the_callers_function_is_the_callers():
+    def tell(_):
+        raise LookupError("the caller's own")
+
+    with pytest.raises(LookupError, match="the caller's own"):
+        select_rank(similarities(), [2], progress=tell, **QUICK)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+# joblib's executor, when it is ended in the middle, may meet a task that it has already dropped.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_in_a_fit_is_raised_and_not_tried_again(n_jobs):
+    S = similarities(n=20)
+    estimator = SRF(bounds=(0.0, 1.0), solver="bcd")
+    data = as_sparse(S, "missing")
+    with pytest.raises(ValueError, match="cannot be honoured by solver='bcd'"):
+        select_rank(data, [2], estimator=estimator, n_jobs=n_jobs, **QUICK)
+
+
+def test_a_fit_keeps_what_scoring_needs():
+    matrix = splits.plain(Similarity(similarities()))
+    fit = fit_fold(*matrix, Design(0.6, 3, 1, 5), SRF(), Task(3, 0, 2))
+    assert isinstance(fit, Fit)
+    assert fit.W.shape == (40, 3)
+    assert fit.low < fit.high
+    assert fit.iterations >= 1
+    assert fit.seconds > 0
