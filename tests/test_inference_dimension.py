@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from simdims import SRF
-from simdims.inference import dimension_test, matching
+from simdims.inference import HypothesisTests, dimension_test, matching
 from simdims.inference.permutations import blocks_of
 
 
@@ -398,6 +398,23 @@ def test_the_table_adjusts_after_benjamini_and_hochberg():
         adjusted[order[rank - 1]] = smallest
     np.testing.assert_allclose(table["pvalue_adjusted"], adjusted)
     np.testing.assert_array_equal(table["significant"], adjusted <= 0.05)
+
+
+def test_significance_is_that_of_adjusted_p_values():
+    tests = HypothesisTests(
+        test="rsa",
+        hypotheses=tuple("abcd"),
+        statistic=np.zeros(4),
+        pvalue=np.array([0.01, 0.04, 0.045, 0.5]),
+        dimension=(None,) * 4,
+        null_distribution=np.zeros((1, 4)),
+        alternative="greater",
+        alpha=0.05,
+        method="",
+    )
+    # 4/1 x 0.01, and 4/3 x 0.045 for the next two
+    np.testing.assert_allclose(tests.pvalue_adjusted, [0.04, 0.06, 0.06, 0.5])
+    assert tests.significant.tolist() == [True, False, False, False]
 
 
 def test_the_summary_says_what_was_found():

@@ -256,3 +256,27 @@ def test_what_is_wrong_is_named():
         simulate.from_embedding([[1, -1], [0, 1]], 2, 2)
     with pytest.raises(ValueError, match="X must be finite and non-negative, got nan"):
         simulate.add_feature_noise([[1, np.nan], [0, 1]], 0.5)
+
+
+def test_power_before_adjustment_is_that_of_the_p_values_themselves():
+    study = simulate.power_study(
+        simulate.factorial([2, 3, 3]), [0.2], n_repeats=6, n_permutations=99, noise="similarities", random_state=0
+    )
+    assert (study["power_unadjusted"] >= study["power"]).all()
+    assert (study["power_unadjusted"] > study["power"]).any()
+
+
+def test_every_repeat_has_noise_of_its_own_and_every_ratio_the_same(monkeypatch):
+    seeds = {}
+    plain = simulate.add_feature_noise
+
+    def noticing(X, snr, *, random_state):
+        seeds.setdefault(snr, []).append(random_state)
+        return plain(X, snr, random_state=random_state)
+
+    monkeypatch.setattr("simdims.simulate.power.add_feature_noise", noticing)
+    simulate.power_study(
+        simulate.factorial([2, 3]), [0.3, 0.6], n_repeats=3, n_permutations=9, noise="features", random_state=0
+    )
+    assert seeds[0.3] == seeds[0.6]
+    assert len(set(seeds[0.3])) == 3

@@ -42,7 +42,7 @@ class Journal:
     """
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
-        self.folder = Path(folder)
+        self.folder = as_folder(folder, "checkpoint")
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"checkpoint must be a folder, got {str(folder)!r}, which is a file.")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -145,6 +145,15 @@ class Journal:
         """Remove what a kill left half written."""
         for part in self.folder.glob(".*.part"):
             part.unlink(missing_ok=True)
+
+
+def as_folder(folder: Any, name: str) -> Path:
+    """The path that an argument is."""
+    if not isinstance(folder, str | os.PathLike) or not isinstance(os.fspath(folder), str):
+        raise TypeError(f"{name} must be a path, got {folder!r}.")
+    if not os.fspath(folder) or "\0" in os.fspath(folder):
+        raise ValueError(f"{name} must name a folder, got {os.fspath(folder)!r}.")
+    return Path(folder)
 
 
 @contextmanager

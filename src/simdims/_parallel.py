@@ -32,7 +32,15 @@ def root_seed(random_state: Any) -> int:
 
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint32)[0] >> 1)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise ValueError(
+            f"random_state must be None, an integer from 0 to 2**32 - 1, a RandomState or a Generator, got "
+            f"{random_state!r}."
+        ) from None
 
 
 def seed_of(root: int, *task: int) -> int:

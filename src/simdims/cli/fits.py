@@ -99,6 +99,7 @@ def _add_embedding_out(parser: argparse.ArgumentParser) -> None:
 def _fit(options: argparse.Namespace) -> None:
     check_target(options.out, (".csv",), options.source)
     S = read_similarity(options)
+    from simdims.consensus.result import _count
     from simdims.srf import SRF
 
     srf = SRF(
@@ -110,11 +111,14 @@ def _fit(options: argparse.Namespace) -> None:
     ).fit(S)
     _write_embedding(options.out, srf.embedding_frame())
     try:
-        explained = f" They explain {srf.score(S):.1%} of the variance."
+        explained = (
+            f" {'They explain' if options.components > 1 else 'It explains'} {srf.score(S):.1%} of the variance."
+        )
     except ValueError:  # equal similarities have none
         explained = ""
     sys.stdout.write(
-        f"{options.components} dimensions of {S.n_items} items in {srf.n_iter_} iterations.{explained}\n"
+        f"{_count(options.components, 'dimension')} of {S.n_items} items in {_count(srf.n_iter_, 'iteration')}."
+        f"{explained}\n"
         f"Wrote {options.out}\n"
     )
 

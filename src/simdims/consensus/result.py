@@ -116,7 +116,7 @@ class Consensus:
 
     def __repr__(self) -> str:
         return (
-            f"Consensus({self.n_components} dimensions of {self.n_items} items, run {self.selected} of {self.n_runs}, "
+            f"Consensus({_count(self.n_components, 'dimension')} of {self.n_items} items, run {self.selected} of {self.n_runs}, "
             f"mean reliability {self.mean_reliability:.3f})"
         )
 

@@ -126,12 +126,9 @@ def fit_consensus(
     _require_count("n_components", n_components)
     if n_components > similarity.n_items:
         raise ValueError(f"n_components must be between 1 and n_items = {similarity.n_items}, got {n_components}.")
-    _require_count("n_runs", n_runs)
-    if n_runs < 2:
-        raise ValueError(f"n_runs must be at least 2, so that there are runs to compare, got {n_runs}.")
+    estimator = check_runs(n_runs, estimator)
     _require_count("n_splits", n_splits)
     reliability.check_halves(similarity.n_items)
-    estimator = _check_estimator(estimator)
     _parallel.check_n_jobs(n_jobs)
     _require_memory(similarity, n_components, n_runs)
     arrays = plain(similarity)
@@ -258,7 +255,11 @@ def _file_of(number: int) -> str:
     return f"run-{number}"
 
 
-def _check_estimator(estimator: Any) -> SRF:
+def check_runs(n_runs: Any, estimator: Any) -> SRF:
+    """Refuse runs that there would be nothing to compare of; returns the estimator of each."""
+    _require_count("n_runs", n_runs)
+    if n_runs < 2:
+        raise ValueError(f"n_runs must be at least 2, so that there are runs to compare, got {n_runs}.")
     if estimator is None:
         return SRF(max_iter=_DEFAULT_MAX_ITER)
     if not isinstance(estimator, SRF):

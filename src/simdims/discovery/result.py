@@ -34,7 +34,7 @@ class Discovery:
         The dimensions: the most central of many runs, and how far the runs agree.
     metrics : dict of str to float
         mean_reliability, explained_variance (R2 over the observed pairs), hoyer_sparsity, entropy, and link_auc where
-        absent pairs are zeros.
+        absent pairs are zeros; those that the data do not allow are left out, as the entropy of one dimension.
     settings : dict
         What was asked for, the seed, and the versions of the libraries.
     estimated_seconds : float
@@ -117,7 +117,7 @@ class Discovery:
             lines.append(f"They tell linked pairs from others with an AUC of {self.metrics['link_auc']:.3f}.")
         frame = self.dimensions_frame()
         lines += [
-            f"  {k + 1:3d}. {row.share:5.1%}  {row.top_items}"
+            f"  {k + 1:3d}. {row.share:5.1%}  {' '.join(row.top_items.split())}"
             for k, row in enumerate(frame.head(_N_DIMENSIONS).itertuples())
         ]
         if len(frame) > _N_DIMENSIONS:
@@ -126,6 +126,8 @@ class Discovery:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write everything into a folder that `Discovery.load` reads; an earlier Discovery there is replaced.
+
+        Other files in the folder of an earlier Discovery, such as a report, stay.
 
         embedding.csv (a row for each item) and dimensions.csv open in a spreadsheet; arrays are .npz without pickle,
         tables .csv, and settings .json. The folder appears at once, when all of it is written.
@@ -167,7 +169,8 @@ class Discovery:
         explained = self.metrics.get("explained_variance")
         shown = "" if explained is None else f", R2 {explained:.3f}"
         return (
-            f"Discovery({self.n_components} dimensions of {self.n_items} items, mean reliability "
+            f"Discovery({self.n_components} {'dimension' if self.n_components == 1 else 'dimensions'} of "
+            f"{self.n_items} items, mean reliability "
             f"{self.consensus.mean_reliability:.3f}{shown})"
         )
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from simdims import __version__, _parallel, metrics
-from simdims._progress import Callback
+from simdims._journal import as_folder, replacing
+from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus
+from simdims.consensus.reliability import check_halves
+from simdims.consensus.runs import check_runs
 from simdims.discovery.estimate import estimate_seconds, in_words
 from simdims.discovery.result import Discovery
 from simdims.selection import RankSelection, select_rank
+from simdims.selection.calibration import _require_count, _require_share
 from simdims.selection.crossvalidation import check_ranks
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF
@@ -49,9 +53,9 @@ def discover(
     ranks : "auto", int or iterable of int, default="auto"
         Numbers of dimensions to choose from; see `select_rank`. A single number is taken, and nothing is selected.
     sampling : float, optional
-        The share of the pairs to train on in the selection; calibrated by default.
+        The share of the pairs to train on in the selection; calibrated by default. Of no use without a selection.
     n_repeats : int, optional
-        Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000, 1 beyond.
+        Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000, 1 beyond. Of no use without a selection.
     n_runs : int, optional
         Runs of the consensus: 30 up to 2,000 items, 10 beyond.
     estimator : SRF, optional
@@ -85,10 +89,9 @@ def discover(
     n = similarity.n_items
     single = is_single(ranks)
     candidates = check_ranks(ranks, n)
-    if estimator is not None and not isinstance(estimator, SRF):
-        raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
     n_repeats = default_repeats(n) if n_repeats is None else n_repeats
     n_runs = default_runs(n) if n_runs is None else n_runs
+    _check_all(n, sampling, n_repeats, n_runs, estimator, n_jobs, progress)
     root = _root(checkpoint, random_state)
     seconds = expected_seconds(
         similarity,
@@ -133,6 +136,20 @@ def discover(
     )
 
 
+def _check_all(
+    n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, estimator: Any, n_jobs: Any, progress: Any
+) -> None:
+    """Refuse before the first step what a later one would refuse."""
+    if sampling is not None:
+        _require_share("sampling", sampling)
+    _require_count("n_repeats", n_repeats)
+    check_runs(n_runs, estimator)
+    check_halves(n_items)
+    _parallel.check_n_jobs(n_jobs)
+    with reporting(progress):
+        pass
+
+
 def is_single(ranks: Any) -> bool:
     """Whether the number of dimensions is given."""
     return isinstance(ranks, int | np.integer) and not isinstance(ranks, bool)
@@ -173,17 +190,19 @@ def default_runs(n_items: int) -> int:
 def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str, float]:
     """The numbers by which an embedding is judged; those that the data do not allow are left out."""
     W = consensus.embedding
-    found = {
-        "mean_reliability": consensus.mean_reliability,
-        "hoyer_sparsity": metrics.hoyer_sparsity(W),
-        "entropy": metrics.entropy(W),
+    asked: dict[str, Callable[[], float]] = {
+        "hoyer_sparsity": lambda: metrics.hoyer_sparsity(W),
+        "entropy": lambda: metrics.entropy(W),
+        "explained_variance": lambda: metrics.explained_variance(similarity, W),
     }
-    try:
-        found["explained_variance"] = metrics.explained_variance(similarity, W)
-    except ValueError:  # equal similarities have no variance
-        logger.info("discover: all observed similarities are equal; there is no variance to explain")
     if similarity.absent_weight:
-        found["link_auc"] = metrics.link_auc(similarity, W, random_state=seed)
+        asked["link_auc"] = lambda: metrics.link_auc(similarity, W, random_state=seed)
+    found = {"mean_reliability": consensus.mean_reliability}
+    for name, metric in asked.items():
+        try:
+            found[name] = metric()
+        except ValueError as error:  # one dimension has no sparsity, equal similarities have no variance
+            logger.info("discover: no %s: %s", name, error)
     return found
 
 
@@ -191,14 +210,14 @@ def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
     """The seed of everything; the folder of an earlier call knows the one that was drawn there."""
     if checkpoint is None:
         return _parallel.root_seed(random_state)
-    folder = Path(checkpoint)
+    folder = as_folder(checkpoint, "checkpoint")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"checkpoint must be a folder, got {str(folder)!r}, which is a file.")
     known = {"seed", "selection"}
     strangers = [
         path.name
         for path in (folder.iterdir() if folder.exists() else ())
-        if path.name not in known and not path.name.startswith("consensus-")
+        if path.name not in known and not path.name.startswith("consensus-") and not path.name.endswith(".part")
     ]
     if strangers:
         raise ValueError(
@@ -208,7 +227,7 @@ def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "seed"
     if file.exists():
-        earlier = int(file.read_text())
+        earlier = _read_seed(file)
         if random_state is not None and _parallel.root_seed(random_state) != earlier:
             raise ValueError(
                 f"checkpoint must be of the same random_state, got {str(folder)!r}, where it was another: use another "
@@ -216,8 +235,16 @@ def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
             )
         return earlier
     root = _parallel.root_seed(random_state)
-    file.write_text(f"{root}\n")
+    with replacing(file) as part:
+        part.write_text(f"{root}\n")
     return root
+
+
+def _read_seed(file: Path) -> int:
+    text = file.read_text(encoding="utf-8", errors="replace").strip()
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"checkpoint must be readable, got {str(file)!r}, which is damaged.")
+    return int(text)
 
 
 def _settings(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simdims._journal import as_folder
 from simdims.consensus import Consensus
 from simdims.io import load_similarity
 from simdims.selection import Calibration, RankSelection
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 _MANIFEST = "discovery.json"
+_FILES = (
+    "arrays.npz",
+    "similarity.npz",
+    "embedding.csv",
+    "dimensions.csv",
+    "selection_fits.csv",
+    "selection_curve.csv",
+)
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
 _SELECTION_TABLES = ("scores", "curve")
 _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
@@ -32,16 +41,19 @@ _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 
 def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
     """Write a Discovery beside `folder`, then put it in its place."""
+    check_folder(folder)
     target = Path(folder).absolute()
-    check_folder(target)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     part.mkdir(parents=True)
     try:
         _write(found, part)
         if target.exists():
             earlier = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
+            strangers = _strangers(target)
             os.replace(target, earlier)
             os.replace(part, target)
+            for name in strangers:
+                os.replace(earlier / name, target / name)
             shutil.rmtree(earlier, ignore_errors=True)
         else:
             os.replace(part, target)
@@ -51,10 +63,17 @@ def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
 
 def load(folder: str | os.PathLike[str]) -> Discovery:
     """Read what `save` wrote."""
+    path = as_folder(folder, "folder")
+    manifest = _read_manifest(path)
+    try:
+        return _restore(path, manifest)
+    except (KeyError, TypeError, AttributeError, IndexError, FileNotFoundError):
+        raise ValueError(f"folder must be whole, got {str(path)!r}, whose {_MANIFEST} is damaged.") from None
+
+
+def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
     from simdims.discovery.result import Discovery
 
-    path = Path(folder)
-    manifest = _read_manifest(path)
     arrays = _read_arrays(path / "arrays.npz")
     similarity = load_similarity(path / "similarity.npz")
     labels = None if similarity.labels is None else tuple(similarity.labels)
@@ -64,6 +83,8 @@ def load(folder: str | os.PathLike[str]) -> Discovery:
         n_splits=manifest["consensus"]["n_splits"],
         labels=labels,
     )
+    if not 0 <= consensus.selected < consensus.n_runs:
+        raise IndexError
     return Discovery(
         similarity=similarity,
         selection=_selection(manifest["selection"], arrays),
@@ -111,13 +132,22 @@ def _named_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
     """Refuse what save could not write to."""
-    target = Path(folder).absolute()
+    target = as_folder(folder, "folder").absolute()
     if target.exists() and not target.is_dir():
         raise ValueError(f"folder must be a folder, got {str(target)!r}, which is a file.")
     if target.exists() and any(target.iterdir()) and not (target / _MANIFEST).exists():
         raise ValueError(
             f"folder must be new, empty, or of an earlier Discovery, got {str(target)!r}, which holds other files."
         )
+
+
+def _strangers(folder: Path) -> list[str]:
+    """What others put beside an earlier Discovery, and is not there in every one."""
+    try:
+        own = {*json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["files"], *_FILES, _MANIFEST}
+    except (OSError, ValueError, KeyError, TypeError):
+        own = {*_FILES, _MANIFEST}
+    return sorted(path.name for path in folder.iterdir() if path.name not in own)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -132,8 +162,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         )
     try:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        version, files = manifest["format"], manifest["files"]
-    except (ValueError, KeyError, TypeError):
+        version, files = manifest["format"], dict(manifest["files"].items())
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"folder must be whole, got {str(folder)!r}, whose {_MANIFEST} is damaged.") from None
     if version != FORMAT:
         raise ValueError(f"folder must be of format {FORMAT}, got {version}: a newer simdims wrote it; update simdims.")
@@ -156,7 +186,7 @@ def _selection(values: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> 
 
     if values is None:
         return None
-    values = dict(values)
+    values = {**values}
     found = values.pop("calibration")
     if found is not None:
         curves: dict[str, Any] = {name: arrays[f"calibration_{name}"] for name in _CALIBRATION_ARRAYS}

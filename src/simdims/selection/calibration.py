@@ -33,7 +33,7 @@ _SHORTEST_SEGMENT = 2
 _REFERENCE, _BOOTSTRAP = 0, 1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
     """What `calibrate` found.
 

@@ -22,7 +22,7 @@ MOST_WORSE = 0.1
 NEGLIGIBLE = 1e-3
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RankSelection:
     """What `select_rank` found.
 

@@ -1,0 +1,40 @@
+"""Seeds of tasks: the same from the same number, different between tasks, and a sentence for what is no seed."""
+
+import numpy as np
+import pytest
+
+from simdims._parallel import check_n_jobs, root_seed, run_tasks, seed_of
+
+
+def test_a_seed_follows_from_the_number_or_from_the_state_of_a_generator():
+    assert root_seed(3) == root_seed(3) == root_seed(np.random.RandomState(3))
+    assert root_seed(np.random.default_rng(3)) == root_seed(np.random.default_rng(3))
+    state = np.random.RandomState(3)
+    assert root_seed(state) != root_seed(state)
+    assert len({root_seed(None) for _ in range(20)}) == 20
+
+
+@pytest.mark.parametrize("given", [-1, "a", 1.5, [1], 2**32])
+def test_what_is_no_seed_is_said(given):
+    with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
+        root_seed(given)
+
+
+def test_tasks_have_seeds_of_their_own():
+    assert len({seed_of(0, *task) for task in [(0,), (1,), (0, 0), (0, 1), (1, 0)]}) == 5
+    assert seed_of(0, 1) != seed_of(1, 1)
+
+
+@pytest.mark.parametrize(("given", "error"), [(0, ValueError), (1.5, TypeError), (True, TypeError), ("2", TypeError)])
+def test_what_is_no_number_of_workers_is_said(given, error):
+    with pytest.raises(error, match="n_jobs must be"):
+        check_n_jobs(given)
+
+
+def test_an_error_of_a_task_is_raised_as_it_is():
+    with pytest.raises(ZeroDivisionError):
+        list(run_tasks(divmod, (1,), [1, 0], n_jobs=1))
+
+
+def test_every_task_is_done_once():
+    assert sorted(run_tasks(divmod, (7,), [1, 2, 3], n_jobs=1)) == [(2, 1), (3, 1), (7, 0)]
