@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from simdims import Discovery, Similarity, datasets, discover, fit_consensus, metrics, select_rank, simulate
+from simdims import SRF, Discovery, Similarity, datasets, discover, fit_consensus, metrics, select_rank, simulate
 from simdims._parallel import root_seed, seed_of
 from simdims.discovery.estimate import in_words
 
@@ -263,6 +262,9 @@ def test_times_are_said_as_people_say_them(seconds, words):
         ({"sampling": 1.5}, ValueError, "sampling must lie strictly between 0 and 1, got 1.5"),
         ({"n_repeats": 0}, ValueError, "n_repeats must be at least 1, got 0"),
         ({"n_runs": 1}, ValueError, "n_runs must be at least 2"),
+        ({"n_runs": "many"}, TypeError, "n_runs must be an integer, got 'many'"),
+        ({"ranks": 2, "sampling": 7}, ValueError, "sampling must lie strictly between 0 and 1, got 7"),
+        ({"estimator": SRF(init="spectral")}, ValueError, "estimator must start from init='random'"),
         ({"estimator": "fast"}, TypeError, "estimator must be an SRF, got 'fast'"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be"),
         ({"progress": 3}, TypeError, "progress must be"),
@@ -270,5 +272,67 @@ def test_times_are_said_as_people_say_them(seconds, words):
 )
 def test_bad_arguments_are_said(changes, error, fragment, tmp_path):
     with pytest.raises(error, match=fragment.replace("(", r"\(")):
-        discover(noisy(), **{**QUICK, **changes})
-    shutil.rmtree(tmp_path)
+        discover(noisy(), **{**QUICK, "checkpoint": tmp_path / "work", **changes})
+    assert not (tmp_path / "work").exists()  # nothing was begun
+
+
+def test_one_dimension_has_no_sparsity_and_is_found_all_the_same(tmp_path):
+    one = discover(noisy(), **{**QUICK, "ranks": 1})
+    assert set(one.metrics) == {"mean_reliability", "explained_variance"}
+    assert "1 dimension of 50 items" in repr(one)
+    assert "It explains" in one.summary()
+    one.save(tmp_path / "folder")
+    same(one, Discovery.load(tmp_path / "folder"))
+
+
+def test_links_without_zeros_have_no_auc():
+    full = Similarity(sparse.csr_array(noisy().values + 0.01), absent="zero")
+    assert "link_auc" not in discover(full, **{**QUICK, "ranks": 2}).metrics
+
+
+def test_saving_again_keeps_what_others_put_there(found, tmp_path):
+    found.save(tmp_path / "folder")
+    (tmp_path / "folder" / "notes.txt").write_text("words")
+    discover(noisy(), **{**QUICK, "ranks": 2}).save(tmp_path / "folder")
+    assert (tmp_path / "folder" / "notes.txt").read_text() == "words"
+    assert not (tmp_path / "folder" / "selection_fits.csv").exists()
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"consensus": {}}, {"metrics": None, "consensus": 3}, {"files": []}, {"selection": "x"}]
+)
+def test_a_manifest_that_was_changed_is_refused(found, tmp_path, change):
+    found.save(tmp_path / "folder")
+    file = tmp_path / "folder" / "discovery.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    with pytest.raises(ValueError, match=r"whose discovery\.json is damaged"):
+        Discovery.load(tmp_path / "folder")
+
+
+def test_a_run_that_is_not_there_cannot_be_the_central_one(found, tmp_path):
+    found.save(tmp_path / "folder")
+    file = tmp_path / "folder" / "discovery.json"
+    manifest = json.loads(file.read_text())
+    manifest["consensus"]["selected"] = 99
+    file.write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="damaged"):
+        Discovery.load(tmp_path / "folder")
+
+
+@pytest.mark.parametrize("text", ["", "junk", "-5"])
+def test_a_damaged_seed_is_refused(tmp_path, text):
+    (tmp_path / "seed").write_text(text)
+    with pytest.raises(ValueError, match=r"checkpoint must be readable, got .*seed', which is damaged"):
+        discover(noisy(), **{**QUICK, "checkpoint": tmp_path})
+
+
+def test_a_seed_that_a_kill_cut_short_is_drawn_again(found, tmp_path):
+    (tmp_path / ".seed.0123.part").write_text("")
+    same(found, discover(noisy(), **{**QUICK, "checkpoint": tmp_path}))
+
+
+def test_results_compare_by_identity(found):
+    other = discover(noisy(), **QUICK)
+    assert (found.selection == other.selection) is False
+    assert found.selection == found.selection

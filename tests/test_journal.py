@@ -120,7 +120,8 @@ def test_damaged_settings_are_refused(tmp_path, damage):
         ({"n": 3, "old": True}, {"n": 3}, "where old is True, not None"),
         ({"n": 3}, {"n": 3, "new": "yes"}, "where new is None, not 'yes'"),
         ({"data": "abc"}, {"data": "abd"}, "which is of other similarities"),
-        ({"seed": 1}, {"seed": 2}, "where seed is 1, not 2"),
+        ({"fit": {"a": "1", "b": "2"}}, {"fit": {"a": "1", "b": "3"}}, "where b of the fit is 2, not 3"),
+        ({"seed": 1}, {"seed": 2}, "where random_state was another"),
     ],
 )
 def test_other_settings_are_refused_by_name(tmp_path, found, wanted, fragment):
@@ -137,7 +138,7 @@ def test_a_seed_of_none_is_the_first_one(tmp_path):
     with Journal(tmp_path, {"seed": None, "n": 1}) as journal:
         assert journal.settings["seed"] == drawn
     Journal(tmp_path, {"seed": drawn, "n": 1}).close()
-    with pytest.raises(ValueError, match="where seed is"):
+    with pytest.raises(ValueError, match="where random_state was another"):
         Journal(tmp_path, {"seed": drawn + 1, "n": 1})
 
 
@@ -293,8 +294,8 @@ def test_a_finished_run_leaves_only_its_journal(tmp_path):
         ({"n_folds": 3}, "where n_folds is 2, not 3"),
         ({"n_repeats": 3}, "where n_repeats is 2, not 3"),
         ({"sampling": 0.5}, r"where sampling is 0\.6, not 0\.5"),
-        ({"estimator": SRF(solver="admm")}, "where estimator is .*'solver': \"'admm'\""),
-        ({"random_state": 1}, "where seed is"),
+        ({"estimator": SRF(solver="admm")}, "where max_iter of the estimator is "),
+        ({"random_state": 1}, "where random_state was another"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -451,3 +452,12 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_result(tmp_path
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_many_runs_that_are_killed_end_with_the_same_result(tmp_path, n_jobs, seed):
     kill_and_resume(tmp_path, n_jobs, 4, seed=100 + seed)
+
+
+@pytest.mark.parametrize(
+    ("folder", "error", "fragment"),
+    [(3, TypeError, "a path, got 3"), (b"x", TypeError, "a path, got b'x'"), ("", ValueError, "name a folder, got ''")],
+)
+def test_what_is_no_path_is_refused(folder, error, fragment):
+    with pytest.raises(error, match=f"checkpoint must .*{fragment}"):
+        Journal(folder, {})

@@ -229,3 +229,8 @@ def test_readout_refuses_with_a_sentence(change, sentence):
     W, y = rated_case()
     with pytest.raises((ValueError, TypeError), match=sentence):
         readout(**{"W": W, "ratings": y, **change})
+
+
+def test_a_bad_seed_is_said():
+    with pytest.raises(ValueError, match=r"random_state must be .* got 'a'"):
+        readout(np.eye(20), np.arange(20.0), random_state="a")

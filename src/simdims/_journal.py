@@ -180,6 +180,12 @@ def fingerprint(*arrays: np.ndarray | float | None) -> str:
 def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "data":
         return "which is of other similarities"
+    if name == "seed":
+        return "where random_state was another"
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for part in [*wanted, *found]:
+            if found.get(part) != wanted.get(part):
+                return f"where {part} of the {name} is {found.get(part)}, not {wanted.get(part)}"
     return f"where {name} is {found!r}, not {wanted!r}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,8 @@ def _pairs(options: argparse.Namespace) -> None:
 
 def _readout(options: argparse.Namespace) -> None:
     check_target(options.out, (".csv",), options.source)
+    if options.out is not None and os.path.realpath(options.ratings) == os.path.realpath(options.out):
+        raise ValueError(f"OUT must be another file than RATINGS, got {str(options.out)!r} for both.")
     from simdims import _inputs, metrics
 
     W = read_embedding(options)

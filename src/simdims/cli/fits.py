@@ -146,6 +146,7 @@ def _discover(options: argparse.Namespace) -> None:
     from simdims.discovery.storage import check_folder
 
     check_folder(options.out)
+    _check_apart(options.out, options.checkpoint)
     S = read_similarity(options)
     from simdims.discovery import discover
     from simdims.discovery.estimate import in_words
@@ -170,6 +171,14 @@ def _discover(options: argparse.Namespace) -> None:
     )
     found.save(options.out)
     sys.stdout.write(f"{found.summary()}\nWrote {options.out}\n")
+
+
+def _check_apart(out: Path, checkpoint: Path | None) -> None:
+    if checkpoint is None:
+        return
+    one, other = out.resolve(), checkpoint.resolve()
+    if one == other or one in other.parents or other in one.parents:
+        raise ValueError(f"FOLDER must lie apart from the checkpoint, got {str(out)!r} and {str(checkpoint)!r}.")
 
 
 def _write_embedding(target: Path, frame: pd.DataFrame) -> None:

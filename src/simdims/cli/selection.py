@@ -84,7 +84,7 @@ def ranks(text: str) -> str | list[int]:
             raise argparse.ArgumentTypeError(
                 f"must be auto, or numbers and ranges such as 2:30, got {text!r}"
             ) from None
-        if not those:
+        if not those or step < 1:
             raise argparse.ArgumentTypeError(f"must hold ranges that rise, got {part!r}")
         found += those
     return found

@@ -116,8 +116,8 @@ class Consensus:
 
     def __repr__(self) -> str:
         return (
-            f"Consensus({_count(self.n_components, 'dimension')} of {self.n_items} items, run {self.selected} of {self.n_runs}, "
-            f"mean reliability {self.mean_reliability:.3f})"
+            f"Consensus({_count(self.n_components, 'dimension')} of {self.n_items} items, run {self.selected} of "
+            f"{self.n_runs}, mean reliability {self.mean_reliability:.3f})"
         )
 
     def __str__(self) -> str:

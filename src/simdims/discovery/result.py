@@ -112,12 +112,14 @@ class Discovery:
             lines.append(self.selection.summary())
         lines.append(self.consensus.summary())
         if "explained_variance" in self.metrics:
-            lines.append(f"They explain {self.metrics['explained_variance']:.1%} of the variance of the similarities.")
+            they = "They explain" if self.n_components > 1 else "It explains"
+            lines.append(f"{they} {self.metrics['explained_variance']:.1%} of the variance of the similarities.")
         if "link_auc" in self.metrics:
-            lines.append(f"They tell linked pairs from others with an AUC of {self.metrics['link_auc']:.3f}.")
+            they = "They tell" if self.n_components > 1 else "It tells"
+            lines.append(f"{they} linked pairs from others with an AUC of {self.metrics['link_auc']:.3f}.")
         frame = self.dimensions_frame()
         lines += [
-            f"  {k + 1:3d}. {row.share:5.1%}  {' '.join(row.top_items.split())}"
+            f"  {k + 1:3d}. {row.share:5.1%}  {' '.join(str(row.top_items).split())}"
             for k, row in enumerate(frame.head(_N_DIMENSIONS).itertuples())
         ]
         if len(frame) > _N_DIMENSIONS:

@@ -139,6 +139,9 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         raise ValueError(
             f"folder must be new, empty, or of an earlier Discovery, got {str(target)!r}, which holds other files."
         )
+    above = next(path for path in target.parents if path.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise ValueError(f"folder must lie where files may be written, got {str(target)!r}.")
 
 
 def _strangers(folder: Path) -> list[str]:

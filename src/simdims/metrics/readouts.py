@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parallel import root_seed
 from simdims.metrics._embedding import Names, as_embedding, as_numbers, check_choice, is_whole, names_of, scaled_rows
 from simdims.metrics._items import read_pairs
 from simdims.metrics._pairs import pair_products
@@ -190,13 +191,12 @@ def readout(
     """
     import pandas as pd
     from scipy.stats import rankdata
-    from sklearn.utils import check_random_state
 
     embedding, names = as_embedding(W, labels=labels)
     grid = _check_settings(alphas, n_folds)
     targets, rated, n_not_found = _read_ratings(ratings, len(embedding), names)
     _check_targets(targets, rated, 2 * n_folds)
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    seed = root_seed(random_state)
 
     predictions = np.full(rated.shape, np.nan)
     rows = []
