@@ -330,3 +330,25 @@ def test_bounds_are_refused_where_only_the_diagonal_is_missing():
 def test_verbose_must_be_a_number(verbose):
     with pytest.raises((TypeError, ValueError), match="verbose must be"):
         SRF(2, verbose=verbose).fit(noisy())
+
+
+@pytest.mark.parametrize("storage", ["dense", "missing", "sparse"])
+@pytest.mark.parametrize(
+    ("scale", "dtype"), [(1e30, "float32"), (1e-30, "float32"), (1e200, "float64"), (1e-200, "float64")]
+)
+def test_similarities_beyond_the_reach_of_their_floats_are_refused(storage, scale, dtype):
+    values = (np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]]) * scale).astype(dtype)
+    if storage == "missing":
+        values[0, 1] = values[1, 0] = np.nan
+    S = Similarity(sparse.csr_array(values), absent="zero") if storage == "sparse" else values
+    with pytest.raises(ValueError, match=rf"enough to be squared and summed, got a largest of .* in {dtype}"):
+        SRF(2).fit(S)
+
+
+@pytest.mark.parametrize(
+    ("scale", "dtype"), [(1e12, "float32"), (1e-12, "float32"), (1e90, "float64"), (1e-90, "float64")]
+)
+def test_similarities_of_any_ordinary_scale_are_fitted_alike(scale, dtype):
+    W = simulate.dirichlet(30, 3, random_state=0)
+    fits = [SRF(3, random_state=0, max_iter=100, tol=1e-3).fit((W @ W.T * by).astype(dtype)) for by in (1.0, scale)]
+    np.testing.assert_allclose(fits[1].embedding_ / np.sqrt(scale), fits[0].embedding_, rtol=0.02, atol=0.02)

@@ -20,6 +20,9 @@ from scipy import sparse
 from simdims import _memory
 from simdims.solvers import kernels
 
+#: Largest similarity, and one over the smallest largest one, that floats of 4 and 8 bytes can take.
+_REACH = {4: 1e15, 8: 1e100}
+
 
 @dataclass(frozen=True)
 class MatrixProblem:
@@ -248,11 +251,7 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
     diagonal = np.diagonal(values).astype(np.float64)
     own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
     known, weight, total, squares = kernels.survey(values, weights)
-    if not np.isfinite(squares):
-        raise ValueError(
-            f"values must be small enough to be squared and summed, got a largest of {np.nanmax(values):g}: divide "
-            "them by it."
-        )
+    _require_scale(values)
     if not weights.size and np.all(known == n - 1) and not own.all():
         values = values.copy()  # products with a complete matrix must not meet a NaN
         np.fill_diagonal(values, np.nan_to_num(diagonal))
@@ -267,6 +266,19 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
         squares=squares,
         scale=scale,
     )
+
+
+def _require_scale(values: np.ndarray) -> None:
+    """Refuse similarities whose squares or products leave the range of their floating-point numbers."""
+    largest = float(np.nanmax(values, initial=0.0))
+    reach = _REACH[values.dtype.itemsize]
+    if largest > 0 and not 1 / reach <= largest <= reach:
+        rule = "small" if largest > 1 else "large"
+        other = " or pass them as float64" if values.dtype.itemsize < 8 else ""
+        raise ValueError(
+            f"values must be {rule} enough to be squared and summed, got a largest of {largest:g} in {values.dtype}: "
+            f"divide them by it{other}."
+        )
 
 
 def _most_square(values: np.ndarray) -> float:
@@ -304,6 +316,7 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
     omega = np.ones_like(values.data) if weights is None else weights.data.astype(values.dtype)
     omega = np.where(np.isnan(values.data), 0, omega).astype(values.dtype, copy=False)
     stored = np.nan_to_num(values.data)
+    _require_scale(stored)
     # Unlisted zeros keep their weight relative to the listed pairs.
     scale = float(max(omega.max(initial=0.0), background)) or 1.0
     omega = omega / values.dtype.type(scale)
