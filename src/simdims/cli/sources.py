@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims.cli.options import add_header, add_key, add_label_file, number_or_text, read_labels, whole_or_text
+from simdims.cli.options import (
+    add_header,
+    add_key,
+    add_label_file,
+    check_target,
+    number_or_text,
+    read_labels,
+    whole_or_text,
+)
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
@@ -188,14 +195,7 @@ def _check_target(options: argparse.Namespace) -> None:
     from simdims.io import SAVED
 
     target, chosen = options.target, vars(options)
-    if target.suffix.lower() not in SAVED:
-        raise ValueError(f"OUT must end in {' or '.join(SAVED)}, got {str(target)!r}.")
-    if target.is_dir():
-        raise ValueError(f"OUT must be a file, got {str(target)!r}, which is a folder.")
-    if not target.absolute().parent.is_dir():
-        raise FileNotFoundError(f"OUT must lie in a folder that is there, got {str(target)!r}.")
-    if os.path.realpath(options.source) == os.path.realpath(target):
-        raise ValueError(f"OUT must be another file than IN, got {str(target)!r} for both.")
+    check_target(target, tuple(SAVED), options.source)
     beyond_csv = {
         f"--weights {chosen.get('weights')}": chosen.get("weights") is not None,
         "--implicit": chosen.get("implicit", False),

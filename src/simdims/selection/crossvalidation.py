@@ -37,7 +37,7 @@ from simdims.selection.walk import walk_ranks
 from simdims.similarity import as_similarity
 from simdims.srf import SRF
 
-#: Looser than a single fit: tighter ones choose the same ranks (docs/selection.md) and take twice as long.
+#: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
 
