@@ -46,7 +46,9 @@ lint: $(TEST)
 	$(PY) -m mypy
 
 bench: $(CORE)
+	$(PY) benchmarks/bench_rivals.py
 	$(PY) benchmarks/bench_fit.py
+	$(PY) benchmarks/bench_scale.py
 	$(PY) benchmarks/bench_construct.py
 	$(PY) benchmarks/bench_selection.py speed
 	$(PY) benchmarks/bench_consensus.py

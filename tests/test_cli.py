@@ -91,6 +91,18 @@ def test_features_keep_factors_where_asked(make):
     X = np.random.default_rng(0).uniform(size=(6, 3))
     np.save("x.npy", X)
     np.testing.assert_array_equal(make("features", "x.npy", "s.npz", "--implicit").factors, X)
+    S = make("features", "x.npy", "s.npz", "--implicit", "--kernel", "rbf")
+    np.testing.assert_allclose(S.factors @ S.factors.T, from_features(X, kernel="rbf").values)
+
+
+def test_features_warn_of_too_few_landmarks(run):
+    np.save("x.npy", np.random.default_rng(0).uniform(size=(6, 3)))
+    status, _, err = run(
+        "similarity", "features", "x.npy", "s.npz", "--implicit", "--kernel", "rbf", "--landmarks", "3"
+    )
+    assert status == 0
+    assert err[0].startswith("simdims: warning: The RBF kernel is approximated from 3 landmarks")
+    assert load_similarity("s.npz").factors.shape == (6, 3)
 
 
 def test_features_of_a_table_with_a_column_of_labels(make):

@@ -187,7 +187,12 @@ def test_constant_and_duplicate_rows_are_fine():
             "NaN or infinity in row 2",
         ),
         (pd.DataFrame(np.ones((2, 2)), index=["a", None]), {}, ValueError, "labels must name every item"),
-        (signed(), {"implicit": True}, ValueError, "implicit=True needs the linear kernel"),
+        (signed(), {"implicit": True, "kernel": "cosine"}, ValueError, "implicit=True needs kernel='linear' or 'rbf'"),
+        (signed(), {"n_landmarks": 5}, ValueError, "n_landmarks is used by kernel='rbf' with implicit=True only"),
+        (np.ones((3, 2)), {"implicit": True, "n_landmarks": 5}, ValueError, "got 5 with kernel='linear'"),
+        (signed(), {"implicit": True, "n_landmarks": 0}, ValueError, "n_landmarks must be at least 1, got 0"),
+        (signed(), {"implicit": True, "n_landmarks": 5.0}, TypeError, "n_landmarks must be an integer, got 5.0"),
+        (np.ones((3, 2)), {"kernel": "rbf", "implicit": True}, ValueError, "median distance of 0"),
         (signed(), {"implicit": True, "kernel": "linear"}, ValueError, "implicit=True needs non-negative features"),
     ],
 )

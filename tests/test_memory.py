@@ -1,8 +1,10 @@
 """What the machine has left, and the sentence where that is too little."""
 
+import joblib
+import numpy as np
 import pytest
 
-from simdims import _memory
+from simdims import SRF, Similarity, _memory, _parallel, fit_consensus, from_features, select_rank, simulate
 
 
 def test_require_says_what_how_much_and_the_ways_out(monkeypatch):
@@ -78,3 +80,77 @@ def test_without_proc_the_system_is_asked_and_may_not_know(tmp_path, monkeypatch
 def test_small_needs_are_not_asked_about(monkeypatch):
     monkeypatch.setattr(_memory, "available_bytes", lambda: 0)
     _memory.require(2**20, "A copy", "use less")
+
+
+# What is asked for before work starts
+
+
+def masked(n_items=60, share=0.7):
+    W = simulate.dirichlet(n_items, 3, random_state=0)
+    return simulate.mask_pairs(W @ W.T, share, random_state=0)
+
+
+def no_memory(n_bytes):
+    """A machine that has so much left, on which every need is asked about."""
+
+    def prepare(monkeypatch):
+        monkeypatch.setattr(_memory, "available_bytes", lambda: n_bytes)
+        monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
+
+    return prepare
+
+
+ASKED = {
+    "observed": (lambda: SRF(6, random_state=0).fit(masked()), "filled copy of 60 x 60 similarities .* sparse"),
+    "lists": (lambda: SRF(3, random_state=0).fit(masked(share=0.3)), "Lists of the .* known pairs .* float32"),
+    "admm": (
+        lambda: SRF(6, solver="admm", random_state=0).fit(masked()),
+        "auxiliary matrix and the dual of ADMM .* float32 .* solver='bcd'",
+    ),
+    "weights": (
+        lambda: SRF(3, random_state=0).fit(Similarity(np.ones((60, 60)), weights=1.0 + np.eye(60))),
+        "A copy of the weighted similarities .* float32",
+    ),
+    "features": (lambda: from_features(np.ones((60, 3))), "A matrix of 60 x 60 .* float32 .* implicit=True"),
+    "landmarks": (lambda: from_features(-np.ones((60, 3)), implicit=True), "similarities of 60 items to 60 landmarks"),
+    "selection": (
+        lambda: select_rank(masked(), [2], random_state=0),
+        "A fit of 60 items with pairs left out .* float32",
+    ),
+    "selection, four jobs": (
+        lambda: select_rank(masked(), [2], random_state=0, n_jobs=4),
+        "left out, 4 at a time, .* each, would need .* fewer n_jobs, or pass float32",
+    ),
+    "consensus": (lambda: fit_consensus(masked(), 1, n_runs=2), "A fit of 60 items would need .* float32"),
+    "consensus, four jobs": (
+        lambda: fit_consensus(masked(), 1, n_runs=3, n_jobs=4),
+        "A fit of 60 items, 3 at a time, 28800 bytes each, would need .* fewer n_jobs",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_a_need_beyond_the_machine_is_refused_with_the_ways_out(case, monkeypatch):
+    call, sentence = ASKED[case]
+    no_memory(8000)(monkeypatch)
+    with pytest.raises(MemoryError, match=sentence):
+        call()
+
+
+def test_workers_elsewhere_do_not_count():
+    assert _parallel.workers_here(None) == 1
+    assert _parallel.workers_here(3) == 3
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert _parallel.workers_here(None) == 2
+
+
+def test_several_workers_need_as_much_each(monkeypatch):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 3 * 2**30)
+    _memory.require_for_workers(2**30, 3, "A fit", "use less")
+    with pytest.raises(MemoryError) as caught:
+        _memory.require_for_workers(2**30, 4, "A fit", "use less")
+    expected = (
+        "A fit, 4 at a time, 1.0 GiB each, would need 4.0 GiB of memory, but this machine has 3.0 GiB available: fewer "
+        "n_jobs, or use less."
+    )
+    assert str(caught.value) == expected

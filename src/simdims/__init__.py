@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simdims import datasets, metrics, simulate
+    from simdims import datasets, metrics, plots, simulate
     from simdims.associations import from_associations
     from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
@@ -51,6 +51,7 @@ __all__ = [
     "load_similarity",
     "metrics",
     "parallel_analysis",
+    "plots",
     "rsa_test",
     "scree_test",
     "select_rank",
@@ -83,6 +84,7 @@ _DEFINED_IN = {
     "load_similarity": "io",
     "metrics": "metrics",
     "parallel_analysis": "selection",
+    "plots": "plots",
     "rsa_test": "inference",
     "scree_test": "selection",
     "select_rank": "selection",

@@ -78,8 +78,10 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
     return names
 
 
-def clean_factors(factors: Any) -> np.ndarray:
-    """Return factors F with S = F F^T as a non-negative, finite array of floats, so that S is both."""
+def clean_factors(factors: Any, *, signed: bool = False) -> np.ndarray:
+    """Return factors F with S = F F^T as a finite and, unless signed, non-negative array of floats, so that S is."""
+    if not isinstance(signed, bool | np.bool_):
+        raise TypeError(f"signed must be True or False, got {signed!r}.")
     table = as_array(factors, "factors")
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(
@@ -91,7 +93,7 @@ def clean_factors(factors: Any) -> np.ndarray:
     if not np.isfinite(table).all():
         row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
         raise ValueError(f"factors must be finite, got NaN or infinity in row {row}.")
-    if table.min() < 0:
+    if not signed and table.min() < 0:
         raise ValueError(
             f"factors must be non-negative, so that the similarities are, got {np.count_nonzero(table < 0)} negative "
             f"values, the smallest {table.min():g}."

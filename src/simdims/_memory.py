@@ -68,6 +68,32 @@ def require(n_bytes: int, what: str, ways_out: str) -> None:
         )
 
 
+def require_for_workers(n_bytes: int, n_workers: int, what: str, ways_out: str) -> None:
+    """Raise MemoryError if `n_workers` times `n_bytes` is more than the machine has available.
+
+    Parameters
+    ----------
+    n_bytes : int
+        The bytes that one of them is about to allocate.
+    n_workers : int
+        How many of them work side by side.
+    what : str
+        What one of them does; begins the sentence.
+    ways_out : str
+        What the user can do instead; where there are several workers, fewer jobs are named too.
+
+    Examples
+    --------
+    >>> from simdims._memory import require_for_workers
+    >>> require_for_workers(1000, 2, "A fit", "pass float32 values")
+    """
+    if n_workers == 1:
+        require(n_bytes, what, ways_out)
+    else:
+        each = f"{n_workers} at a time, {_in_words(n_bytes)} each,"
+        require(n_workers * n_bytes, f"{what}, {each}", f"fewer n_jobs, or {ways_out}")
+
+
 class _ControlGroup(NamedTuple):
     """The file names of one version of Linux control groups."""
 

@@ -26,6 +26,15 @@ def check_n_jobs(n_jobs: Any) -> None:
         raise ValueError("n_jobs must be a number of workers, or -1 for one a core, got 0.")
 
 
+def workers_here(n_jobs: int | None) -> int:
+    """How many tasks run side by side in this machine's memory; 1 where joblib is configured to send them away."""
+    from joblib import effective_n_jobs
+    from joblib.parallel import get_active_backend
+
+    is_local = type(get_active_backend()[0]).__module__.startswith("joblib.")
+    return max(1, int(effective_n_jobs(n_jobs))) if is_local else 1
+
+
 def root_seed(random_state: Any) -> int:
     """One number from which the seeds of all tasks follow; None is fresh entropy."""
     from sklearn.utils import check_random_state

@@ -72,6 +72,8 @@ class Similarity:
     factors : ndarray of shape (n_items, n_features) or None
         Read-only. Where it is not None the similarities are implicit, S = F F^T, and `values` raises; see
         `from_factors`.
+    signed : bool
+        Whether factors may be negative, so that similarities may dip below zero.
     info : mapping of str to plain values
         Read-only.
     n_items : int
@@ -98,20 +100,29 @@ class Similarity:
     absent: str | float | None = None
     info: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     factors: NDArray[np.floating] | None = field(default=None, kw_only=True)
+    signed: bool = field(default=False, kw_only=True)
     density: float = field(init=False)
 
     @classmethod
     def from_factors(
-        cls, factors: Any, labels: Sequence[str] | None = None, *, info: Mapping[str, Any] | None = None
+        cls,
+        factors: Any,
+        labels: Sequence[str] | None = None,
+        *,
+        signed: bool = False,
+        info: Mapping[str, Any] | None = None,
     ) -> Similarity:
         """Similarities S = F F^T that are never built: all pairs are observed, and n x n numbers are never stored.
 
         Parameters
         ----------
         factors : array-like of shape (n_items, n_features)
-            F, non-negative and finite.
+            F, finite, and non-negative unless `signed`.
         labels : sequence, optional
             One distinct name an item.
+        signed : bool, default=False
+            Take factors of either sign, whose products are similarities but for an error, as those that approximate a
+            kernel. That no product is far below zero is for the caller to know: all pairs are too many to look at.
         info : mapping, optional
             Where the similarities came from.
 
@@ -126,12 +137,14 @@ class Similarity:
         >>> Similarity.from_factors([[1.0, 0.0], [0.5, 0.5], [0.0, 2.0]])
         Similarity(3 items, implicit float64, 2 factors, 100.0% of pairs observed)
         """
-        return cls(None, labels, factors=factors, info=info or {})
+        return cls(None, labels, factors=factors, signed=signed, info=info or {})
 
     def __post_init__(self) -> None:
         if self.factors is not None:
             self._hold_factors()
             return
+        if self.signed:
+            raise ValueError("signed must be False for values, which cannot be negative: it is for factors.")
         values, labels, weights, absent = _clean(self.values, self.labels, self.weights, self.absent)
         n_partners, on_diagonal = count_observed(values, weights, absent)
         check_observed(n_partners, on_diagonal, labels)
@@ -149,7 +162,7 @@ class Similarity:
     def _hold_factors(self) -> None:
         if not (self.values is None and self.weights is None and self.absent is None):
             raise ValueError("values, weights and absent must be None where factors are given.")
-        factors = clean_factors(self.factors)
+        factors = clean_factors(self.factors, signed=self.signed)
         labels = clean_labels(self.labels, len(factors))
         self._set(factors=_read_only(factors), labels=labels, info=MappingProxyType(dict(self.info)), density=1.0)
         object.__delattr__(self, "values")
@@ -229,7 +242,8 @@ class Similarity:
     def __repr__(self) -> str:
         parts = [f"{self.n_items} {'item' if self.n_items == 1 else 'items'}"]
         if self.factors is not None:
-            parts += [f"implicit {self.factors.dtype}", f"{self.factors.shape[1]} factors"]
+            kind = "signed factors" if self.signed else "factors"
+            parts += [f"implicit {self.factors.dtype}", f"{self.factors.shape[1]} {kind}"]
         else:
             parts.append(f"{'sparse' if sparse.issparse(self.values) else 'dense'} {self.values.dtype}")
         if self.absent is not None:
@@ -240,6 +254,11 @@ class Similarity:
         if self.weights is not None:
             parts.append("weighted")
         return f"Similarity({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_similarity
+
+        return of_similarity(self)
 
     def __getstate__(self) -> dict[str, Any]:
         # A MappingProxyType cannot be pickled.

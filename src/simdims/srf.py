@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import numbers
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import solvers
+from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
 
@@ -60,8 +60,10 @@ class SRF(TransformerMixin, BaseEstimator):
         changes f by less than `tol` of it and |Z - W W^T| is less than `tol` |Z|.
     rho : float, default=3.0
         Penalty of the augmented Lagrangian; admm only. At least sqrt(2) for the paper's guarantee.
-    device : {"cpu"}, default="cpu"
-        Where to compute.
+    device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
+        Where to compute. Everything but "cpu" needs PyTorch: "cuda" is an NVIDIA (or AMD) GPU, "mps" that of a Mac, and
+        "torch-cpu" runs what they run on the processor. There dense and implicit similarities are fitted in float32,
+        all rows at once, by an algorithm of its own (`solver` must be "auto", `bounds` "auto" or None).
     random_state : int, RandomState or None, default=None
         Seed of the start; None is fresh entropy.
     verbose : int, default=0
@@ -83,7 +85,7 @@ class SRF(TransformerMixin, BaseEstimator):
         Norm of the projected gradient relative to that of its data part: 0 at a KKT point, below 1e-3 at a solution
         one would call converged.
     solver_ : str
-        The solver that was used.
+        The solver that was used: "bcd", "admm", or "rows at once" on a device of PyTorch.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str
@@ -282,16 +284,18 @@ class SRF(TransformerMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        _require_choice("solver", self.solver, ("auto", "bcd", "admm"))
-        _require_choice("device", self.device, ("cpu",))
-        _require_count("n_components", self.n_components)
-        _require_count("max_iter", self.max_iter)
-        _require_count("inner_iter", self.inner_iter)
-        _require_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, "at least 0")
-        _require_number("tol", self.tol, "at least 0")
-        _require_number("rho", self.rho, "positive")
+        require_choice("solver", self.solver, ("auto", "bcd", "admm"))
+        require_device(self.device)
+        require_count("n_components", self.n_components)
+        require_count("max_iter", self.max_iter)
+        require_count("inner_iter", self.inner_iter)
+        require_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, "at least 0")
+        require_number("tol", self.tol, "at least 0")
+        require_number("rho", self.rho, "positive")
         if isinstance(self.init, str):
-            _require_choice("init", self.init, ("random", "spectral"))
+            require_choice("init", self.init, ("random", "spectral"))
+        if self.device != "cpu":
+            self._check_device()
         if self.solver != "admm":
             for name, default in (("rho", _DEFAULT_RHO), ("inner_iter", _DEFAULT_INNER_ITER)):
                 if getattr(self, name) != default:
@@ -299,6 +303,15 @@ class SRF(TransformerMixin, BaseEstimator):
                         f"{name} is used by solver='admm' only and must stay at {default} with "
                         f"solver={self.solver!r}, got {getattr(self, name)}."
                     )
+
+    def _check_device(self) -> None:
+        for name, allowed in (("solver", ("auto",)), ("bounds", ("auto", None))):
+            value = getattr(self, name)
+            if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
+                raise ValueError(
+                    f"{name} must be {' or '.join(map(repr, allowed))} with device={self.device!r}, got {value!r}: the "
+                    "others run on device='cpu'."
+                )
 
     def _remember_items(self, similarity: Similarity) -> None:
         self.n_features_in_ = similarity.n_items
@@ -368,7 +381,13 @@ class SRF(TransformerMixin, BaseEstimator):
             )
 
     def _solve(self, problem: solvers.Problem) -> solvers.Solution:
-        """Fit a problem with the parameters as they are: what `fit` and the functions that fit many times share."""
+        """Fit a problem with the parameters as they are."""
+        report = self._report if self.verbose else None
+        if self.device != "cpu":
+            starts = [self._start(problem)]
+            return solvers.solve_on(
+                self.device, [problem], starts, max_iter=self.max_iter, tol=self.tol, report=report
+            )[0]
         solver = self._resolved_solver()
         return solvers.solve(
             problem,
@@ -379,10 +398,12 @@ class SRF(TransformerMixin, BaseEstimator):
             inner_iter=self.inner_iter,
             tol=self.tol,
             rho=self.rho,
-            report=self._report if self.verbose else None,
+            report=report,
         )
 
     def _resolved_solver(self) -> str:
+        if self.device != "cpu":
+            return "rows at once"
         return "bcd" if self.solver == "auto" else self.solver
 
     def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
@@ -401,14 +422,14 @@ class SRF(TransformerMixin, BaseEstimator):
     def _resolve_bounds(self, problem: solvers.Problem, solver: str) -> tuple[float, float] | None:
         bounds = self.bounds
         if isinstance(bounds, str):
-            _require_choice("bounds", bounds, ("auto", "data"))
+            require_choice("bounds", bounds, ("auto", "data"))
             if bounds == "auto" and not (solver == "admm" and solvers.has_missing(problem)):
                 return None
             resolved = solvers.observed_range(problem)
         elif bounds is None:
             return None
         else:
-            resolved = _as_range(bounds)
+            resolved = as_range(bounds)
         if solver == "bcd" and not solvers.can_fill(problem):
             raise ValueError(
                 f"bounds={bounds!r} cannot be honoured by solver='bcd' here: it holds the predictions of missing pairs "
@@ -432,6 +453,20 @@ class SRF(TransformerMixin, BaseEstimator):
         )
 
 
+def solve_many(
+    estimator: SRF, problems: Sequence[solvers.Problem], rank: int, seeds: Sequence[int]
+) -> list[solvers.Solution]:
+    """Fit problems with the settings of `estimator`, each from its seed: what the functions that fit often share.
+
+    On a device they are fitted together; there they must be of one kind and size.
+    """
+    models = [clone(estimator).set_params(n_components=rank, random_state=seed) for seed in seeds]
+    if estimator.device == "cpu":
+        return [model._solve(problem) for model, problem in zip(models, problems, strict=True)]
+    starts = [model._start(problem) for model, problem in zip(models, problems, strict=True)]
+    return solvers.solve_on(estimator.device, problems, starts, max_iter=estimator.max_iter, tol=estimator.tol)
+
+
 def _as_problem(similarity: Similarity) -> solvers.Problem:
     if similarity.factors is not None:
         return solvers.factor_problem(similarity.factors)
@@ -450,33 +485,3 @@ def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_a
             f"S must have weights of one size, or zero, for transform, got {positive.min():g} to {positive.max():g}."
         )
     return np.where(similarity.weights > 0, similarity.values, np.nan)
-
-
-def _require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
-
-
-def _require_count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}.")
-
-
-def _require_number(name: str, value: Any, rule: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
-    number = float(value)
-    if not (np.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
-        raise ValueError(f"{name} must be {rule} and finite, got {value}.")
-
-
-def _as_range(bounds: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds must be 'auto', 'data', None or a pair (low, high), got {bounds!r}.") from None
-    if not low < high:
-        raise ValueError(f"bounds must be a pair with low < high, got {bounds!r}.")
-    return low, high

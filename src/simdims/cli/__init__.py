@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from simdims import __version__
-from simdims.cli import evaluate, fits, inference, selection, sources
+from simdims.cli import evaluate, fits, inference, report, selection, sources
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="simdims", description="Find the dimensions behind similarities.")
     parser.add_argument("--version", action="version", version=f"simdims {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for room in (sources, selection, fits, evaluate, inference):
+    for room in (sources, selection, fits, report, evaluate, inference):
         room.add(commands)
     return parser
 

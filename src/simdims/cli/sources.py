@@ -55,7 +55,10 @@ def _add_features(sources: Any) -> None:
         "--bandwidth", type=float, default=0.4, help="sigma of rbf, in medians of all distances (default 0.4)"
     )
     parser.add_argument(
-        "--implicit", action="store_true", help="keep the features and never build the matrix (linear kernel only)"
+        "--implicit", action="store_true", help="never build the matrix (kernels linear and, approximately, rbf)"
+    )
+    parser.add_argument(
+        "--landmarks", type=int, metavar="N", help="items that --implicit approximates rbf from (default 1000)"
     )
 
 
@@ -212,7 +215,12 @@ def _features(options: argparse.Namespace) -> Similarity:
 
     X = _inputs.read_features(options.source, options.labels, options.key, options.header)
     return from_features(
-        X, kernel=options.kernel, bandwidth=options.bandwidth, labels=read_labels(options), implicit=options.implicit
+        X,
+        kernel=options.kernel,
+        bandwidth=options.bandwidth,
+        labels=read_labels(options),
+        implicit=options.implicit,
+        n_landmarks=options.landmarks,
     )
 
 

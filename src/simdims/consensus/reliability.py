@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from simdims import _parallel, _threads
+from simdims._parameters import require_count
 from simdims.consensus.central import agreements, aligned_to, as_runs, most_central, pair_correlations, standard_runs
 from simdims.consensus.result import Consensus
-from simdims.srf import _require_count
 
 #: First word of the name of a split, from which its seed follows; runs are named by one number alone.
 _SPLIT = 0
@@ -79,7 +79,7 @@ def split_half_reliability(
     >>> split_half_reliability([W, other], random_state=0) > 0.9
     array([ True, False,  True])
     """
-    _require_count("n_splits", n_splits)
+    require_count("n_splits", n_splits)
     _parallel.check_n_jobs(n_jobs)
     if isinstance(embeddings, Consensus):
         runs = embeddings.embeddings

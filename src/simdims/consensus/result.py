@@ -120,6 +120,11 @@ class Consensus:
             f"{self.n_runs}, mean reliability {self.mean_reliability:.3f})"
         )
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_consensus
+
+        return of_consensus(self)
+
     def __str__(self) -> str:
         return self.summary()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from contextlib import ExitStack, closing
@@ -9,20 +10,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._journal import Journal, fingerprint
+from simdims._parameters import require_count
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
 from simdims.consensus.result import Consensus
 from simdims.similarity import Similarity, as_similarity
-from simdims.srf import SRF, _require_count
+from simdims.srf import SRF, solve_many
 
 #: Real similarities often need more sweeps than the 500 of SRF to its tol; docs/consensus.md has the evidence.
 _DEFAULT_MAX_ITER = 2000
+
+#: Runs that a device fits together and that are kept together.
+_RUNS_TOGETHER = 32
 
 
 class Arrays(NamedTuple):
@@ -123,14 +127,14 @@ def fit_consensus(
     True
     """
     similarity = as_similarity(S)
-    _require_count("n_components", n_components)
+    require_count("n_components", n_components)
     if n_components > similarity.n_items:
         raise ValueError(f"n_components must be between 1 and n_items = {similarity.n_items}, got {n_components}.")
     estimator = check_runs(n_runs, estimator)
-    _require_count("n_splits", n_splits)
+    require_count("n_splits", n_splits)
     reliability.check_halves(similarity.n_items)
     _parallel.check_n_jobs(n_jobs)
-    _require_memory(similarity, n_components, n_runs)
+    _require_memory(similarity, n_components, n_runs, estimator, _parallel.workers_here(n_jobs))
     arrays = plain(similarity)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
@@ -188,14 +192,17 @@ def problem_of(arrays: Arrays) -> solvers.Problem:
     return solvers.as_problem(values, weights, arrays.absent_weight)
 
 
-def fit_run(*arguments: Any) -> Run:
-    """One fit, wherever it runs; with one BLAS thread everywhere, so that it does not matter where."""
-    *parts, estimator, n_components, root, number = arguments
-    seed = _parallel.seed_of(root, number)
+def fit_runs(*arguments: Any) -> list[Run]:
+    """Some fits, wherever they run; with one BLAS thread everywhere, so that it does not matter where."""
+    *parts, estimator, n_components, root, numbers = arguments
+    seeds = [_parallel.seed_of(root, number) for number in numbers]
     with _threads.one_blas_thread():
-        solution = (
-            clone(estimator).set_params(n_components=n_components, random_state=seed)._solve(problem_of(Arrays(*parts)))
-        )
+        problem = problem_of(Arrays(*parts))
+        solutions = solve_many(estimator, [problem] * len(numbers), n_components, seeds)
+    return [_as_run(number, solution) for number, solution in zip(numbers, solutions, strict=True)]
+
+
+def _as_run(number: int, solution: solvers.Solution) -> Run:
     by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
     W = np.ascontiguousarray(solution.W[:, by_share])
     return Run(number, W, float(solution.objective), int(solution.n_iter), bool(solution.converged))
@@ -214,11 +221,15 @@ def _fit_runs(
     """All runs by number, those of an earlier call among them."""
     runs = _earlier_runs(journal, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
-    tasks = [number for number in range(n_runs) if number not in runs]
+    left = [number for number in range(n_runs) if number not in runs]
+    on_device = estimator.device != "cpu"
+    together = _RUNS_TOGETHER if on_device else 1
+    tasks = [left[start : start + together] for start in range(0, len(left), together)]
     shared = (*arrays, estimator, n_components, root)
+    n_jobs = 1 if on_device else n_jobs
     # Long ones each, and all alike: handed out one by one no worker waits for another's batch.
-    with closing(_parallel.run_tasks(fit_run, shared, tasks, n_jobs=n_jobs, one_by_one=True)) as results:
-        for run in results:
+    with closing(_parallel.run_tasks(fit_runs, shared, tasks, n_jobs=n_jobs, one_by_one=True)) as results:
+        for run in itertools.chain.from_iterable(results):
             runs[run.number] = run
             if journal is not None:
                 journal.keep(_file_of(run.number), run.W)
@@ -257,7 +268,7 @@ def _file_of(number: int) -> str:
 
 def check_runs(n_runs: Any, estimator: Any) -> SRF:
     """Refuse runs that there would be nothing to compare of; returns the estimator of each."""
-    _require_count("n_runs", n_runs)
+    require_count("n_runs", n_runs)
     if n_runs < 2:
         raise ValueError(f"n_runs must be at least 2, so that there are runs to compare, got {n_runs}.")
     if estimator is None:
@@ -273,13 +284,22 @@ def check_runs(n_runs: Any, estimator: Any) -> SRF:
     return estimator
 
 
-def _require_memory(similarity: Similarity, n_components: int, n_runs: int) -> None:
+def _require_memory(similarity: Similarity, n_components: int, n_runs: int, estimator: SRF, n_workers: int) -> None:
     # All runs as they end, aligned, and twice more in float64 while halves of them are compared.
     _memory.require(
         4 * 8 * n_runs * similarity.n_items * n_components,
         f"{n_runs} runs of {similarity.n_items} x {n_components} loadings",
         "fewer runs or dimensions need less",
     )
+    is_dense = similarity.factors is None and not sparse.issparse(similarity.values)
+    if is_dense and (similarity.density < 1 or similarity.weights is not None):
+        squares = (2 if estimator.solver == "admm" else 1) + (0 if similarity.weights is None else 2)
+        _memory.require_for_workers(
+            squares * similarity.n_items**2 * similarity.values.dtype.itemsize,
+            min(n_workers, n_runs),
+            f"A fit of {similarity.n_items} items",
+            "pass float32 values, or a sparse matrix with absent='missing' if few pairs are known",
+        )
 
 
 def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | None) -> dict[str, Any]:

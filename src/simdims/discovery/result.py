@@ -14,7 +14,11 @@ from simdims.selection import RankSelection
 from simdims.similarity import Similarity
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
+
+    from simdims.inference import HypothesisTests
 
 #: Items named for each dimension in a summary, and dimensions listed.
 _N_ITEMS, _N_DIMENSIONS = 5, 12
@@ -167,6 +171,43 @@ class Discovery:
 
         return load(folder)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        images: Any = None,
+        tests: HypothesisTests | None = None,
+        title: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write a page to explore all this: one HTML file that opens from disk and needs no network.
+
+        Parameters
+        ----------
+        path : path
+            The file to write, ending in .html; an earlier report there is replaced.
+        images : sequence of ndarray, path or PIL image, optional
+            A picture of each item; see `simdims.report.write_report`. Needs Pillow.
+        tests : HypothesisTests, optional
+            Tests of hypotheses to show.
+        title : str, optional
+            The heading.
+        overwrite : bool, default=False
+            Whether to replace a file that is not a report.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+
+        Examples
+        --------
+        >>> discovery.report("animals.html")  # doctest: +SKIP
+        """
+        from simdims.report import write_report
+
+        return write_report(self, path, images=images, tests=tests, title=title, overwrite=overwrite)
+
     def __repr__(self) -> str:
         explained = self.metrics.get("explained_variance")
         shown = "" if explained is None else f", R2 {explained:.3f}"
@@ -175,6 +216,11 @@ class Discovery:
             f"{self.n_items} items, mean reliability "
             f"{self.consensus.mean_reliability:.3f}{shown})"
         )
+
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_discovery
+
+        return of_discovery(self)
 
     def __str__(self) -> str:
         return self.summary()

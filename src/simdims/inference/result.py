@@ -130,6 +130,11 @@ class HypothesisTests:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_tests
+
+        return of_tests(self)
+
     def _headline(self) -> str:
         n, found = len(self.hypotheses), int(self.significant.sum())
         subject = f"{found} of {n} {'property' if n == 1 else 'properties'} {'is' if found == 1 else 'are'}"

@@ -28,7 +28,7 @@ def save_npz(S: Similarity, path: Path) -> None:
     if S.labels is not None:
         arrays["labels"] = np.array(S.labels, dtype=np.str_)
     if S.factors is not None:
-        arrays["factors"] = S.factors
+        arrays |= {"factors": S.factors, "signed": np.array(S.signed)}
     elif sparse.issparse(S.values):
         # Weights store the pairs that values store, so that one pattern serves both.
         arrays |= {"data": S.values.data, "indices": S.values.indices, "indptr": S.values.indptr}
@@ -59,7 +59,7 @@ def load_npz(path: Path) -> Similarity | None:
             values = _csr(arrays["data"], arrays)
             weights = None if weights is None else _csr(weights, arrays)
     if factors is not None:
-        return Similarity.from_factors(factors, labels, info=info)
+        return Similarity.from_factors(factors, labels, signed=bool(arrays.get("signed", False)), info=info)
     return Similarity(values, labels, weights, absent, info=info)
 
 

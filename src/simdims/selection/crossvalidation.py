@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -22,6 +23,7 @@ from simdims.selection.fits import (
     draw_candidates,
     draw_folds,
     fit_fold,
+    fit_folds,
     most_dimensions,
     score_fits,
     variance_of,
@@ -32,6 +34,7 @@ from simdims.selection.splits import (
     Matrix,
     plain,
     pool_sampling,
+    require_memory,
 )
 from simdims.selection.walk import walk_ranks
 from simdims.similarity import as_similarity
@@ -39,6 +42,9 @@ from simdims.srf import SRF
 
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
+
+#: Similarities of folds that are built at a time for a device to fit.
+_BYTES_TOGETHER = 2**32
 
 
 def select_rank(
@@ -129,6 +135,7 @@ def select_rank(
     estimator = _check_estimator(estimator)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
+    require_memory(matrix, similarity.density, estimator, _parallel.workers_here(n_jobs))
     sampling = None if sampling is None else float(sampling)
     n_folds, n_repeats = int(n_folds), int(n_repeats)
     seed = None if random_state is None else _parallel.root_seed(random_state)
@@ -202,8 +209,7 @@ class _Trials:
             task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
         ]
         shared = (*self.matrix, self.design, self.estimator)
-        results = _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=self.n_jobs, one_by_one=self.journal is not None)
-        with closing(results):
+        with closing(self._results(shared, tasks)) as results:
             for fit in results:
                 self._keep(fit)
                 self.reporter.step(f"rank {fit.task.rank}")
@@ -211,6 +217,19 @@ class _Trials:
                 of_rank[fit.task] = fit
                 if len(of_rank) == per_rank:
                     self._end(fit.task.rank, fits.pop(fit.task.rank))
+
+    def _results(self, shared: tuple[Any, ...], tasks: list[Task]) -> Generator[Fit, None, None]:
+        """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
+        if self.estimator.device == "cpu":
+            one_by_one = self.journal is not None
+            yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=self.n_jobs, one_by_one=one_by_one)
+            return
+        together = max(1, _BYTES_TOGETHER // self.matrix.values.nbytes)
+        for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
+            left = list(of_rank)
+            while left:
+                yield from fit_folds(*shared, left[:together])
+                del left[:together]
 
     def _tasks(self, rank: int) -> list[Task]:
         folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)

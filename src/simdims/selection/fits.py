@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from simdims import _parallel, _threads, solvers
 from simdims.selection.result import Score
 from simdims.selection.splits import Matrix, Pairs, assign_folds, draw_pairs, pool_sampling, training_problem
-from simdims.srf import SRF
+from simdims.srf import SRF, solve_many
 
 #: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
 _PAIRS, _SPLIT, _FIT, _SAMPLE = 2, 3, 4, 5
@@ -60,16 +59,25 @@ class Fit(NamedTuple):
 
 def fit_fold(*arguments: Any) -> Fit:
     """One fit, wherever it runs: the split is drawn again from its seed, so that only the similarities travel."""
-    *parts, design, estimator, task = arguments
+    *shared, task = arguments
+    return fit_folds(*shared, (task,))[0]
+
+
+def fit_folds(*arguments: Any) -> list[Fit]:
+    """Fits of one rank; on a device of the estimator's all at once."""
+    *parts, design, estimator, tasks = arguments
     matrix = Matrix(*parts)
     start = time.perf_counter()
     with _threads.one_blas_thread():
         pairs = draw_candidates(matrix, design.root)
-        folds = draw_folds(len(pairs.rows), design, task.repeat)
-        trains = (folds >= 0) & (folds != task.fold)
-        solution, low, high = fit_training(matrix, pairs, trains, estimator, design.root, task)
-    seconds = time.perf_counter() - start
-    return Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
+        folds = {task.repeat: draw_folds(len(pairs.rows), design, task.repeat) for task in tasks}
+        trains = [(folds[task.repeat] >= 0) & (folds[task.repeat] != task.fold) for task in tasks]
+        found = _fit_trainings(matrix, pairs, trains, estimator, design.root, tasks)
+    seconds = (time.perf_counter() - start) / len(tasks)
+    return [
+        Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
+        for task, (solution, low, high) in zip(tasks, found, strict=True)
+    ]
 
 
 def draw_candidates(matrix: Matrix, root: int) -> Pairs:
@@ -94,16 +102,29 @@ def fit_training(
     matrix: Matrix, pairs: Pairs, trains: np.ndarray, estimator: SRF, root: int, task: Task
 ) -> tuple[solvers.Solution, float, float]:
     """Fit the pairs that train and the diagonal; also the range of what was seen."""
-    problem = training_problem(matrix, pairs, trains)
-    model = clone(estimator).set_params(n_components=task.rank, random_state=_parallel.seed_of(root, _FIT, *task))
-    solution = model._solve(problem)
+    return _fit_trainings(matrix, pairs, [trains], estimator, root, [task])[0]
+
+
+def _fit_trainings(
+    matrix: Matrix,
+    pairs: Pairs,
+    trains: Sequence[np.ndarray],
+    estimator: SRF,
+    root: int,
+    tasks: Sequence[Task],
+) -> list[tuple[solvers.Solution, float, float]]:
+    problems = [training_problem(matrix, pairs, those) for those in trains]
+    seeds = [_parallel.seed_of(root, _FIT, *task) for task in tasks]
+    solutions = solve_many(estimator, problems, tasks[0].rank, seeds)
     if not matrix.absent_weight:
         # Of an item that training does not see at all, W holds what it started with.
-        partners = np.bincount(pairs.rows[trains], minlength=matrix.n_items)
-        partners += np.bincount(pairs.columns[trains], minlength=matrix.n_items)
-        unseen = (partners == 0) & (problem.diagonal_weights == 0)  # type: ignore[union-attr]
-        solution.W[unseen] = 0.0
-    return solution, *solvers.observed_range(problem)
+        for problem, those, solution in zip(problems, trains, solutions, strict=True):
+            partners = np.bincount(pairs.rows[those], minlength=matrix.n_items)
+            partners += np.bincount(pairs.columns[those], minlength=matrix.n_items)
+            unseen = (partners == 0) & (problem.diagonal_weights == 0)  # type: ignore[union-attr]
+            solution.W[unseen] = 0.0
+    ranges = [solvers.observed_range(problem) for problem in problems]
+    return [(solution, low, high) for solution, (low, high) in zip(solutions, ranges, strict=True)]
 
 
 def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, high: float) -> np.ndarray:

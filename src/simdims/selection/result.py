@@ -172,6 +172,11 @@ class RankSelection:
             f"{len(self.tried)} ranks x {self.n_folds * self.n_repeats} fits)"
         )
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_selection
+
+        return of_selection(self)
+
     def __str__(self) -> str:
         return self.summary()
 

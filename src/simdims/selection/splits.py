@@ -13,11 +13,15 @@ from scipy import sparse
 
 from simdims import _memory, solvers
 from simdims.similarity import Similarity
+from simdims.srf import SRF
 
 #: The largest share of the observed pairs that the pool keeps.
 MOST_SAMPLING = 0.95
 
 OUTSIDE_POOL = -1
+
+#: Of each pair that may be held out: its items, value and weight, as drawn and as they are cut to folds.
+_PAIR_BYTES = 40
 
 
 class Matrix(NamedTuple):
@@ -67,6 +71,24 @@ def plain(similarity: Similarity) -> Matrix:
         return Matrix(values, weights, None, None, 0.0)
     own = None if weights is None else weights.data
     return Matrix(values.data, own, values.indices, values.indptr, similarity.absent_weight)
+
+
+def require_memory(matrix: Matrix, density: float, estimator: SRF, n_workers: int) -> None:
+    """Refuse fits that there is no memory for: each has the pairs, its training values, and what it fits with."""
+    item = matrix.values.dtype.itemsize
+    if matrix.starts is None:
+        n_pairs = density * matrix.n_items * (matrix.n_items - 1) / 2
+        squares = (3 if estimator.solver == "admm" else 2) + (0 if matrix.weights is None else 2)
+        needed = _PAIR_BYTES * n_pairs + squares * item * matrix.n_items**2
+    else:
+        n_listed = len(matrix.values) * (2 if matrix.absent_weight else 1)
+        needed = _PAIR_BYTES * n_listed / 2 + n_listed * (12 + 6 * item)
+    _memory.require_for_workers(
+        int(needed),
+        n_workers,
+        f"A fit of {matrix.n_items} items with pairs left out",
+        "pass float32 values, a sparse matrix with absent='missing' if few pairs are known, or fewer items",
+    )
 
 
 def zero_filled(matrix: Matrix) -> np.ndarray | sparse.csr_array:

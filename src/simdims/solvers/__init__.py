@@ -2,11 +2,12 @@
 
 `solve` is the one place where a solver is picked. Two problems, many storages: with all pairs known the products S W
 are enough (complete.py); with some pairs known or weighted, lists of pairs or a filled matrix serve (observed.py).
-admm.py is the paper's algorithm, the reference.
+admm.py is the paper's algorithm, the reference. torch.py fits on a GPU; `solve_on` goes there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -46,6 +47,7 @@ __all__ = [
     "observed_range",
     "random_start",
     "solve",
+    "solve_on",
     "spectral_start",
 ]
 
@@ -115,6 +117,46 @@ def solve(
         converged=descent.converged,
         kkt_residual=kkt_residual,
     )
+
+
+def solve_on(
+    device: str,
+    problems: Sequence[Problem],
+    starts: Sequence[np.ndarray],
+    *,
+    max_iter: int,
+    tol: float,
+    report: Report = None,
+) -> list[Solution]:
+    """Fit problems of one kind and size on a device of torch, several at a time."""
+    try:
+        from simdims.solvers.torch import fit_together
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            f"device={device!r} needs PyTorch, which is not installed: pip install simdims[gpu], or see pytorch.org "
+            "for the build that suits your GPU.",
+            name="torch",
+        ) from None
+    dense = [problem for problem in problems if not isinstance(problem, PairProblem)]
+    if len(dense) < len(problems):
+        raise ValueError(
+            f"device={device!r} fits dense and implicit similarities, got sparse ones: fit them with device='cpu', or "
+            "pass a dense matrix with NaN where a pair is missing."
+        )
+    fits = fit_together(dense, starts, device=device, max_iter=max_iter, tol=tol, report=report)
+    return [
+        Solution(
+            W=fit.W,
+            objective=fit.objective * problem.scale,
+            history=fit.descent.history * problem.scale,
+            n_iter=fit.descent.n_iter,
+            converged=fit.descent.converged,
+            kkt_residual=fit.kkt_residual,
+        )
+        for problem, fit in zip(dense, fits, strict=True)
+    ]
 
 
 def can_fill(problem: Problem) -> bool:

@@ -73,8 +73,8 @@ def initial_state(problem: MatrixProblem, W: np.ndarray, *, rho: float, start: s
     n = problem.n_items
     _memory.require(
         2 * n * n * problem.dtype.itemsize,
-        f"the auxiliary matrix and the dual of ADMM for {n} items",
-        "solver='bcd' needs less",
+        f"The auxiliary matrix and the dual of ADMM for {n} items",
+        "pass float32 values, or solver='bcd', which needs half of it or less",
     )
     if start not in ("product", "data"):
         raise ValueError(f"start must be 'product' or 'data', got {start!r}.")

@@ -7,6 +7,7 @@ off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2. Weights are the problem's 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +20,8 @@ Bounds = tuple[float, float] | None
 def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     """f(W)."""
     if isinstance(problem, PairProblem):
-        return _pair_residuals(problem, W)[0]
+        W = W.astype(np.float64, copy=False)
+        return _with_zeros(problem, W, sum(part for *_, part in _pair_blocks(problem, W)))
     if isinstance(problem, FactorProblem):
         return _factor_gradient(problem, W.astype(np.float64, copy=False))[0]
     blocks = _residual_blocks(problem, W, bounds)
@@ -57,14 +59,18 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
         return _matrix_gradient(problem, W, bounds)
     if isinstance(problem, FactorProblem):
         return _factor_gradient(problem, W)
-    n = problem.n_items
+    slope, pull = np.empty_like(W), np.empty_like(W)
+    value = 0.0
+    for rows, pattern, pulls, listed, part in _pair_blocks(problem, W):
+        value += part
+        shape = (rows.stop - rows.start, len(W))
+        slope[rows] = sparse.csr_array((pulls, *pattern), shape=shape) @ W
+        pull[rows] = sparse.csr_array((listed, *pattern), shape=shape) @ W
     norms = np.einsum("ik,ik->i", W, W)
-    value, pulls = _pair_residuals(problem, W)
+    own = problem.diagonal_weights[:, None] * W
     zeros = problem.background * (W @ (W.T @ W) - norms[:, None] * W)
-    own = (problem.diagonal_weights * (problem.diagonal - norms))[:, None] * W
-    slope = -2.0 * (sparse.csr_array((pulls, problem.partners, problem.starts), shape=(n, n)) @ W - zeros + own)
-    listed = sparse.csr_array((problem.weights * problem.values, problem.partners, problem.starts), shape=(n, n))
-    return value, slope, listed @ W + (problem.diagonal_weights * problem.diagonal)[:, None] * W
+    slope = -2.0 * (slope - zeros + (problem.diagonal - norms)[:, None] * own)
+    return _with_zeros(problem, W, value), slope, pull + problem.diagonal[:, None] * own
 
 
 def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> tuple[float, np.ndarray, np.ndarray]:
@@ -114,24 +120,30 @@ def _residual_blocks(
         yield rows, residual, weighted
 
 
-def _pair_residuals(problem: PairProblem, W: np.ndarray) -> tuple[float, np.ndarray]:
-    """f(W), and Omega_ij (S_ij - w_i . w_j) + a w_i . w_j for each listed pair.
+def _pair_blocks(
+    problem: PairProblem, W: np.ndarray
+) -> Iterator[tuple[slice, tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray, float]]:
+    """Blocks of rows of the listed pairs: where they are, what pulls on each, its data part, and their part of 2 f(W).
 
-    The second summand takes the listed pairs out of the zeros that the background stands for.
+    A pair is pulled by Omega_ij (S_ij - w_i . w_j) + a w_i . w_j; the second summand takes the listed pairs out of the
+    zeros that the background a stands for. In blocks, because arrays of all pairs would outweigh the problem itself.
     """
-    a = problem.background
-    W = W.astype(np.float64, copy=False)
-    rows = np.repeat(np.arange(problem.n_items), np.diff(problem.starts))
-    pulls = np.empty(len(rows))
-    chunk = max(2**18 // W.shape[1], 1)
-    total = 0.0
-    for start in range(0, len(rows), chunk):
-        e = slice(start, start + chunk)
-        products = np.einsum("ek,ek->e", W[rows[e]], W[problem.partners[e]])
-        residuals = problem.values[e] - products
-        pulls[e] = problem.weights[e] * residuals + a * products
-        total += float(np.sum(problem.weights[e] * residuals**2 - a * products**2))
+    a, starts = problem.background, problem.starts
+    n, rank = W.shape
+    ends = np.searchsorted(starts, np.arange(0, starts[-1], max(2**18 // rank, 1)), side="right") - 1
+    for first, last in pairwise(np.unique([0, *ends, n]).tolist()):
+        e = slice(starts[first], starts[last])
+        within = starts[first : last + 1] - starts[first]
+        partners, values, weights = problem.partners[e], problem.values[e], problem.weights[e].astype(np.float64)
+        products = np.einsum("ek,ek->e", np.repeat(W[first:last], np.diff(within), axis=0), W[partners])
+        residuals = values - products
+        part = float(np.sum(weights * residuals**2 - a * products**2))
+        yield slice(first, last), (partners, within), weights * residuals + a * products, weights * values, part
+
+
+def _with_zeros(problem: PairProblem, W: np.ndarray, listed: float) -> float:
+    """f(W) from the listed pairs' part of 2 f: the zeros that are not listed and the diagonal come to it."""
     norms = np.einsum("ik,ik->i", W, W)
-    total += a * float(np.sum((W.T @ W) ** 2) - norms @ norms)
+    total = listed + problem.background * float(np.sum((W.T @ W) ** 2) - norms @ norms)
     total += float(problem.diagonal_weights @ (problem.diagonal - norms) ** 2)
-    return 0.5 * max(total, 0.0), pulls
+    return 0.5 * max(total, 0.0)

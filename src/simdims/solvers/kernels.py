@@ -406,25 +406,36 @@ def embed_rows(similarities, W, embedding, n_passes):
             embedding[i, k] = x[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
 def survey(S, weights):
-    """Known pairs and their weight in each row, off the diagonal; sum Omega S and sum Omega S^2: in one pass."""
+    """Known pairs and their weight in each row, off the diagonal; sum Omega S and sum Omega S^2.
+
+    One pass without branches, at the speed of memory.
+    """
     n = S.shape[0]
     known = np.zeros(n, np.int64)
     weight = np.zeros(n)
     total = 0.0
     squares = 0.0
     for i in range(n):
+        count = 0.0
+        mass = 0.0
+        linear = 0.0
+        quadratic = 0.0
         for j in range(n):
             value = S[i, j]
-            if np.isnan(value):
-                continue
-            omega = 1.0
-            if weights.size > 0:
-                omega = weights[i, j]
-            if j != i:
-                known[i] += 1
-                weight[i] += omega
-            total += omega * value
-            squares += omega * value * value
+            omega = 1.0 if weights.size == 0 else weights[i, j]
+            count += 0.0 if np.isnan(value) else 1.0
+            omega = 0.0 if np.isnan(value) else omega
+            value = 0.0 if np.isnan(value) else value
+            mass += omega
+            linear += omega * value
+            quadratic += omega * value * value
+        if not np.isnan(S[i, i]):
+            count -= 1.0
+            mass -= 1.0 if weights.size == 0 else weights[i, i]
+        known[i] = int(count)
+        weight[i] = mass
+        total += linear
+        squares += quadratic
     return known, weight, total, squares

@@ -78,7 +78,7 @@ def fit_filled(
         f"the filled copy of {n} x {n} similarities",
         "a sparse matrix with absent='missing' is fitted from its stored pairs alone",
     )
-    over = _over_relaxation(problem, rank)
+    over = over_relaxation(problem, rank)
     filled = np.empty((n, n), problem.dtype)
     history = np.empty(max_iter + 1)
     rule = stopping_rule(problem, tol)
@@ -109,7 +109,7 @@ def fit_filled(
     return descend(sweeps, history, work=2 * n * n * rank, report=report)
 
 
-def _over_relaxation(problem: MatrixProblem, n_components: int) -> np.ndarray:
+def over_relaxation(problem: MatrixProblem, n_components: int) -> np.ndarray:
     """For each row, how much further than its filling a sweep may go.
 
     The known part of W^T W that row i sees is about its share p_i of the whole, so 1 / p_i is right on average; its

@@ -23,6 +23,9 @@ from simdims.solvers import kernels
 #: Largest similarity, and one over the smallest largest one, that floats of 4 and 8 bytes can take.
 _REACH = {4: 1e15, 8: 1e100}
 
+#: The square that a loading of an item without an observed diagonal may reach, in units of the largest similarity.
+_MOST_SQUARE = 100.0
+
 
 @dataclass(frozen=True)
 class MatrixProblem:
@@ -154,21 +157,40 @@ def similarities_between(problem: CompleteProblem, rows: np.ndarray, columns: np
 
 
 def pairs_of(problem: MatrixProblem) -> PairProblem:
-    """The known pairs of a dense problem as lists."""
-    known = ~np.isnan(problem.values)
-    np.fill_diagonal(known, False)
-    starts = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-    weights = problem.weights[known] if problem.weights.size else np.ones(starts[-1], problem.dtype)
+    """The known pairs of a dense problem as lists, gathered block by block of rows."""
+    n = problem.n_items
+    starts = np.concatenate([[0], np.cumsum(problem.known)])
+    _memory.require(
+        int(starts[-1]) * (4 + 2 * problem.dtype.itemsize),
+        f"Lists of the {starts[-1] // 2} known pairs of {n} items",
+        "pass float32 values, or a sparse matrix with absent='missing'",
+    )
+    partners = np.empty(starts[-1], np.int32)
+    values = np.empty(starts[-1], problem.dtype)
+    weights = np.empty(starts[-1], problem.dtype)
+    for rows in row_blocks(n):
+        known = ~np.isnan(problem.values[rows])
+        known[np.arange(len(known)), np.arange(rows.start, rows.stop)] = False
+        listed = slice(starts[rows.start], starts[rows.stop])
+        partners[listed] = np.nonzero(known)[1]
+        values[listed] = problem.values[rows][known]
+        weights[listed] = problem.weights[rows][known] if problem.weights.size else 1.0
     return PairProblem(
         starts=starts,
-        partners=np.nonzero(known)[1].astype(np.int32),
-        values=problem.values[known],
+        partners=partners,
+        values=values,
         weights=weights,
         background=0.0,
         diagonal=problem.diagonal,
         diagonal_weights=problem.diagonal_weights,
         scale=problem.scale,
     )
+
+
+def row_blocks(n_items: int) -> Iterator[slice]:
+    """Rows of a matrix that are looked at together, so that what is made of them stays small."""
+    for start in range(0, n_items, 256):
+        yield slice(start, min(start + 256, n_items))
 
 
 def matrix_of(problem: Problem) -> MatrixProblem:
@@ -241,24 +263,25 @@ def observed_range(problem: Problem) -> tuple[float, float]:
 def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixProblem:
     scale = 1.0
     if weights is not None:
-        values = np.where(weights > 0, values, np.nan).astype(values.dtype, copy=False)
-        scale = float(np.max(weights[~np.isnan(values)]))
-        uniform = bool(np.all((weights == scale) | np.isnan(values)))
-        weights = None if uniform else (weights / scale).astype(values.dtype, copy=False)
+        values = _without_weightless(values, weights)
+        scale, uniform = _largest_weight(values, weights)
+        weights = None if uniform else _scaled(weights, scale, values.dtype)
     n = len(values)
     values = _plain(values)
     weights = np.empty((0, 0), values.dtype) if weights is None else _plain(weights)
     diagonal = np.diagonal(values).astype(np.float64)
     own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
     known, weight, total, squares = kernels.survey(values, weights)
-    _require_scale(values)
+    largest = float(np.nanmax(values, initial=0.0))
+    _require_scale(largest, values.dtype)
     if not weights.size and np.all(known == n - 1) and not own.all():
+        _require_copy(values.nbytes, n)
         values = values.copy()  # products with a complete matrix must not meet a NaN
         np.fill_diagonal(values, np.nan_to_num(diagonal))
     return MatrixProblem(
         values=values,
         weights=weights,
-        diagonal=np.where(own > 0, np.nan_to_num(diagonal), _most_square(values)),
+        diagonal=np.where(own > 0, np.nan_to_num(diagonal), _MOST_SQUARE * largest),
         diagonal_weights=own.astype(np.float64),
         known=known,
         shares=weight / max(n - 1, 1),
@@ -268,29 +291,59 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
     )
 
 
-def _require_scale(values: np.ndarray) -> None:
+def _without_weightless(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Values with NaN where the weight is zero: the very ones given where there is no such pair."""
+    blocks = list(row_blocks(len(values)))
+    if not any(np.any((weights[rows] == 0) & ~np.isnan(values[rows])) for rows in blocks):
+        return values
+    _require_copy(values.nbytes, len(values))
+    kept = np.empty_like(values)
+    for rows in blocks:
+        kept[rows] = np.where(weights[rows] > 0, values[rows], np.nan)
+    return kept
+
+
+def _largest_weight(values: np.ndarray, weights: np.ndarray) -> tuple[float, bool]:
+    """The largest weight of a known pair, and whether all have it."""
+    low, high = np.inf, 0.0
+    for rows in row_blocks(len(values)):
+        known = weights[rows][~np.isnan(values[rows])]
+        low, high = min(low, float(known.min(initial=np.inf))), max(high, float(known.max(initial=0.0)))
+    return high, low == high
+
+
+def _scaled(weights: np.ndarray, scale: float, dtype: np.dtype) -> np.ndarray:
+    if scale == 1.0 and weights.dtype == dtype:
+        return weights
+    _require_copy(weights.size * dtype.itemsize, len(weights))
+    return np.divide(weights, scale, out=np.empty(weights.shape, dtype), casting="same_kind")
+
+
+def _require_copy(n_bytes: int, n_items: int) -> None:
+    _memory.require(
+        n_bytes,
+        f"A copy of the weighted similarities of {n_items} items",
+        "pass float32 values and weights, or a sparse matrix with absent='missing' if few pairs are known",
+    )
+
+
+def _require_scale(largest: float, dtype: np.dtype) -> None:
     """Refuse similarities whose squares or products leave the range of their floating-point numbers."""
-    largest = float(np.nanmax(values, initial=0.0))
-    reach = _REACH[values.dtype.itemsize]
+    reach = _REACH[dtype.itemsize]
     if largest > 0 and not 1 / reach <= largest <= reach:
         rule = "small" if largest > 1 else "large"
-        other = " or pass them as float64" if values.dtype.itemsize < 8 else ""
+        other = " or pass them as float64" if dtype.itemsize < 8 else ""
         raise ValueError(
-            f"values must be {rule} enough to be squared and summed, got a largest of {largest:g} in {values.dtype}: "
+            f"values must be {rule} enough to be squared and summed, got a largest of {largest:g} in {dtype}: "
             f"divide them by it{other}."
         )
-
-
-def _most_square(values: np.ndarray) -> float:
-    """The square that a loading of an item without an observed diagonal may reach; 0 is no limit."""
-    return 100.0 * float(np.nanmax(values, initial=0.0))
 
 
 def _require_dense(n_items: int, n_bytes: int) -> None:
     _memory.require(
         n_bytes,
         f"A dense matrix of {n_items} x {n_items} similarities (solver='admm' needs every entry)",
-        "solver='bcd' works on the stored pairs or factors alone",
+        "solver='bcd' works on the stored pairs or factors alone, and float32 halves it",
     )
 
 
@@ -313,24 +366,31 @@ class _Unmarked:
 
 def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, background: float) -> PairProblem:
     n = values.shape[0]
+    _memory.require(
+        values.nnz * (12 + 4 * values.dtype.itemsize),
+        f"Lists of the {values.nnz} entries that S stores",
+        "pass float32 values, or leave items out",
+    )
     omega = np.ones_like(values.data) if weights is None else weights.data.astype(values.dtype)
-    omega = np.where(np.isnan(values.data), 0, omega).astype(values.dtype, copy=False)
+    omega[np.isnan(values.data)] = 0
     stored = np.nan_to_num(values.data)
-    _require_scale(stored)
+    largest = float(stored.max(initial=0.0))
+    _require_scale(largest, stored.dtype)
     # Unlisted zeros keep their weight relative to the listed pairs.
     scale = float(max(omega.max(initial=0.0), background)) or 1.0
-    omega = omega / values.dtype.type(scale)
-    rows = np.repeat(np.arange(n), np.diff(values.indptr))
+    omega /= values.dtype.type(scale)
+    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(values.indptr))
     own = rows == values.indices
+    others = ~own
     diagonal, diagonal_weights = np.zeros(n), np.zeros(n)
     diagonal[rows[own]] = stored[own]
     diagonal_weights[rows[own]] = omega[own]
-    diagonal[diagonal_weights == 0] = _most_square(stored)
+    diagonal[diagonal_weights == 0] = _MOST_SQUARE * largest
     return PairProblem(
-        starts=np.concatenate([[0], np.cumsum(np.bincount(rows[~own], minlength=n))]),
-        partners=values.indices[~own].astype(np.int32),
-        values=stored[~own],
-        weights=omega[~own],
+        starts=np.concatenate([[0], np.cumsum(np.bincount(rows[others], minlength=n))]),
+        partners=values.indices[others].astype(np.int32, copy=False),
+        values=stored[others],
+        weights=omega[others],
         background=background / scale,
         diagonal=diagonal,
         diagonal_weights=diagonal_weights,

@@ -1,0 +1,187 @@
+// The grid of dimensions: a card each, with its top items, its name, its share and its reliability.
+
+import { byId, count, element, percent, short, two } from "./dom.js";
+import { facts, image, label } from "./data.js";
+import { givenName, headingOf, nameOf, onNames, setName } from "./names.js";
+import { addressOf } from "./address.js";
+
+const N_WORDS = 7;
+const N_IMAGES = 10;
+const AT_ONCE = facts.pictured ? 36 : 60;
+// Reliabilities below this are worth a look.
+const LOW = 0.795;
+let shown = AT_ONCE;
+
+export function startCards() {
+  byId("order").addEventListener("change", () => showCards());
+  byId("cards").addEventListener("keydown", moveBetweenCards);
+  onNames(() => refreshNames());
+  window.addEventListener("beforeprint", () => {
+    shown = facts.n_components;
+    addCards();
+  });
+  showCards();
+}
+
+function showCards() {
+  byId("cards").replaceChildren();
+  addCards();
+}
+
+// Those cards that should be shown and are not there yet.
+function addCards() {
+  const there = byId("cards").children.length;
+  byId("cards").append(...orderOfCards().slice(there, shown).map(card));
+  const left = facts.n_components - byId("cards").children.length;
+  const more = byId("more-cards");
+  more.hidden = left <= 0;
+  more.replaceChildren(
+    element("button", { type: "button", click: () => showMore() }, `Show ${Math.min(left, AT_ONCE)} more`),
+    element("span.note", {}, ` ${count(left, "dimension")} not shown yet`),
+  );
+}
+
+function showMore() {
+  const first = shown;
+  shown += AT_ONCE;
+  addCards();
+  byId("cards").children[first]?.querySelector("a").focus();
+}
+
+function orderOfCards() {
+  const order = byId("order").value;
+  const all = Array.from({ length: facts.n_components }, (_, k) => k);
+  if (order === "reliability")
+    all.sort((a, b) => facts.dimensions[b].reliability - facts.dimensions[a].reliability || a - b);
+  if (order === "name")
+    all.sort((a, b) => !givenName(a) - !givenName(b) || givenName(a).localeCompare(givenName(b)) || a - b);
+  return all;
+}
+
+function card(k) {
+  const { share, reliability } = facts.dimensions[k];
+  const link = element("a.card-number", { href: addressOf("dimension", k) }, String(k + 1));
+  describe(link, k);
+  return element(
+    "article.card",
+    { "data-dimension": k },
+    element("header.card-head", {}, link, nameField(k)),
+    facts.pictured ? topImages(k) : topWords(k),
+    element(
+      "footer.card-foot",
+      {},
+      meter("Share", share, percent(share), largestShare(), "of the reconstruction"),
+      meter("Reliability", reliability, two(reliability), 1, "1 is the same dimension in every fit"),
+    ),
+  );
+}
+
+// The field in which a dimension gets its name.
+export function nameField(k) {
+  const field = element("input.name", {
+    type: "text",
+    value: givenName(k),
+    placeholder: "Name this dimension",
+    maxlength: 80,
+    spellcheck: "false",
+    autocomplete: "off",
+    "data-name-of": k,
+    "aria-label": `Name of dimension ${k + 1}`,
+  });
+  field.addEventListener("change", () => setName(k, field.value));
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") field.blur();
+    if (event.key === "Escape") {
+      field.value = givenName(k);
+      field.blur();
+      event.stopPropagation();
+      event.preventDefault();
+    }
+  });
+  return field;
+}
+
+function refreshNames() {
+  for (const field of document.querySelectorAll("[data-name-of]"))
+    if (field !== document.activeElement) field.value = givenName(Number(field.dataset.nameOf));
+  for (const link of document.querySelectorAll(".card-number"))
+    describe(link, Number(link.closest(".card").dataset.dimension));
+  if (byId("order").value === "name") showCards();
+}
+
+function describe(link, k) {
+  link.setAttribute("aria-label", `Open ${nameOf(k)}`);
+  link.title = `Open ${headingOf(k)}`;
+}
+
+function largestShare() {
+  return Math.max(...facts.dimensions.map((one) => one.share || 0));
+}
+
+export function meter(what, value, text, largest, title) {
+  const fill = element("span.meter-fill");
+  fill.style.width = `${Math.max(0, Math.min(100, (100 * (value || 0)) / (largest || 1)))}%`;
+  return element(
+    what === "Reliability" && value < LOW ? "div.meter.low" : "div.meter",
+    { title },
+    element("span.meter-what", {}, what),
+    element("span.meter-track", { "aria-hidden": "true" }, fill),
+    element("span.meter-value", {}, text),
+  );
+}
+
+function topWords(k) {
+  const { items, values } = facts.dimensions[k];
+  if (!items.length) return element("p.note", {}, "No item has any of it.");
+  return element(
+    "ol.top-words",
+    {},
+    items.slice(0, N_WORDS).map((item, place) => {
+      const bar = element("span.word-bar", { "aria-hidden": "true" });
+      bar.style.width = `${(100 * values[place]) / values[0]}%`;
+      return element(
+        "li",
+        { title: `${label(item)}: ${short(values[place])}` },
+        element("a.word", { href: addressOf("item", item), tabindex: "-1" }, label(item)),
+        element("span.word-track", {}, bar),
+      );
+    }),
+  );
+}
+
+function topImages(k) {
+  const { items, values } = facts.dimensions[k];
+  return element(
+    "ol.top-images",
+    {},
+    items
+      .slice(0, N_IMAGES)
+      .map((item, place) =>
+        element(
+          "li",
+          {},
+          element(
+            "a",
+            { href: addressOf("item", item), tabindex: "-1", title: `${label(item)}: ${short(values[place])}` },
+            picture(item),
+          ),
+        ),
+      ),
+  );
+}
+
+export function picture(item) {
+  const node = element("img.thumb", { src: image(item), alt: label(item), decoding: "async" });
+  node.addEventListener("load", () => node.classList.toggle("coarse", node.naturalWidth <= 32));
+  return node;
+}
+
+// Arrows go from card to card; fields keep theirs.
+function moveBetweenCards(event) {
+  const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  if (!event.target.matches(".card-number") || !(event.key in steps)) return;
+  const links = [...document.querySelectorAll(".card-number")];
+  const next = links[links.indexOf(event.target) + steps[event.key]];
+  if (next) next.focus();
+  event.preventDefault();
+}

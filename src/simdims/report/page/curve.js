@@ -1,0 +1,147 @@
+// How the number of dimensions was chosen: the error of each number that was tried, with its standard error.
+
+import { byId, count, drawnToWidth, element, percent, short, svg, ticks, tickText } from "./dom.js";
+import { facts } from "./data.js";
+
+export function startCurve() {
+  const selection = facts.selection;
+  const words = byId("number-words");
+  if (!selection) {
+    words.append(
+      element(
+        "p",
+        {},
+        `The number of dimensions, ${facts.n_components}, was given. To have it chosen from the data, leave out `,
+        element("code", {}, "ranks"),
+        " or give several.",
+      ),
+    );
+    byId("number-chart").hidden = true;
+    return;
+  }
+  const readout = element("p.readout", { role: "status" });
+  words.append(
+    element(
+      "p",
+      {},
+      `Each number of dimensions was fitted ${count(selection.n_fits, "time")} to a part of the pairs, and judged by the others, which it had not seen.`,
+    ),
+    selection.ranks.length > 1
+      ? element(
+          "p",
+          {},
+          "Too few dimensions miss structure; too many fit noise. Numbers marked as within one standard error of the best predict about as well.",
+        )
+      : "",
+    element("p.legend", {}, element("span.dot.chosen", { "aria-hidden": "true" }), ` chosen: ${selection.rank}`),
+    element(
+      "p.legend",
+      {},
+      element("span.dot.valley", { "aria-hidden": "true" }),
+      " within one standard error of the best",
+    ),
+    element("p.legend", {}, element("span.band-swatch", { "aria-hidden": "true" }), " ± one standard error"),
+    readout,
+  );
+  const state = { active: selection.ranks.indexOf(selection.rank) };
+  const holder = element("div.chart");
+  byId("number-chart").append(holder);
+  tell(selection, state.active, readout);
+  drawnToWidth(holder, (width) => curve(selection, width, state, readout));
+}
+
+function tell(selection, place, readout) {
+  const verdict = selection.ranks[place] === selection.rank ? " (chosen)" : "";
+  const explained = selection.explained[place];
+  readout.replaceChildren(
+    element("b", {}, count(selection.ranks[place], "dimension")),
+    `${verdict}: error ${short(selection.errors[place])} ± ${short(selection.standard_errors[place])}` +
+      (explained === null ? "" : `, ${percent(explained)} of the held-out variance explained`),
+  );
+}
+
+function curve(selection, width, state, readout) {
+  const { ranks, errors } = selection;
+  const spread = selection.standard_errors.map((value) => value || 0);
+  const height = Math.max(240, Math.min(340, width * 0.6));
+  const box = { left: 48, right: 16, top: 28, bottom: 42 };
+  const low = Math.min(...errors.map((error, i) => error - spread[i]));
+  const high = Math.max(...errors.map((error, i) => error + spread[i]));
+  const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
+  const bottom = Math.max(0, low - room);
+  const first = ranks[0];
+  const last = ranks[ranks.length - 1];
+  const x = (rank) =>
+    first === last
+      ? width / 2
+      : box.left + 10 + ((width - box.left - box.right - 20) * (rank - first)) / (last - first);
+  const y = (value) =>
+    height - box.bottom - ((height - box.top - box.bottom) * (value - bottom)) / (high + room - bottom);
+  const line = (values) => values.map((value, i) => `${x(ranks[i]).toFixed(1)},${y(value).toFixed(1)}`);
+  const upper = line(errors.map((error, i) => error + spread[i]));
+  const lower = line(errors.map((error, i) => error - spread[i])).reverse();
+  const cursor = svg("line.cursor", { y1: box.top, y2: height - box.bottom });
+  const move = (place) => {
+    state.active = Math.max(0, Math.min(ranks.length - 1, place));
+    cursor.setAttribute("x1", x(ranks[state.active]));
+    cursor.setAttribute("x2", x(ranks[state.active]));
+    tell(selection, state.active, readout);
+  };
+  const dots = ranks.map((rank, i) =>
+    svg(rank === selection.rank ? "circle.dot.chosen" : selection.in_valley[i] ? "circle.dot.valley" : "circle.dot", {
+      cx: x(rank),
+      cy: y(errors[i]),
+      r: rank === selection.rank ? 6.5 : 4.5,
+    }),
+  );
+  const point = (event) => {
+    const at = ((event.clientX - picture.getBoundingClientRect().left) * width) / picture.getBoundingClientRect().width;
+    move(ranks.reduce((best, rank, i) => (Math.abs(x(rank) - at) < Math.abs(x(ranks[best]) - at) ? i : best), 0));
+  };
+  const picture = svg(
+    "svg",
+    {
+      viewBox: `0 0 ${width} ${height}`,
+      role: "slider",
+      tabindex: "0",
+      "aria-label": "Error by number of dimensions; arrow keys go through the numbers",
+      "aria-valuemin": first,
+      "aria-valuemax": last,
+      "aria-valuenow": ranks[state.active],
+      pointermove: point,
+      pointerdown: point,
+      keydown: (event) => {
+        const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        move(state.active + step);
+        picture.setAttribute("aria-valuenow", ranks[state.active]);
+      },
+    },
+    ticks(bottom, high + room, 5)
+      .map((value) => [
+        svg("line.guide", { x1: box.left, x2: width - box.right, y1: y(value), y2: y(value) }),
+        svg("text.tick", { x: box.left - 8, y: y(value) + 4, "text-anchor": "end" }, tickText(value)),
+      ])
+      .flat(),
+    rankTicks(ranks, x, width).map((rank) =>
+      svg("text.tick", { x: x(rank), y: height - box.bottom + 18, "text-anchor": "middle" }, String(rank)),
+    ),
+    svg("polygon.band", { points: [...upper, ...lower].join(" ") }),
+    svg("polyline.curve", { points: line(errors).join(" ") }),
+    cursor,
+    dots,
+    svg("text.axis-name", { x: width - box.right, y: height - 5, "text-anchor": "end" }, "Number of dimensions →"),
+    svg("text.axis-name", { x: 0, y: 11 }, "↑ Mean squared error on held-out pairs"),
+  );
+  move(state.active);
+  return picture;
+}
+
+// Those numbers that were tried for which there is room.
+function rankTicks(ranks, x, width) {
+  const shown = [];
+  for (const rank of ranks)
+    if (!shown.length || x(rank) - x(shown[shown.length - 1]) > (width > 400 ? 24 : 30)) shown.push(rank);
+  return shown;
+}

@@ -1,0 +1,85 @@
+// One dimension: its ranking, its distribution, and the similarities of its top items.
+
+import { drawnToWidth, element, percent, short, two, whole } from "./dom.js";
+import { column, facts, label, ranking } from "./data.js";
+import { meter, nameField, picture } from "./cards.js";
+import { addressOf, go } from "./address.js";
+import { histogram } from "./histogram.js";
+import { similarityBlocks } from "./heatmap.js";
+import { virtualList } from "./list.js";
+
+export function dimensionView(k) {
+  const { share, reliability } = facts.dimensions[k];
+  const spread = element("div.chart");
+  const blocks = element("div.chart");
+  const view = element(
+    "div.view",
+    {},
+    element(
+      "header.view-head",
+      {},
+      element("p.kicker", {}, `Dimension ${k + 1} of ${facts.n_components}`),
+      element("h2.view-title", { id: "panel-title", tabindex: "-1" }, nameField(k)),
+      element(
+        "div.meters",
+        {},
+        meter("Share of the reconstruction", share, percent(share), 1),
+        meter("Reliability", reliability, two(reliability), 1),
+      ),
+      turning(k),
+    ),
+    element(
+      "div.view-columns",
+      {},
+      element("section", {}, element("h3", {}, "All items"), rankingList(k)),
+      element(
+        "div",
+        {},
+        element("section", {}, element("h3", {}, "Distribution"), spread),
+        element("section", {}, element("h3", {}, "Similarity of its top items"), blocks),
+      ),
+    ),
+  );
+  drawnToWidth(spread, (width) => histogram(column(k), width));
+  drawnToWidth(blocks, (width) => similarityBlocks(k, width));
+  return view;
+}
+
+function rankingList(k) {
+  const order = ranking(k);
+  const values = column(k);
+  const largest = values[order[0]] || 1;
+  const { box } = virtualList({
+    label: `Items by their loading on dimension ${k + 1}`,
+    height: facts.pictured ? 48 : 30,
+    length: order.length,
+    open: (place) => go("item", order[place]),
+    row: (place) => {
+      const item = order[place];
+      const bar = element("span.word-bar", { "aria-hidden": "true" });
+      bar.style.width = `${(100 * values[item]) / largest}%`;
+      return [
+        element("span.rank", {}, whole(place + 1)),
+        facts.pictured ? picture(item) : null,
+        element("span.word", { title: label(item) }, label(item)),
+        element("span.word-track", {}, bar),
+        element("span.value", {}, short(values[item])),
+      ];
+    },
+  });
+  return box;
+}
+
+// To the dimension before and the one after.
+function turning(k) {
+  const link = (to, text, name) =>
+    to >= 0 && to < facts.n_components
+      ? element("a.quiet", { href: addressOf("dimension", to), "aria-label": `${name} dimension` }, text)
+      : element("span.quiet.off", { "aria-hidden": "true" }, text);
+  return element(
+    "nav.turning",
+    { "aria-label": "Other dimensions" },
+    link(k - 1, "← Previous", "Previous"),
+    link(k + 1, "Next →", "Next"),
+  );
+}

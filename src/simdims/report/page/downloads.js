@@ -1,0 +1,148 @@
+// Files out of the page, and names into it.
+
+import { byId, count, element, say } from "./dom.js";
+import { column, facts, fileLabel } from "./data.js";
+import { allNames, givenName, namesAreKept, namesFrom, onNames, setNames } from "./names.js";
+
+const ROWS_AT_ONCE = 500;
+
+export function startDownloads() {
+  const told = element("p.note", { id: "names-told" });
+  const chooser = element("input.unseen", {
+    type: "file",
+    accept: ".json,.csv,.txt",
+    tabindex: "-1",
+    "aria-label": "A file of names",
+    id: "names-file",
+  });
+  const button = (text, act, id) => element("button", { type: "button", click: act, id }, text);
+  byId("data-body").append(
+    element(
+      "div.beside",
+      {},
+      element(
+        "div",
+        {},
+        element("h3", {}, "Names of the dimensions"),
+        told,
+        element(
+          "p.buttons",
+          {},
+          button("Save names (CSV)", () => save("dimension_names.csv", [namesCsv()], "text/csv"), "save-names-csv"),
+          button(
+            "Save names (JSON)",
+            () => save("dimension_names.json", [namesJson()], "application/json"),
+            "save-names-json",
+          ),
+          button("Read names", () => chooser.click(), "read-names"),
+          button("Forget names", forget, "forget-names"),
+          chooser,
+        ),
+      ),
+      element(
+        "div",
+        {},
+        element("h3", {}, "The embedding"),
+        element(
+          "p.note",
+          {},
+          `A row for each item and a column for each dimension; this page keeps them ${facts.loadings.precision}.`,
+        ),
+        element(
+          "p.buttons",
+          {},
+          button(
+            "Save embedding (CSV)",
+            async () => save("embedding.csv", await embeddingCsv(), "text/csv"),
+            "save-embedding",
+          ),
+        ),
+      ),
+    ),
+  );
+  chooser.addEventListener("change", async () => {
+    const file = chooser.files[0];
+    chooser.value = "";
+    if (file) readNames(await file.text(), told);
+  });
+  onNames(() => tellNames(told));
+  tellNames(told);
+}
+
+function tellNames(told) {
+  const number = Object.keys(allNames()).length;
+  told.textContent = !namesAreKept()
+    ? "This browser does not keep names when the page is closed: save them to a file."
+    : number
+      ? `${number} of ${count(facts.n_components, "dimension")} ${number === 1 ? "has a name" : "have names"}. This browser keeps them; save them to take them along.`
+      : "Name dimensions on their cards. This browser keeps the names; save them to take them along.";
+}
+
+function readNames(text, told) {
+  let names = {};
+  try {
+    names = namesFrom(text);
+  } catch {
+    // told below
+  }
+  const number = Object.keys(names).length;
+  if (number) setNames({ ...allNames(), ...names });
+  told.textContent = number
+    ? `Read ${count(number, "name")}.`
+    : "No names in that file: it should hold lines such as 1,animal or what Save names writes.";
+  say(told.textContent);
+}
+
+function forget() {
+  if (Object.keys(allNames()).length && window.confirm("Forget all names of dimensions?")) setNames({});
+}
+
+// A cell of comma-separated text.
+function csvCell(text) {
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function namesCsv() {
+  const rows = Array.from({ length: facts.n_components }, (_, k) => {
+    const { share, reliability } = facts.dimensions[k];
+    return [`dimension${k + 1}`, csvCell(givenName(k)), share ?? "", reliability ?? ""].join(",");
+  });
+  return ["dimension,name,share,reliability", ...rows].join("\n") + "\n";
+}
+
+function namesJson() {
+  const names = Object.fromEntries(Object.entries(allNames()).map(([k, name]) => [`dimension${Number(k) + 1}`, name]));
+  return JSON.stringify({ fingerprint: facts.fingerprint, names }, null, 1) + "\n";
+}
+
+// Names of columns: the reader's, unless two are the same.
+function columnNames() {
+  const given = Array.from({ length: facts.n_components }, (_, k) => givenName(k));
+  return given.map((name, k) => (name && given.indexOf(name) === given.lastIndexOf(name) ? name : `dimension${k + 1}`));
+}
+
+// In parts, between which the page can do other things.
+async function embeddingCsv() {
+  const digits = facts.loadings.kind === "float32" ? 7 : 5;
+  const parts = [["item", ...columnNames().map(csvCell)].join(",") + "\n"];
+  for (let start = 0; start < facts.n_items; start += ROWS_AT_ONCE) {
+    let text = "";
+    for (let item = start; item < Math.min(start + ROWS_AT_ONCE, facts.n_items); item++) {
+      text += csvCell(fileLabel(item));
+      for (let k = 0; k < facts.n_components; k++) text += "," + Number(column(k)[item].toPrecision(digits));
+      text += "\n";
+    }
+    parts.push(text);
+    await new Promise((done) => setTimeout(done));
+  }
+  return parts;
+}
+
+function save(name, parts, type) {
+  // The mark at the start tells spreadsheets that the text is UTF-8.
+  const blob = new Blob(type === "text/csv" ? ["\ufeff", ...parts] : parts, { type });
+  const address = URL.createObjectURL(blob);
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  say(`Saved ${name}`);
+}

@@ -1,0 +1,24 @@
+// The page starts here.
+
+import { byId } from "./dom.js";
+import { decodeWhenIdle, facts } from "./data.js";
+import { startTheme } from "./theme.js";
+import { startSearch } from "./search.js";
+import { startCards } from "./cards.js";
+import { startFit } from "./fit.js";
+import { startCurve } from "./curve.js";
+import { startTests } from "./tests.js";
+import { startDownloads } from "./downloads.js";
+import { startPanel } from "./panel.js";
+
+startTheme();
+startSearch();
+startCards();
+startFit();
+startCurve();
+startTests();
+startDownloads();
+startPanel();
+decodeWhenIdle();
+byId("footer").textContent =
+  `Written by simdims ${facts.version}. Everything on this page is in this one file; it loads nothing and sends nothing.`;

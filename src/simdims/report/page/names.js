@@ -1,0 +1,97 @@
+// Names that the reader gives to dimensions: kept in the browser for these data, read and written as files.
+
+import { facts } from "./data.js";
+
+const KEY = `simdims-names-${facts.fingerprint}`;
+const LONGEST = 80;
+const listeners = [];
+let given = read();
+let kept = true;
+
+function read() {
+  try {
+    return cleaned(JSON.parse(localStorage.getItem(KEY) || "{}"));
+  } catch {
+    return {};
+  }
+}
+
+// Keep what is a name of a dimension of these data; anything else is left out.
+function cleaned(names) {
+  const good = {};
+  for (const [key, name] of Object.entries(names || {})) {
+    const k = Number(key);
+    if (Number.isInteger(k) && k >= 0 && k < facts.n_components && typeof name === "string" && name.trim())
+      good[k] = name.trim().slice(0, LONGEST);
+  }
+  return good;
+}
+
+export function givenName(k) {
+  return given[k] || "";
+}
+
+// The name, or the number in words.
+export function nameOf(k) {
+  return given[k] || `dimension ${k + 1}`;
+}
+
+export function headingOf(k) {
+  return given[k] || `Dimension ${k + 1}`;
+}
+
+export function allNames() {
+  return { ...given };
+}
+
+export function setName(k, name) {
+  setNames({ ...given, [k]: name });
+}
+
+export function setNames(names) {
+  given = cleaned(names);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(given));
+    kept = true;
+  } catch {
+    kept = false;
+  }
+  listeners.forEach((listen) => listen());
+}
+
+// Whether the browser keeps names when the page is closed.
+export function namesAreKept() {
+  return kept;
+}
+
+export function onNames(listen) {
+  listeners.push(listen);
+}
+
+// Names out of a file that this page wrote, or of two columns: dimension (1, 2, ... or dimension1, ...) and name.
+export function namesFrom(text) {
+  const found = text.trim().startsWith("{") ? Object.entries(jsonNames(text)) : csvRows(text).map((cells) => cells);
+  const names = {};
+  for (const [key, name] of found) {
+    const match = /^(?:dimension)?\s*(\d+)$/i.exec(String(key).trim());
+    if (match) names[Number(match[1]) - 1] = name;
+  }
+  return cleaned(names);
+}
+
+function jsonNames(text) {
+  const read = JSON.parse(text);
+  return read.names && typeof read.names === "object" ? read.names : read;
+}
+
+// Cells of comma-separated text, with quotes as spreadsheets write them.
+export function csvRows(text) {
+  const rows = [[]];
+  const cell = /("(?:[^"]|"")*"|[^,\r\n]*)(,|\r?\n|$)/y;
+  for (let match; cell.lastIndex < text.length && (match = cell.exec(text));) {
+    const raw = match[1];
+    rows[rows.length - 1].push(raw.startsWith('"') ? raw.slice(1, -1).replaceAll('""', '"') : raw);
+    if (match[2] && match[2] !== ",") rows.push([]);
+  }
+  return rows.filter((cells) => cells.length > 1);
+}

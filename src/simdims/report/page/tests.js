@@ -1,0 +1,103 @@
+// Tests of hypotheses, where there are any.
+
+import { byId, element, short, svg, two } from "./dom.js";
+import { facts } from "./data.js";
+import { addressOf } from "./address.js";
+import { headingOf, onNames } from "./names.js";
+
+export function startTests() {
+  if (!facts.tests) return;
+  byId("tests").hidden = false;
+  byId("tests-link").hidden = false;
+  const draw = () => byId("tests-body").replaceChildren(...content(facts.tests));
+  onNames(draw);
+  draw();
+}
+
+function content(tests) {
+  const combined = tests.test === "combined";
+  const heads = combined
+    ? ["Hypothesis", "r, dimension", "r, similarities", "p", "p adjusted", "Dimension", "Found"]
+    : ["Hypothesis", "r", "and 90% of what chance gives", "p", "p adjusted", "Dimension", "Found"];
+  if (!combined && tests.alternative !== "greater") heads[2] = "and 95% of what chance gives";
+  if (tests.test === "rsa") heads.splice(5, 1);
+  return [
+    ...tests.said.map((text, place) => element(place ? "p.note" : "p", {}, text)),
+    element(
+      "div.wide",
+      { tabindex: "0", role: "region", "aria-label": "Table of tests" },
+      element(
+        "table.plain.tests",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            heads.map((text, place) =>
+              element(place > 0 && (combined || place !== 2) && place < 5 ? "th.number" : "th", { scope: "col" }, text),
+            ),
+          ),
+        ),
+        element(
+          "tbody",
+          {},
+          tests.rows.map((row) => line(row, tests)),
+        ),
+      ),
+    ),
+  ];
+}
+
+function line(row, tests) {
+  const numbers =
+    tests.test === "combined"
+      ? [element("td.number", {}, two(row.statistic_dimension)), element("td.number", {}, two(row.statistic_rsa))]
+      : [element("td.number", {}, two(row.statistic)), element("td", {}, interval(row))];
+  const dimension =
+    row.place === null
+      ? row.dimension || "–"
+      : element("a", { href: addressOf("dimension", row.place) }, headingOf(row.place));
+  const found = { dimension: "in a dimension", rsa: "in the similarities", both: "in both" }[row.decided_by] || "yes";
+  return element(
+    row.significant ? "tr.found" : "tr",
+    {},
+    element("th", { scope: "row" }, row.hypothesis),
+    numbers,
+    element("td.number", {}, pText(row.pvalue)),
+    element("td.number", {}, pText(row.adjusted)),
+    tests.test === "rsa" ? null : element("td", {}, dimension),
+    element("td", {}, row.significant ? found : "no"),
+  );
+}
+
+// The statistic as a dot, on what permutations give.
+function interval(row) {
+  const width = 180;
+  const x = (value) => 6 + ((width - 12) * (Math.max(-1, Math.min(1, value)) + 1)) / 2;
+  return svg(
+    "svg.interval",
+    {
+      viewBox: `0 0 ${width} 20`,
+      width,
+      height: 20,
+      role: "img",
+      "aria-label": `r ${two(row.statistic)}; chance gives ${two(row.null[0])} to ${two(row.null[1])}`,
+    },
+    svg("line.guide", { x1: x(-1), x2: x(1), y1: 10, y2: 10 }),
+    svg("line.axis", { x1: x(0), x2: x(0), y1: 4, y2: 16 }),
+    svg("rect.null", {
+      x: x(row.null[0]),
+      y: 6,
+      width: Math.max(x(row.null[1]) - x(row.null[0]), 1),
+      height: 8,
+      rx: 2,
+    }),
+    svg(row.significant ? "circle.dot.chosen" : "circle.dot", { cx: x(row.statistic), cy: 10, r: 4.5 }),
+  );
+}
+
+function pText(value) {
+  return value < 0.001 ? short(value) : value.toFixed(3);
+}

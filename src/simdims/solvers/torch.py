@@ -1,0 +1,475 @@
+"""The same problems on a GPU: all rows at once, several fits at a time. The only file that imports torch.
+
+Row after row is what a GPU does worst, so here all rows move together. Around Y the objective is modelled by
+
+    f(Y + D) ~ f(Y) + <grad f(Y), D> + sum_i c_i d_i (Y^T Y) d_i^T,    grad f(Y) = -2 (Omega * (S - Y Y^T)) Y,
+
+and the model is minimised over Y + D >= 0: non-negative least squares for every row, with one r x r matrix for all.
+With c_i = 2 the model's curvature is at least that of |W W^T - Y Y^T|^2 to second order; where pairs are missing c_i is
+about twice the known share of row i, as in filling. Nesterov's extrapolation leads from one
+minimum to the next point. A point that is higher than the last one is given up, its momentum forgotten and, if it had
+none, c raised. One evaluation of the gradient an iteration: two products with an n x n matrix, or one if no pair is
+missing.
+
+Computed in float32; sums, and the figures that end a fit, in float64 where the device has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from simdims.solvers.criterion import evaluate
+from simdims.solvers.observed import over_relaxation
+from simdims.solvers.problem import FactorProblem, MatrixProblem
+from simdims.solvers.progress import WINDOW, Descent, Report, settle
+
+#: What runs here: everything but lists of pairs.
+DenseProblem = MatrixProblem | FactorProblem
+
+#: Projected gradient steps on the model of one iteration: r x r work, small beside the products.
+_INNER_STEPS = 24
+
+#: Relative rises of the objective that rounding in float32 explains.
+_ROUNDING = 2e-6
+
+#: Where f is a difference of large sums, what rounding leaves of f(0).
+_CANCELLATION = 3e-8
+
+#: Bytes of the float64 block in which the final figures are computed.
+_BLOCK_BYTES = 2**28
+
+#: Part of the free memory that fits may take: the rest is the library's workspace.
+_USABLE = 0.85
+
+
+def check_device(name: str) -> torch.device:
+    """The device of that name, or a sentence that says why there is none."""
+    device = torch.device(name.removeprefix("torch-"))
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device={name!r} needs a GPU that PyTorch {torch.__version__} can use, and it sees none.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device={name!r} is not there: PyTorch sees {torch.cuda.device_count()} GPU(s), from cuda:0.")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError(f"device={name!r} needs a Mac's GPU, and PyTorch {torch.__version__} sees none.")
+    return device
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One fit: its embedding and what is true of it, in the problem's own weights."""
+
+    W: np.ndarray
+    descent: Descent
+    objective: float
+    kkt_residual: float
+
+
+def fit_together(
+    problems: Sequence[DenseProblem],
+    starts: Sequence[np.ndarray],
+    *,
+    device: str,
+    max_iter: int,
+    tol: float,
+    report: Report = None,
+) -> list[Fitted]:
+    """Fit problems of one kind and size, each from its start (not changed), as many at a time as the device can hold.
+
+    Problems that are one and the same object are on the device once.
+    """
+    place = check_device(device)
+    shared = all(problem is problems[0] for problem in problems)
+    at_once = _how_many(problems, starts[0].shape[1], place, shared=shared)
+    found: list[Fitted] = []
+    try:
+        for first in range(0, len(problems), at_once):
+            some = slice(first, first + at_once)
+            found += _fit_batch(problems[some], starts[some], place, shared, max_iter, tol, report)
+    except torch.cuda.OutOfMemoryError:
+        raise _too_large(problems[0], starts[0].shape[1], place) from None
+    return found
+
+
+class _Data(NamedTuple):
+    """What a batch of fits is fitted to. The first axis of every tensor is the fit; it has one place where all share.
+
+    `values` is S with NaN where a pair is missing, or the factors F of S = F F^T. `roots` are the square roots of the
+    weights, where they differ. `sizes` is sum Omega S^2. Where `complete`, the diagonal may count less than 1:
+    `lacking` is how much less, `own` its values. `limits` is the most that a loading of an item may be, where there is
+    such a limit. `curvature` is c_i.
+    """
+
+    values: torch.Tensor
+    roots: torch.Tensor | None
+    sizes: torch.Tensor
+    own: torch.Tensor
+    lacking: torch.Tensor | None
+    limits: torch.Tensor | None
+    curvature: torch.Tensor
+    complete: bool
+    factored: bool
+
+    def take(self, which: list[int]) -> _Data:
+        """The data of some of the fits."""
+        if len(self.values) == 1:
+            return self
+        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, torch.Tensor)}
+        return self._replace(**{name: part[which] for name, part in tensors.items()})  # type: ignore[arg-type]
+
+
+class _State(NamedTuple):
+    """Where the fits of a batch are: the last minimum of a model X; the point Y, with f and the gradient G there.
+
+    `t` is Nesterov's counter and `damping` what c is multiplied by; `direction` is a guess of the leading eigenvector
+    of Y^T Y.
+    """
+
+    X: torch.Tensor
+    Y: torch.Tensor
+    f: torch.Tensor
+    G: torch.Tensor
+    t: torch.Tensor
+    damping: torch.Tensor
+    direction: torch.Tensor
+
+    def take(self, which: list[int]) -> _State:
+        """The state of some of the fits."""
+        return _State(*(part[which] for part in self))
+
+
+def _fit_batch(
+    problems: Sequence[DenseProblem],
+    starts: Sequence[np.ndarray],
+    device: torch.device,
+    shared: bool,
+    max_iter: int,
+    tol: float,
+    report: Report,
+) -> list[Fitted]:
+    units = [_unit(problem) for problem in problems]
+    some = slice(1) if shared else slice(None)
+    everything = data = _upload(problems[some], units[some], starts[0].shape[1], device)
+    Y = torch.stack([_tensor(W, device, unit**0.5) for W, unit in zip(starts, units, strict=True)])
+    f, G = _objective_and_gradient(data, Y)
+    ones = torch.ones_like(f)
+    state = _State(Y, Y, f, G, ones, ones, torch.ones_like(Y[:, :1].mT))
+    floors = (_floor(data) * data.sizes).expand(len(Y)).tolist()
+    histories = [[value] for value in f.tolist()]
+    ended: dict[int, tuple[torch.Tensor, bool]] = {}
+    active = list(range(len(problems)))
+    for iteration in range(1, max_iter + 1):
+        state = _step(data, state)
+        for at, value in zip(active, state.f.tolist(), strict=True):
+            histories[at].append(min(value, histories[at][-1]))
+        if report is not None:
+            report(iteration, histories[active[0]][-1] * units[active[0]] ** 2)
+        still = [place for place, at in enumerate(active) if not _has_ended(histories[at], tol, floors[at])]
+        if len(still) < len(active):
+            ended |= {at: (state.Y[place], True) for place, at in enumerate(active) if place not in still}
+            active = [active[place] for place in still]
+            if not active:
+                break
+            data, state = data.take(still), state.take(still)
+    ended |= {at: (state.Y[place], False) for place, at in enumerate(active)}
+    found = []
+    for at, problem in enumerate(problems):
+        own = everything.take([at])
+        found.append(_conclude(problem, own, ended[at][0], units[at], np.array(histories[at]), ended[at][1]))
+    return found
+
+
+def _unit(problem: DenseProblem) -> float:
+    """The root mean square of the similarities: in units of it no square leaves the range of float32."""
+    return float(np.sqrt(problem.squares)) / problem.n_items or 1.0
+
+
+def _step(data: _Data, state: _State) -> _State:
+    """One iteration of every fit."""
+    X, direction = _minimise_model(data, state)
+    t = (1 + torch.sqrt(1 + 4 * state.t**2)) / 2
+    momentum = (state.t - 1) / t
+    Y = _feasible(torch.lerp(state.X, X, _per_fit(1 + momentum, X)), data.limits)
+    f, G = _objective_and_gradient(data, Y)
+    worse = ~(f <= state.f * (1 + _ROUNDING) + (_CANCELLATION * data.sizes if data.complete else 0))
+    stay = worse[:, None, None]
+    raised = torch.where(momentum > 0, state.damping, 2 * state.damping)
+    return _State(
+        X=torch.where(stay, state.Y, X),
+        Y=torch.where(stay, state.Y, Y),
+        f=torch.where(worse, state.f, f),
+        G=torch.where(stay, state.G, G),
+        t=torch.where(worse, torch.ones_like(t), t),
+        damping=torch.where(worse, raised, (0.9 * state.damping).clamp_min(1)),
+        direction=direction,
+    )
+
+
+def _minimise_model(data: _Data, state: _State) -> tuple[torch.Tensor, torch.Tensor]:
+    """Lower the model over Y + D >= 0 by accelerated projected gradient steps; also the leading direction of Y^T Y.
+
+    In every column the step is one over the largest eigenvalue of Y^T Y with its diagonal scaled to 1, and over that
+    diagonal: dimensions may be of very different sizes.
+    """
+    Y = state.Y
+    gram = Y.mT @ Y
+    sizes = gram.diagonal(dim1=1, dim2=2)[:, None, :]
+    sizes = sizes + 1e-12 * sizes.amax(dim=2, keepdim=True) + torch.finfo(Y.dtype).tiny
+    roots = sizes.sqrt()
+    largest, direction = _largest_eigenvalue(gram / (roots * roots.mT), state.direction)
+    steps = 1 / (largest * sizes)
+    shrink = torch.eye(Y.shape[2], dtype=Y.dtype, device=Y.device) - gram * steps
+    curvature = 2 * data.curvature * _per_fit(state.damping, Y)
+    pull = (Y @ gram - state.G / curvature) * steps
+    X = ahead = Y
+    t = 1.0
+    for _ in range(_INNER_STEPS):
+        moved = _feasible(torch.baddbmm(pull, ahead, shrink), data.limits)
+        t_next = (1 + (1 + 4 * t * t) ** 0.5) / 2
+        ahead = torch.lerp(X, moved, 1 + (t - 1) / t_next)
+        X, t = moved, t_next
+    return X, direction
+
+
+def _largest_eigenvalue(matrices: torch.Tensor, direction: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """An upper bound of the largest eigenvalue of non-negative matrices (Collatz), close to it after a few calls."""
+    for _ in range(2):
+        image = matrices @ direction
+        bound = (image / direction).amax(dim=1, keepdim=True)
+        direction = image / image.amax(dim=1, keepdim=True) + 1e-3
+    return bound, direction
+
+
+def _feasible(W: torch.Tensor, limits: torch.Tensor | None) -> torch.Tensor:
+    """W, changed in place: no loading below zero or above the limit of its item."""
+    W.clamp_(min=0)
+    return W if limits is None else torch.minimum(W, limits)
+
+
+def _objective_and_gradient(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return _from_products(data, W) if data.complete else _from_residuals(data, W)
+
+
+def _from_residuals(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The objective and its gradient from Omega * (S - W W^T)."""
+    n = W.shape[1]
+    residuals = torch.baddbmm(data.values.expand(len(W), n, n), W, W.mT, alpha=-1)
+    residuals.nan_to_num_(nan=0.0)
+    if data.roots is not None:
+        residuals *= data.roots
+    f = 0.5 * torch.linalg.vector_norm(residuals, dim=(1, 2)).to(_precise(W.device)) ** 2
+    if data.roots is not None:
+        residuals *= data.roots
+    return f, -2 * (residuals @ W)
+
+
+def _from_products(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Without a missing pair: f = 1/2 (|S|^2 - 2 <S W, W> + |W^T W|^2), and its gradient 2 (W W^T W - S W)."""
+    precise = _precise(W.device)
+    products = _products(data, W)
+    gram = W.to(precise).mT @ W.to(precise)
+    inner = torch.sum(products.to(precise) * W, dim=(1, 2))
+    f = 0.5 * (data.sizes - 2 * inner + torch.sum(gram**2, dim=(1, 2)))
+    G = torch.baddbmm(products, W, gram.to(W.dtype), beta=-2, alpha=2)
+    if data.lacking is not None:
+        residuals = data.own - W.square().sum(dim=2)
+        f -= 0.5 * torch.sum(data.lacking * residuals**2, dim=1)
+        G += 2 * (data.lacking * residuals)[:, :, None] * W
+    return f, G
+
+
+def _products(data: _Data, W: torch.Tensor) -> torch.Tensor:
+    """S W. All fits of one S share one product."""
+    if len(data.values) < len(W):
+        n = W.shape[1]
+        side_by_side = W.transpose(0, 1).reshape(1, n, -1)
+        return _products(data, side_by_side).reshape(n, len(W), -1).transpose(0, 1)
+    return data.values @ (data.values.mT @ W) if data.factored else data.values @ W
+
+
+def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int, device: torch.device) -> _Data:
+    """The problems on the device in float32, their similarities divided by a unit."""
+    one = problems[0]
+    factored = isinstance(one, FactorProblem)
+    complete = isinstance(one, FactorProblem) or one.complete
+    own, own_weights, limits, known = zip(*(_of_items(problem, rank) for problem in problems), strict=True)
+    limited = any(np.isfinite(limit).any() for limit in limits)
+    lacks = complete and any((weights < 1).any() for weights in own_weights)
+    weighted = isinstance(one, MatrixProblem) and one.weights.size > 0
+    roots = [unit**0.5 for unit in units]
+
+    def stacked(arrays: Sequence[np.ndarray], by: Sequence[float] | None = None) -> torch.Tensor:
+        return torch.stack([_tensor(array, device, 1.0 if by is None else by[at]) for at, array in enumerate(arrays)])
+
+    return _Data(
+        values=stacked([_values(problem) for problem in problems], roots if factored else units),
+        roots=stacked([problem.weights for problem in problems]).sqrt_() if weighted else None,  # type: ignore[union-attr]
+        sizes=torch.tensor([problem.squares for problem in problems], dtype=_precise(device), device=device)
+        / torch.tensor(units, dtype=_precise(device), device=device) ** 2,
+        own=stacked(own, units),
+        lacking=stacked([1.0 - weights for weights in own_weights]) if lacks else None,
+        limits=stacked([limit[:, None] for limit in limits], roots) if limited else None,
+        curvature=stacked([share[:, None] for share in known]),
+        complete=complete,
+        factored=factored,
+    )
+
+
+def _values(problem: DenseProblem) -> np.ndarray:
+    return problem.factors if isinstance(problem, FactorProblem) else problem.values
+
+
+def _of_items(problem: DenseProblem, rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """For each item its similarity to itself and the weight of that, the most a loading may be, and c_i."""
+    if isinstance(problem, FactorProblem):
+        ones = np.ones(problem.n_items)
+        return problem.diagonal, ones, ones * np.inf, 2.0 * ones
+    observed = problem.diagonal_weights > 0
+    limits = np.sqrt(np.where(observed | (problem.diagonal == 0), np.inf, problem.diagonal))
+    return (
+        np.where(observed, problem.diagonal, 0.0),
+        problem.diagonal_weights,
+        limits,
+        2.0 / over_relaxation(problem, rank),
+    )
+
+
+def _tensor(array: np.ndarray, device: torch.device, unit: float = 1.0) -> torch.Tensor:
+    """An array over a unit, in float32 on the device, brought there in blocks of rows."""
+    target = torch.empty(array.shape, dtype=torch.float32, device=device)
+    n_rows = max(1, _BLOCK_BYTES // max(array[:1].nbytes, 1))
+    for start in range(0, len(array), n_rows):
+        block = torch.from_numpy(np.ascontiguousarray(array[start : start + n_rows]))
+        if device.type == "mps":  # has no float64
+            target[start : start + n_rows] = (block / unit).float().to(device)
+        else:
+            target[start : start + n_rows] = block.to(device) / unit
+    return target
+
+
+def _conclude(
+    problem: DenseProblem, data: _Data, W: torch.Tensor, unit: float, history: np.ndarray, converged: bool
+) -> Fitted:
+    """The figures that end a fit, computed afresh."""
+    result = (W.cpu().numpy().astype(np.float64) * np.sqrt(unit)).astype(problem.dtype)
+    if W.device.type == "mps":  # has no float64
+        objective, kkt_residual = evaluate(problem, result)
+    else:
+        objective, kkt_residual = _evaluate_factors(data, W) if data.factored else _evaluate_matrix(data, W)
+        objective *= unit**2
+    history = history * unit**2
+    settle(history, objective)
+    return Fitted(result, Descent(history, converged), objective, kkt_residual)
+
+
+def _evaluate_matrix(data: _Data, W: torch.Tensor) -> tuple[float, float]:
+    """f(W) and the KKT residual in float64; see criterion.evaluate."""
+    W = W.double()
+    n = len(W)
+    objective, slope, pull = 0.0, torch.empty_like(W), torch.empty_like(W)
+    n_rows = max(1, _BLOCK_BYTES // (8 * n))
+    for start in range(0, n, n_rows):
+        rows = slice(start, min(start + n_rows, n))
+        values = data.values[0, rows].double()
+        residuals = (values - W[rows] @ W.mT).nan_to_num_(nan=0.0)
+        if data.lacking is not None:
+            block = torch.arange(rows.start, rows.stop, device=W.device)
+            residuals[block - start, block] *= 1 - data.lacking[0, rows].double()
+        weighted = residuals if data.roots is None else residuals * data.roots[0, rows].double() ** 2
+        objective += 0.5 * float(torch.sum(residuals * weighted))
+        slope[rows] = -2 * (weighted @ W)
+        known = values.nan_to_num_(nan=0.0)
+        pull[rows] = (known if data.roots is None else known * data.roots[0, rows].double() ** 2) @ W
+    return objective, _kkt_residual(data, W, slope, pull)
+
+
+def _evaluate_factors(data: _Data, W: torch.Tensor) -> tuple[float, float]:
+    """The same for S = F F^T."""
+    W = W.double()
+    factors = data.values[0]
+    n_rows = max(1, _BLOCK_BYTES // (8 * factors.shape[1]))
+    blocks = [slice(start, start + n_rows) for start in range(0, len(W), n_rows)]
+    gram = W.mT @ W
+    projection = torch.stack([factors[rows].double().mT @ W[rows] for rows in blocks]).sum(dim=0)
+    objective = 0.5 * float(data.sizes[0] - 2 * torch.sum(projection**2) + torch.sum(gram**2))
+    pull = torch.cat([factors[rows].double() @ projection for rows in blocks])
+    return max(objective, 0.0), _kkt_residual(data, W, -2 * (pull - W @ gram), pull)
+
+
+def _kkt_residual(data: _Data, W: torch.Tensor, slope: torch.Tensor, pull: torch.Tensor) -> float:
+    slope = torch.where(W > 0, slope, slope.clamp(max=0))
+    if data.limits is not None:
+        slope = torch.where((1 - 1e-6) * data.limits[0].double() > W, slope, slope.clamp(min=0))
+    projected, scale = float(torch.linalg.norm(slope)), 2.0 * float(torch.linalg.norm(pull))
+    return projected / scale if scale > 0 else projected
+
+
+def _has_ended(history: list[float], tol: float, floor: float) -> bool:
+    """Whether the last sweeps gained less than `tol` of the objective, or nothing is left to explain."""
+    if history[-1] <= floor:
+        return True
+    return len(history) > WINDOW and history[-1 - WINDOW] - history[-1] <= tol * history[-1]
+
+
+def _floor(data: _Data) -> float:
+    """The part of sum Omega S^2 at which f is down at rounding."""
+    return max((100.0 * torch.finfo(torch.float32).eps) ** 2, _CANCELLATION if data.complete else 0.0)
+
+
+def _bytes_of(problem: DenseProblem, rank: int) -> tuple[int, int]:
+    """Bytes of a problem on the device, and of one fit of it beside the problem."""
+    n = problem.n_items
+    work = 4 * 12 * n * rank
+    if isinstance(problem, FactorProblem):
+        return 4 * problem.factors.size, work
+    if problem.complete:
+        return 4 * n * n, work
+    return 4 * n * n * (2 if problem.weights.size else 1), work + 4 * n * n
+
+
+def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device, shared: bool) -> int:
+    """Fits that the device can hold at a time; an error where it cannot hold one."""
+    free = _free_bytes(device)
+    if free is None:
+        return len(problems)
+    data, work = _bytes_of(problems[0], rank)
+    workspace = 6 * _BLOCK_BYTES
+    usable = _USABLE * free - workspace
+    if data + work > usable:
+        raise _too_large(problems[0], rank, device)
+    # Where each has data of its own, those that go on are copied when others end.
+    at_once = (usable - data) // work if shared else usable // (2 * data + work)
+    return int(min(max(at_once, 1), len(problems)))
+
+
+def _free_bytes(device: torch.device) -> int | None:
+    """Memory that is free on a GPU, what torch holds and does not use included."""
+    if device.type != "cuda":
+        return None
+    held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + held
+
+
+def _too_large(problem: DenseProblem, rank: int, device: torch.device) -> MemoryError:
+    data, work = _bytes_of(problem, rank)
+    free = _USABLE * (_free_bytes(device) or 0) - 6 * _BLOCK_BYTES
+    n = problem.n_items
+    quadratic = not isinstance(problem, FactorProblem)
+    fitting = int(n * max(free / (data + work), 0.0) ** (0.5 if quadratic else 1.0))
+    return MemoryError(
+        f"A fit of {n} items and {rank} dimensions needs {(data + work) / 2**30:.1f} GiB of the memory of {device}, "
+        f"which has {max(free, 0) / 2**30:.1f} GiB to use: about {fitting} items would fit. Leave items out, pass "
+        f"factors (from_features with implicit=True), or use device='cpu'."
+    )
+
+
+def _precise(device: torch.device) -> torch.dtype:
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def _per_fit(numbers: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return numbers.to(like.dtype)[:, None, None]

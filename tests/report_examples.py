@@ -1,0 +1,36 @@
+"""Discoveries for the tests of the report, made without fits."""
+
+import numpy as np
+
+from simdims import Discovery, Similarity, simulate
+from simdims.consensus import Consensus
+from simdims.metrics import explained_variance
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(2)>",
+    "<!--",
+    "a&b",
+    '"quoted"',
+    "{{script}}",
+]
+
+
+def made(W, similarity=None, labels=None):
+    """A Discovery of a given embedding, without the fits."""
+    W = np.asarray(W)
+    k = W.shape[1]
+    consensus = Consensus(
+        embeddings=W[None], selected=0, reliability=np.linspace(1, 0.5, k), agreement=np.ones((1, 1)),
+        objectives=np.zeros(1), converged=np.ones(1, bool), n_iter=np.ones(1, int), seeds=np.zeros(1, int), n_splits=10,
+        labels=labels,
+    )  # fmt: skip
+    similarity = Similarity(W @ W.T, labels=labels) if similarity is None else similarity
+    metrics = {"mean_reliability": 0.75, "explained_variance": explained_variance(similarity, W)}
+    return Discovery(similarity=similarity, selection=None, consensus=consensus, metrics=metrics, settings={},
+                     estimated_seconds=1.0)  # fmt: skip
+
+
+def sorted_embedding(n, k, seed=0):
+    W = simulate.dirichlet(n, k, alpha=0.3, random_state=seed)
+    return W[:, np.argsort(-np.sum(W**2, axis=0))]

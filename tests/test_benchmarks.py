@@ -1,0 +1,21 @@
+"""The benchmarks run and write what they say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rivals", "scale"])
+def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
+    out = tmp_path / "numbers.json"
+    command = [sys.executable, BENCHMARKS / f"bench_{name}.py", "--quick", "--out", out]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("|---|") >= 2
+    assert json.loads(out.read_text())["machine"]["cores"] >= 1

@@ -1,0 +1,628 @@
+"""Plots: what is drawn, where, in which order, and what is written beside it."""
+
+import html
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import sparse
+
+import simdims
+from simdims import SRF, Similarity, calibrate, discover, plots, simulate
+from simdims.inference import HypothesisTests
+from simdims.plots._html import of_discovery, of_similarity
+from simdims.plots._style import fitted, text_size
+from simdims.plots.clouds import arranged
+from simdims.plots.heatmap import observed_means
+
+ODD = ["$5 and $x_1^", "<script>alert(1)</script>", "two\nlines\tand tabs", "%&_#{}\\", "Ærøskøbing", "x" * 300]
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    before = dict(matplotlib.rcParams)
+    yield
+    pyplot.close("all")
+    assert dict(matplotlib.rcParams) == before, "a plot changed matplotlib's settings"
+
+
+@pytest.fixture(scope="module")
+def found():
+    truth = simulate.dirichlet(40, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(truth @ truth.T, 0.8, random_state=0)
+    labels = [*ODD, *(f"item {i}" for i in range(len(ODD), 40))]
+    return discover(Similarity(S, labels), ranks=range(1, 6), n_repeats=1, n_runs=4, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def tests_made():
+    X = simulate.factorial([3, 3])
+    noise = np.random.default_rng(0).random(9)
+    hypotheses = {"$red$": X[:, 0], "<b>green</b>": X[:, 1], "noise": noise}
+    from simdims import combined_test
+
+    return combined_test(X @ X.T, X, hypotheses, n_permutations=99, random_state=0)
+
+
+def drawn(axes):
+    """Draw everything, as a file would; a label that is parsed as a formula would fail here."""
+    first = np.ravel(np.asarray(axes, dtype=object))[0]
+    first.figure.canvas.draw()
+    return axes
+
+
+def texts_of(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def every_plot(result, S, W):
+    return {
+        "similarity_heatmap": lambda: plots.similarity_heatmap(S, W),
+        "dimension_grid": lambda: plots.dimension_grid(result),
+        "word_cloud": lambda: plots.word_cloud(result),
+        "reconstruction": lambda: plots.reconstruction(S, W),
+        "item_fingerprint": lambda: plots.item_fingerprint(result, 0),
+        "embedding_map": lambda: plots.embedding_map(result, coordinates=np.random.default_rng(0).random((len(W), 2))),
+        "graph": lambda: plots.graph(S, W),
+        "reliability": lambda: plots.reliability(np.linspace(0.5, 1, W.shape[1])),
+        "alignment": lambda: plots.alignment(W, W),
+    }
+
+
+# ---------------------------------------------------------------- all of them
+
+
+@pytest.mark.parametrize("n_dimensions", [1, 2, 300])
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("name", sorted(every_plot(None, None, np.ones((2, 2)))))
+def test_every_plot_draws_1_to_300_dimensions_with_and_without_labels(name, labelled, n_dimensions):
+    W = np.random.default_rng(0).gamma(0.3, size=(320, n_dimensions))[: 20 if n_dimensions < 300 else 320]
+    labels = [*ODD, *(f"item {i}" for i in range(len(W) - len(ODD)))] if labelled else None
+    result = W if labels is None else pd.DataFrame(W, index=labels)
+    drawn(every_plot(result, Similarity(W @ W.T, labels), W)[name]())
+
+
+@pytest.mark.parametrize("kind", ["Discovery", "Consensus", "SRF", "DataFrame", "array"])
+def test_every_kind_of_result_gives_the_same_embedding(found, kind):
+    fitted_srf = SRF(3, random_state=0).fit(found.similarity)
+    results = {
+        "Discovery": (found, found.embedding),
+        "Consensus": (found.consensus, found.embedding),
+        "SRF": (fitted_srf, fitted_srf.embedding_),
+        "DataFrame": (found.embedding_frame(), found.embedding),
+        "array": (found.embedding, found.embedding),
+    }
+    result, W = results[kind]
+    ax = plots.item_fingerprint(result, 7)
+    assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(w for w in W[7] if w))
+
+
+def test_given_axes_are_drawn_into_and_no_figure_is_made(found, tests_made):
+    figure = Figure()
+    axes = figure.subplots(2, 1)
+    assert list(plots.calibration(found, axes=axes)) == list(axes)
+    axes = figure.subplots(2, 1)
+    for draw in (
+        plots.similarity_heatmap,
+        plots.word_cloud,
+        plots.rank_selection,
+        plots.reliability,
+        plots.reconstruction,
+        plots.graph,
+    ):
+        assert draw(found, ax=axes[0]) is axes[0]
+    assert plots.hypothesis_tests(tests_made, ax=axes[0]) is axes[0]
+    assert pyplot.get_fignums() == []
+
+
+def test_new_figures_are_as_wide_as_a_column_with_text_of_six_to_seven_points(found):
+    ax = plots.rank_selection(found)
+    assert ax.figure.get_size_inches()[0] == 3.5
+    sizes = [ax.xaxis.label.get_size(), *(text.get_size() for text in ax.get_xticklabels())]
+    assert min(sizes) == pytest.approx(6)
+    assert max(sizes) == pytest.approx(7)
+    with matplotlib.rc_context({"font.size": 20}):
+        assert plots.rank_selection(found).xaxis.label.get_size() == pytest.approx(14)
+
+
+def test_files_hold_text_as_text(found, tmp_path):
+    plots.save_figure(plots.dimension_grid(found), tmp_path / "grid.svg")
+    written = (tmp_path / "grid.svg").read_text(encoding="utf-8")
+    assert "Dimension 1" in written
+    assert "<script>" not in written
+    plots.save_figure(plots.reliability(found), tmp_path / "reliability.pdf")
+    written_pdf = (tmp_path / "reliability.pdf").read_bytes()
+    assert b"/CIDFontType2" in written_pdf  # a TrueType font, which editors take as text
+    assert b"/Type3" not in written_pdf
+
+
+def test_import_of_the_package_does_not_load_matplotlib():
+    code = "import sys, simdims; simdims.plots.reliability; print('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; sys.modules['matplotlib.pyplot'] = None\n"
+        "from simdims import plots, Similarity\n"
+        "print('<img' in Similarity([[1, 0.5], [0.5, 1]])._repr_html_())\n"
+        "try: plots.reliability([0.5])\n"
+        "except ImportError as error: print(error)"
+    )
+    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.splitlines()
+    assert lines == ["False", "simdims.plots needs matplotlib, which is not installed: pip install matplotlib."]
+
+
+def test_every_public_name_is_documented():
+    for name in plots.__all__:
+        text = getattr(plots, name).__doc__
+        assert "Parameters\n" in text
+        assert ">>>" in text
+    assert simdims.plots is plots
+
+
+# ---------------------------------------------------------------- similarity_heatmap
+
+
+def test_heatmap_orders_items_by_dimension_and_then_by_loading():
+    W = np.array([[0.0, 0.9], [0.5, 0.0], [0.9, 0.1], [0.0, 0.0], [0.1, 0.4]])
+    ax = plots.similarity_heatmap(W @ W.T, W, labels=list("abcde"))
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["c", "b", "a", "e", "d"]
+    order = [2, 1, 0, 4, 3]
+    np.testing.assert_allclose(ax.images[0].get_array(), (W @ W.T)[np.ix_(order, order)])
+
+
+def test_missing_pairs_are_masked_and_named():
+    S = np.full((6, 6), 0.5)
+    S[1, 4] = S[4, 1] = np.nan
+    ax = plots.similarity_heatmap(S, order=None)
+    cells = ax.images[0].get_array()
+    assert np.argwhere(np.ma.getmaskarray(cells)).tolist() == [[1, 4], [4, 1]]
+    assert tuple(ax.images[0].cmap.get_bad()) == (1, 1, 1, 1)
+    legends = [axes.get_legend() for axes in ax.figure.axes if axes.get_legend() is not None]
+    assert [text.get_text() for legend in legends for text in legend.get_texts()] == ["missing"]
+
+
+def test_a_pair_of_weight_zero_is_missing():
+    weights = np.ones((4, 4))
+    weights[0, 1] = weights[1, 0] = 0
+    ax = plots.similarity_heatmap(Similarity(np.full((4, 4), 0.5), weights=weights))
+    assert np.ma.getmaskarray(ax.images[0].get_array()).sum() == 2
+
+
+def test_both_has_observed_below_and_predicted_above():
+    W = np.array([[0.9, 0.0], [0.8, 0.1], [0.0, 0.7]])
+    S = W @ W.T + 0.05
+    cells = plots.similarity_heatmap(S, W, values="both").images[0].get_array()
+    np.testing.assert_allclose(np.tril(cells), np.tril(S))
+    np.testing.assert_allclose(np.triu(cells, 1), np.triu(W @ W.T, 1))
+
+
+@pytest.mark.parametrize("storage", ["dense", "missing", "sparse-zero", "sparse-missing", "implicit"])
+def test_many_items_are_drawn_as_means_of_blocks(storage):
+    rng = np.random.default_rng(0)
+    F = rng.random((10, 4))
+    S = F @ F.T
+    dense = S.copy()
+    if storage == "missing":
+        gone = np.triu(rng.random((10, 10)) < 0.4, 1)
+        dense[gone | gone.T] = np.nan
+        given = Similarity(dense)
+    elif storage.startswith("sparse"):
+        gone = np.triu(rng.random((10, 10)) < 0.5, 1)
+        stored = np.where(gone | gone.T, 0, S)
+        np.fill_diagonal(stored, 0)
+        absent = storage.removeprefix("sparse-")
+        given = Similarity(sparse.csr_array(stored), absent=absent)
+        dense = np.where(stored > 0, stored, np.nan if absent == "missing" else 0.0)
+        np.fill_diagonal(dense, np.nan)
+    else:
+        given = Similarity.from_factors(F) if storage == "implicit" else Similarity(dense)
+    block = np.arange(10) // 3
+    blocks = [[dense[np.ix_(block == a, block == b)] for b in range(4)] for a in range(4)]
+    expected = [[np.nanmean(cells) if np.isfinite(cells).any() else np.nan for cells in row] for row in blocks]
+    if storage.startswith("sparse"):  # the last block is one item with itself, which is not observed
+        assert np.isnan(expected[3][3])
+    np.testing.assert_allclose(observed_means(given, block), expected)
+    ax = plots.similarity_heatmap(given, max_items=4)
+    assert ax.get_xlabel() == "10 items, means of blocks of 3 × 3"
+    assert ax.images[0].get_array().shape == (4, 4)
+
+
+# ---------------------------------------------------------------- dimension_grid, word_cloud
+
+
+def test_pages_of_300_dimensions():
+    W = np.random.default_rng(0).random((50, 300))
+    axes = plots.dimension_grid(W, page=25)
+    assert [ax.get_title(loc="left") for ax in axes] == [f"Dimension {k}" for k in range(289, 301)]
+    with pytest.raises(ValueError, match=r"page must be between 1 and 25 .* got 26"):
+        plots.dimension_grid(W, page=26)
+
+
+def test_bars_are_the_largest_loadings_with_their_names_and_nothing_without_loading():
+    W = np.array([[0.2, 0.0], [0.9, 0.4], [0.0, 0.0], [0.5, 0.0]])
+    first, second = plots.dimension_grid(W, labels=["ant", "$bee$", "cat", "dog"])
+    assert texts_of(first) == ["$bee$", "dog", "ant"]
+    assert [bar.get_width() for bar in first.patches] == [0.9, 0.5, 0.2]
+    assert texts_of(second) == ["$bee$"]
+    assert first.get_xlim() == second.get_xlim()
+
+
+def test_named_dimensions_can_be_asked_for_by_name():
+    frame = pd.DataFrame(np.eye(3), columns=["animal", "food", "tool"])
+    axes = plots.dimension_grid(frame, dimensions=["tool", 1])
+    assert [ax.get_title(loc="left") for ax in axes] == ["tool", "animal"]
+
+
+def test_pictures_stand_in_the_order_of_their_loadings(tmp_path):
+    images = np.arange(4)[:, None, None] * np.ones((4, 5, 5))
+    W = np.array([[0.1], [0.9], [0.0], [0.5]])
+    (ax,) = plots.dimension_grid(W, images=images)
+    assert [image.get_array()[0, 0] for image in ax.images] == [1, 3, 0]
+    assert [round(image.get_extent()[0]) for image in ax.images] == [0, 1, 2]
+    paths = []
+    for i in range(4):
+        paths.append(tmp_path / f"{i}.png")
+        pyplot.imsave(paths[-1], np.full((400, 300, 3), i / 4))
+    (ax,) = plots.dimension_grid(W, images=paths)
+    assert max(ax.images[0].get_array().shape[:2]) <= 320
+
+
+def test_titles_and_names_fit_their_panels():
+    frame = pd.DataFrame(
+        np.random.default_rng(0).random((9, 4)), columns=["a very long name of a dimension " * 4] + list("bcd")
+    )
+    frame.index = [f"{i} a very long name of an item " * 5 for i in range(9)]
+    axes = drawn(plots.dimension_grid(frame))
+    for ax in axes:
+        panel = ax.get_window_extent()
+        for text in ax.texts:
+            assert text.get_window_extent().x1 <= panel.x1 + 1
+        left, right = ax._left_title.get_window_extent(), ax._right_title.get_window_extent()
+        assert left.x1 <= right.x0
+
+
+def overlaps(boxes):
+    return [
+        (a, b)
+        for a in range(len(boxes))
+        for b in range(a)
+        if boxes[a].x0 < boxes[b].x1
+        and boxes[b].x0 < boxes[a].x1
+        and boxes[a].y0 < boxes[b].y1
+        and boxes[b].y0 < boxes[a].y1
+    ]
+
+
+@pytest.mark.parametrize("n", [1, 5, 60])
+def test_no_words_overlap_and_larger_loadings_are_larger_words(n):
+    rng = np.random.default_rng(n)
+    loadings = np.sort(rng.random((n, 1)) + 0.1, axis=0)[::-1]
+    labels = [f"word{i}" + "s" * int(rng.integers(9)) for i in range(n)]
+    sizes, places = arranged(labels, np.linspace(1, 0, n), 240.0, 160.0, smallest=4.0)
+    assert len(places) == n
+    boxes = []
+    for word, size, (x, y) in zip(labels, sizes, places, strict=True):
+        width, height, depth = text_size(word, size)
+        boxes.append(matplotlib.transforms.Bbox.from_bounds(x, y - depth, width, height))
+        assert 0 <= x <= x + width <= 240
+        assert 0 <= y - depth <= y - depth + height <= 160
+    assert overlaps(boxes) == []
+    ax = plots.word_cloud(loadings, labels=labels, n_words=n)
+    assert texts_of(ax) == labels
+    drawn_sizes = [text.get_size() for text in ax.texts]
+    assert drawn_sizes == sorted(drawn_sizes, reverse=True)
+    again = plots.word_cloud(loadings, labels=labels, n_words=n)
+    assert [text.get_position() for text in again.texts] == [text.get_position() for text in ax.texts]
+
+
+def test_words_that_find_no_room_are_told_of():
+    ax = Figure(figsize=(0.5, 0.4)).subplots()
+    with pytest.warns(UserWarning, match=r"word_cloud draws \d+ of 30 words"):
+        plots.word_cloud(np.ones((30, 1)), labels=[f"a long word {i}" for i in range(30)], ax=ax)
+
+
+# ---------------------------------------------------------------- rank_selection, calibration
+
+
+def lines_at(ax):
+    """Where upright lines stand, by their label."""
+    return {
+        str(line.get_label()): float(line.get_xdata()[0])
+        for line in ax.lines
+        if len(line.get_xdata()) == 2 and line.get_xdata()[0] == line.get_xdata()[1]
+    }
+
+
+def test_rank_selection_marks_the_choice_the_valley_and_baselines(found):
+    selection = found.selection
+    ax = plots.rank_selection(selection, baselines={"$scree$": 2})
+    assert lines_at(ax) == {f"chosen: {selection.rank}": selection.rank, "$scree$: 2": 2}
+    curve = next(line for line in ax.lines if len(line.get_xdata()) == len(selection.curve))
+    np.testing.assert_allclose(curve.get_ydata(), selection.curve["error"])
+    valley = next(line for line in ax.lines if line.get_label() == "within 1 s.e. of best")
+    assert tuple(valley.get_xdata()) == selection.valley
+    drawn(ax)
+
+
+def test_relative_errors_begin_at_one_and_bands_are_those_of_the_table(found):
+    ax = plots.rank_selection(found, relative=True)
+    smallest = found.selection.curve["error"].min()
+    curve = next(line for line in ax.lines if len(line.get_xdata()) == len(found.selection.curve))
+    assert min(curve.get_ydata()) == pytest.approx(1)
+    for band, column in zip(ax.collections, ("standard_deviation", "standard_error_of_difference"), strict=True):
+        heights = [vertex for vertex in band.get_paths()[0].vertices if vertex[0] == 1]
+        span = np.ptp([y for _, y in heights])
+        assert span == pytest.approx(2 * found.selection.curve.set_index("rank")[column][1] / smallest)
+    assert len(plots.rank_selection(found, bands=None).collections) == 0
+
+
+def test_calibration_marks_its_share_and_its_cutoff():
+    W = simulate.dirichlet(60, 3, random_state=0)
+    calibration = calibrate(W @ W.T, n_bootstraps=5, random_state=0)
+    loss, leakage = plots.calibration(calibration)
+    assert calibration.sampling in lines_at(loss).values()
+    assert calibration.cutoff + 0.5 in lines_at(leakage).values()
+    stable = next(line for line in leakage.lines if line.get_label() == f"stable: {calibration.cutoff}")
+    assert len(stable.get_xdata()) == calibration.cutoff
+
+
+# ---------------------------------------------------------------- the others
+
+
+def test_reliability_sets_low_values_apart():
+    ax = plots.reliability([0.9, 0.5, 0.95, 0.7])
+    low = next(line for line in ax.lines if line.get_label() == "below 0.8")
+    assert (low.get_xdata().tolist(), low.get_ydata().tolist()) == ([2, 4], [0.5, 0.7])
+    assert "mean 0.76" in texts_of(ax)
+
+
+def test_alignment_shows_matched_correlations_in_the_order_of_the_reference():
+    W = simulate.dirichlet(50, 4, random_state=0)
+    ax = plots.alignment(W[:, [2, 0]], W)
+    matched = ax.lines[0]
+    assert matched.get_xdata().tolist() == [1, 3]
+    assert matched.get_ydata() == pytest.approx([1, 1])
+    alone = next(line for line in ax.lines if line.get_label() == "no partner")
+    assert alone.get_xdata().tolist() == [2, 4]
+
+
+def test_reconstruction_draws_each_observed_pair_once_and_hexagons_at_scale():
+    W = np.random.default_rng(0).random((20, 2))
+    S = W @ W.T
+    S[0, 1] = S[1, 0] = np.nan
+    ax = plots.reconstruction(S, W)
+    points = ax.lines[0]
+    assert len(points.get_xdata()) == 20 * 19 / 2 - 1
+    np.testing.assert_allclose(points.get_xdata(), points.get_ydata())
+    assert ax.get_title() == "R² = 1.00, 189 pairs"
+    W = np.random.default_rng(0).random((100, 2))
+    ax = plots.reconstruction(W @ W.T, W)
+    assert ax.collections[0].get_array().sum() == 100 * 99 / 2
+    ax = plots.reconstruction(W @ W.T, W, max_pairs=2500)
+    assert ax.get_title().endswith("random pairs")
+    assert ax.collections[0].get_array().sum() > 1500
+
+
+def test_sampled_pairs_are_pairs_of_two_items():
+    from simdims.plots.fit import _some_pairs
+
+    first, second, n = _some_pairs(Similarity(np.ones((3000, 3000))), 100_000)
+    assert n == 3000 * 2999 // 2
+    assert (first < second).all()
+    assert first.min() >= 0
+    assert second.max() < 3000
+    assert len(np.unique(first * 3000 + second)) == len(first)
+
+
+def test_a_fingerprint_is_sorted_and_says_what_it_leaves_out():
+    ax = plots.item_fingerprint([[0.1, 0.6, 0.0, 0.3], [1, 0, 0, 0]], "ape", labels=["ape", "bat"], n_dimensions=2)
+    assert [bar.get_width() for bar in ax.patches] == [0.6, 0.3]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["2: ape", "4: ape"]
+    assert ax.get_xlabel() == "Loading\n2 of 4 dimensions, 90% of all loadings"
+
+
+def test_the_map_colours_items_by_their_largest_dimension():
+    W = np.eye(9)[[0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 8]]
+    xy = np.arange(34).reshape(17, 2)
+    ax = plots.embedding_map(W, coordinates=xy)
+    groups = {collection.get_label(): collection.get_offsets().tolist() for collection in ax.collections}
+    assert groups["Dimension 1"] == xy[:3].tolist()
+    assert groups["2 others"] == xy[-2:].tolist()
+    assert ax.get_legend().get_texts()[-1].get_text() == "2 others"
+
+
+def test_a_computed_map_is_the_same_every_time():
+    W = simulate.dirichlet(30, 3, random_state=0)
+    one, other = (plots.embedding_map(W).collections[0].get_offsets() for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_names_on_a_map_lie_over_no_other():
+    W = simulate.dirichlet(150, 3, random_state=0)
+    xy = np.random.default_rng(0).random((150, 2))
+    ax = drawn(plots.embedding_map(W, coordinates=xy, labels=[f"a name {i}" for i in range(150)]))
+    names = [text for text in ax.texts if text.get_text().startswith("a name")]
+    assert len(names) > 10
+    assert overlaps([text.get_window_extent().shrunk(0.95, 0.8) for text in names]) == []
+
+
+def test_the_graph_keeps_what_is_connected_and_each_items_strongest_edges():
+    W = np.kron(np.eye(2), np.ones((4, 1)))
+    S = W @ W.T
+    S[3, 4] = S[4, 3] = 0.01  # the one bridge
+    ax = plots.graph(S, W, n_neighbors=1)
+    xy = np.array([rim.vertices.mean(axis=0) for rim in ax.collections[1].get_paths()])
+    assert len(xy) == 8
+    assert len(ax.collections[0].get_segments()) == 7  # a spanning tree
+    assert ax.get_xlabel() == "8 items, 7 of 13 edges"
+
+
+def test_nodes_of_a_graph_are_pies_of_loadings():
+    W = np.array([[1.0, 3.0], [1.0, 0.0]])
+    ax = plots.graph([[1, 0.5], [0.5, 1]], W, positions={"a": (0, 0), "b": (1, 0)}, labels=["a", "b"])
+    assert len(ax.collections[2].get_paths()) == 3  # two parts and one whole
+    np.testing.assert_allclose(ax.collections[0].get_segments()[0], [[0, 0], [1, 0]])
+
+
+def test_hypotheses_show_statistic_chance_and_adjusted_p(tests_made):
+    test = tests_made.parts["dimension"]
+    ax = drawn(plots.hypothesis_tests(test))
+    bars = ax.patches
+    low, high = np.quantile(test.null_distribution, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose([bar.get_x() for bar in bars], low)
+    np.testing.assert_allclose([bar.get_x() + bar.get_width() for bar in bars], high)
+    assert [text.get_text().split(" (")[0] for text in ax.get_yticklabels()] == ["$red$", "<b>green</b>", "noise"]
+    filled = next(line for line in ax.lines if line.get_label() == "significant")
+    assert sorted(filled.get_xdata()) == sorted(test.statistic[test.significant])
+    assert texts_of(ax)[:3] == [f"{p:.3f}" for p in test.pvalue_adjusted]
+    combined = drawn(plots.hypothesis_tests(tests_made))
+    assert combined.get_xscale() == "log"
+    assert len(combined.collections) == 3
+
+
+def test_many_hypotheses_are_thinned_and_said_to_be():
+    rng = np.random.default_rng(0)
+    p = rng.permutation(np.arange(1, 101)) / 101
+    names = tuple(f"h{i}" for i in range(100))
+    tests = HypothesisTests(
+        "rsa", names, rng.random(100), p, (None,) * 100, rng.random((50, 100)), "greater", 0.05, "r"
+    )
+    ax = plots.hypothesis_tests(tests, n_shown=10)
+    assert {text.get_text() for text in ax.get_yticklabels()} == {names[i] for i in np.argsort(p)[:10]}
+    assert ax.get_title().startswith("10 of 100 hypotheses")
+
+
+def test_power_curves_have_a_panel_for_each_noise_and_a_line_for_each_test():
+    rows = [
+        {
+            "noise": noise,
+            "snr": snr,
+            "repeat": repeat,
+            "test": test,
+            "power": snr * (1 + repeat),
+            "power_unadjusted": 0.5,
+        }
+        for noise in ("features", "similarities")
+        for snr in (0.1, 0.3)
+        for repeat in (0, 1)
+        for test in ("dimension", "rsa")
+    ]
+    axes = plots.power_curves(pd.DataFrame(rows))
+    assert [ax.get_title() for ax in axes] == ["Noise on features", "Noise on similarities"]
+    assert [line.get_label() for line in axes[0].lines] == ["dimensions (SRF)", "similarities (RSA)"]
+    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), [0.15, 0.45])
+
+
+# ---------------------------------------------------------------- what bad input gets
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (
+            lambda: plots.similarity_heatmap(np.eye(3) + 0.1, values="predicted"),
+            ValueError,
+            'values must be "observed"',
+        ),
+        (lambda: plots.similarity_heatmap(np.eye(3) + 0.1, values="odd"), ValueError, "values must be 'observed' or"),
+        (
+            lambda: plots.similarity_heatmap(np.eye(3) + 0.1, np.ones((4, 2))),
+            ValueError,
+            "embedding must have one row for",
+        ),
+        (lambda: plots.similarity_heatmap(np.eye(3) + 0.1, order=[0, 1, 1]), ValueError, "order must hold each row"),
+        (lambda: plots.similarity_heatmap(SRF(2)), ValueError, "result must be fitted"),
+        (lambda: plots.dimension_grid(np.ones((3, 2)), labels=["a"]), ValueError, "labels must have one name for each"),
+        (lambda: plots.dimension_grid(np.ones((3, 2)), images=[1]), ValueError, "images must have one picture for"),
+        (lambda: plots.dimension_grid(np.ones((3, 2)), images=np.ones((3, 4))), ValueError, "images must be grey, RGB"),
+        (
+            lambda: plots.dimension_grid(np.ones((3, 2)), images=["no.png"] * 3),
+            FileNotFoundError,
+            "images must be files",
+        ),
+        (lambda: plots.dimension_grid(np.ones((3, 2)), axes=[1]), ValueError, "axes must hold 2 Axes"),
+        (lambda: plots.dimension_grid(np.ones((3, 2)), page=0), ValueError, "page must be at least 1, got 0"),
+        (lambda: plots.word_cloud(np.ones((3, 2)), 3), ValueError, "dimension must be between 1 and n_components = 2"),
+        (lambda: plots.word_cloud(np.zeros((3, 2))), ValueError, "dimension must have an item with a positive"),
+        (lambda: plots.rank_selection(3), TypeError, "result must be a RankSelection or a Discovery, got int"),
+        (lambda: plots.calibration(3), TypeError, "result must be a Calibration"),
+        (lambda: plots.reliability("high"), TypeError, "result must hold numbers"),
+        (lambda: plots.reliability([0.5], ax=3), TypeError, "ax must be matplotlib Axes, got int"),
+        (lambda: plots.reconstruction(np.eye(3) + 0.1), ValueError, "embedding must be the embedding"),
+        (lambda: plots.item_fingerprint(np.ones((3, 2)), "cat"), ValueError, "item must name an item, got 'cat'"),
+        (lambda: plots.item_fingerprint(np.ones((3, 2)), 3), ValueError, "item must be a row between 0 and 2, got 3"),
+        (lambda: plots.embedding_map(np.ones((3, 2)), coordinates=[1, 2]), ValueError, "coordinates must have shape"),
+        (lambda: plots.embedding_map(np.ones((3, 2)), n_colours=9), ValueError, "n_colours must be at most 7"),
+        (lambda: plots.embedding_map(Similarity(np.eye(3) + 0.1)), TypeError, "result must hold an embedding"),
+        (lambda: plots.graph(np.eye(3) + 0.1), ValueError, "embedding must hold the communities"),
+        (lambda: plots.hypothesis_tests(3), TypeError, "tests must be HypothesisTests, got int"),
+        (lambda: plots.power_curves(pd.DataFrame({"noise": []})), ValueError, "study must have the column"),
+        (lambda: plots.alignment(np.ones((3, 2))), ValueError, "reference must be the embedding"),
+        (lambda: plots.save_figure(3, "figure.png"), TypeError, "axes must be matplotlib Axes or a Figure, got int"),
+    ],
+)
+def test_bad_input_gets_one_sentence(call, error, sentence):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(sentence)
+    assert pyplot.get_fignums() == [], "a figure was made before the input was checked"
+
+
+def test_texts_are_shortened_to_fit():
+    assert fitted("short", 6, 100) == "short"
+    cut = fitted("a text that is much too long", 6, 40)
+    assert cut.endswith("…")
+    assert text_size(cut, 6)[0] <= 40
+    assert fitted("two\nlines", 6, 100) == "two lines"
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+def test_notebooks_show_a_picture_or_a_table_of_each_result(found, tests_made):
+    for result in (found.similarity, found.selection, found.consensus, found, tests_made):
+        text = result._repr_html_()
+        assert "data:image/png;base64," in text
+        assert len(text) < 300_000
+    assert pyplot.get_fignums() == []
+
+
+def test_labels_are_escaped_in_notebooks(found, tests_made):
+    page = of_discovery(found)
+    assert "<script>" not in page
+    names = ["<script>" in name for name in found.dimensions_frame()["top_items"]]
+    assert (html.escape("<script>") in page) == any(names)
+    table = tests_made._repr_html_()
+    assert "<b>green</b>" not in table
+    assert "&lt;b&gt;green&lt;/b&gt;" in table
+
+
+def test_large_results_stay_small_in_notebooks():
+    rng = np.random.default_rng(0)
+    W = rng.gamma(0.2, size=(3000, 5))
+    assert len(of_similarity(Similarity.from_factors(W))) < 300_000
+    n = 2000
+    names = tuple(f"hypothesis {i}" for i in range(n))
+    tests = HypothesisTests(
+        "rsa", names, rng.random(n), rng.random(n), (None,) * n, rng.random((9, n)), "greater", 0.05, "r"
+    )
+    page = tests._repr_html_()
+    assert len(page) < 300_000
+    assert page.count("<tr>") == 31
+    assert "and 1970 more" in page
+
+
+def test_axes_come_back(found):
+    assert isinstance(plots.reliability(found), Axes)
+    assert all(isinstance(ax, Axes) for ax in plots.dimension_grid(found))

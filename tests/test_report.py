@@ -1,0 +1,423 @@
+"""The page of a Discovery as a file: nothing from outside, nothing that breaks out, every number as it was."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from report_examples import HOSTILE, made, sorted_embedding
+
+from simdims import Similarity, combined_test, dimension_test, discover, rsa_test, simulate
+from simdims.cli import main
+from simdims.report import bundle, pairs, write_report
+from simdims.report.encoding import pack_loadings, script_json
+
+
+@pytest.fixture(scope="module")
+def found():
+    truth = simulate.dirichlet(50, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(truth @ truth.T, 0.9, random_state=0)
+    S[3, 7] = S[7, 3] = np.nan
+    labels = HOSTILE + [f"item {i}" for i in range(50 - len(HOSTILE))]
+    return discover(Similarity(S, labels=labels), ranks=[2, 3, 4], n_repeats=1, n_runs=3, random_state=0)
+
+
+def data_of(text):
+    """The data elements of a page, as its scripts see them."""
+    return dict(re.findall(r'<script type="text/plain" id="data-(\w+)">(.*?)</script>', text, flags=re.DOTALL))
+
+
+def decoded(text, dtype):
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+def read(path):
+    text = Path(path).read_text(encoding="utf-8")
+    data = data_of(text)
+    return text, data, json.loads(data["facts"])
+
+
+def test_the_page_asks_for_nothing_from_outside(found, tmp_path):
+    text, _, _ = read(found.report(tmp_path / "page.html"))
+    assert not re.search(r'(?:src|href)\s*=\s*["\']?(?:https?:)?//', text)
+    assert "@import" not in text
+    assert "url(http" not in text
+    assert not re.search(r"\bfetch\(|XMLHttpRequest|importScripts", text)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+
+
+def test_no_label_breaks_out_of_its_place(found, tmp_path):
+    text, data, _ = read(found.report(tmp_path / "page.html", title="</title><script>alert(3)</script>"))
+    assert len(re.findall(r"<script", text)) == 7  # six elements of data, and the script
+    assert text.count("</script") == 7
+    assert "<title>&lt;/title&gt;&lt;script&gt;alert(3)&lt;/script&gt;</title>" in text
+    assert json.loads(data["labels"]) == list(found.labels)
+
+
+@pytest.mark.parametrize("text", ["<", "</script>", "\u2028", "&amp;", "a\ud800b", "\x00", "é🐕"])
+def test_json_in_a_script_holds_no_character_that_html_reads(text):
+    written = script_json([text])
+    assert not set(written) & set("<>&\u2028\u2029")
+    expected = text if text.isprintable() or "\ud800" not in text else "a?b"
+    assert json.loads(written) == [expected]
+
+
+def test_loadings_come_back_as_float32(found, tmp_path):
+    _, data, facts = read(found.report(tmp_path / "page.html"))
+    columns = [decoded(line, "<f4") for line in data["loadings"].split("\n")]
+    np.testing.assert_array_equal(np.stack(columns, axis=1), found.embedding.astype(np.float32))
+    assert facts["loadings"]["kind"] == "float32"
+
+
+def test_many_loadings_come_back_to_the_stated_precision(monkeypatch):
+    monkeypatch.setattr("simdims.report.encoding.EXACT_UP_TO", 100)
+    W = np.random.default_rng(0).gamma(0.5, size=(200, 4)) * [1, 1e-6, 1e6, 0]
+    packed = pack_loadings(W)
+    assert packed.kind == "uint16"
+    columns = [
+        decoded(line, "<u2") * scale for line, scale in zip(packed.lines.split("\n"), packed.scales, strict=True)
+    ]
+    largest = W.max(axis=0)
+    assert (np.abs(np.stack(columns, axis=1) - W) <= largest / 65535).all()
+    np.testing.assert_array_equal(columns[3], 0)
+
+
+def test_observed_similarities_come_back(found, tmp_path):
+    _, data, facts = read(found.report(tmp_path / "page.html"))
+    steps = decoded(data["observed"], "<u2")
+    S = found.similarity.values[np.triu_indices(50, 1)]
+    assert ((steps == 65535) == np.isnan(S)).all()
+    seen = ~np.isnan(S)
+    largest = facts["largest_similarity"]
+    np.testing.assert_allclose(steps[seen] * largest / 65534, S[seen], atol=largest / 65534)
+    blocks = decoded(data["blocks"], "<u2").reshape(facts["n_components"], facts["n_top"], facts["n_top"])
+    items = facts["dimensions"][1]["items"]
+    expected = found.similarity.values[np.ix_(items, items)]
+    got = blocks[1][: len(items), : len(items)] * largest / 65534
+    np.testing.assert_allclose(got[~np.isnan(expected)], expected[~np.isnan(expected)], atol=largest / 65534)
+
+
+def test_cards_show_the_largest_loadings(found, tmp_path):
+    _, _, facts = read(found.report(tmp_path / "page.html"))
+    frame = found.dimensions_frame()
+    for k, dimension in enumerate(facts["dimensions"]):
+        column = found.embedding[:, k]
+        assert dimension["values"] == pytest.approx(np.sort(column)[::-1][: facts["n_top"]])
+        assert dimension["share"] == pytest.approx(frame["share"].iloc[k])
+        assert dimension["reliability"] == pytest.approx(frame["reliability"].iloc[k])
+
+
+def test_the_picture_of_the_fit_counts_every_pair(found):
+    fit = pairs.observed_against_predicted(found.similarity, found.embedding)
+    S, R = found.similarity.values, found.embedding @ found.embedding.T
+    i, j = np.triu_indices(50, 1)
+    seen = ~np.isnan(S[i, j])
+    assert sum(fit["counts"]) == fit["n_pairs"] == seen.sum()
+    assert fit["correlation"] == pytest.approx(np.corrcoef(S[i, j][seen], R[i, j][seen])[0, 1])
+    assert not fit["sampled"]
+
+
+@pytest.mark.parametrize("absent", ["zero", "missing"])
+def test_a_sample_of_pairs_stands_for_all(monkeypatch, absent):
+    from scipy import sparse
+
+    W = sorted_embedding(120, 4)
+    S = W @ W.T
+    listed = sparse.csr_array(np.where(S > 0.3, S, 0))
+    similarity = Similarity(listed, absent=absent)
+    whole = pairs.observed_against_predicted(similarity, W)
+    monkeypatch.setattr(pairs, "ALL_PAIRS_UP_TO", 3000)
+    monkeypatch.setattr(pairs, "N_SAMPLED", 3000)
+    part = pairs.observed_against_predicted(similarity, W)
+    assert part["correlation"] == pytest.approx(whole["correlation"], abs=0.05)
+    assert sum(part["counts"]) == pytest.approx(sum(whole["counts"]), rel=0.02)
+
+
+def test_the_curve_of_the_selection_is_there(found, tmp_path):
+    _, _, facts = read(found.report(tmp_path / "page.html"))
+    assert facts["selection"]["ranks"] == [2, 3, 4]
+    assert facts["selection"]["rank"] == found.selection.rank
+    assert facts["selection"]["errors"] == pytest.approx(list(found.selection.curve["error"]))
+
+
+@pytest.mark.parametrize("kind", ["dimension", "rsa", "combined"])
+def test_tests_of_hypotheses_are_shown(found, tmp_path, kind):
+    X = {"first": found.embedding[:, 0], "noise": np.random.default_rng(0).random(50)}
+    more = {"n_permutations": 99, "random_state": 0}
+    tests = {
+        "dimension": lambda: dimension_test(found.embedding, X, **more),
+        "rsa": lambda: rsa_test(found.similarity, X, **more),
+        "combined": lambda: combined_test(found.similarity, found.embedding, X, **more),
+    }[kind]()
+    _, _, facts = read(found.report(tmp_path / "page.html", tests=tests))
+    rows = facts["tests"]["rows"]
+    assert [row["hypothesis"] for row in rows] == ["first", "noise"]
+    assert [row["pvalue"] for row in rows] == pytest.approx(list(tests.pvalue))
+    assert rows[0]["place"] == (None if kind == "rsa" else 0)
+
+
+def test_the_summary_stands_in_the_page_without_a_script(found, tmp_path):
+    text, _, _ = read(found.report(tmp_path / "page.html"))
+    head = text.partition('id="dimensions"')[0]
+    assert f"The similarities of 50 items can be described by {found.n_components} dimensions" in head
+    assert "Fitted 3 times from different random starts" in head
+
+
+def test_the_page_is_small_beside_its_data(found, tmp_path):
+    text, data, _ = read(found.report(tmp_path / "page.html"))
+    assert len(text.encode()) - sum(len(part.encode()) for part in data.values()) < 200_000
+
+
+def test_observed_similarities_of_many_items_are_not_all_kept(tmp_path):
+    found = made(sorted_embedding(700, 3))
+    _, data, facts = read(found.report(tmp_path / "page.html"))
+    assert data["observed"] == ""
+    assert not facts["has_all_pairs"]
+
+
+def test_implicit_and_unlabelled_similarities_have_a_page_too(tmp_path):
+    W = sorted_embedding(40, 3)
+    found = made(W, Similarity.from_factors(W))
+    _, data, facts = read(write_report(found, tmp_path / "page.html"))
+    assert not facts["labelled"]
+    assert json.loads(data["labels"]) == []
+    np.testing.assert_allclose(
+        decoded(data["observed"], "<u2")[0] * facts["largest_similarity"] / 65534, W[0] @ W[1], atol=1e-4
+    )
+
+
+def test_one_dimension_has_a_page(tmp_path):
+    W = np.linspace(0, 1, 12)[:, None]
+    text, _, facts = read(made(W).report(tmp_path / "page.html"))
+    assert "described by 1 dimension, which accounts for" in text
+    assert facts["dimensions"][0]["items"][0] == 11
+
+
+def test_a_dimension_that_no_item_has_is_shown_as_empty(tmp_path):
+    W = np.hstack([sorted_embedding(20, 2), np.zeros((20, 1))])
+    _, _, facts = read(made(W).report(tmp_path / "page.html"))
+    assert facts["dimensions"][2] == {"share": 0, "reliability": 0.5, "items": [], "values": []}
+
+
+def test_a_diagonal_that_is_not_stored_is_unobserved(tmp_path):
+    from scipy import sparse
+
+    W = sorted_embedding(20, 2)
+    S = W @ W.T
+    np.fill_diagonal(S, 0)
+    _, data, facts = read(made(W, Similarity(sparse.csr_array(S), absent="zero")).report(tmp_path / "page.html"))
+    blocks = decoded(data["blocks"], "<u2").reshape(2, facts["n_top"], facts["n_top"])
+    assert (np.diagonal(blocks, axis1=1, axis2=2) == 65535).all()
+    assert (decoded(data["observed"], "<u2") < 65535).all()
+
+
+def test_names_are_kept_by_what_the_data_are(found, tmp_path):
+    same = read(found.report(tmp_path / "a.html"))[2]["fingerprint"]
+    again = read(found.report(tmp_path / "b.html", title="other"))[2]["fingerprint"]
+    W = sorted_embedding(40, 3)
+    one, other = (read(made(V).report(tmp_path / "c.html"))[2]["fingerprint"] for V in (W, W + 0.001))
+    assert same == again
+    assert len({same, one, other}) == 3
+
+
+# -- images --------------------------------------------------------------------------------------------------------
+
+
+def opened(uri):
+    from io import BytesIO
+
+    from PIL import Image
+
+    return Image.open(BytesIO(base64.b64decode(uri.partition(",")[2])))
+
+
+@pytest.fixture
+def small():
+    return made(sorted_embedding(4, 2))
+
+
+def images_of(found, images, tmp_path):
+    pytest.importorskip("PIL")
+    return read(found.report(tmp_path / "page.html", images=images))[1]["images"].split("\n")
+
+
+def test_arrays_become_pictures(small, tmp_path):
+    grey = np.linspace(0, 1, 64).reshape(8, 8)
+    colour = np.random.default_rng(0).integers(0, 256, (300, 200, 3), dtype=np.uint8)
+    uris = images_of(small, [grey, grey * 0.5, colour, np.dstack([colour, colour[:, :, :1]])], tmp_path)
+    np.testing.assert_array_equal(np.asarray(opened(uris[0])), np.rint(grey * 255))
+    np.testing.assert_array_equal(np.asarray(opened(uris[1])), np.rint(grey * 0.5 * 255))
+    assert opened(uris[2]).size == (75, 112)
+    assert uris[2].startswith("data:image/jpeg;base64,")
+    assert opened(uris[3]).mode == "RGBA"
+
+
+def test_numbers_beyond_one_are_scaled_together(small, tmp_path):
+    uris = images_of(small, np.arange(16.0).reshape(4, 2, 2), tmp_path)
+    np.testing.assert_array_equal(np.asarray(opened(uris[3])), np.rint(np.array([[12, 13], [14, 15]]) * 17))
+
+
+def test_files_and_pil_images_become_pictures(small, tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    palette = Image.new("P", (20, 20))
+    palette.save(tmp_path / "one.gif")
+    uris = images_of(
+        small, [tmp_path / "one.gif", palette, Image.new("CMYK", (9, 9)), str(tmp_path / "one.gif")], tmp_path
+    )
+    assert [opened(uri).size for uri in uris] == [(20, 20), (20, 20), (9, 9), (20, 20)]
+
+
+@pytest.mark.parametrize(
+    ("images", "kind", "sentence"),
+    [
+        ("folder", TypeError, "images must be a sequence of arrays, paths or PIL images, got str."),
+        ([np.zeros((2, 2))] * 3, ValueError, "images must have one picture for each of the 4 items, got 3."),
+        ([np.zeros((2, 2, 2))] * 4, ValueError, r"got shape \(2, 2, 2\) for image 0"),
+        ([np.full((2, 2), np.nan)] * 4, ValueError, "images must hold finite numbers, got others or none in image 0"),
+        (["no.png"] * 4, FileNotFoundError, "images must be files that are there, got 'no.png'"),
+        ([3] * 4, TypeError, "images must be arrays, paths or PIL images, got int as image 0"),
+        ([np.array([["a"]])] * 4, TypeError, "images must hold numbers"),
+    ],
+)
+def test_bad_images_get_a_sentence(small, tmp_path, images, kind, sentence):
+    pytest.importorskip("PIL")
+    with pytest.raises(kind, match=sentence):
+        small.report(tmp_path / "page.html", images=images)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_file_that_is_no_picture_gets_a_sentence(small, tmp_path):
+    pytest.importorskip("PIL")
+    (tmp_path / "a.png").write_text("text")
+    with pytest.raises(ValueError, match=r"a.png', which cannot be read as one"):
+        small.report(tmp_path / "page.html", images=[tmp_path / "a.png"] * 4)
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_only_an_earlier_report_is_replaced_unasked(small, tmp_path):
+    target = tmp_path / "page.html"
+    assert small.report(target) == target
+    before = target.read_text(encoding="utf-8")
+    small.report(target, title="Anew")
+    assert target.read_text(encoding="utf-8") != before
+    target.write_text("<html>mine")
+    with pytest.raises(FileExistsError, match="path must be new or an earlier report"):
+        small.report(target)
+    assert target.read_text() == "<html>mine"
+    small.report(target, overwrite=True)
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_what_fails_leaves_nothing_behind(small, tmp_path, monkeypatch):
+    def fail(**_):
+        raise OSError("full")
+
+    target = small.report(tmp_path / "page.html")
+    before = target.read_bytes()
+    monkeypatch.setattr(bundle, "page", fail)
+    with pytest.raises(OSError, match="full"):
+        small.report(target)
+    assert target.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "sentence"),
+    [
+        ({"path": "page.txt"}, ValueError, "path must end in .html or .htm, got 'page.txt'"),
+        ({"path": "none/page.html"}, FileNotFoundError, "path must lie in a folder that is there"),
+        ({"path": 3}, TypeError, "path must be a path, got 3"),
+        ({"path": "a.html", "title": 3}, TypeError, "title must be a text, got 3"),
+        ({"path": "a.html", "tests": 3}, TypeError, "tests must be HypothesisTests"),
+        ({"path": "a.html", "overwrite": "yes"}, TypeError, "overwrite must be True or False, got 'yes'"),
+    ],
+)
+def test_bad_arguments_get_a_sentence(small, tmp_path, monkeypatch, arguments, kind, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind, match=sentence):
+        small.report(**arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_write_report_takes_a_discovery_only(tmp_path):
+    with pytest.raises(TypeError, match="found must be a Discovery, got ndarray"):
+        write_report(np.zeros((2, 2)), tmp_path / "page.html")
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------
+
+
+def test_no_two_scripts_define_the_same_name():
+    names = [
+        name
+        for text in bundle.modules().values()
+        for name in re.findall(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", text, flags=re.MULTILINE)
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_every_script_is_in_the_page_after_those_it_needs():
+    found = list(bundle.modules())
+    files = {path.stem for path in (Path(bundle.__file__).parent / "page").glob("*.js")}
+    assert set(found) == files
+    for name, text in bundle.modules().items():
+        for other in re.findall(r'^import .* from "\./(\w+)\.js";$', text, flags=re.MULTILINE):
+            assert found.index(other) < found.index(name)
+    joined = bundle.joined_scripts()
+    assert not re.search(r"^(?:import|export) ", joined, flags=re.MULTILINE)
+    assert "</script" not in joined
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(", joined)
+
+
+def test_imported_names_are_defined_where_they_are_imported_from():
+    modules = bundle.modules()
+    for text in modules.values():
+        for names, other in re.findall(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', text, flags=re.MULTILINE):
+            for name in names.split(","):
+                assert re.search(rf"^export (?:function|const) {name.strip()}\b", modules[other], flags=re.MULTILINE)
+                assert len(re.findall(rf"\b{name.strip()}\b", text)) > 1, (
+                    f"{name} is imported from {other} and not used"
+                )
+
+
+# -- command line --------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_the_page_into_the_folder(found, tmp_path, capsys):
+    found.save(tmp_path / "found")
+    assert main(["report", str(tmp_path / "found")]) == 0
+    page = tmp_path / "found" / "report.html"
+    assert f"Wrote {page}" in capsys.readouterr().out
+    assert page.read_bytes() == found.report(tmp_path / "same.html").read_bytes()
+    found.save(tmp_path / "found")
+    assert page.exists()
+
+
+def test_the_command_finds_pictures_by_label(small, tmp_path, capsys):
+    Image = pytest.importorskip("PIL.Image")
+    labels = ("ant", "bee", "cat", "dog")
+    found = made(small.embedding, labels=labels)
+    found.save(tmp_path / "found")
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    for place, label in enumerate(labels):
+        Image.new("L", (4, 4), 50 * place).save(folder / f"{label}.png")
+    words = ["report", str(tmp_path / "found"), "-o", str(tmp_path / "page.html"), "--images", str(folder)]
+    assert main(words) == 0
+    uris = read(tmp_path / "page.html")[1]["images"].split("\n")
+    assert [opened(uri).getpixel((0, 0)) for uri in uris] == [0, 50, 100, 150]
+    (folder / "bee.png").unlink()
+    assert main(words) == 2
+    assert "DIR must hold a picture of each item, named as its label, got none of 'bee'" in capsys.readouterr().err
+
+
+def test_the_command_says_what_is_wrong_in_a_line(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "none")]) == 2
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.txt")]) == 2
+    assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == ["simdims", "simdims"]

@@ -1,0 +1,348 @@
+"""The page of a Discovery in a real browser: Debian's Chromium, driven by Playwright."""
+
+import csv
+import json
+import shutil
+import statistics
+
+import numpy as np
+import pytest
+from report_examples import HOSTILE, made, sorted_embedding
+
+from simdims import Similarity, dimension_test, discover, simulate
+
+playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright_api.expect
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (Debian: apt-get install chromium)")
+
+# Small, middling, long, and such as try to be more than text.
+LABELS = [*HOSTILE, "dog", "a label that is so long that it cannot possibly fit into a card or a list " * 2]
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+#: What a reader takes for "at once".
+AT_ONCE_MS = 200
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright_api.sync_playwright() as api:
+        started = api.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def words_page(tmp_path_factory):
+    truth = simulate.dirichlet(60, 4, alpha=0.2, random_state=0)
+    S = simulate.add_noise(truth @ truth.T, 0.9, random_state=0)
+    S[0, 1] = S[1, 0] = np.nan
+    labels = LABELS + [f"item {i}" for i in range(60 - len(LABELS))]
+    found = discover(Similarity(S, labels=labels), ranks=[2, 4, 5], n_repeats=1, n_runs=3, random_state=0)
+    X = {"first <b>": truth[:, 0], "noise": np.random.default_rng(0).random(60)}
+    tests = dimension_test(found.embedding, X, n_permutations=50, random_state=0)
+    path = found.report(tmp_path_factory.mktemp("words") / "page.html", tests=tests, title="<i>Words</i>")
+    return found, path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def images_page(tmp_path_factory):
+    pytest.importorskip("PIL")
+    W = sorted_embedding(40, 5)
+    images = np.random.default_rng(0).random((40, 8, 8))
+    return made(W).report(tmp_path_factory.mktemp("images") / "page.html", images=images).as_uri()
+
+
+@pytest.fixture(scope="module")
+def large_page(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    W = rng.gamma(0.2, size=(10_000, 300)).astype(np.float32) * (rng.random((10_000, 300)) < 0.2)
+    W = W[:, np.argsort(-np.sum(W**2, axis=0))]
+    labels = tuple(f"{word} {i}" for i, word in zip(range(10_000), ["dog", "cow", "oak", "car"] * 2500, strict=True))
+    found = made(W, Similarity.from_factors(W, labels=labels), labels=labels)
+    path = found.report(tmp_path_factory.mktemp("large") / "page.html")
+    assert path.stat().st_size < 3e6 + 300 * 10_000 * 2 * 4 / 3 + 20 * 10_000
+    return path.as_uri()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens a page; whatever the browser complains of fails the test."""
+    complaints, contexts = [], []
+
+    def opened(address, **settings):
+        context = browser.new_context(**{"viewport": WIDE, "accept_downloads": True, **settings})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else 0
+        )
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: complaints.append(request.url) if request.url.startswith("http") else 0)
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def name_first_card(page, name):
+    page.fill(".card [data-name-of='0']", name)
+    page.keyboard.press("Enter")
+
+
+def saved(page, button):
+    with page.expect_download() as download:
+        page.click(button)
+    return download.value.path().read_text(encoding="utf-8-sig")
+
+
+def test_the_page_opens_and_shows_every_dimension(words_page, open_page):
+    found, address = words_page
+    page = open_page(address)
+    assert page.title() == "<i>Words</i>"
+    assert page.locator(".card").count() == found.n_components
+    top = int(np.argmax(found.embedding[:, 0]))
+    assert page.locator(".card .word").first.inner_text() == found.labels[top]
+    assert page.locator("#fit-chart rect.cell").count() > 10
+    assert page.locator("#number-chart circle").count() == 3
+    assert page.locator("#tests tbody tr").count() == 2
+
+
+def test_no_label_runs(words_page, open_page):
+    page = open_page(words_page[1])
+    page.fill("#sought", "alert")
+    assert page.locator("#found [role=option]").all_inner_texts() == [HOSTILE[0], HOSTILE[1]]
+    for item in range(len(LABELS)):
+        page.evaluate(f"location.hash = '#item-{item}'")
+        expect(page.locator("#panel-title")).to_have_text(LABELS[item])
+    assert page.locator("img[src=x]").count() == 0
+    page.evaluate("location.hash = ''")
+    name_first_card(page, "<img src=x onerror=alert(4)>")
+    page.click(".card-number")
+    expect(page.locator("#panel .name")).to_have_value("<img src=x onerror=alert(4)>")
+    assert page.locator("img").count() == 0
+
+
+def test_search_finds_an_item_and_shows_why_others_are_near(words_page, open_page):
+    found, address = words_page
+    page = open_page(address)
+    name_first_card(page, "animal")
+    page.keyboard.press("/")
+    page.keyboard.type("DOG")
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel-title")).to_have_text("dog")
+    W, item = found.embedding, LABELS.index("dog")
+    products = W @ W[item]
+    products[item] = -1
+    near = int(np.argmax(products))
+    first = page.locator(".neighbours li").first
+    assert first.locator(".pair a").inner_text() == " ".join(found.labels[near].split())
+    parts = W[item] * W[near] / products[near]
+    strongest = int(np.argmax(parts))
+    name = "animal" if strongest == 0 else f"dimension {strongest + 1}"
+    assert f"because {name} {100 * parts[strongest]:.0f}%" in first.locator(".because").inner_text()
+    assert "observed" in first.locator(".pair .note").inner_text()
+    page.keyboard.press("Escape")
+    expect(page.locator("#panel")).to_be_hidden()
+
+
+def test_a_click_opens_a_dimension_with_its_whole_ranking(words_page, open_page):
+    found, address = words_page
+    page = open_page(address)
+    page.locator(".card").nth(1).click(position={"x": 12, "y": 60})
+    expect(page.locator("#panel .kicker")).to_contain_text("Dimension 2 of")
+    order = np.argsort(-found.embedding[:, 1], kind="stable")
+    page.locator("#panel .list").focus()
+    page.keyboard.press("End")
+    last = page.locator("#panel [role=option][aria-selected=true]")
+    expect(last).to_have_attribute("aria-posinset", "60")
+    expect(last.locator(".word")).to_have_text(found.labels[order[-1]])
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".neighbours")
+    assert page.url.endswith(f"#item-{order[1]}")
+    page.go_back()
+    n_top = min(16, np.count_nonzero(found.embedding[:, 1]))
+    expect(page.locator("#panel rect.cell")).to_have_count(2 * n_top**2)
+    page.click("#panel .close")
+    expect(page).to_have_url(address)
+
+
+def test_names_survive_a_reload_and_go_out_and_in(words_page, open_page, tmp_path):
+    found, address = words_page
+    page = open_page(address)
+    name_first_card(page, 'animal, "tame"')
+    page.reload()
+    assert page.locator(".card .name").first.input_value() == 'animal, "tame"'
+    rows = list(csv.DictReader(saved(page, "#save-names-csv").splitlines()))
+    assert [row["name"] for row in rows] == ['animal, "tame"'] + [""] * (found.n_components - 1)
+    assert float(rows[0]["share"]) == pytest.approx(found.dimensions_frame()["share"].iloc[0])
+    kept = saved(page, "#save-names-json")
+    assert json.loads(kept)["names"] == {"dimension1": 'animal, "tame"'}
+    (tmp_path / "names.json").write_text(kept)
+    (tmp_path / "names.csv").write_text('dimension,name\n2,"a ""b"", c"\ndimension1,plant\n99,none\n')
+
+    other = open_page(address)  # a browser that has never seen it
+    assert other.locator(".card .name").first.input_value() == ""
+    other.set_input_files("#names-file", tmp_path / "names.json")
+    expect(other.locator(".card .name").first).to_have_value('animal, "tame"')
+    other.set_input_files("#names-file", tmp_path / "names.csv")
+    expect(other.locator(".card .name").first).to_have_value("plant")
+    assert other.locator(".card .name").nth(1).input_value() == 'a "b", c'
+
+
+def test_the_embedding_is_saved_under_the_names(words_page, open_page):
+    found, address = words_page
+    page = open_page(address)
+    name_first_card(page, "animal")
+    header, *rows = csv.reader(saved(page, "#save-embedding").splitlines())
+    assert header[:3] == ["item", "animal", "dimension2"]
+    assert [row[0] for row in rows] == list(found.labels)
+    np.testing.assert_allclose(np.array([row[1:] for row in rows], float), found.embedding, rtol=1e-5)
+
+
+def test_the_curve_tells_each_number_by_keys(words_page, open_page):
+    page = open_page(words_page[1])
+    page.locator("#number-chart svg").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    expect(page.locator("#number-words .readout")).to_contain_text("2 dimensions: error")
+
+
+def test_the_theme_changes_and_is_kept(words_page, open_page):
+    page = open_page(words_page[1], color_scheme="light")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    page.click("#theme")
+    page.click("#theme")
+    dark = page.evaluate(colour)
+    page.reload()
+    assert page.evaluate(colour) == dark != light
+
+
+def test_ten_thousand_items_by_300_dimensions_answer_at_once(large_page, open_page):
+    page = open_page(large_page)
+
+    def takes_ms(act, steps):
+        """Milliseconds from an act to the frame that shows what it did: a median, of the quietest of three rounds."""
+        for _ in range(3):
+            took = statistics.median(measured(act, steps))
+            if took < AT_ONCE_MS:
+                break
+        return took
+
+    def measured(act, steps):
+        return page.evaluate(
+            """async ([act, steps]) => {
+              const run = new Function("step", act);
+              const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+              const took = [];
+              for (const step of steps) {
+                const start = performance.now();
+                run(step);
+                await frame();
+                took.push(performance.now() - start);
+              }
+              return took;
+            }""",
+            [act, steps],
+        )
+
+    typing = (
+        "const field = document.getElementById('sought'); field.value = step; field.dispatchEvent(new Event('input'));"
+    )
+    assert takes_ms(typing, ["d", "do", "dog", "dog 99", "9", "oak 7"]) < AT_ONCE_MS
+    assert page.locator("#found [role=option]").count() > 0
+    assert takes_ms("location.hash = '#dimension-' + step;", [1, 50, 299, 300, 7]) < AT_ONCE_MS
+    page.wait_for_selector("#panel .list-row")
+    assert page.locator("#panel .list-row").count() < 100
+    scrolling = "document.querySelector('#panel .list').scrollTop = step;"
+    assert takes_ms(scrolling, [500, 5000, 50_000, 150_000, 299_000, 0]) < AT_ONCE_MS
+    assert takes_ms("location.hash = '#item-' + step;", [1, 9999, 5000, 17, 4]) < AT_ONCE_MS
+    page.wait_for_selector(".neighbours li")
+
+
+def test_300_dimensions_come_in_parts_and_print_whole(large_page, open_page):
+    page = open_page(large_page)
+    first = page.locator(".card").count()
+    page.click("#more-cards button")
+    assert first < page.locator(".card").count() < 300
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".card").count() == 300
+    assert not page.locator("#more-cards").is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("kind", ["words", "images"])
+def test_nothing_overlaps_or_hangs_over_the_edge(words_page, images_page, open_page, scheme, size, kind):
+    page = open_page(words_page[1] if kind == "words" else images_page, viewport=size, color_scheme=scheme)
+    for place in ("", "#dimension-1", "#item-7"):
+        page.evaluate(f"location.hash = '{place}'")
+        root = "#panel" if place else "html"
+        if place:
+            expect(page.locator("#panel .chart svg").last).to_be_visible()
+        else:
+            expect(page.locator("#panel")).to_be_hidden()
+        assert page.evaluate(
+            f"(({{scrollWidth, clientWidth}}) => scrollWidth <= clientWidth)(document.querySelector('{root}'))"
+        )
+        assert page.evaluate(OVERLAPS, root) == []
+
+
+# Texts and controls of the same parent that cover each other, and what reaches beyond the window.
+OVERLAPS = """(root) => {
+  const wrong = [];
+  const box = (node) => node.getBoundingClientRect();
+  const seen = [...document.querySelector(root).querySelectorAll(
+    ".card, .card-head > *, .meter > *, .top-words li > *, .list-row > *, .section-head > *, .bar-inner > *, " +
+    ".figure, .view-head > *, .view-columns > *, .beside > *, .pair > *, .buttons > button, h1, h2, h3, .close, " +
+    ".turning > *"
+  )].filter((node) => node.offsetParent && !node.closest("[hidden]") && !node.closest(".unseen"));
+  for (const node of seen) {
+    const { left, right } = box(node);
+    if ((left < -1 || right > innerWidth + 1) && !node.closest(".wide")) wrong.push("beyond: " + node.className);
+  }
+  const touching = (a, b) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+  for (let i = 0; i < seen.length; i++)
+    for (let j = i + 1; j < seen.length; j++)
+      if (seen[i].parentNode === seen[j].parentNode && touching(box(seen[i]), box(seen[j])))
+        wrong.push(seen[i].className + " over " + seen[j].className);
+  const title = document.querySelector(root + " .view-title");
+  const close = document.querySelector(root + " .close");
+  if (title && close && touching(box(title), box(close))) wrong.push("title over close");
+  return wrong;
+}"""
+
+
+def test_every_control_has_a_name_and_can_be_reached(words_page, open_page):
+    page = open_page(words_page[1])
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll("a, button, input, select, [role=listbox], svg[role], dialog")].filter(
+          (node) => !node.closest("label") && !(node.getAttribute("aria-label") || node.textContent.trim() ||
+            node.getAttribute("aria-labelledby"))).map((node) => node.outerHTML.slice(0, 80))"""
+    )
+    assert unnamed == []
+    reached = set()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('class')"))
+    assert {"skip", "sought", "theme", "order", "card-number", "name"} <= reached
+
+
+def test_a_print_has_all_cards_and_no_controls(images_page, open_page):
+    page = open_page(images_page)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert not page.locator(".bar").is_visible()
+    assert not page.locator("#data").is_visible()
+    assert page.locator(".card").count() == 5
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
