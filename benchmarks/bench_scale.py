@@ -6,9 +6,9 @@ Cases: similarities X X^T of 100,000 items that are never built; 100,000 items w
 pairs, the others missing or zero; an RBF kernel of 50,000 items through landmarks. A case makes its data, builds the
 Similarity and fits it; the peak is that of the whole process (interpreter, libraries and data included), and the
 seconds of a sweep are those of a fit of many sweeps minus those of a fit of few. Whole fits at the defaults are timed
-for the implicit ones; how many sweeps a fit of pairs takes depends on how well they determine it. Prints Markdown tables, writes every
-number to a JSON file and, where matplotlib is installed, a figure of the seconds a sweep against the number of pairs
-beside it.
+for the implicit ones; how many sweeps a fit of pairs takes depends on how well they determine it. Prints Markdown
+tables, writes every number to a JSON file and, where matplotlib is installed, a figure of the seconds a sweep against
+the number of pairs beside it.
 """
 
 from __future__ import annotations

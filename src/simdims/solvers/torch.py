@@ -43,6 +43,9 @@ _CANCELLATION = 3e-8
 #: Bytes of the float64 block in which the final figures are computed.
 _BLOCK_BYTES = 2**28
 
+#: Arrays of the size of W that one iteration has at a time.
+_COPIES = 12
+
 #: Part of the free memory that fits may take: the rest is the library's workspace.
 _USABLE = 0.85
 
@@ -422,13 +425,13 @@ def _floor(data: _Data) -> float:
 
 def _bytes_of(problem: DenseProblem, rank: int) -> tuple[int, int]:
     """Bytes of a problem on the device, and of one fit of it beside the problem."""
-    n = problem.n_items
-    work = 4 * 12 * n * rank
+    n, loadings = problem.n_items, 4 * _COPIES * problem.n_items * rank
     if isinstance(problem, FactorProblem):
-        return 4 * problem.factors.size, work
+        return 4 * problem.factors.size, loadings
+    matrix = 4 * n * n
     if problem.complete:
-        return 4 * n * n, work
-    return 4 * n * n * (2 if problem.weights.size else 1), work + 4 * n * n
+        return matrix, loadings
+    return (2 if problem.weights.size else 1) * matrix, loadings + matrix
 
 
 def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device, shared: bool) -> int:
@@ -437,8 +440,7 @@ def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device,
     if free is None:
         return len(problems)
     data, work = _bytes_of(problems[0], rank)
-    workspace = 6 * _BLOCK_BYTES
-    usable = _USABLE * free - workspace
+    usable = _usable(free)
     if data + work > usable:
         raise _too_large(problems[0], rank, device)
     # Where each has data of its own, those that go on are copied when others end.
@@ -454,16 +456,23 @@ def _free_bytes(device: torch.device) -> int | None:
     return torch.cuda.mem_get_info(device)[0] + held
 
 
+def _usable(free: int) -> float:
+    return max(_USABLE * free - 6 * _BLOCK_BYTES, 0.0)
+
+
 def _too_large(problem: DenseProblem, rank: int, device: torch.device) -> MemoryError:
-    data, work = _bytes_of(problem, rank)
-    free = _USABLE * (_free_bytes(device) or 0) - 6 * _BLOCK_BYTES
+    needed, usable = sum(_bytes_of(problem, rank)), _usable(_free_bytes(device) or 0)
     n = problem.n_items
-    quadratic = not isinstance(problem, FactorProblem)
-    fitting = int(n * max(free / (data + work), 0.0) ** (0.5 if quadratic else 1.0))
+    if isinstance(problem, FactorProblem):
+        fitting = int(n * usable / needed)
+    else:  # the root of a m^2 + b m = usable
+        b = 4.0 * _COPIES * rank
+        a = (needed - b * n) / n**2
+        fitting = int((np.sqrt(b * b + 4 * a * usable) - b) / (2 * a))
     return MemoryError(
-        f"A fit of {n} items and {rank} dimensions needs {(data + work) / 2**30:.1f} GiB of the memory of {device}, "
-        f"which has {max(free, 0) / 2**30:.1f} GiB to use: about {fitting} items would fit. Leave items out, pass "
-        f"factors (from_features with implicit=True), or use device='cpu'."
+        f"A fit of {n} items and {rank} dimensions needs {needed / 2**30:.1f} GiB of the memory of {device}, which has "
+        f"{usable / 2**30:.1f} GiB to use: about {fitting} items would fit. Leave items out, pass factors "
+        "(from_features with implicit=True), or use device='cpu'."
     )
 
 

@@ -1,0 +1,253 @@
+"""Fits on a device of torch: the same problems, the same answers; on a GPU too where there is one."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from test_invariants import N_COMPONENTS, N_ITEMS, STORAGES, as_dense, masked, noisy, objective, start  # noqa: E402
+
+from simdims import SRF, Similarity, fit_consensus, select_rank, simulate, solvers  # noqa: E402
+from simdims.solvers import torch as on_device  # noqa: E402
+from simdims.srf import solve_many  # noqa: E402
+
+DEVICES = ["torch-cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+DENSE = {name: make for name, make in STORAGES.items() if not name.startswith("sparse")}
+
+devices = pytest.mark.parametrize("device", DEVICES)
+storages = pytest.mark.parametrize("storage", DENSE)
+
+
+def fit(S, device, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return SRF(N_COMPONENTS, device=device, **{"init": start(), "max_iter": 2000, **parameters}).fit(S)
+
+
+@devices
+@storages
+def test_the_objective_is_its_definition_and_begins_and_ends_the_history(storage, device):
+    S = DENSE[storage]()
+    srf = fit(S, device, max_iter=30)
+    assert srf.objective_ == pytest.approx(objective(*as_dense(S), srf.embedding_), rel=1e-5)
+    assert srf.history_[-1] == srf.objective_
+    assert srf.history_[0] == pytest.approx(objective(*as_dense(S), start()), rel=1e-5)
+    assert len(srf.history_) == srf.n_iter_ + 1
+    assert np.all(np.diff(srf.history_) <= 0)
+    assert srf.solver_ == "rows at once"
+
+
+@devices
+@storages
+def test_it_ends_where_coordinate_descent_ends(storage, device):
+    S = DENSE[storage]()
+    ours, reference = fit(S, device, tol=1e-6), fit(S, "cpu", tol=1e-8)
+    assert ours.converged_
+    assert ours.kkt_residual_ < 1e-3
+    assert ours.objective_ == pytest.approx(reference.objective_, rel=2e-3)
+    np.testing.assert_allclose(ours.reconstruct(), reference.reconstruct(), atol=0.03)
+
+
+@devices
+@pytest.mark.parametrize("storage", ["complete", "masked, filled", "counts as weights", "complete, diagonal missing"])
+def test_the_kkt_residual_is_that_of_the_definition(storage, device):
+    S = DENSE[storage]()
+    srf = fit(S, device, max_iter=25)
+    problem = solvers.as_problem(S.values, S.weights)
+    _, expected = solvers.criterion.evaluate(problem, srf.embedding_)
+    assert srf.kkt_residual_ == pytest.approx(expected, rel=1e-3)
+
+
+@devices
+def test_factors_are_fitted_as_their_matrix_is(device):
+    F = np.random.default_rng(0).gamma(0.5, size=(N_ITEMS, 7))
+    implicit = fit(Similarity.from_factors(F), device, init=start(scale=1.0), tol=1e-7)
+    dense = fit(F @ F.T, device, init=start(scale=1.0), tol=1e-7)
+    assert implicit.objective_ == pytest.approx(dense.objective_, rel=1e-4)
+    assert implicit.objective_ == pytest.approx(objective(F @ F.T, 1.0, implicit.embedding_), rel=1e-4)
+    assert implicit.kkt_residual_ < 1e-3
+
+
+@devices
+@pytest.mark.parametrize("size", [1e-60, 1e-12, 1e12, 1e60])
+def test_the_size_of_the_similarities_does_not_matter(size, device):
+    one = fit(masked(), device, random_state=0, init="random")
+    other = fit(masked() * size, device, random_state=0, init="random")
+    np.testing.assert_allclose(other.embedding_ / np.sqrt(size), one.embedding_, rtol=1e-2, atol=1e-3)
+    assert other.objective_ / size**2 == pytest.approx(one.objective_, rel=1e-4)
+
+
+@devices
+def test_an_item_without_a_diagonal_cannot_run_away(device):
+    S = np.full((12, 12), np.nan)
+    S[0, 1:] = S[1:, 0] = 1.0  # a hub and its spokes fit best at infinity
+    srf = SRF(1, device=device, random_state=0, max_iter=3000, tol=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        srf.fit(S)
+    assert srf.embedding_.max() <= 10.0 * (1 + 1e-6)
+
+
+@devices
+def test_a_perfect_fit_ends(device):
+    W = simulate.dirichlet(60, 3, random_state=0)
+    srf = SRF(3, device=device, random_state=0, max_iter=3000, tol=0.0).fit(W @ W.T)
+    assert srf.converged_
+    assert srf.score(W @ W.T) > 0.99999
+
+
+@devices
+def test_too_few_iterations_are_said(device):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        srf = SRF(3, device=device, random_state=0, max_iter=2).fit(noisy())
+    assert not srf.converged_
+    assert srf.n_iter_ == 2
+
+
+@devices
+def test_float32_stays_float32(device):
+    assert fit(noisy().astype(np.float32), device).embedding_.dtype == np.float32
+    assert fit(noisy(), device).embedding_.dtype == np.float64
+
+
+@devices
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+def test_fits_together_are_the_fits_alone(at_once, device, monkeypatch):
+    problems = [solvers.as_problem(masked(seed)) for seed in range(5)]
+    seeds = [11, 12, 13, 14, 15]
+    estimator = SRF(device=device, max_iter=500)
+    alone = [solve_many(estimator, [p], N_COMPONENTS, [s])[0] for p, s in zip(problems, seeds, strict=True)]
+    monkeypatch.setattr(on_device, "_how_many", lambda *args, **kwargs: at_once)
+    together = solve_many(estimator, problems, N_COMPONENTS, seeds)
+    for one, other in zip(alone, together, strict=True):
+        assert one.converged
+        assert abs(one.n_iter - other.n_iter) <= 3
+        assert other.objective == pytest.approx(one.objective, rel=1e-4)
+        np.testing.assert_allclose(other.W, one.W, atol=0.02)
+
+
+@devices
+@pytest.mark.parametrize("storage", ["complete", "counts as weights"])
+def test_runs_of_one_problem_share_it(storage, device):
+    S = DENSE[storage]()
+    problem = solvers.as_problem(S.values, S.weights)
+    estimator = SRF(device=device, max_iter=500)
+    alone = [solve_many(estimator, [problem], N_COMPONENTS, [seed])[0] for seed in range(4)]
+    for one, other in zip(alone, solve_many(estimator, [problem] * 4, N_COMPONENTS, range(4)), strict=True):
+        assert other.objective == pytest.approx(one.objective, rel=1e-4)
+        np.testing.assert_allclose(other.W, one.W, atol=0.02)
+
+
+@devices
+def test_rank_selection_uses_the_device(device, monkeypatch):
+    batches = []
+    fit_together = on_device.fit_together
+
+    def counted(problems, *args, **kwargs):
+        batches.append(len(problems))
+        return fit_together(problems, *args, **kwargs)
+
+    monkeypatch.setattr(on_device, "fit_together", counted)
+    settings = {"sampling": 0.7, "n_repeats": 2, "random_state": 0, "progress": False}
+    there = select_rank(noisy(n=60), range(2, 7), estimator=SRF(device=device, tol=1e-2, max_iter=300), **settings)
+    assert batches == [10] * 5  # all fits of a rank at once
+    here = select_rank(noisy(n=60), range(2, 7), **settings)
+    assert there.rank == here.rank
+    np.testing.assert_allclose(there.curve["error"], here.curve["error"], rtol=0.05)
+
+
+@devices
+def test_a_selection_on_a_device_goes_on_where_it_was(device, tmp_path, monkeypatch):
+    settings = {"sampling": 0.7, "n_repeats": 1, "random_state": 0, "progress": False}
+    estimator = SRF(device=device, tol=1e-2, max_iter=300)
+    whole = select_rank(masked(), [2, 3, 4], estimator=estimator, **settings)
+    select_rank(masked(), [4], estimator=estimator, checkpoint=tmp_path, **settings)
+    resumed = select_rank(masked(), [2, 3, 4], estimator=estimator, checkpoint=tmp_path, **settings)
+    np.testing.assert_allclose(resumed.curve["error"], whole.curve["error"], rtol=1e-6)
+
+
+@devices
+def test_consensus_uses_the_device(device):
+    consensus = fit_consensus(
+        noisy(), N_COMPONENTS, n_runs=6, n_splits=5, estimator=SRF(device=device), random_state=0, progress=False
+    )
+    here = fit_consensus(noisy(), N_COMPONENTS, n_runs=6, n_splits=5, random_state=0, progress=False)
+    assert consensus.converged.all()
+    np.testing.assert_allclose(consensus.objectives, here.objectives, rtol=2e-3)
+    assert consensus.mean_reliability > 0.9
+
+
+@devices
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"solver": "admm"}, "solver must be 'auto' with device="),
+        ({"solver": "bcd"}, "solver must be 'auto' with device="),
+        ({"bounds": (0.0, 1.0)}, "bounds must be 'auto' or None with device="),
+        ({"bounds": "data"}, "bounds must be 'auto' or None with device="),
+    ],
+)
+def test_what_does_not_run_there_is_refused(parameters, sentence, device):
+    with pytest.raises(ValueError, match=sentence):
+        SRF(2, device=device, **parameters).fit(noisy())
+
+
+@devices
+def test_sparse_similarities_are_refused_with_a_way_out(device):
+    with pytest.raises(ValueError, match="fits dense and implicit similarities, got sparse ones"):
+        SRF(2, device=device).fit(STORAGES["sparse, missing"]())
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "CPU", 0, None, "torch"])
+def test_a_device_that_does_not_exist_is_refused(device):
+    with pytest.raises(ValueError, match="device must be"):
+        SRF(2, device=device).fit(noisy())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("device", ["cuda", "cuda:3"])
+def test_a_gpu_that_is_not_there_is_said(device):
+    with pytest.raises(ValueError, match=f"device='{device}' needs a GPU that PyTorch .* sees none"):
+        SRF(2, device=device).fit(noisy())
+
+
+def test_without_torch_the_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "simdims.solvers.torch")
+    with pytest.raises(ModuleNotFoundError, match=r"needs PyTorch, which is not installed: pip install simdims\[gpu\]"):
+        SRF(2, device="cuda").fit(noisy())
+
+
+def test_too_little_memory_is_said_with_the_size_that_would_fit(monkeypatch):
+    free = 6 * on_device._BLOCK_BYTES / on_device._USABLE + 10_000
+    monkeypatch.setattr(on_device, "_free_bytes", lambda device: int(free))
+    with pytest.raises(MemoryError, match=r"48 items and 4 dimensions needs .* about \d+ items would fit") as caught:
+        fit(masked(), "torch-cpu")
+    fitting = int(str(caught.value).split("about ")[1].split()[0])
+    assert 0 < fitting < N_ITEMS
+    few = masked()[:fitting, :fitting]
+    SRF(N_COMPONENTS, device="torch-cpu", random_state=0).fit(few)  # and it does
+
+
+def test_fits_that_do_not_fit_together_are_done_one_after_the_other(monkeypatch):
+    problem = solvers.as_problem(masked())
+    data, work = on_device._bytes_of(problem, N_COMPONENTS)
+    monkeypatch.setattr(
+        on_device, "_free_bytes", lambda device: int((6 * on_device._BLOCK_BYTES + data + 2.5 * work) / 0.85)
+    )
+    assert on_device._how_many([problem] * 5, N_COMPONENTS, torch.device("cpu"), shared=True) == 2
+    found = solve_many(SRF(device="torch-cpu"), [problem] * 5, N_COMPONENTS, range(5))
+    assert len(found) == 5
+
+
+def test_a_device_that_runs_out_of_memory_says_so(monkeypatch):
+    def full(*args, **kwargs):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(on_device, "_fit_batch", full)
+    with pytest.raises(MemoryError, match="A fit of 48 items and 4 dimensions needs"):
+        fit(masked(), "torch-cpu")
