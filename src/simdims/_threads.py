@@ -1,9 +1,11 @@
-"""BLAS threads, set on purpose: one where waiting for the others costs more than they help."""
+"""Threads, set on purpose: one of BLAS where waiting for the others costs more than they help; a second of our own."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -33,6 +35,24 @@ def one_blas_thread() -> Iterator[None]:
             if _inside == 0:
                 _limit.restore_original_limits()
                 _limit = None
+
+
+@contextmanager
+def second_thread() -> Iterator[Executor | None]:
+    """A thread beside this one, or None where there is no core for it: there is one, or other fits have the others.
+
+    Whoever runs many fits holds `one_blas_thread` around each; a fit by itself has it at most once.
+    """
+    if _inside > 1 or n_cores() < 2:
+        yield None
+        return
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

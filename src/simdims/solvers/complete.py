@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
+from functools import partial
+
 import numpy as np
 
+from simdims import _threads
 from simdims.solvers import descents, kernels
+from simdims.solvers.ahead import FactorProducts, MatrixProducts, Products, sweep_ahead
 from simdims.solvers.criterion import objective
-from simdims.solvers.problem import CompleteProblem, FactorProblem, similarities_between
-from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
+from simdims.solvers.problem import CompleteProblem, FactorProblem, MatrixProblem, similarities_between
+from simdims.solvers.progress import N_PASSES, Descent, Report, Rule, descend, stopping_rule
 
 #: Items of the sample that a fit starts from: for each dimension enough to see it more than once.
 _SAMPLE_PER_COMPONENT = 10
 _SMALLEST_SAMPLE = 100
+
+#: From so many items on, a sweep is a matter of milliseconds, and Python may lie between its blocks.
+_MANY = 1000
+
+#: Below so many items a further product costs little beside the row updates; above, extrapolation begins after so many
+#: sweeps: most descents have ended by then, and those that have not are long.
+_SMALL, _LONG = 500, 20
 
 #: Items placed at a time, so that their similarities to the sample stay a small matrix.
 _PLACED_TOGETHER = 4096
@@ -19,6 +31,9 @@ _PLACED_TOGETHER = 4096
 #: A sample is fitted until its dimensions have found each other: until five sweeps gain less than 0.3%, or this many.
 _SAMPLE_SWEEPS = 60
 _SAMPLE_RULE = (5, 0.003, 0.0)
+
+#: Passes over a row of it, and its first extrapolated sweep.
+_SAMPLE_PASSES, _SAMPLE_FIRST_FAR = 2, 10
 
 
 def block_size(n_items: int) -> int:
@@ -34,20 +49,70 @@ def fit_complete(
     history = np.empty(max_iter + 1)
     history[0] = objective(problem, W)
     rule = stopping_rule(problem, tol)
-    block = block_size(n)
+    width = problem.factors.shape[1] + block_size(n) if isinstance(problem, FactorProblem) else n
+    settings = {"work": n * width * rank, "report": report, "measure": lambda: objective(problem, W)}
+    if isinstance(problem, MatrixProblem) and n < _MANY:
+        return descend(partial(_descend_few, problem, W, history, rule), history, **settings)
+    with _threads.second_thread() as second:
+        return descend(_LongDescent(problem, W, history, rule, second).sweeps, history, **settings)
 
-    def sweeps(first: int, last: int) -> tuple[int, bool]:
-        if first == 0 and _start_from_sample(problem, W, history):
+
+def _descend_few(
+    problem: MatrixProblem, W: np.ndarray, history: np.ndarray, rule: Rule, first: int, last: int
+) -> tuple[int, bool]:
+    """Sweeps first .. last - 1 in compiled code."""
+    own = problem.diagonal, problem.diagonal_weights
+    block = block_size(len(W))
+    first_far = 0 if len(W) < _SMALL else _LONG
+    return descents.descend_matrix(
+        problem.values, problem.squares, *own, W, N_PASSES, block, history, first, last, rule, first_far
+    )
+
+
+class _LongDescent:
+    """Sweeps over many items, block by block; what descents.descend_matrix does in compiled code."""
+
+    def __init__(
+        self, problem: CompleteProblem, W: np.ndarray, history: np.ndarray, rule: Rule, second: Executor | None
+    ) -> None:
+        self.problem, self.W, self.history, self.rule, self.second = problem, W, history, rule, second
+        self.diagonal_weights = _diagonal_weights(problem)
+        self.before, self.t = W.copy(), 1.0
+
+    def sweeps(self, first: int, last: int) -> tuple[int, bool]:
+        """Do sweeps first .. last - 1; return (sweeps done, converged)."""
+        if first == 0 and _start_from_sample(self.problem, self.W, self.history):
             return 1, False
-        if isinstance(problem, FactorProblem):
-            return descents.descend_factors(
-                problem.factors, problem.diagonal, W, N_PASSES, block, history, first, last, rule
-            )
-        own = problem.diagonal, problem.diagonal_weights
-        return descents.descend_matrix(problem.values, *own, W, N_PASSES, block, history, first, last, rule)
+        for s in range(first, last):
+            change = self._sweep()
+            self.history[s + 1] = min(max(self.history[s] + change, 0.0), self.history[s])
+            if descents.stalled(self.history, s + 1, self.rule):
+                return s + 1, True
+            if s >= _LONG:
+                self._extrapolate(s)
+        return last, False
 
-    width = problem.factors.shape[1] + block if isinstance(problem, FactorProblem) else n
-    return descend(sweeps, history, work=n * width * rank, report=report, measure=lambda: objective(problem, W))
+    def _sweep(self) -> float:
+        problem, W = self.problem, self.W
+        if isinstance(problem, FactorProblem):
+            products: Products = FactorProducts(problem.factors, W)
+        else:
+            products = MatrixProducts(problem.values, W)
+        own = problem.diagonal, self.diagonal_weights
+        return sweep_ahead(products, *own, W, N_PASSES, block_size(len(W)), self.second)
+
+    def _extrapolate(self, s: int) -> None:
+        self.t, momentum = descents.next_momentum(self.t)
+        beyond = np.empty_like(self.W)
+        descents.go_on(self.W, self.before, momentum, beyond)
+        if momentum > 0:
+            descents.hold(beyond, self.problem.diagonal, self.diagonal_weights)
+            value = objective(self.problem, beyond)
+            if value <= self.history[s]:
+                self.history[s + 1] = value
+                self.W[:] = beyond
+            else:
+                self.t = 1.0
 
 
 def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndarray) -> bool:
@@ -58,7 +123,7 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     """
     n, rank = W.shape
     size = max(_SAMPLE_PER_COMPONENT * rank, _SMALLEST_SAMPLE)
-    if n < 3 * size or n < 1000:
+    if n < 3 * size or n < _MANY:
         return False
     spread = 0.5 * (problem.squares - problem.total**2 / n**2)  # the objective of the best constant prediction
     if history[0] < 0.5 * spread:
@@ -83,19 +148,24 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
 def _fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Fit the similarities within a sample of items from the start V."""
     S = similarities_between(problem, sample, sample)
-    weights = np.ones(len(sample)) if isinstance(problem, FactorProblem) else problem.diagonal_weights[sample]
     history = np.empty(_SAMPLE_SWEEPS + 1)
     history[0] = 0.5 * float(np.sum((S - V @ V.T) ** 2, dtype=np.float64))
     descents.descend_matrix(
         S,
+        float(np.sum(S**2, dtype=np.float64)),
         problem.diagonal[sample],
-        weights,
+        _diagonal_weights(problem)[sample],
         V,
-        N_PASSES,
+        _SAMPLE_PASSES,
         block_size(len(V)),
         history,
         0,
         _SAMPLE_SWEEPS,
         _SAMPLE_RULE,
+        _SAMPLE_FIRST_FAR,
     )
     return V
+
+
+def _diagonal_weights(problem: CompleteProblem) -> np.ndarray:
+    return np.ones(problem.n_items) if isinstance(problem, FactorProblem) else problem.diagonal_weights

@@ -3,14 +3,17 @@
 import numpy as np
 from numba import njit
 
-from simdims.solvers.kernels import fill, sweep_factors, sweep_matrix, sweep_pairs
+from simdims.solvers.kernels import fill, product_objective, sweep_matrix, sweep_pairs
+
+# The first sweeps on a filled matrix go far by themselves.
+_FIRST_FAR = 8
 
 # A relative rise of the objective that float32 storage can cause.
 _ROUNDING = 1e-5
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _stalled(history, t, rule):
+def stalled(history, t, rule):
     """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
     window, tol, floor = rule
     if history[t] <= floor:
@@ -19,24 +22,57 @@ def _stalled(history, t, rule):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def descend_matrix(T, diagonal, diagonal_weights, W, n_passes, block, history, first, last, rule):
-    """Sweeps first .. last - 1 on a complete matrix; return (sweeps done, converged)."""
-    for t in range(first, last):
-        change = sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block)
-        history[t + 1] = min(max(history[t] + change, 0.0), history[t])
-        if _stalled(history, t + 1, rule):
-            return t + 1, True
-    return last, False
+def _copy(source, target):
+    for i in range(source.shape[0]):
+        for k in range(source.shape[1]):
+            target[i, k] = source[i, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def descend_factors(F, diagonal, W, n_passes, block, history, first, last, rule):
-    """Sweeps first .. last - 1 on S = F F^T; return (sweeps done, converged)."""
-    for t in range(first, last):
-        change = sweep_factors(F, diagonal, W, n_passes, block)
-        history[t + 1] = min(max(history[t] + change, 0.0), history[t])
-        if _stalled(history, t + 1, rule):
-            return t + 1, True
+def next_momentum(t):
+    """Nesterov's next counter and the part of the last step to go on by; a counter of 1 goes nowhere."""
+    t_next = 0.5 + np.sqrt(0.25 + t * t)
+    return t_next, (t - 1.0) / t_next
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def go_on(W, before, momentum, beyond):
+    """Write max(W + momentum (W - before), 0) to `beyond`, and W to `before`."""
+    for i in range(W.shape[0]):
+        for k in range(W.shape[1]):
+            x = W[i, k]
+            beyond[i, k] = max(x + momentum * (x - before[i, k]), 0.0)
+            before[i, k] = x
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend_matrix(
+    T, squares, diagonal, diagonal_weights, W, n_passes, block, history, first, last, rule, extrapolates
+):
+    """Sweeps first .. last - 1 on a complete matrix; return (sweeps done, converged).
+
+    Between sweeps W goes on in the direction of the last step (Nesterov), unless that would lead higher than the last
+    sweep began; to know, one more product with T is needed, so that it is for small matrices, or for long descents.
+    """
+    before, beyond = np.empty_like(W), np.empty_like(W)
+    t = 1.0
+    _copy(W, before)
+    for s in range(first, last):
+        change = sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block)
+        history[s + 1] = min(max(history[s] + change, 0.0), history[s])
+        if stalled(history, s + 1, rule):
+            return s + 1, True
+        if extrapolates <= s:
+            t, momentum = next_momentum(t)
+            go_on(W, before, momentum, beyond)
+            if momentum > 0.0:
+                hold(beyond, diagonal, diagonal_weights)
+                value = product_objective(T, squares, diagonal_weights, beyond, block)
+                if value <= history[s]:
+                    history[s + 1] = value
+                    _copy(beyond, W)
+                else:
+                    t = 1.0
     return last, False
 
 
@@ -47,9 +83,19 @@ def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, hi
     for t in range(first, last):
         change = sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes)
         history[t + 1] = min(max(history[t] + change, 0.0), history[t])
-        if _stalled(history, t + 1, rule):
+        if stalled(history, t + 1, rule):
             return t + 1, True
     return last, False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def hold(W, diagonal, diagonal_weights):
+    """Keep loadings of items without an observed diagonal at their limit."""
+    for i in range(W.shape[0]):
+        if diagonal_weights[i] == 0.0 and diagonal[i] > 0.0:
+            most = np.sqrt(diagonal[i])
+            for k in range(W.shape[1]):
+                W[i, k] = min(W[i, k], most)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -58,13 +104,6 @@ def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
     for i in range(over.size):
         relaxation[i] = 1.0 + damping * (over[i] - 1.0)
         scaled_weights[i] = relaxation[i] * diagonal_weights[i]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _copy(source, target):
-    for i in range(source.shape[0]):
-        for k in range(source.shape[1]):
-            target[i, k] = source[i, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -89,29 +128,42 @@ def descend_filled(
 
     Row i is over-relaxed by omega_i = 1 + damping (over_i - 1), where over_i is one over the observed share of row i:
     the observed part of W^T W is about that share of it. A sweep that raises the objective is undone and the damping
-    halved; without over-relaxation filling majorises f, and only rounding can raise it. Between calls T holds the
-    filling of W.
+    halved; without over-relaxation filling majorises f, and only rounding can raise it. Sweeps begin where Nesterov's
+    extrapolation leads from the last one, unless that is higher than where it began. Between calls T holds the filling
+    of W.
     """
     low, high = box
     relaxation = np.empty(over.size)
     scaled_weights = np.empty(over.size)
-    kept = np.empty_like(W)
+    kept, before, swept = np.empty_like(W), np.empty_like(W), np.empty_like(W)
+    t = 1.0
+    _copy(W, before)
     _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
     if first == 0:
         history[0] = fill(S, weights, W, relaxation, low, high, T)
-    for t in range(first, last):
+    for s in range(first, last):
         _copy(W, kept)
         sweep_matrix(T, diagonal, scaled_weights, W, n_passes, block)
-        history[t + 1] = fill(S, weights, W, relaxation, low, high, T)
-        rise = history[t + 1] - history[t]
+        t, momentum = next_momentum(t) if s >= _FIRST_FAR else (1.0, 0.0)
+        _copy(W, swept)
+        go_on(swept, before, momentum, W)
+        hold(W, diagonal, diagonal_weights)
+        history[s + 1] = fill(S, weights, W, relaxation, low, high, T)
+        if momentum > 0.0 and not history[s + 1] <= history[s]:
+            t = 1.0
+            _copy(swept, W)
+            history[s + 1] = fill(S, weights, W, relaxation, low, high, T)
+        rise = history[s + 1] - history[s]
         if not rise <= 0.0:
             _copy(kept, W)
-            history[t + 1] = history[t]
-            if damping == 0.0 and rise <= _ROUNDING * history[t]:
-                return t + 1, True, damping
+            _copy(kept, before)
+            t = 1.0
+            history[s + 1] = history[s]
+            if damping == 0.0 and rise <= _ROUNDING * history[s]:
+                return s + 1, True, damping
             damping = 0.5 * damping if damping > 0.1 else 0.0
             _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
             fill(S, weights, W, relaxation, low, high, T)
-        elif _stalled(history, t + 1, rule):
-            return t + 1, True, damping
+        elif stalled(history, s + 1, rule):
+            return s + 1, True, damping
     return last, False, damping

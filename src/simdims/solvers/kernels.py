@@ -20,9 +20,6 @@ from numba import njit
 _FAST = {"nsz"}
 _SUMMED = {"nsz", "arcp", "contract", "reassoc"}
 
-_NO_PARTNERS = np.empty(0, np.int32)
-_NO_WEIGHTS = np.empty(0)
-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
@@ -49,9 +46,10 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
         x = -q / p if linear_rules else np.cbrt(-q / omega_ii)
     for _ in range(100):
         cubic = omega_ii * x * x
-        step = (x * (cubic + p) + q) / (3.0 * cubic + p)
+        slope = 3.0 * cubic + p
+        step = (x * (cubic + p) + q) / slope
         x -= step
-        if abs(step) <= 1e-5 * x:  # quadratic convergence: what is left is below 1e-10 of x
+        if 3.0 * omega_ii * step * step <= 1e-9 * slope:  # quadratic convergence: the part of x that is left
             break
     return x
 
@@ -148,7 +146,7 @@ def _settle_columns(A, W, w, i, background, partners, weights):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
+def update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
     `own` holds the similarities within the block and `products` its rows of S W: A_i = W^T W - w_i w_i^T and
@@ -164,7 +162,7 @@ def _update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_p
             b[k] = products[e, k] - own[e, e] * w[k]
         _add_outer(gram, w, -1.0)
         if diagonal_weights[i] == 0.0:
-            _settle_columns(gram, W, w, i, 1.0, _NO_PARTNERS, _NO_WEIGHTS)
+            _settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
         change += update_row(gram, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
         moved = False
         for k in range(rank):
@@ -200,42 +198,32 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
         for e in range(size):
             for later in range(size):
                 within[e, later] = T[start + e, start + later]
-        change += _update_block(within, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace)
+        change += update_block(within, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace)
     return change
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def sweep_factors(F, diagonal, W, n_passes, block):
-    """Update every row of W once against S = F F^T, which is never built; return the change of the objective.
-
-    (S W)_i = F_i (F^T W), with F^T W kept current block by block: O(n d r + n d block) a sweep.
-    """
+def product_objective(T, squares, diagonal_weights, W, block):
+    """Return f(W) = 1/2 (|T|^2 - 2 <T W, W> + |W^T W|^2) on a complete matrix; `squares` is |T|^2."""
     n, rank = W.shape
     gram = _gram(W)
-    projection = np.dot(F.T, W)
     products = np.empty((block, rank), W.dtype)
-    own = np.empty((block, block), W.dtype)
-    before = np.empty((block, rank), W.dtype)
-    ones = np.ones(n)
-    workspace = np.empty((4, rank))
-    change = 0.0
+    total = squares
+    for k in range(rank):
+        for m in range(rank):
+            total += gram[k, m] * gram[k, m]
     for start in range(0, n, block):
         size = min(n - start, block)
-        rows = F[start : start + size]
-        np.dot(rows, projection, products[:size])
-        similarities = np.dot(rows, rows.T)
-        within = own[:size, :size]
+        np.dot(T[start : start + size], W, products[:size])
         for e in range(size):
+            i = start + e
+            norm = 0.0
             for k in range(rank):
-                before[e, k] = -W[start + e, k]
-            for later in range(size):
-                within[e, later] = similarities[e, later]
-        change += _update_block(within, products, diagonal, ones, W, gram, start, n_passes, workspace)
-        for e in range(size):
-            for k in range(rank):
-                before[e, k] += W[start + e, k]
-        projection += np.dot(rows.T, before[:size])
-    return change
+                total -= 2.0 * products[e, k] * W[i, k]
+                norm += W[i, k] * W[i, k]
+            if diagonal_weights[i] != 1.0:
+                total += (diagonal_weights[i] - 1.0) * (T[i, i] - norm) ** 2
+    return 0.5 * total
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)

@@ -22,6 +22,9 @@ _WORK_PER_CALL = 2e9
 #: Called with the iterations done and the objective there.
 Report = Callable[[int, float], None] | None
 
+#: (window, tol, floor): see stopping_rule.
+Rule = tuple[int, float, float]
+
 
 @dataclass(frozen=True)
 class Descent:
@@ -36,7 +39,7 @@ class Descent:
         return len(self.history) - 1
 
 
-def stopping_rule(problem: Problem, tol: float) -> tuple[int, float, float]:
+def stopping_rule(problem: Problem, tol: float) -> Rule:
     """(window, tol, floor): stop when `window` sweeps gain less than `tol` of f, or when f is down at rounding."""
     precision = 100.0 * float(np.finfo(problem.dtype).eps)
     return WINDOW, float(tol), max(1e-14, precision**2) * size(problem)
