@@ -1,7 +1,7 @@
 # The commands of the project. Each one makes its own virtual environment in .venv and installs
 # what it needs; all that has to be there is make and Python 3.11 or newer:
 #
-#     make demo        fit SRF to a data set that ships with a dependency, print and save the result
+#     make demo        find the dimensions of handwritten digits and write a page to explore them
 #     make test        lint, types, tests
 #     make test-all    the same, with the long statistical and soak tests
 #     make lint        lint and types only
@@ -32,7 +32,7 @@ help:
 	@sed -n 's/^#     //p' Makefile
 
 demo: $(CORE)
-	$(PY) examples/demo_digits.py
+	$(VENV)/bin/simdims demo
 
 test: lint
 	$(ONE_THREAD) $(PYTEST) $(PARALLEL)
@@ -61,7 +61,7 @@ clean:
 
 $(CORE): pyproject.toml | $(PY)
 	@echo "Installing simdims and what it needs into $(VENV) (once; it may take a few minutes) ..."
-	@$(PIP) install --editable .
+	@$(PIP) install --editable ".[plot,report]"
 	@touch $@
 
 $(TEST): pyproject.toml | $(PY)

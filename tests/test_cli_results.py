@@ -1,5 +1,7 @@
 """The commands that fit, evaluate and test: the same numbers as the functions, and one line for what is wrong."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -58,11 +60,15 @@ def test_consensus_writes_the_central_run(capsys):
 def test_discover_writes_a_folder_and_says_how_long_it_will_take(capsys):
     words = ["--ranks", "2:4", "--sampling", "0.6", "--repeats", "1", "--runs", "3", "--seed", "0", "--quiet"]
     assert main(["discover", "S.npz", "-o", "found", *words]) == 0
-    said = capsys.readouterr().out
+    said = capsys.readouterr()
     found = Discovery.load("found")
     assert found.n_components == 3
-    assert "this will take about" in said.splitlines()[0]
-    assert found.summary() in said
+    assert "S.npz is taken to hold similarities that simdims wrote" in said.err
+    assert "this will take about" in said.err
+    assert said.out.startswith("3 dimensions of 40 items")
+    assert f"mean reliability {found.consensus.mean_reliability:.2f}" in said.out
+    assert said.out.endswith("Results: found\nReport: found/report.html\n")
+    assert Path("found/report.html").exists()
     assert list(embedding("found/embedding.csv").index) == LABELS
 
 
@@ -148,12 +154,12 @@ def test_the_rsa_test_writes_its_table():
 @pytest.mark.parametrize(
     ("words", "fragment"),
     [
-        (["fit", "S.npz", "-n", "0", "-o", "W.csv"], "n_components must be at least 1, got 0"),
+        (["fit", "S.npz", "-n", "0", "-o", "W.csv"], "--components must be at least 1, got 0"),
         (["fit", "S.npz", "-n", "41", "-o", "W.csv"], "between 1 and n_items = 40, got 41"),
         (["fit", "none.npz", "-n", "2", "-o", "W.csv"], "got 'none.npz'"),
         (["fit", "S.npz", "-n", "2", "-o", "W.txt"], "OUT must end in .csv"),
         (["fit", "S.npz", "-o", "W.csv"], "-n/--components"),
-        (["consensus", "S.npz", "-n", "2", "--runs", "1", "-o", "W.csv"], "n_runs must be at least 2"),
+        (["consensus", "S.npz", "-n", "2", "--runs", "1", "-o", "W.csv"], "--runs must be at least 2"),
         (["discover", "S.npz", "-o", "S.npz"], "which is a file"),
         (["discover", "S.npz", "-o", "."], "which holds other files"),
         (["evaluate", "triplets", "none.csv", "t.csv"], "none.csv"),
@@ -163,17 +169,18 @@ def test_the_rsa_test_writes_its_table():
         (["evaluate", "readout", "t.csv", "properties.csv", "-o", "./properties.csv"], "another file than RATINGS"),
         (["discover", "S.npz", "-o", "out", "--checkpoint", "out"], "FOLDER must lie apart from the checkpoint"),
         (["discover", "S.npz", "-o", "out", "--checkpoint", "out/work"], "FOLDER must lie apart from the checkpoint"),
-        (["discover", "S.npz", "-o", "t.csv/out"], "folder must lie where files may be written"),
+        (["discover", "S.npz", "-o", "t.csv/out"], "FOLDER must lie where files may be written"),
         (["select-rank", "S.npz", "--ranks", "5:2:-1"], "must hold ranges that rise, got '5:2:-1'"),
         (["test", "none.csv", "properties.csv"], "none.csv"),
         (["rsa", "S.npz", "none.csv"], "none.csv"),
         (["rsa", "S.npz", "properties.csv", "-o", "properties.csv"], "another file than PROPERTIES"),
         (["test", "t.csv", "properties.csv", "-o", "./properties.csv"], "another file than PROPERTIES"),
-        (["rsa", "S.npz", "properties.csv", "--labels", "name", "--permutations", "0"], "n_permutations must be"),
+        (["rsa", "S.npz", "properties.csv", "--labels", "name", "--permutations", "0"], "--permutations must be"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(capsys, words, fragment):
-    assert main(words) == 2
+    is_usage = fragment in ("-n/--components", "--item1", "nothing") or "ranges that rise" in fragment
+    assert main(words) == (2 if is_usage else 1)
     error = capsys.readouterr().err
     assert fragment in error
     assert error.count("\n") == 1

@@ -14,7 +14,7 @@ from simdims import SRF, Similarity, from_features, simulate
 N_ITEMS = 3000
 
 # Blocks of rows and the embedding: what is no matrix of all pairs, in such matrices.
-SMALL = 0.6
+SMALL = 0.4
 
 MOST_ARRAYS = {
     "complete": 0,
@@ -24,10 +24,10 @@ MOST_ARRAYS = {
     "complete, diagonal unknown": 1,
     "observed, 70%": 2,
     "observed, 70%, float32": 2,
-    "observed, 70%, spectral": 2.5,  # the start has its own copy, and the eigenvectors' routine another one
+    "observed, 70%, spectral": 2,
     "observed, 10%": 2,
-    "observed, 90%, two dimensions": 2.5,  # lists of almost all pairs
-    "weighted": 3,  # the weights as shares of their largest, and two passing ones to see how uneven they are
+    "observed, 90%, two dimensions": 2,
+    "weighted": 2,
     "bounds": 2,
     "admm": 2,
     "sparse, missing": 0,

@@ -413,11 +413,11 @@ def test_the_command_finds_pictures_by_label(small, tmp_path, capsys):
     uris = read(tmp_path / "page.html")[1]["images"].split("\n")
     assert [opened(uri).getpixel((0, 0)) for uri in uris] == [0, 50, 100, 150]
     (folder / "bee.png").unlink()
-    assert main(words) == 2
-    assert "DIR must hold a picture of each item, named as its label, got none of 'bee'" in capsys.readouterr().err
+    assert main(words) == 1
+    assert "--images must hold a picture of each item, named as its label, got none of 'bee'" in capsys.readouterr().err
 
 
 def test_the_command_says_what_is_wrong_in_a_line(tmp_path, capsys):
-    assert main(["report", str(tmp_path / "none")]) == 2
-    assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.txt")]) == 2
+    assert main(["report", str(tmp_path / "none")]) == 1
+    assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.txt")]) == 1
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == ["simdims", "simdims"]

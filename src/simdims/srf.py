@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from simdims import solvers
+from simdims import _memory, solvers
 from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
@@ -221,6 +221,7 @@ class SRF(TransformerMixin, BaseEstimator):
         ndarray of shape (n_items, n_items)
         """
         check_is_fitted(self)
+        _require_square(self.embedding_, "The similarities that W W^T predicts")
         return self.embedding_ @ self.embedding_.T
 
     def score(self, S: Any, y: None = None) -> float:
@@ -476,6 +477,7 @@ def _as_problem(similarity: Similarity) -> solvers.Problem:
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:
     """The matrix of a Similarity for transform, which weighs all known pairs the same."""
     if similarity.factors is not None:
+        _require_square(similarity.factors, "The similarities that the factors stand for")
         return similarity.factors @ similarity.factors.T
     if similarity.weights is None or sparse.issparse(similarity.values):
         return similarity.values
@@ -485,3 +487,9 @@ def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_a
             f"S must have weights of one size, or zero, for transform, got {positive.min():g} to {positive.max():g}."
         )
     return np.where(similarity.weights > 0, similarity.values, np.nan)
+
+
+def _require_square(rows: NDArray[np.floating], what: str) -> None:
+    n = len(rows)
+    ways_out = "take a block of rows at a time, W[rows] @ W.T, or float32"
+    _memory.require(n * n * rows.dtype.itemsize, f"{what}, {n} x {n},", ways_out)

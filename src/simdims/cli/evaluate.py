@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 from simdims.cli.options import (
+    Findings,
     add_command,
     add_header,
     add_key,
+    add_overwrite,
     check_target,
     read_embedding,
     whole_or_text,
@@ -70,7 +70,8 @@ def add(commands: Any) -> None:
     parser.add_argument("ratings", metavar="RATINGS", type=Path, help="one row an item, one column a rating")
     parser.add_argument("--labels", metavar="COLUMN", help="the column of RATINGS that names the items")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the folds (default: a new one)")
-    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .csv")
+    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .json or .csv")
+    add_overwrite(parser)
 
 
 def _add_embedding(parser: argparse.ArgumentParser) -> None:
@@ -84,16 +85,17 @@ def _add_embedding(parser: argparse.ArgumentParser) -> None:
     add_key(parser, "embedding")
 
 
-def _triplets(options: argparse.Namespace) -> None:
+def _triplets(options: argparse.Namespace) -> Findings:
     from simdims import _inputs, metrics
 
     W = read_embedding(options)
     answers = _inputs.read_triplets(options.answers, options.columns, options.header)
     accuracy = metrics.triplet_accuracy(W, answers, odd=options.odd, similarity=options.similarity)
-    sys.stdout.write(f"{len(answers)} triplets: {accuracy:.1%} predicted (chance 33.3%)\naccuracy {accuracy:.6f}\n")
+    words = f"{len(answers)} triplets: {accuracy:.1%} predicted (chance 33.3%)\naccuracy {accuracy:.6f}"
+    return Findings(words, {"accuracy": accuracy, "n_triplets": len(answers), "chance": 1 / 3})
 
 
-def _pairs(options: argparse.Namespace) -> None:
+def _pairs(options: argparse.Namespace) -> Findings:
     from simdims import _inputs, metrics
 
     W = read_embedding(options)
@@ -104,21 +106,22 @@ def _pairs(options: argparse.Namespace) -> None:
     found = metrics.pair_correlation(
         W, table[[options.item1, options.item2]], table[options.rating], similarity=options.similarity
     )
-    sys.stdout.write(
+    return Findings(
         f"{found.n_found} of {found.n_pairs} pairs found; Spearman correlation {found.correlation:.3f}\n"
-        f"correlation {found.correlation:.6f}\n"
+        f"correlation {found.correlation:.6f}",
+        {"correlation": found.correlation, "n_found": found.n_found, "n_pairs": found.n_pairs},
     )
 
 
-def _readout(options: argparse.Namespace) -> None:
-    check_target(options.out, (".csv",), options.source)
-    if options.out is not None and os.path.realpath(options.ratings) == os.path.realpath(options.out):
-        raise ValueError(f"OUT must be another file than RATINGS, got {str(options.out)!r} for both.")
+def _readout(options: argparse.Namespace) -> Findings:
+    read = [("EMBEDDING", options.source), ("RATINGS", options.ratings)]
+    check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
     from simdims import _inputs, metrics
 
     W = read_embedding(options)
     ratings = _inputs.read_features(options.ratings, options.labels, None, None)
     found = metrics.readout(W, ratings, random_state=options.seed)
-    sys.stdout.write(f"{found.table.to_string(index=False)}\n")
+    values = {"readout": found.table}
     if options.out is not None:
-        write_result(options.out, {}, found.table)
+        write_result(options.out, values, found.table)
+    return Findings(found.table.to_string(index=False), values)

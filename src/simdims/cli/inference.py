@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simdims.cli.options import (
+    Findings,
     add_command,
     add_key,
+    add_overwrite,
     add_running,
     add_similarity,
     check_target,
@@ -77,29 +77,29 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--permutations", type=int, default=1000, metavar="N", help="permutations (default 1000)")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of significance (default 0.05)")
     add_running(parser)
-    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .csv")
+    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .json or .csv")
+    add_overwrite(parser)
 
 
-def _test(options: argparse.Namespace) -> None:
+def _test(options: argparse.Namespace) -> Findings:
     _check_target(options)
     from simdims.inference import dimension_test
 
     W = read_embedding(options)
-    _tell(options, dimension_test(W, _properties(options), matching=options.matching, **_testing(options)))
+    return _findings(options, dimension_test(W, _properties(options), matching=options.matching, **_testing(options)))
 
 
-def _rsa(options: argparse.Namespace) -> None:
+def _rsa(options: argparse.Namespace) -> Findings:
     _check_target(options)
     S = read_similarity(options)
     from simdims.inference import rsa_test
 
-    _tell(options, rsa_test(S, _properties(options), method=options.method, **_testing(options)))
+    return _findings(options, rsa_test(S, _properties(options), method=options.method, **_testing(options)))
 
 
 def _check_target(options: argparse.Namespace) -> None:
-    check_target(options.out, (".csv",), options.source)
-    if options.out is not None and os.path.realpath(options.out) == os.path.realpath(options.hypotheses):
-        raise ValueError(f"OUT must be another file than PROPERTIES, got {str(options.out)!r} for both.")
+    read = [("IN" if options.run is _rsa else "EMBEDDING", options.source), ("PROPERTIES", options.hypotheses)]
+    check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
 
 
 def _properties(options: argparse.Namespace) -> Any:
@@ -119,7 +119,7 @@ def _testing(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _tell(options: argparse.Namespace, tests: HypothesisTests) -> None:
-    sys.stdout.write(f"{tests.summary()}\n{tests.table.to_string(index=False)}\n")
+def _findings(options: argparse.Namespace, tests: HypothesisTests) -> Findings:
     if options.out is not None:
-        write_result(options.out, {}, tests.table)
+        write_result(options.out, tests.to_dict(), tests.table)
+    return Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict())

@@ -1,66 +1,162 @@
-"""`simdims report`: a page to explore, out of a folder that `simdims discover` wrote."""
+"""`simdims report` and `simdims plot`: a page or a picture, out of a folder that `simdims discover` wrote."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims.cli.options import add_command
+from simdims.cli.options import Findings, add_command, add_overwrite, check_target
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
+    from simdims.inference import HypothesisTests
+
+#: What `simdims plot` draws: the function of simdims.plots, and what it shows.
+PLOTS = {
+    "dimensions": ("dimension_grid", "the items that have most of each dimension"),
+    "rank-selection": ("rank_selection", "the error of held-out similarities against the number of dimensions"),
+    "calibration": ("calibration", "how many pairs a fit may see"),
+    "reliability": ("reliability", "how stable each dimension is"),
+    "similarities": ("similarity_heatmap", "the similarities as a heatmap"),
+    "reconstruction": ("reconstruction", "observed against predicted similarities"),
+    "map": ("embedding_map", "a map of the items"),
+}
+_PICTURES = (".pdf", ".svg", ".png", ".eps", ".jpg")
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
+    """Add both commands."""
     parser = add_command(
         commands,
         "report",
         _report,
         summary="write a page to explore what discover found: one HTML file that needs no network",
-        example="simdims report animals -o animals.html --images pictures",
+        example="simdims report animals --images pictures --tests properties.csv --labels name",
     )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that `simdims discover` wrote")
+    _add_folder(parser)
     parser.add_argument(
         "-o", "--out", type=Path, metavar="FILE", help="the file to write: .html (default report.html in FOLDER)"
     )
+    add_look(parser)
+    parser.add_argument(
+        "--tests",
+        type=Path,
+        metavar="PROPERTIES",
+        help="a table of properties, one row an item: test which ones a dimension carries, and show it",
+    )
+    parser.add_argument("--labels", metavar="COLUMN", help="the column of PROPERTIES that names the items")
+    parser.add_argument(
+        "--matching",
+        choices=["joint", "separate"],
+        default="joint",
+        help="joint (default): two properties get two dimensions; separate: each its best",
+    )
+    parser.add_argument("--permutations", type=int, default=1000, metavar="N", help="permutations (default 1000)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the permutations (default: a new one)")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
+
+    parser = add_command(
+        commands,
+        "plot",
+        _plot,
+        summary="draw a picture for a paper of what discover found",
+        example="simdims plot dimensions animals -o dimensions.pdf",
+    )
+    shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
+    parser.add_argument("picture", metavar="PICTURE", choices=list(PLOTS), help=shown)
+    _add_folder(parser)
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="OUT", help=f"the file to write: {', '.join(_PICTURES)}"
+    )
+    _add_images(parser)
+    parser.add_argument("--page", type=int, metavar="N", help="which page of many dimensions (PICTURE dimensions)")
+    add_overwrite(parser)
+
+
+def add_look(parser: argparse.ArgumentParser) -> None:
+    """Add what a page may show beside the results."""
+    _add_images(parser)
+    parser.add_argument("--title", metavar="TEXT", help="the heading of the page")
+
+
+def pictures_of(folder: Path, labels: Sequence[str] | None, n_items: int) -> list[Path]:
+    """The picture of each item in a folder: by label where there are labels, else in the order of the names."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"--images must be a folder of pictures, got {str(folder)!r}.")
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if labels is None:
+        if len(files) != n_items:
+            raise ValueError(f"--images must hold a picture of each of the {n_items} items, got {len(files)} files.")
+        return files
+    by_stem = {path.stem: path for path in files}
+    missing = [label for label in labels if label not in by_stem]
+    if missing:
+        raise ValueError(
+            f"--images must hold a picture of each item, named as its label, got none of {missing[0]!r}"
+            f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''} in {str(folder)!r}."
+        )
+    return [by_stem[label] for label in labels]
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that `simdims discover` wrote")
+
+
+def _add_images(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--images",
         type=Path,
         metavar="DIR",
         help="a folder with a picture of each item, named as its label (without labels: in the order of the names)",
     )
-    parser.add_argument("--title", metavar="TEXT", help="the heading")
-    parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
 
 
-def _report(options: argparse.Namespace) -> None:
+def _report(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery
-    from simdims.report.writer import check_target
+    from simdims.report import writer
 
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
-        check_target(target, options.overwrite)
+        writer.check_target(target, options.overwrite)
     found = Discovery.load(options.folder)
-    images = None if options.images is None else _pictures(options.images, found)
-    path = found.report(target, images=images, title=options.title, overwrite=options.overwrite)
-    sys.stdout.write(f"Wrote {path}\n")
+    images = _images(options, found)
+    tests = None if options.tests is None else _tests(options, found)
+    path = found.report(target, images=images, tests=tests, title=options.title, overwrite=options.overwrite)
+    said = [] if tests is None else tests.summary().splitlines()
+    values = {"report": path, "tests": None if tests is None else tests.to_dict()}
+    return Findings("\n".join([*said, f"Wrote {path}"]), values)
 
 
-def _pictures(folder: Path, found: Discovery) -> list[Path]:
-    """The picture of each item, by label where there are labels."""
-    if not folder.is_dir():
-        raise FileNotFoundError(f"DIR must be a folder of pictures, got {str(folder)!r}.")
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    if found.labels is None:
-        return files
-    by_stem = {path.stem: path for path in files}
-    missing = [label for label in found.labels if label not in by_stem]
-    if missing:
-        raise ValueError(
-            f"DIR must hold a picture of each item, named as its label, got none of {missing[0]!r}"
-            f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''} in {str(folder)!r}."
-        )
-    return [by_stem[label] for label in found.labels]
+def _tests(options: argparse.Namespace, found: Discovery) -> HypothesisTests:
+    """The dimension test of the properties."""
+    from simdims import _inputs
+    from simdims.inference import dimension_test
+
+    return dimension_test(
+        found.embedding_frame(),
+        _inputs.read_features(options.tests, options.labels, None, None),
+        matching=options.matching,
+        n_permutations=options.permutations,
+        random_state=options.seed,
+    )
+
+
+def _plot(options: argparse.Namespace) -> Findings:
+    check_target(options.out, _PICTURES, overwrite=options.overwrite)
+    from simdims import plots
+    from simdims.discovery import Discovery
+
+    found = Discovery.load(options.folder)
+    draw: Callable[..., Any] = getattr(plots, PLOTS[options.picture][0])
+    arguments = {"images": _images(options, found), "page": options.page}
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if given and options.picture != "dimensions":
+        raise ValueError(f"--{next(iter(given))} must be left out for {options.picture}: it is for dimensions.")
+    plots.save_figure(draw(found, **given), options.out)
+    return Findings(f"Wrote {options.out}", {"written": options.out})
+
+
+def _images(options: argparse.Namespace, found: Discovery) -> list[Path] | None:
+    return None if options.images is None else pictures_of(options.images, found.labels, found.n_items)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simdims.cli.options import (
+    Findings,
+    add_checkpoint,
     add_command,
+    add_device,
+    add_overwrite,
     add_running,
     add_similarity,
     check_target,
@@ -16,6 +19,9 @@ from simdims.cli.options import (
     read_similarity,
     write_result,
 )
+
+if TYPE_CHECKING:
+    from simdims.srf import SRF
 
 
 def add(commands: Any) -> None:
@@ -61,9 +67,8 @@ def add(commands: Any) -> None:
         help="averaged (default): predict by all fits that have not seen a pair; paper: by one",
     )
     parser.add_argument("--solver", choices=["bcd", "admm"], default="bcd", help="bcd (default) or the paper's admm")
-    parser.add_argument(
-        "--checkpoint", type=Path, metavar="DIR", help="a folder for finished fits; run again to continue"
-    )
+    add_device(parser)
+    add_checkpoint(parser)
     add_running(parser)
     _add_out(parser, "every fit")
 
@@ -94,10 +99,11 @@ def _add_out(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, metavar="OUT", help=f"a file for the result: .json (everything) or .csv ({what})"
     )
+    add_overwrite(parser)
 
 
-def _calibrate(options: argparse.Namespace) -> None:
-    check_target(options.out, (".json", ".csv"), options.source)
+def _calibrate(options: argparse.Namespace) -> Findings:
+    check_target(options.out, (".json", ".csv"), [("IN", options.source)], overwrite=options.overwrite)
     S = read_similarity(options)
     from simdims.selection import calibrate
 
@@ -109,19 +115,18 @@ def _calibrate(options: argparse.Namespace) -> None:
         random_state=options.seed,
         n_jobs=options.jobs,
     )
-    sys.stdout.write(f"{found.summary()}\nsampling {found.sampling:.4f}\ncutoff {found.cutoff}\n")
     if options.out is not None:
         import pandas as pd
 
         table = pd.DataFrame({"share": found.grid, "signal_loss": found.signal_loss})
         write_result(options.out, found.to_dict(), table)
+    return Findings(f"{found.summary()}\nsampling {found.sampling:.4f}\ncutoff {found.cutoff}", found.to_dict())
 
 
-def _select_rank(options: argparse.Namespace) -> None:
-    check_target(options.out, (".json", ".csv"), options.source)
+def _select_rank(options: argparse.Namespace) -> Findings:
+    check_target(options.out, (".json", ".csv"), [("IN", options.source)], overwrite=options.overwrite)
     S = read_similarity(options)
     from simdims.selection import select_rank
-    from simdims.srf import SRF
 
     found = select_rank(
         S,
@@ -130,12 +135,21 @@ def _select_rank(options: argparse.Namespace) -> None:
         n_folds=options.folds,
         n_repeats=options.repeats,
         protocol=options.protocol,
-        estimator=None if options.solver == "bcd" else SRF(solver="admm", max_iter=200, inner_iter=50),
+        estimator=_estimator(options),
         checkpoint=options.checkpoint,
         random_state=options.seed,
         n_jobs=options.jobs,
         progress=progress_of(options),
     )
-    sys.stdout.write(f"{found.summary()}\nrank {found.rank}\n")
     if options.out is not None:
         write_result(options.out, found.to_dict(), found.scores)
+    return Findings(f"{found.summary()}\nrank {found.rank}", found.to_dict())
+
+
+def _estimator(options: argparse.Namespace) -> SRF:
+    from simdims.selection.crossvalidation import default_estimator
+    from simdims.srf import SRF
+
+    if options.solver == "admm":
+        return SRF(solver="admm", max_iter=200, inner_iter=50, device=options.device)
+    return default_estimator(options.device)

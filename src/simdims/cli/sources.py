@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims.cli.options import (
+    Findings,
+    UsageError,
+    add_command,
     add_header,
     add_key,
     add_label_file,
+    add_overwrite,
     check_target,
     number_or_text,
     read_labels,
@@ -22,29 +25,54 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
 
+class Source(NamedTuple):
+    """A kind of raw data: what its command says, the options that are its own, and how similarities are made of it.
+
+    `shared` are options that several kinds have: key, label_file, header, weights.
+    """
+
+    summary: str
+    reads: str
+    example: str
+    shared: tuple[str, ...]
+    add_options: Callable[[Any], None]
+    build: Callable[[argparse.Namespace], Similarity]
+
+
 def add(commands: Any) -> None:
     """Add the command and its sources."""
     summary = "make similarities from raw data and store them in a file"
     similarity = commands.add_parser("similarity", help=summary, description=f"{summary.capitalize()}.")
-    sources = similarity.add_subparsers(metavar="SOURCE", required=True)
-    for add_one in (_add_features, _add_triplets, _add_ratings, _add_associations, _add_dissimilarity):
-        add_one(sources)
+    kinds = similarity.add_subparsers(metavar="SOURCE", required=True)
+    for name, source in SOURCES.items():
+        parser = add_command(kinds, name, _make, summary=source.summary, example=source.example)
+        parser.add_argument("source", metavar="IN", type=Path, help=f"the file to read: {source.reads}")
+        parser.add_argument(
+            "target", metavar="OUT", type=Path, help="the file to write: .npz (keeps everything) or .csv"
+        )
+        source.add_options(parser)
+        add_shared(parser, source.shared)
+        add_overwrite(parser)
+        parser.set_defaults(build=source.build)
 
 
-def _add_features(sources: Any) -> None:
-    parser = _add_source(
-        sources,
-        "features",
-        _features,
-        summary="from feature vectors (activations, brain responses, norms)",
-        reads="one row an item: .npy, .npz, .h5, .mat, .csv, .tsv, .txt or .parquet",
-        example="simdims similarity features objects.csv objects.npz --labels name --kernel rbf",
-    )
-    names = parser.add_mutually_exclusive_group()
-    names.add_argument("--labels", metavar="COLUMN", help="the column of a table that names the items")
-    add_label_file(names)
-    add_key(parser, "features")
-    add_header(parser)
+def add_shared(parser: Any, names: Iterable[str]) -> None:
+    """Add options that several sources have."""
+    names = tuple(names)
+    if "key" in names:
+        add_key(parser, "data")
+    if "label_file" in names:
+        add_label_file(parser)
+    if "header" in names:
+        add_header(parser)
+    if "weights" in names:
+        parser.add_argument(
+            "--weights", choices=["counts"], help="weigh each pair by how many answers, ratings or people it has"
+        )
+
+
+def _add_features(parser: Any) -> None:
+    parser.add_argument("--labels", metavar="COLUMN", help="the column of a table that names the items")
     parser.add_argument(
         "--kernel",
         choices=["auto", "linear", "rbf", "cosine"],
@@ -62,15 +90,7 @@ def _add_features(sources: Any) -> None:
     )
 
 
-def _add_triplets(sources: Any) -> None:
-    parser = _add_source(
-        sources,
-        "triplets",
-        _triplets,
-        summary="from odd-one-out judgements of three items",
-        reads="one answer a row, of three positions (from 0) or names: .npy, .csv, .tsv, .txt or .parquet",
-        example="simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
-    )
+def _add_triplets(parser: Any) -> None:
     parser.add_argument(
         "--odd",
         type=whole_or_text,
@@ -79,48 +99,21 @@ def _add_triplets(sources: Any) -> None:
         help="name or position (from 0; -1, the default, is the last) of the column of the odd one out",
     )
     parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, where a table has more")
-    add_header(parser)
-    add_label_file(parser)
-    parser.add_argument("--n-items", type=int, help="number of items, where some occur in no triplet")
+    parser.add_argument("--n-items", type=int, metavar="N", help="number of items, where some occur in no triplet")
     parser.add_argument("--smoothing", type=float, default=1.0, help="alpha in (c + alpha)/(m + 2 alpha) (default 1)")
-    _add_weights(parser, "the number of triplets that showed it")
 
 
-def _add_ratings(sources: Any) -> None:
-    parser = _add_source(
-        sources,
-        "ratings",
-        _ratings,
-        summary="from ratings of how similar two items are",
-        reads="a table with one rating a row: .csv, .tsv, .txt or .parquet",
-        example=(
-            "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer "
-            "--low 1 --high 7"
-        ),
-    )
+def _add_ratings(parser: Any) -> None:
     parser.add_argument("--item1", required=True, metavar="COLUMN", help="the column of the first item")
     parser.add_argument("--item2", required=True, metavar="COLUMN", help="the column of the second item")
     parser.add_argument("--rating", required=True, metavar="COLUMN", help="the column of the ratings")
     parser.add_argument("--participant", metavar="COLUMN", help="the column that says who gave the rating")
     parser.add_argument("--low", type=float, help="lowest end of the scale (default: the lowest rating)")
     parser.add_argument("--high", type=float, help="highest end of the scale (default: the highest rating)")
-    _add_weights(parser, "the number of its ratings")
 
 
-def _add_associations(sources: Any) -> None:
-    parser = _add_source(
-        sources,
-        "associations",
-        _associations,
-        summary="from counts of word associations",
-        reads="a table of cues, responses and counts: .csv, .tsv, .txt or .parquet",
-        example="simdims similarity associations norms.csv words.npz --cue cue --response target --count P",
-    )
-    for role in ("cue", "response", "count"):
-        parser.add_argument(
-            f"--{role}", default=role, metavar="COLUMN", help=f"the column of the {role}s (default {role})"
-        )
-    parser.add_argument("--no-count", action="store_const", const=None, dest="count", help="count every row once")
+def _add_associations(parser: Any) -> None:
+    add_association_columns(parser)
     parser.add_argument(
         "--absent",
         type=number_or_text,
@@ -133,18 +126,16 @@ def _add_associations(sources: Any) -> None:
     )
 
 
-def _add_dissimilarity(sources: Any) -> None:
-    parser = _add_source(
-        sources,
-        "dissimilarity",
-        _dissimilarity,
-        summary="from dissimilarities (RDMs), of one or of several people",
-        reads=(
-            "a square matrix, its upper triangle as a vector, or (.npy, .npz, .h5, .mat) a stack of either with people "
-            "first; also .csv, .tsv, .txt, .parquet"
-        ),
-        example="simdims similarity dissimilarity rdm.mat faces.npz --method correlation --clip",
-    )
+def add_association_columns(parser: Any) -> None:
+    """Add the columns of a table of word associations."""
+    for role in ("cue", "response", "count"):
+        parser.add_argument(
+            f"--{role}", default=role, metavar="COLUMN", help=f"the column of the {role}s (default {role})"
+        )
+    parser.add_argument("--no-count", action="store_const", const=False, dest="count", help="count every row once")
+
+
+def _add_dissimilarity(parser: Any) -> None:
     parser.add_argument(
         "--method",
         choices=["max", "correlation", "gaussian"],
@@ -153,44 +144,18 @@ def _add_dissimilarity(sources: Any) -> None:
     )
     parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
     parser.add_argument("--clip", action="store_true", help="set negative similarities of correlation to 0")
-    add_key(parser, "dissimilarities")
-    add_label_file(parser)
-    _add_weights(parser, "the number of people who have it")
 
 
-def _add_source(
-    sources: Any,
-    name: str,
-    build: Callable[[argparse.Namespace], Similarity],
-    *,
-    summary: str,
-    reads: str,
-    example: str,
-) -> argparse.ArgumentParser:
-    parser = sources.add_parser(
-        name,
-        help=summary,
-        description=f"Make similarities {summary}.",
-        epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("source", metavar="IN", type=Path, help=f"the file to read: {reads}")
-    parser.add_argument("target", metavar="OUT", type=Path, help="the file to write: .npz (keeps everything) or .csv")
-    parser.add_argument("--verbose", action="store_true", help="say what is found and done")
-    parser.set_defaults(run=_make, build=build)
-    return parser
-
-
-def _add_weights(parser: argparse.ArgumentParser, count: str) -> None:
-    parser.add_argument("--weights", choices=["counts"], help=f"weigh each pair by {count}")
-
-
-def _make(options: argparse.Namespace) -> None:
+def _make(options: argparse.Namespace) -> Findings:
     """Read IN, make similarities of it, write them to OUT, and say so."""
     _check_target(options)
     similarity = options.build(options)
     similarity.save(options.target)
-    sys.stdout.write(f"Wrote {options.target}: {similarity!r}\n")
+    return Findings(
+        f"Wrote {options.target}: {similarity!r}",
+        {"written": options.target, "n_items": similarity.n_items, "density": similarity.density}
+        | {"labelled": similarity.labels is not None, "info": dict(similarity.info)},
+    )
 
 
 def _check_target(options: argparse.Namespace) -> None:
@@ -198,7 +163,7 @@ def _check_target(options: argparse.Namespace) -> None:
     from simdims.io import SAVED
 
     target, chosen = options.target, vars(options)
-    check_target(target, tuple(SAVED), options.source)
+    check_target(target, tuple(SAVED), [("IN", options.source)], overwrite=options.overwrite)
     beyond_csv = {
         f"--weights {chosen.get('weights')}": chosen.get("weights") is not None,
         "--implicit": chosen.get("implicit", False),
@@ -213,6 +178,8 @@ def _features(options: argparse.Namespace) -> Similarity:
     from simdims import _inputs
     from simdims.features import from_features
 
+    if options.labels is not None and options.label_file is not None:
+        raise UsageError("--labels and --label-file must not both be given: either names the items.")
     X = _inputs.read_features(options.source, options.labels, options.key, options.header)
     return from_features(
         X,
@@ -263,7 +230,7 @@ def _associations(options: argparse.Namespace) -> Similarity:
         _inputs.read_trials(options.source, [options.cue, options.response]),
         cue=options.cue,
         response=options.response,
-        count=options.count,
+        count=None if options.count is False else options.count,
         absent=options.absent,
     )
 
@@ -281,3 +248,48 @@ def _dissimilarity(options: argparse.Namespace) -> Similarity:
         labels=labels,
         weights=options.weights,
     )
+
+
+SOURCES = {
+    "features": Source(
+        "from feature vectors (activations, brain responses, norms)",
+        "one row an item: .npy, .npz, .h5, .mat, .csv, .tsv, .txt or .parquet",
+        "simdims similarity features objects.csv objects.npz --labels name --kernel rbf",
+        ("label_file", "key", "header"),
+        _add_features,
+        _features,
+    ),
+    "triplets": Source(
+        "from odd-one-out judgements of three items",
+        "one answer a row, of three positions (from 0) or names: .npy, .csv, .tsv, .txt or .parquet",
+        "simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
+        ("label_file", "header", "weights"),
+        _add_triplets,
+        _triplets,
+    ),
+    "ratings": Source(
+        "from ratings of how similar two items are",
+        "a table with one rating a row: .csv, .tsv, .txt or .parquet",
+        "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer --low 1 --high 7",
+        ("weights",),
+        _add_ratings,
+        _ratings,
+    ),
+    "associations": Source(
+        "from counts of word associations",
+        "a table of cues, responses and counts: .csv, .tsv, .txt or .parquet",
+        "simdims similarity associations norms.csv words.npz --cue cue --response target --count P",
+        (),
+        _add_associations,
+        _associations,
+    ),
+    "dissimilarity": Source(
+        "from dissimilarities (RDMs), of one or of several people",
+        "a square matrix, its upper triangle as a vector, or (.npy, .npz, .h5, .mat) a stack of either with people "
+        "first; also .csv, .tsv, .txt, .parquet",
+        "simdims similarity dissimilarity rdm.mat faces.npz --method correlation --clip",
+        ("key", "label_file", "weights"),
+        _add_dissimilarity,
+        _dissimilarity,
+    ),
+}

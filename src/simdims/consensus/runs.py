@@ -266,13 +266,18 @@ def _file_of(number: int) -> str:
     return f"run-{number}"
 
 
+def default_estimator(device: str = "cpu") -> SRF:
+    """The settings of runs where none are given."""
+    return SRF(max_iter=_DEFAULT_MAX_ITER, device=device)
+
+
 def check_runs(n_runs: Any, estimator: Any) -> SRF:
     """Refuse runs that there would be nothing to compare of; returns the estimator of each."""
     require_count("n_runs", n_runs)
     if n_runs < 2:
         raise ValueError(f"n_runs must be at least 2, so that there are runs to compare, got {n_runs}.")
     if estimator is None:
-        return SRF(max_iter=_DEFAULT_MAX_ITER)
+        return default_estimator()
     if not isinstance(estimator, SRF):
         raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
     if not isinstance(estimator.init, str) or estimator.init != "random":

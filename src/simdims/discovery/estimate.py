@@ -32,6 +32,7 @@ def estimate_seconds(
     n_repeats: int,
     n_runs: int,
     n_jobs: int | None,
+    device: str,
     *,
     calibrates: bool,
     selects: bool,
@@ -40,7 +41,7 @@ def estimate_seconds(
     n = similarity.n_items
     tried = candidates or coarse_grid(min(n - 1, max(12, n // 10))) + [10] * _REFINED
     typical = int(np.median(tried))
-    sweep = _seconds_of_sweep(similarity, typical)
+    sweep = _seconds_of_sweep(similarity, typical, device)
     total = n_runs * _SWEEPS_OF_RUN * sweep
     if selects:
         # The work of a sweep grows with the rank, about as a line.
@@ -59,8 +60,8 @@ def in_words(seconds: float) -> str:
     return f"{max(1, round(seconds))} seconds" if seconds >= 1.5 else "a second"
 
 
-def _seconds_of_sweep(similarity: Similarity, rank: int) -> float:
-    trial = SRF(rank, random_state=0, max_iter=_SWEEPS_OF_TRIAL, tol=0)
+def _seconds_of_sweep(similarity: Similarity, rank: int, device: str) -> float:
+    trial = SRF(rank, random_state=0, max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
     if similarity.factors is not None:
         problem: solvers.Problem = solvers.factor_problem(similarity.factors)
     else:

@@ -13,13 +13,14 @@ import numpy as np
 
 from simdims import __version__, _parallel, metrics
 from simdims._journal import as_folder, replacing
+from simdims._parameters import require_device
 from simdims._progress import Callback, reporting
-from simdims.consensus import Consensus, fit_consensus
+from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
 from simdims.consensus.runs import check_runs
 from simdims.discovery.estimate import estimate_seconds, in_words
 from simdims.discovery.result import Discovery
-from simdims.selection import RankSelection, select_rank
+from simdims.selection import RankSelection, crossvalidation, select_rank
 from simdims.selection.calibration import _require_count, _require_share
 from simdims.selection.crossvalidation import check_ranks
 from simdims.similarity import Similarity, as_similarity
@@ -39,6 +40,7 @@ def discover(
     n_repeats: int | None = None,
     n_runs: int | None = None,
     estimator: SRF | None = None,
+    device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -60,6 +62,8 @@ def discover(
         Runs of the consensus: 30 up to 2,000 items, 10 beyond.
     estimator : SRF, optional
         Settings of the final fits, see `fit_consensus`; cross-validation uses them too if they are given.
+    device : str, default="cpu"
+        Where all fits are made, see `SRF`; of no use with an estimator, which says so itself.
     checkpoint : path, optional
         A folder in which every finished fit is kept; a call that is stopped in whatever way goes on from there.
     random_state : int, RandomState or None, default=None
@@ -91,7 +95,8 @@ def discover(
     candidates = check_ranks(ranks, n)
     n_repeats = default_repeats(n) if n_repeats is None else n_repeats
     n_runs = default_runs(n) if n_runs is None else n_runs
-    _check_all(n, sampling, n_repeats, n_runs, estimator, n_jobs, progress)
+    fold_estimator, run_estimator = _estimators(estimator, device)
+    _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
     root = _root(checkpoint, random_state)
     seconds = expected_seconds(
         similarity,
@@ -100,6 +105,7 @@ def discover(
         n_repeats=n_repeats,
         n_runs=n_runs,
         n_jobs=n_jobs,
+        device=run_estimator.device,
     )
     logger.info("discover: about %s", in_words(seconds))
     selection = None
@@ -109,7 +115,7 @@ def discover(
             "auto" if candidates is None else candidates,
             sampling=sampling,
             n_repeats=n_repeats,
-            estimator=estimator,
+            estimator=fold_estimator,
             checkpoint=None if checkpoint is None else Path(checkpoint, "selection"),
             random_state=_parallel.seed_of(root, _SELECT),
             n_jobs=n_jobs,
@@ -120,7 +126,7 @@ def discover(
         similarity,
         rank,
         n_runs=n_runs,
-        estimator=estimator,
+        estimator=run_estimator,
         checkpoint=None if checkpoint is None else Path(checkpoint, f"consensus-{rank}"),
         random_state=_parallel.seed_of(root, _CONSENSUS),
         n_jobs=n_jobs,
@@ -131,9 +137,20 @@ def discover(
         selection=selection,
         consensus=consensus,
         metrics=measure(similarity, consensus, _parallel.seed_of(root, _MEASURE)),
-        settings=_settings(ranks, sampling, n_repeats, n_runs, estimator, root, selection),
+        settings=_settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, root, selection),
         estimated_seconds=seconds,
     )
+
+
+def _estimators(estimator: SRF | None, device: Any) -> tuple[SRF, SRF]:
+    """The settings of cross-validation and of the final fits."""
+    if estimator is None:
+        found = (crossvalidation.default_estimator(device), runs.default_estimator(device))
+        found[0]._check_parameters()
+        return found
+    if device != "cpu" and device != getattr(estimator, "device", device):
+        raise ValueError(f"device must be that of the estimator, {estimator.device!r}, got {device!r}.")
+    return estimator, estimator
 
 
 def _check_all(
@@ -163,8 +180,10 @@ def expected_seconds(
     n_repeats: int | None = None,
     n_runs: int | None = None,
     n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> float:
     """About how long discover will take with these arguments, from a short trial."""
+    require_device(device)
     n = similarity.n_items
     return estimate_seconds(
         similarity,
@@ -172,6 +191,7 @@ def expected_seconds(
         default_repeats(n) if n_repeats is None else n_repeats,
         default_runs(n) if n_runs is None else n_runs,
         n_jobs,
+        device,
         calibrates=sampling is None,
         selects=not is_single(ranks),
     )
@@ -253,6 +273,7 @@ def _settings(
     n_repeats: int,
     n_runs: int,
     estimator: SRF | None,
+    device: str,
     root: int,
     selection: RankSelection | None,
 ) -> dict[str, Any]:
@@ -267,6 +288,7 @@ def _settings(
         "n_repeats": int(n_repeats),
         "n_runs": int(n_runs),
         "estimator": None if estimator is None else repr(estimator),
+        "device": device,
         "seed": root,
         "versions": {
             "simdims": __version__,

@@ -144,6 +144,11 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         raise ValueError(f"folder must lie where files may be written, got {str(target)!r}.")
 
 
+def is_saved(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder holds a Discovery, whole or damaged."""
+    return Path(folder, _MANIFEST).exists()
+
+
 def _strangers(folder: Path) -> list[str]:
     """What others put beside an earlier Discovery, and is not there in every one."""
     try:

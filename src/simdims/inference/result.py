@@ -107,6 +107,23 @@ class HypothesisTests:
             columns["decided_by"] = list(self.decided_by)
         return pd.DataFrame(columns)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the null distributions as plain numbers, lists and texts, as JSON takes them.
+
+        Returns
+        -------
+        dict
+            test, method, alternative, alpha, n_permutations, and `tests`: the rows of `table`.
+        """
+        return {
+            "test": self.test,
+            "method": self.method,
+            "alternative": self.alternative,
+            "alpha": float(self.alpha),
+            "n_permutations": len(self.null_distribution),
+            "tests": self.table.to_dict(orient="records"),
+        }
+
     def summary(self) -> str:
         """What was found, in plain words, and a line for each hypothesis."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"

@@ -335,9 +335,14 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
     return sorted({int(rank) for rank in found})
 
 
+def default_estimator(device: str = "cpu") -> SRF:
+    """The settings of fits where none are given."""
+    return SRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER, device=device)
+
+
 def _check_estimator(estimator: Any) -> SRF:
     if estimator is None:
-        return SRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER)
+        return default_estimator()
     if not isinstance(estimator, SRF):
         raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
     if not isinstance(estimator.init, str):

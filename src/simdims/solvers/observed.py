@@ -8,7 +8,7 @@ from simdims import _memory
 from simdims.solvers import descents
 from simdims.solvers.complete import block_size
 from simdims.solvers.criterion import Bounds, objective
-from simdims.solvers.problem import MatrixProblem, PairProblem
+from simdims.solvers.problem import MatrixProblem, PairProblem, row_blocks
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
 #: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.
@@ -17,19 +17,28 @@ _FILLED_PASSES = 3
 #: Mean square of the weights over the square of their mean from which they count as uneven; trial counts have 1 to 1.5.
 _UNEVEN = 2.0
 
+#: Share of the pairs up to which they are listed: 20 bytes a pair are then no more than 1.5 matrices.
+_MOST_LISTED = 0.6
+
 
 def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
     """Whether lists are the better way: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more.
 
-    Filling crawls where a few weights dwarf the others, because no pair may count for more than 1 of it.
+    Lists of nearly all pairs are larger than the filled matrix, whatever r is. Filling crawls where a few weights dwarf
+    the others, because no pair may count for more than 1 of it.
     """
     known = problem.known.sum()
-    if known * n_components < 3.0 * problem.n_items**2:
+    if known * n_components < 3.0 * problem.n_items**2 and known < _MOST_LISTED * problem.n_items**2:
         return True
     if not problem.weights.size:
         return False
-    weights = np.where(np.isnan(problem.values), 0.0, problem.weights)
-    return bool(np.sum(weights**2) * np.count_nonzero(weights) > _UNEVEN * np.sum(weights) ** 2)
+    count, total, squares = 0, 0.0, 0.0
+    for rows in row_blocks(problem.n_items):
+        weights = problem.weights[rows][~np.isnan(problem.values[rows])].astype(np.float64)
+        count += int(np.count_nonzero(weights))
+        total += float(weights.sum())
+        squares += float(weights @ weights)
+    return squares * count > _UNEVEN * total**2
 
 
 def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float, report: Report = None) -> Descent:
@@ -75,8 +84,8 @@ def fit_filled(
     n, rank = W.shape
     _memory.require(
         n * n * problem.dtype.itemsize,
-        f"the filled copy of {n} x {n} similarities",
-        "a sparse matrix with absent='missing' is fitted from its stored pairs alone",
+        f"The filled copy of {n} x {n} similarities",
+        "pass float32 values, or a sparse matrix with absent='missing', which is fitted from its stored pairs alone",
     )
     over = over_relaxation(problem, rank)
     filled = np.empty((n, n), problem.dtype)

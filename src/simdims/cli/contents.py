@@ -1,0 +1,57 @@
+"""`simdims --help`: a table of contents."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+
+#: Chapters and their commands, in the order in which a reader needs them.
+CHAPTERS = {
+    "From a data file to a page": ("discover", "demo", "report", "plot"),
+    "Similarities from raw data": ("similarity",),
+    "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
+    "Judge the dimensions": ("evaluate", "test", "rsa"),
+    "This program": ("completion",),
+}
+
+_INTRODUCTION = "Find the dimensions behind similarities: how many, which ones, how stable, and what they are about."
+
+_EXAMPLES = """examples:
+  simdims demo                                    see what it does, in a minute
+  simdims discover animals.csv -o animals         find dimensions; open animals/report.html
+  simdims discover answers.csv -o objects --as triplets --jobs -1 --checkpoint objects-work"""
+
+_REST = """Results go to stdout, progress and warnings to stderr; --json writes results as one JSON object.
+
+exit status:
+  0    done
+  1    the data, a file or a value was refused; one sentence on stderr says why
+  2    the command was not understood; one sentence on stderr says why
+  130  interrupted; with --checkpoint the same command goes on"""
+
+
+def contents(parser: argparse.ArgumentParser) -> str:
+    """The help of the whole command line."""
+    commands = subcommands(parser)
+    lines = [f"usage: {parser.prog} COMMAND ...   ({parser.prog} COMMAND --help explains one)", "", _INTRODUCTION]
+    for chapter, names in CHAPTERS.items():
+        lines += ["", f"{chapter}:"]
+        for name in names:
+            summary, command = commands[name]
+            lines += _entry(name, summary)
+            lines += [line for inner, (what, _) in subcommands(command).items() for line in _entry(f"  {inner}", what)]
+    return "\n".join([*lines, "", _EXAMPLES, "", _REST, ""])
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, tuple[str, argparse.ArgumentParser]]:
+    """The commands below a parser, each with its one-line help and its own parser."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            summaries = {choice.dest: str(choice.help) for choice in action._choices_actions}
+            return {name: (summaries.get(name, ""), command) for name, command in action.choices.items()}
+    return {}
+
+
+def _entry(name: str, summary: str) -> list[str]:
+    first, *rest = textwrap.wrap(summary, 88)
+    return [f"  {name:<16}{first}", *(" " * 18 + line for line in rest)]

@@ -1,0 +1,281 @@
+"""`simdims discover`: from a data file to a page, the main job."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simdims.cli import kinds, sources
+from simdims.cli.options import (
+    Findings,
+    UsageError,
+    add_checkpoint,
+    add_command,
+    add_device,
+    add_matrix_options,
+    add_overwrite,
+    add_running,
+    option_of,
+    progress_of,
+    read_similarity,
+)
+from simdims.cli.report import add_look, pictures_of
+from simdims.cli.selection import ranks
+
+if TYPE_CHECKING:
+    from simdims.discovery import Discovery
+    from simdims.similarity import Similarity
+
+#: Work that takes longer than this, in seconds, should be kept as it goes.
+_LONG = 900
+
+#: Dimensions that the last line names, and items of each.
+_N_ABOUT, _N_NAMED = 3, 3
+
+_SHARED = ("key", "label_file", "header", "weights")
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "discover",
+        _discover,
+        summary="find the dimensions behind a data file, and write a page to explore them",
+        details=(
+            "FILE may hold similarities (a matrix or a list of pairs), triplets, ratings, word associations, features "
+            "or dissimilarities: it is looked at, and --as says it where that does not tell."
+        ),
+        example="simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2",
+    )
+    parser.add_argument("source", metavar="FILE", type=Path, help="the data")
+    parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="the folder to write")
+    parser.add_argument(
+        "--as", dest="kind", choices=kinds.KINDS, metavar="KIND", help=f"what FILE holds: {', '.join(kinds.KINDS)}"
+    )
+    parser.add_argument(
+        "--ranks", type=ranks, default="auto", metavar="RANKS", help="auto (default), one number, or as 2:30 or 5:60:5"
+    )
+    parser.add_argument("--sampling", type=float, help="share of the pairs to train on (default: calibrated)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="repeats of the cross-validation (default by size)")
+    parser.add_argument("--runs", type=int, metavar="N", help="runs of the consensus (default by size)")
+    add_device(parser)
+    add_checkpoint(parser)
+    add_running(parser)
+    add_look(parser)
+    parser.add_argument("--no-report", action="store_true", help="write no page")
+    add_overwrite(parser, "an earlier result in FOLDER")
+    parser.usage = "%(prog)s FILE -o FOLDER [options]"
+    parser.set_defaults(own=_add_data_options(parser))
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:
+    """Add what may have to be said about the data, in a group for each kind; returns the defaults, by kind."""
+    own: dict[str, dict[str, Any]] = {}
+    sources.add_shared(parser.add_argument_group("any data"), _SHARED)
+    for kind in kinds.KINDS:
+        group = parser.add_argument_group(f"--as {kind}")
+        if kind == "matrix":
+            add_matrix_options(group)
+        elif kind == "associations":
+            sources.add_association_columns(group)
+        else:
+            sources.SOURCES[kind].add_options(group)
+        own[kind] = {}
+        for action in group._group_actions:
+            own[kind].setdefault(action.dest, action.default)
+            # None is "not said", so that what does not go with the data can be refused.
+            action.default, action.required = None, False
+    own["associations"]["absent"] = 0.03  # an option that it shares with a matrix
+    return own
+
+
+def _discover(options: argparse.Namespace) -> Findings:
+    check_folder(options.out, options.overwrite)
+    _check_apart(options.out, options.checkpoint)
+    S = read_data(options)
+    pictures = None if options.images is None else pictures_of(options.images, S.labels, S.n_items)
+    found = run(S, options)
+    return finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
+
+
+def check_folder(folder: Path, overwrite: bool) -> None:
+    """Refuse before the work a folder that results could not, or should not, be written to."""
+    from simdims.discovery import storage
+    from simdims.report.writer import check_target
+
+    storage.check_folder(folder)
+    if storage.is_saved(folder) and not overwrite:
+        raise FileExistsError(
+            f"FOLDER must be new or empty, got {str(folder)!r}, which holds an earlier result: choose another name, or "
+            "pass --overwrite."
+        )
+    if (folder / "report.html").exists():
+        check_target(folder / "report.html")
+
+
+def read_data(options: argparse.Namespace) -> Similarity:
+    """Similarities of whatever FILE holds."""
+    said = _said(options)
+    found = _guess(options, said)
+    kind = found.kind
+    if said is None:
+        sys.stderr.write(f"simdims: {options.source.name} is taken to hold {found.why} (--as says otherwise)\n")
+    _refuse_strangers(options, kind)
+    values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
+    settled = argparse.Namespace(**{**vars(options), **values})
+    if kind == "matrix":
+        return read_similarity(settled) if said else _read_unless_distances(settled)
+    if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
+        raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
+    return sources.SOURCES[kind].build(settled)
+
+
+def _said(options: argparse.Namespace) -> str | None:
+    """The kind of data that --as says, or that alone has the options which are given."""
+    if options.kind is not None:
+        return str(options.kind)
+    given = _given(options, {name for own in options.own.values() for name in own})
+    fitting = [kind for kind in kinds.KINDS if set(given) <= set(options.own[kind])]
+    return fitting[0] if given and len(fitting) == 1 else None
+
+
+def _guess(options: argparse.Namespace, said: str | None) -> kinds.Guess:
+    """What FILE holds, and what its columns are, if they tell."""
+    try:
+        found = kinds.guess(options.source, options.key, options.header)
+    except ValueError:
+        if said is None:
+            raise
+        found = None
+    if said is None or (found is not None and found.kind == said):
+        assert found is not None
+        return found
+    return kinds.Guess(said, {}, "")
+
+
+def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    return {name: value for name in names if (value := getattr(options, name)) is not None}
+
+
+def _refuse_strangers(options: argparse.Namespace, kind: str) -> None:
+    """Refuse options that say something about other data."""
+    shared = ("key", "label_file") if kind == "matrix" else sources.SOURCES[kind].shared
+    everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
+    strangers = sorted(name for name in _given(options, everything) if name not in {*shared, *options.own[kind]})
+    if strangers:
+        flag = option_of(options.command, strangers[0])
+        raise UsageError(f"{flag} must be left out where FILE holds {kind}, which it says nothing about.")
+
+
+def _read_unless_distances(options: argparse.Namespace) -> Similarity:
+    """Read similarities; a matrix that looks like distances has to be said to be either."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="values looks like a dissimilarity matrix", category=UserWarning)
+        try:
+            return read_similarity(options)
+        except UserWarning:
+            raise ValueError(
+                f"{options.source.name}: this must be told to hold similarities or dissimilarities, got a diagonal of "
+                "zeros below values off it: pass --as dissimilarity, or --as matrix where zeros are what you mean."
+            ) from None
+
+
+def run(S: Similarity, options: argparse.Namespace) -> Discovery:
+    """Discover, after saying how long it will take."""
+    from simdims.discovery import discover
+    from simdims.discovery.estimate import in_words
+    from simdims.discovery.run import expected_seconds
+
+    one = options.ranks[0] if not isinstance(options.ranks, str) and len(options.ranks) == 1 else None
+    arguments = {
+        "ranks": options.ranks if one is None else one,
+        "sampling": options.sampling,
+        "n_repeats": options.repeats,
+        "n_runs": options.runs,
+        "n_jobs": options.jobs,
+        "device": options.device,
+    }
+    seconds = expected_seconds(S, **arguments)
+    advice = " (with --checkpoint it could be stopped and gone on with)" if seconds > _LONG else ""
+    sys.stderr.write(
+        f"simdims: {S!r}: this will take about {in_words(seconds)}{advice if options.checkpoint is None else ''}\n"
+    )
+    return discover(
+        S,
+        **arguments,
+        checkpoint=options.checkpoint,
+        random_state=options.seed,
+        progress=progress_of(options),
+    )
+
+
+def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, page: bool = True) -> Findings:
+    """Save everything, write the page beside it, and say what was found."""
+    found.save(folder)
+    report = found.report(folder / "report.html", images=images, title=title) if page else None
+    told = findings(found)
+    words = [*told, f"Results: {folder}", *([] if report is None else [f"Report: {report}"])]
+    selection = None if found.selection is None else found.selection.to_dict()
+    for name in ("scores", "calibration"):
+        if selection is not None:
+            del selection[name]
+    values = {
+        "folder": folder,
+        "report": report,
+        "findings": told,
+        "n_items": found.n_items,
+        "n_components": found.n_components,
+        "metrics": found.metrics,
+        "dimensions": found.dimensions_frame().reset_index(),
+        "selection": selection,
+        "settings": found.settings,
+    }
+    return Findings("\n".join(words), values)
+
+
+def findings(found: Discovery) -> list[str]:
+    """The three that matter: how many dimensions and how sure, what they explain and how stable, what they are."""
+    many = found.n_components > 1
+    number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
+    selection = found.selection
+    if selection is None:
+        number += ", as asked for"
+    elif len(selection.valley) > 1:
+        valley = f"{min(selection.valley)} to {max(selection.valley)}"
+        number += f"; by held-out similarities {valley} are about as good"
+    elif selection.rank != selection.minimum:
+        number += f"; {selection.minimum} predict held-out similarities best, but not clearly better"
+    else:
+        number += f", clearly the best of the {len(selection.tried)} numbers tried"
+    if selection is not None and selection.at_edge:
+        number += f" (more than {selection.minimum} may be better still: see --ranks)"
+    reliability = found.consensus.reliability
+    stable = (
+        f"mean reliability {reliability.mean():.2f}, lowest {reliability.min():.2f}, over {found.consensus.n_runs} runs"
+    )
+    explained = found.metrics.get("explained_variance")
+    if explained is not None:
+        stable = f"{'They explain' if many else 'It explains'} {explained:.1%} of the variance; {stable}"
+    frame = found.dimensions_frame().head(_N_ABOUT)
+    about = "; ".join(
+        f"dimension {k + 1} ({row.share:.0%}): {_some_items(str(row.top_items))}"
+        for k, row in enumerate(frame.itertuples())
+    )
+    return [f"{number}.", f"{stable[0].upper()}{stable[1:]}.", f"{'Largest first' if many else 'It is'}: {about}."]
+
+
+def _some_items(top: str) -> str:
+    return ", ".join(" ".join(top.split()).split(", ")[:_N_NAMED])
+
+
+def _check_apart(out: Path, checkpoint: Path | None) -> None:
+    if checkpoint is None:
+        return
+    one, other = out.resolve(), checkpoint.resolve()
+    if one == other or one in other.parents or other in one.parents:
+        raise ValueError(f"FOLDER must lie apart from the checkpoint, got {str(out)!r} and {str(checkpoint)!r}.")

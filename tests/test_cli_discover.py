@@ -1,0 +1,388 @@
+"""`simdims discover`: every kind of file is told, or asked about; what it writes and says; what it never does."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.io import savemat
+
+from simdims import Discovery, Similarity, from_dissimilarity, from_features, from_ratings, from_triplets, simulate
+from simdims.associations import from_associations
+from simdims.cli import kinds, main
+
+N = 24
+NAMES = [f"item {i}" for i in range(N)]
+QUICK = ["--ranks", "3", "--runs", "2", "--seed", "0", "--quiet"]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return simulate.dirichlet(N, 3, alpha=0.3, random_state=0)
+
+
+@pytest.fixture
+def trials(truth):
+    """Odd-one-out answers of all items, by position."""
+    rng = np.random.default_rng(0)
+    rows = np.array([rng.choice(N, 3, replace=False) for _ in range(400)])
+    return np.array([_odd_last(truth, row) for row in rows])
+
+
+def _odd_last(W, row):
+    kept = max(((0, 1), (0, 2), (1, 2)), key=lambda pair: W[row[pair[0]]] @ W[row[pair[1]]])
+    odd = ({0, 1, 2} - set(kept)).pop()
+    return [row[kept[0]], row[kept[1]], row[odd]]
+
+
+def told(name, **options):
+    return kinds.guess(Path(name), options.get("key"), options.get("header"))
+
+
+# What a file holds
+
+
+def test_square_tables_and_arrays_are_similarities(truth):
+    S = truth @ truth.T
+    frame = pd.DataFrame(S, index=NAMES, columns=NAMES)
+    frame.to_csv("both.csv")
+    frame.to_csv("above.tsv", sep="\t", index=False)
+    frame.to_csv("beside.csv", header=False)
+    np.savetxt("plain.txt", S)
+    pd.DataFrame(S).to_csv("numbered.csv")
+    np.save("s.npy", S)
+    np.savez("s.npz", S)
+    Similarity(S).save("own.npz")
+    savemat("s.mat", {"S": S})
+    for name in (
+        "both.csv",
+        "above.tsv",
+        "beside.csv",
+        "plain.txt",
+        "numbered.csv",
+        "s.npy",
+        "s.npz",
+        "own.npz",
+        "s.mat",
+    ):
+        assert told(name).kind == "matrix", name
+    pd.DataFrame(S[:4, :4], index=NAMES[:4], columns=NAMES[:4]).to_csv("small.csv")
+    assert told("small.csv").kind == "matrix"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item1,item2,similarity\ncat,dog,0.8\ndog,car,0.1\ncat,car,0.2\n",
+        "cat,dog,0.8\ndog,car,0.1\ncat,car,0.2\ncat,bus,0\nbus,car,0.9\n",
+        "a;b;value;weight\ncat;dog;0,8;2\ndog;car;0,1;1\ncat;car;0,2;5\n",
+        "0 1 0.8\n1 2 0.1\n0 2 0.25\n2 3 0.5\n0 3 0.5\n",
+    ],
+)
+def test_lists_of_pairs_are_similarities(text):
+    Path("pairs.csv").write_text(text)
+    assert told("pairs.csv") == ("matrix", {}, "a list of pairs and their similarities")
+
+
+def test_edge_lists_are_similarities():
+    Path("g.edgelist").write_text("cat dog 2\ncat car 1\n")
+    assert told("g.edgelist").kind == "matrix"
+
+
+def test_triplets_are_told_by_items_that_come_in_every_column(trials):
+    named = [[NAMES[i] for i in row] for row in trials]
+    pd.DataFrame(named).to_csv("bare.csv", index=False, header=False)
+    pd.DataFrame(named, columns=["a", "b", "c"]).to_csv("named.csv", index=False)
+    np.savetxt("numbers.txt", trials, fmt="%d")
+    np.save("t.npy", trials)
+    for name in ("bare.csv", "named.csv", "numbers.txt", "t.npy"):
+        assert told(name) == ("triplets", {}, "triplets, the odd one out last"), name
+    pd.DataFrame(trials[:, ::-1], columns=["odd", "b", "c"]).to_csv("odd.csv", index=False)
+    assert told("odd.csv") == ("triplets", {"odd": 0}, "triplets, the odd one out in column 'odd'")
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("left,right,rating", {"item1": "left", "item2": "right", "rating": "rating"}),
+        ("Word1,Word2,Score", {"item1": "Word1", "item2": "Word2", "rating": "Score"}),  # pairs come twice
+        ("first,second,answer", {"item1": "first", "item2": "second", "rating": "answer"}),
+    ],
+)
+def test_ratings_are_told_by_their_columns(header, expected):
+    Path("r.csv").write_text(f"{header}\ncat,dog,6\ncat,dog,7\ncat,car,2\ndog,car,1\n")
+    assert told("r.csv")[:2] == ("ratings", expected)
+
+
+def test_ratings_of_people_are_told_though_no_pair_repeats():
+    Path("r.csv").write_text("subject_id,item1,item2,similarity,rt\na,cat,dog,6,1.5\nb,cat,car,2,0.5\n")
+    columns = {"item1": "item1", "item2": "item2", "rating": "similarity", "participant": "subject_id"}
+    assert told("r.csv")[:2] == ("ratings", columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("cue,response,count\ncat,dog,3\ndog,cat,2\n", {"cue": "cue", "response": "response", "count": "count"}),
+        ("cue,target,P\ncat,dog,.3\ndog,cat,.2\n", {"cue": "cue", "response": "target", "count": "P"}),
+        ("person,cue,response\n1,cat,dog\n2,dog,cat\n", {"cue": "cue", "response": "response", "count": False}),
+    ],
+)
+def test_associations_are_told_by_their_columns(text, columns):
+    Path("a.csv").write_text(text)
+    assert told("a.csv")[:2] == ("associations", columns)
+
+
+def test_features_are_rows_of_numbers_with_names_or_without(truth):
+    X = np.random.default_rng(0).normal(size=(N, 5))
+    np.save("x.npy", X)
+    np.savez("x.npz", activations=X, names=np.array(NAMES))
+    np.savetxt("x.txt", X)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame.to_csv("plain.csv", index=False)
+    frame.set_index(pd.Index(NAMES)).to_csv("indexed.csv")
+    frame.assign(name=NAMES).to_csv("named.csv", index=False)
+    for name in ("x.npy", "x.txt", "plain.csv", "indexed.csv"):
+        assert told(name)[:2] == ("features", {}), name
+    assert told("x.npz")[:2] == ("features", {"key": "activations"})
+    assert told("named.csv")[:2] == ("features", {"labels": "name"})
+    pd.DataFrame({"name": ["cat", "dog"], "size": [1.5, 2], "speed": [3, 4.5]}).to_csv("two.csv", index=False)
+    assert told("two.csv")[:2] == ("features", {"labels": "name"})
+
+
+def test_parquet_is_told_as_text_is():
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"left": ["cat"] * 2, "right": ["dog"] * 2, "rating": [6.0, 7.0]}).to_parquet("r.parquet")
+    assert told("r.parquet").kind == "ratings"
+    pd.DataFrame({"name": ["cat", "dog", "car"], "a": [1.0, 2, 3], "b": [4.0, 5, 7]}).to_parquet("x.parquet")
+    assert told("x.parquet")[:2] == ("features", {"labels": "name"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,colour,size\ncat,black,1\ndog,brown,2\ncow,brown,3\n",
+        "trial,a,b,odd\n1,cat,dog,car\n2,dog,cat,bus\n",
+        "a,b,c\n1,2,3\n4,5,6\n7,8,10\n",  # as many rows as columns, not symmetric
+        "only\n1\n2\n",
+    ],
+)
+def test_what_could_be_several_things_is_asked(text, capsys):
+    Path("x.csv").write_text(text)
+    assert main(["discover", "x.csv", "-o", "out", *QUICK]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert re.fullmatch(
+        r"simdims: error: x.csv: this must be told to hold matrix, triplets, .*: pass --as KIND.\n", said.err
+    )
+    assert not Path("out").exists()
+
+
+def test_distances_are_asked_about_rather_than_taken_for_similarities(truth, capsys):
+    D = 1 - truth @ truth.T
+    np.fill_diagonal(D, 0)
+    np.save("d.npy", D)
+    assert main(["discover", "d.npy", "-o", "out", *QUICK]) == 1
+    assert "pass --as dissimilarity, or --as matrix" in capsys.readouterr().err
+    assert main(["discover", "d.npy", "-o", "out", "--as", "dissimilarity", *QUICK]) == 0
+    np.testing.assert_array_equal(Discovery.load("out").similarity.values, from_dissimilarity(D).values)
+
+
+# The same similarities as the constructors make
+
+
+def test_each_kind_becomes_the_similarities_of_its_constructor(truth, trials):
+    np.savetxt("t.txt", trials, fmt="%d")
+    pairs = [(NAMES[i], NAMES[j]) for i in range(N) for j in range(i)]
+    scores = [float(truth[int(a.split()[1])] @ truth[int(b.split()[1])]) * 6 for a, b in pairs]
+    ratings = pd.DataFrame(pairs, columns=["left", "right"]).assign(rating=scores, subject="a")
+    ratings.to_csv("r.csv", index=False)
+    X = pd.DataFrame(truth, index=NAMES, columns=list("abc"))
+    X.rename_axis("name").to_csv("x.csv")
+    counts = pd.DataFrame(pairs, columns=["cue", "target"]).assign(n=np.round(np.array(scores) * 10) + 1)
+    both = pd.concat([counts, counts.rename(columns={"cue": "target", "target": "cue"})])
+    both.to_csv("a.csv", index=False)
+    columns = {"item1": "left", "item2": "right", "rating": "rating", "participant": "subject"}
+    cases = {
+        "t.txt": (["--weights", "counts"], from_triplets(trials, weights="counts")),
+        "r.csv": (["--low", "0", "--high", "6"], from_ratings(pd.read_csv("r.csv"), **columns, low=0, high=6)),
+        "x.csv": (["--kernel", "rbf"], from_features(X, kernel="rbf")),
+        "a.csv": (["--absent", "zero"], from_associations(both, response="target", count="n", absent="zero")),
+    }
+    for name, (words, expected) in cases.items():
+        assert main(["discover", name, "-o", f"out-{name}", "--no-report", *words, *QUICK]) == 0, name
+        found = Discovery.load(f"out-{name}").similarity
+        assert repr(found) == repr(expected)
+        assert found.labels == expected.labels
+        one, other = (S.values if isinstance(S.values, np.ndarray) else S.values.toarray() for S in (found, expected))
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+        assert not Path(f"out-{name}", "report.html").exists()
+
+
+def test_as_overrules_what_a_file_looks_like(truth):
+    S = truth @ truth.T
+    np.save("s.npy", S)
+    assert main(["discover", "s.npy", "-o", "out", "--as", "features", "--kernel", "linear", *QUICK]) == 0
+    np.testing.assert_allclose(Discovery.load("out").similarity.values, S @ S.T)
+
+
+def test_an_option_of_one_kind_says_the_kind(trials, capsys):
+    frame = pd.DataFrame(trials, columns=["a", "b", "c"]).assign(trial=1)
+    frame.to_csv("t.csv", index=False)
+    assert main(["discover", "t.csv", "-o", "out", "--columns", "a", "b", "c", *QUICK]) == 0
+    assert "is taken to hold" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--as", "matrix", "--odd", "1"], "--odd must be left out where FILE holds matrix"),
+        (["--header"], "--header must be left out where FILE holds matrix"),
+        (["--odd", "1", "--cue", "a"], "must be left out where FILE holds matrix"),
+        (["--as", "ratings"], "--as ratings needs the columns: pass --item1, --item2 and --rating"),
+    ],
+)
+def test_options_that_say_nothing_about_the_data_are_refused(truth, capsys, words, sentence):
+    pd.DataFrame(truth @ truth.T).to_csv("s.csv", header=False, index=False)
+    assert main(["discover", "s.csv", "-o", "out", *words]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+# What it writes and says
+
+
+@pytest.fixture
+def similarities(truth):
+    Similarity(simulate.add_noise(truth @ truth.T, 0.9, random_state=0), labels=NAMES).save("S.npz")
+    return "S.npz"
+
+
+def program(*words, **options):
+    return subprocess.run([sys.executable, "-m", "simdims", *words], capture_output=True, text=True, **options)
+
+
+def test_json_is_all_that_goes_to_stdout(similarities):
+    words = ["--ranks", "2:4", "--sampling", "0.6", "--repeats", "1", "--runs", "2", "--seed", "0", "--json"]
+    done = program("discover", similarities, "-o", "out", *words)
+    assert done.returncode == 0
+    found, values = Discovery.load("out"), json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert values["n_components"] == found.n_components == values["selection"]["rank"]
+    assert values["metrics"] == found.metrics
+    assert values["folder"] == "out"
+    assert Path(values["report"]).read_text().startswith("<!doctype html><!-- simdims report -->")
+    assert len(values["findings"]) == 3
+    assert [row["reliability"] for row in values["dimensions"]] == found.consensus.reliability.tolist()
+    assert all(line.startswith("simdims: ") for line in done.stderr.splitlines())
+
+
+def test_the_three_findings(similarities, capsys):
+    words = ["--ranks", "2:4", "--sampling", "0.6", "--repeats", "1", "--runs", "2", "--seed", "0", "--quiet"]
+    assert main(["discover", similarities, "-o", "out", *words]) == 0
+    found = Discovery.load("out")
+    number, explained, about, *places = capsys.readouterr().out.splitlines()
+    assert number.startswith(f"{found.n_components} dimensions of {N} items")
+    assert f"{found.metrics['explained_variance']:.1%} of the variance" in explained
+    assert f"lowest {found.consensus.reliability.min():.2f}" in explained
+    top = np.argsort(-found.embedding[:, 0])[:3]
+    assert (
+        f"dimension 1 ({found.dimensions_frame()['share'].iloc[0]:.0%}): {', '.join(NAMES[i] for i in top)};" in about
+    )
+    assert places == ["Results: out", "Report: out/report.html"]
+
+
+def test_pictures_are_looked_for_before_the_work(similarities, capsys):
+    Path("pictures").mkdir()
+    assert main(["discover", similarities, "-o", "out", "--images", "pictures", *QUICK]) == 1
+    said = capsys.readouterr().err
+    assert "--images must hold a picture of each item, named as its label, got none of 'item 0'" in said
+    assert "will take" not in said
+
+
+def test_the_page_shows_the_pictures(similarities):
+    image = pytest.importorskip("PIL.Image")
+    Path("pictures").mkdir()
+    for place, name in enumerate(NAMES):
+        image.new("L", (4, 4), place).save(f"pictures/{name}.png")
+    assert main(["discover", similarities, "-o", "out", "--images", "pictures", "--title", "My items", *QUICK]) == 0
+    page = Path("out/report.html").read_text()
+    assert page.count("data:image/png") == N
+    assert "<h1>My items</h1>" in page or ">My items<" in page
+
+
+def test_fits_on_a_device_of_torch(similarities):
+    pytest.importorskip("torch")
+    assert main(["discover", similarities, "-o", "out", "--device", "torch-cpu", *QUICK]) == 0
+    assert Discovery.load("out").settings["device"] == "torch-cpu"
+    for words in (["fit", "-n", "2"], ["consensus", "-n", "2", "--runs", "2", "--quiet"]):
+        command, *rest = words
+        out = ["-o", f"{command}.csv", "--device", "torch-cpu", "--seed", "0"]
+        assert main([command, similarities, *rest, *out]) == 0
+    words = ["--ranks", "2:3", "--sampling", "0.6", "--repeats", "1", "--quiet", "--device", "torch-cpu"]
+    assert main(["select-rank", similarities, *words]) == 0
+
+
+def test_an_unknown_device_is_one_sentence(similarities, capsys):
+    assert main(["discover", similarities, "-o", "out", "--device", "abacus", *QUICK]) == 1
+    assert (
+        "--device must be 'cpu', 'cuda', 'cuda:<number>', 'mps' or 'torch-cpu', got 'abacus'" in capsys.readouterr().err
+    )
+
+
+# What it never does
+
+
+def test_an_earlier_result_is_replaced_only_on_request(similarities, capsys):
+    assert main(["discover", similarities, "-o", "out", *QUICK]) == 0
+    before = Path("out/discovery.json").read_bytes()
+    assert main(["discover", similarities, "-o", "out", "--ranks", "2", "--runs", "2", "--quiet"]) == 1
+    assert "which holds an earlier result: choose another name, or pass --overwrite" in capsys.readouterr().err
+    assert Path("out/discovery.json").read_bytes() == before
+    Path("out/notes.txt").write_text("mine")
+    words = ["--overwrite", "--ranks", "2", "--runs", "2", "--quiet"]
+    assert main(["discover", similarities, "-o", "out", *words]) == 0
+    assert Discovery.load("out").n_components == 2
+    assert Path("out/notes.txt").read_text() == "mine"
+
+
+def test_a_page_of_someone_elses_is_kept(similarities, capsys):
+    assert main(["discover", similarities, "-o", "out", *QUICK]) == 0
+    Path("out/report.html").write_text("my own page")
+    assert main(["discover", similarities, "-o", "out", "--overwrite", *QUICK]) == 1
+    assert "which is another file" in capsys.readouterr().err
+    assert Path("out/report.html").read_text() == "my own page"
+
+
+def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similarities):
+    words = ["discover", similarities, "-o", "out", "--checkpoint", "work", "--seed", "0", "--sampling", "0.6"]
+    words += ["--ranks", "2:8", "--repeats", "30", "--runs", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "simdims", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    journal, until = Path("work/selection/journal.jsonl"), time.monotonic() + 60
+    while not (journal.exists() and journal.stat().st_size) and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    if process.returncode == 0:
+        pytest.skip("the run ended before the interrupt came")
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "simdims: interrupted; the same command goes on from work"
+    assert "Traceback" not in err
+    assert journal.exists()
+    assert not Path("out").exists()
+    assert main([*words, "--quiet"]) == 0
+    assert Discovery.load("out").selection.n_repeats == 30

@@ -1,0 +1,316 @@
+"""The help, completion in real shells, the demo, pages and pictures of saved results, and the words of errors."""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from simdims import Discovery, Similarity, dimension_test, load_similarity, simulate
+from simdims.cli import main, parser
+from simdims.cli.completion import tree
+from simdims.cli.contents import CHAPTERS, subcommands
+from simdims.cli.options import as_json
+from simdims.cli.sentences import in_options
+
+LABELS = [f"item {i}" for i in range(30)]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder of results, and properties of its items."""
+    folder = tmp_path_factory.mktemp("saved")
+    W = simulate.dirichlet(30, 3, alpha=0.2, random_state=0)
+    Similarity(simulate.add_noise(W @ W.T, 0.9, random_state=0), labels=LABELS).save(folder / "S.npz")
+    words = ["--ranks", "2:4", "--repeats", "1", "--runs", "2", "--seed", "0", "--quiet"]
+    assert main(["discover", str(folder / "S.npz"), "-o", str(folder / "found"), *words]) == 0
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"name": LABELS, "first": W[:, 0], "noise": rng.random(30)})
+    table.to_csv(folder / "properties.csv", index=False)
+    rows = [[LABELS[i] for i in rng.choice(30, 3, replace=False)] for _ in range(40)]
+    pd.DataFrame(rows, columns=["a", "b", "odd"]).to_csv(folder / "t.csv", index=False)
+    pairs = pd.DataFrame(rows, columns=["one", "two", "value"]).assign(value=rng.random(40))
+    pairs.to_csv(folder / "pairs.csv", index=False)
+    return folder
+
+
+# The table of contents
+
+
+def test_help_lists_every_command_once(capsys):
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    commands = subcommands(parser())
+    assert sorted(name for names in CHAPTERS.values() for name in names) == sorted(commands)
+    for name, (summary, command) in commands.items():
+        assert f"\n  {name:<16}{summary[:60]}" in said
+        for inner in subcommands(command):
+            assert f"\n    {inner}" in said
+    assert all(f"\n  {status} " in said for status in ("0  ", "1  ", "2  ", "130"))
+    assert max(map(len, said.splitlines())) <= 110
+
+
+def test_every_command_shows_an_example_and_every_one_with_findings_has_json(capsys):
+    for command in tree(parser()):
+        if command.commands:
+            continue
+        assert main([*command.path, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert "\nexample:\n  " in said
+        assert ("--json" in said) == (command.path != ("completion",))
+
+
+# JSON on stdout and nothing else
+
+
+def test_json_of_every_command_is_one_object(saved):
+    found, S = saved / "found", saved / "S.npz"
+    np.save("x.npy", np.random.default_rng(0).random((5, 3)))
+    commands = {
+        ("similarity", "features", "x.npy", "s.npz"): "density",
+        ("calibrate", S, "--bootstraps", "3", "--eigenpairs", "6"): "sampling",
+        ("select-rank", S, "--ranks", "2:3", "--sampling", "0.6", "--repeats", "1"): "rank",
+        ("fit", S, "-n", "2", "-o", "W.csv"): "objective",
+        ("consensus", S, "-n", "2", "--runs", "2", "-o", "C.csv"): "reliability",
+        ("evaluate", "triplets", found, saved / "t.csv"): "accuracy",
+        ("evaluate", "pairs", found, saved / "pairs.csv", "--item1", "one", "--item2", "two", "--rating", "value"): (
+            "correlation"
+        ),
+        ("evaluate", "readout", found, saved / "properties.csv", "--labels", "name"): "readout",
+        ("test", found, saved / "properties.csv", "--labels", "name", "--permutations", "20"): "tests",
+        ("rsa", S, saved / "properties.csv", "--labels", "name", "--permutations", "20"): "tests",
+        ("report", found, "-o", "page.html"): "report",
+        ("plot", "reliability", found, "-o", "r.png"): "written",
+    }
+    code = (
+        "import sys, json; from simdims.cli import main\n"
+        "for words in json.loads(sys.argv[1]):\n    assert main(words) == 0, words"
+    )
+    lines = json.dumps([[*map(str, words), "--json"] for words in commands])
+    done = subprocess.run([sys.executable, "-c", code, lines], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    written = done.stdout.splitlines()
+    assert len(written) == len(commands)
+    for line, key in zip(written, commands.values(), strict=True):
+        assert key in json.loads(line, parse_constant=pytest.fail)
+
+
+def test_json_has_null_for_numbers_that_are_none():
+    values = {"a": np.float64("nan"), "b": np.array([1.0, np.inf]), "c": Path("x"), "d": np.int64(3), "é": None}
+    assert json.loads(as_json(values)) == {"a": None, "b": [1.0, None], "c": "x", "d": 3, "é": None}
+
+
+def test_tests_are_saved_as_json(saved):
+    words = ["--labels", "name", "--permutations", "50", "--seed", "0", "-o", "tests.json"]
+    assert main(["test", str(saved / "found"), str(saved / "properties.csv"), *words]) == 0
+    properties = pd.read_csv(saved / "properties.csv", index_col="name")
+    W = Discovery.load(saved / "found").embedding_frame()
+    expected = dimension_test(W, properties, n_permutations=50, random_state=0)
+    found = json.loads(Path("tests.json").read_text())
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    assert found["n_permutations"] == 50
+    assert [row["hypothesis"] for row in found["tests"]] == ["first", "noise"]
+
+
+# The page and pictures of saved results
+
+
+def test_the_page_shows_tests_of_properties(saved, capsys):
+    words = ["--tests", str(saved / "properties.csv"), "--labels", "name", "--permutations", "99", "--seed", "0"]
+    assert main(["report", str(saved / "found"), "-o", "page.html", *words]) == 0
+    assert "1 of 2 properties is carried by a dimension of its own" in capsys.readouterr().out
+    page = Path("page.html").read_text()
+    assert "Of 2 hypotheses about the items, 1 is borne out" in page
+    assert '"hypothesis":"first"' in page
+
+
+@pytest.mark.parametrize("picture", ["dimensions", "rank-selection", "calibration", "reliability", "similarities"])
+def test_pictures_are_drawn(saved, picture):
+    pytest.importorskip("matplotlib")
+    assert main(["plot", picture, str(saved / "found"), "-o", "p.svg"]) == 0
+    assert "<svg" in Path("p.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["map", "{}", "-o", "p.svg", "--page", "2"], "--page must be left out for map"),
+        (["dimensions", "{}", "-o", "p.doc"], "OUT must end in .pdf or .svg"),
+        (["dimensions", "{}", "-o", "p.svg", "--page", "9"], "--page must be between 1 and 1, got 9"),
+        (["dimensions", ".", "-o", "p.svg"], "FOLDER must be one that Discovery.save wrote"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn(saved, words, sentence, capsys):
+    assert main(["plot", *(word.format(saved / "found") for word in words)]) == 1
+    assert sentence in capsys.readouterr().err
+
+
+# The demo
+
+
+def test_the_demo_of_digits_writes_a_page_with_pictures(capsys):
+    pytest.importorskip("PIL")
+    assert main(["demo", "--items", "60", "--jobs", "1", "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert said.out.endswith("Report: demo_output/digits/report.html\n")
+    assert "60 of the 1,797 handwritten digits" in said.err
+    assert "a demo's settings: 10, 15 dimensions tried, 1 x 5 folds, 5 runs" in said.err
+    found = Discovery.load("demo_output/digits")
+    assert (found.n_items, found.consensus.n_runs, found.selection.n_repeats) == (60, 5, 1)
+    page = Path("demo_output/digits/report.html").read_text()
+    assert page.count("data:image/png") == 60
+    assert main(["demo", "--items", "60", "--jobs", "1", "--quiet"]) == 0  # it replaces itself
+
+
+def test_the_demo_of_words(capsys):
+    pytest.importorskip("networkx")
+    assert main(["demo", "--words", "--jobs", "1", "--quiet", "-o", "miserables"]) == 0
+    found = Discovery.load("miserables")
+    assert "Valjean" in capsys.readouterr().out
+    assert found.labels is not None
+    assert len(found.labels) == 77
+    assert main(["demo", "--words", "--quiet", "-o", "miserables"]) == 1
+    assert "pass --overwrite" in capsys.readouterr().err
+
+
+def test_what_a_demo_cannot_do_is_one_sentence(capsys):
+    assert main(["demo", "--full", "--items", "50"]) == 2
+    assert main(["demo", "--items", "5"]) == 1
+    assert "--items must lie between 40 and 1797, got 5" in capsys.readouterr().err
+
+
+# Completion
+
+
+SHELLS = {
+    "simdims ": {"discover", "fit", "report", "completion"},
+    "simdims dis": {"discover"},
+    "simdims similarity ": {"features", "triplets", "ratings", "associations", "dissimilarity"},
+    "simdims similarity features --ker": {"--kernel"},
+    "simdims similarity features x.csv --kernel ": {"auto", "linear", "rbf", "cosine"},
+    "simdims discover data.csv --as ": {"matrix", "triplets", "ratings", "associations", "features", "dissimilarity"},
+    "simdims plot ": {"dimensions", "rank-selection"},
+    "simdims completion ": {"bash", "zsh", "fish"},
+    "simdims discover my-d": {"my-data.csv"},
+    "simdims discover my-data.csv --checkpoint my-": {"my-data.csv"},
+}
+
+
+@pytest.mark.parametrize("line", SHELLS)
+def test_bash_completes(line):
+    if shutil.which("bash") is None:
+        pytest.skip("no bash here")
+    assert main_output("completion", "bash", to="simdims.bash")
+    Path("my-data.csv").touch()
+    words = line.split(" ")
+    script = (
+        "source ./simdims.bash; COMP_WORDS=("
+        + " ".join(f"'{word}'" for word in words)
+        + f"); COMP_CWORD={len(words) - 1}; "
+        "_simdims; printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True)
+    found = set(done.stdout.split())
+    assert SHELLS[line] <= found
+    if not line.endswith(" "):
+        assert all(word.startswith(words[-1]) for word in found)
+
+
+@pytest.mark.parametrize("line", SHELLS)
+def test_fish_completes(line):
+    if shutil.which("fish") is None:
+        pytest.skip("no fish here")
+    assert main_output("completion", "fish", to="simdims.fish")
+    Path("my-data.csv").touch()
+    script = f"source simdims.fish; complete -C '{line}'"
+    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, check=True)
+    assert SHELLS[line] <= {row.split("\t")[0] for row in done.stdout.splitlines()}
+
+
+@pytest.mark.parametrize("line", [line for line in SHELLS if "my-d" not in line])
+def test_zsh_completes(line):
+    if shutil.which("zsh") is None:
+        pytest.skip("no zsh here")
+    assert main_output("completion", "zsh", to="simdims.zsh")
+    words = line.split(" ")
+    # What compadd is given, without the line editor, which needs a terminal.
+    script = (
+        "compdef() { : }; _files() { : }; compadd() { shift; print -l -- $@ }; source ./simdims.zsh; "
+        f"words=({' '.join(repr(word) for word in words)}); CURRENT={len(words)}; _simdims"
+    )
+    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=True)
+    assert SHELLS[line] <= set(done.stdout.split())
+
+
+def main_output(*words, to):
+    done = subprocess.run([sys.executable, "-m", "simdims", *words], capture_output=True, text=True, check=True)
+    Path(to).write_text(done.stdout)
+    return done.stdout
+
+
+def test_every_option_is_in_every_script():
+    scripts = [main_output("completion", shell, to="script") for shell in ("bash", "zsh", "fish")]
+    for command in tree(parser()):
+        for option in command.options:
+            for script in scripts:
+                assert all(string.lstrip("-") in script for string in option.strings)
+
+
+# The words of errors
+
+
+@pytest.mark.parametrize(
+    ("command", "message", "expected"),
+    [
+        ("fit", "n_components must be at least 1, got 0.", "--components must be at least 1, got 0."),
+        ("discover", "ranks must be between 1 and 9, got 0.", "--ranks must be between 1 and 9, got 0."),
+        ("consensus", "x: checkpoint must be of the same random_state.", "x: --checkpoint must be of the same --seed."),
+        (
+            "fit",
+            "absent must say it: pass load_similarity(..., absent=) zero.",
+            "--absent must say it: pass --absent zero.",
+        ),
+        ("report", "another name, or pass overwrite=True.", "another name, or pass --overwrite."),
+        ("fit", 'pass absent="missing" for a sparse one', "pass --absent missing for a sparse one"),
+        (
+            "fit",
+            "got 'n_components.csv' and ranks of absent people",
+            "got 'n_components.csv' and ranks of absent people",
+        ),
+        ("fit", "n_runs must be at least 2", "n_runs must be at least 2"),  # no option of this command
+    ],
+)
+def test_names_of_python_become_names_of_options(command, message, expected):
+    options = argparse.Namespace(command=subcommands(parser())[command][1], label_file=None)
+    assert in_options(message, options) == expected
+
+
+def test_a_reader_who_leaves_early_gets_no_traceback(saved):
+    words = f"{sys.executable} -m simdims plot --help | true; {sys.executable} -m simdims test {saved / 'found'} "
+    words += f"{saved / 'properties.csv'} --labels name --permutations 20 | true"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+
+
+def test_similarities_of_the_real_entry_point(tmp_path):
+    """The command that pip installs, beside this Python."""
+    program = Path(sys.executable).with_name("simdims")
+    if not program.exists():
+        pytest.skip("simdims is not installed beside this Python")
+    np.save("x.npy", np.random.default_rng(0).random((5, 3)))
+    done = subprocess.run(
+        [program, "similarity", "features", "x.npy", "s.npz", "--json"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["n_items"] == load_similarity("s.npz").n_items == 5
+    assert subprocess.run([program, "nonsense"], capture_output=True).returncode == 2
+    assert subprocess.run([program, "similarity", "features", "no.npy", "t.npz"], capture_output=True).returncode == 1
