@@ -119,6 +119,7 @@ def test_triplets_are_told_by_items_that_come_in_every_column(trials):
         ("left,right,rating", {"item1": "left", "item2": "right", "rating": "rating"}),
         ("Word1,Word2,Score", {"item1": "Word1", "item2": "Word2", "rating": "Score"}),  # pairs come twice
         ("first,second,answer", {"item1": "first", "item2": "second", "rating": "answer"}),
+        ("Word 1,Word 2,Human (mean)", {"item1": "Word 1", "item2": "Word 2", "rating": "Human (mean)"}),
     ],
 )
 def test_ratings_are_told_by_their_columns(header, expected):

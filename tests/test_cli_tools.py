@@ -146,7 +146,7 @@ def test_pictures_are_drawn(saved, picture):
     [
         (["map", "{}", "-o", "p.svg", "--page", "2"], "--page must be left out for map"),
         (["dimensions", "{}", "-o", "p.doc"], "OUT must end in .pdf or .svg"),
-        (["dimensions", "{}", "-o", "p.svg", "--page", "9"], "--page must be between 1 and 1, got 9"),
+        (["dimensions", "{}", "-o", "p.svg", "--page", "9"], "--page must be between 1 and 1 (3 dimensions"),
         (["dimensions", ".", "-o", "p.svg"], "FOLDER must be one that Discovery.save wrote"),
     ],
 )

@@ -94,6 +94,9 @@ def _kind_of_pairs(table: Table, names: list[str], texts: list[int]) -> Guess | 
     """Ratings or a list of pairs, if it is either: two columns of items and one of numbers."""
     sides = _sides(names)
     value = _first([name if number else "" for name, number in zip(names, table.is_number, strict=False)], _RATINGS)
+    if sides is not None and value is None:  # whatever it is called, if it is the only column of numbers
+        numbers = [place for place in range(table.width) if table.is_number[place] and place not in sides]
+        value = numbers[0] if len(numbers) == 1 else None
     if sides is not None and value is not None and value not in sides:
         assert table.header is not None
         columns = {role: table.header[place] for role, place in zip(("item1", "item2"), sides, strict=True)}
