@@ -14,7 +14,7 @@ from simdims import SRF, Similarity, from_features, simulate
 N_ITEMS = 3000
 
 # Blocks of rows and the embedding: what is no matrix of all pairs, in such matrices.
-SMALL = 0.4
+SMALL = 0.6
 
 MOST_ARRAYS = {
     "complete": 0,
