@@ -105,6 +105,8 @@ def solve(
             )
             bounds = None  # a constraint on Z, not a part of f
         else:
+            if isinstance(problem, MatrixProblem) and bounds is None and prefers_pairs(problem, W.shape[1]):
+                problem = pairs_of(problem)
             descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
         objective, kkt_residual = evaluate(problem, W, bounds)
         if solver == "bcd":
@@ -178,6 +180,4 @@ def _fit_bcd(problem: Problem, W: np.ndarray, *, max_iter: int, tol: float, boun
         return fit_pairs(problem, W, max_iter=max_iter, tol=tol, report=report)
     if isinstance(problem, FactorProblem) or problem.complete:
         return fit_complete(problem, W, max_iter=max_iter, tol=tol, report=report)
-    if bounds is None and prefers_pairs(problem, W.shape[1]):
-        return fit_pairs(pairs_of(problem), W, max_iter=max_iter, tol=tol, report=report)
     return fit_filled(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)

@@ -7,11 +7,10 @@ off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2. Weights are the problem's 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
-from scipy import sparse
 
+from simdims.solvers import kernels
 from simdims.solvers.problem import FactorProblem, MatrixProblem, PairProblem, Problem, float_blocks, row_blocks
 
 Bounds = tuple[float, float] | None
@@ -23,8 +22,7 @@ _SMALL_PART = 1e-5
 def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     """f(W)."""
     if isinstance(problem, PairProblem):
-        W = W.astype(np.float64, copy=False)
-        return _with_zeros(problem, W, sum(part for *_, part in _pair_blocks(problem, W)))
+        return gradient(problem, W)[0]
     if isinstance(problem, FactorProblem):
         return _factor_gradient(problem, W.astype(np.float64, copy=False))[0]
     if problem.complete:
@@ -71,17 +69,14 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     if isinstance(problem, FactorProblem):
         return _factor_gradient(problem, W)
     slope, pull = np.empty_like(W), np.empty_like(W)
-    value = 0.0
-    for rows, pattern, pulls, listed, part in _pair_blocks(problem, W):
-        value += part
-        shape = (rows.stop - rows.start, len(W))
-        slope[rows] = sparse.csr_array((pulls, *pattern), shape=shape) @ W
-        pull[rows] = sparse.csr_array((listed, *pattern), shape=shape) @ W
+    listed = kernels.pair_gradient(
+        problem.starts, problem.partners, problem.values, problem.weights, problem.background, W, slope, pull
+    )
     norms = np.einsum("ik,ik->i", W, W)
     own = problem.diagonal_weights[:, None] * W
     zeros = problem.background * (W @ (W.T @ W) - norms[:, None] * W)
     slope = -2.0 * (slope - zeros + (problem.diagonal - norms)[:, None] * own)
-    return _with_zeros(problem, W, value), slope, pull + problem.diagonal[:, None] * own
+    return _with_zeros(problem, W, listed), slope, pull + problem.diagonal[:, None] * own
 
 
 def _from_products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -142,27 +137,6 @@ def _residual_blocks(
         unknown = index[problem.diagonal_weights[rows] == 0]
         residual[unknown - start, unknown] = weighted[unknown - start, unknown] = 0.0
         yield rows, residual, weighted
-
-
-def _pair_blocks(
-    problem: PairProblem, W: np.ndarray
-) -> Iterator[tuple[slice, tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray, float]]:
-    """Blocks of rows of the listed pairs: where they are, what pulls on each, its data part, and their part of 2 f(W).
-
-    A pair is pulled by Omega_ij (S_ij - w_i . w_j) + a w_i . w_j; the second summand takes the listed pairs out of the
-    zeros that the background a stands for. In blocks, because arrays of all pairs would outweigh the problem itself.
-    """
-    a, starts = problem.background, problem.starts
-    n, rank = W.shape
-    ends = np.searchsorted(starts, np.arange(0, starts[-1], max(2**18 // rank, 1)), side="right") - 1
-    for first, last in pairwise(np.unique([0, *ends, n]).tolist()):
-        e = slice(starts[first], starts[last])
-        within = starts[first : last + 1] - starts[first]
-        partners, values, weights = problem.partners[e], problem.values[e], problem.weights[e].astype(np.float64)
-        products = np.einsum("ek,ek->e", np.repeat(W[first:last], np.diff(within), axis=0), W[partners])
-        residuals = values - products
-        part = float(np.sum(weights * residuals**2 - a * products**2))
-        yield slice(first, last), (partners, within), weights * residuals + a * products, weights * values, part
 
 
 def _with_zeros(problem: PairProblem, W: np.ndarray, listed: float) -> float:

@@ -20,6 +20,9 @@ from numba import njit
 _FAST = {"nsz"}
 _SUMMED = {"nsz", "arcp", "contract", "reassoc"}
 
+# Rows that are laid side by side for a product.
+_GATHERED = 256
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
@@ -277,6 +280,8 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
     w = np.empty(rank)
     b = np.empty(rank)
     gradient = np.empty(rank)
+    listed = np.empty((min(n, _GATHERED), rank))
+    weighted = np.empty((min(n, _GATHERED), rank))
     change = 0.0
     for i in range(n):
         first, last = starts[i], starts[i + 1]
@@ -287,7 +292,7 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
         for k in range(rank):
             for m in range(rank):
                 A[k, m] = background * gram[k, m]
-        _add_partners(A, W, partners[first:last], weights[first:last], background)
+        _add_partners(A, W, partners[first:last], weights[first:last], background, listed, weighted)
         if diagonal_weights[i] == 0.0:
             _settle_columns(A, W, w, i, background, partners[first:last], weights[first:last])
         for e in range(first, last):
@@ -304,30 +309,49 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _add_partners(A, W, partners, weights, background):
-    """A += sum_j (Omega_ij - a) w_j w_j^T: the lower triangle, four partners at a time, then its mirror image."""
+def _add_partners(A, W, partners, weights, background, listed, weighted):
+    """A += sum_j (Omega_ij - a) w_j w_j^T: many rows w_j side by side make it a product for BLAS."""
     rank = W.shape[1]
-    count = partners.size
-    for e in range(0, count - 3, 4):
-        j0, j1, j2, j3 = partners[e], partners[e + 1], partners[e + 2], partners[e + 3]
-        c0, c1 = weights[e] - background, weights[e + 1] - background
-        c2, c3 = weights[e + 2] - background, weights[e + 3] - background
-        if c0 == 0.0 and c1 == 0.0 and c2 == 0.0 and c3 == 0.0:
-            continue
-        for k in range(rank):
-            x0, x1, x2, x3 = c0 * W[j0, k], c1 * W[j1, k], c2 * W[j2, k], c3 * W[j3, k]
-            for m in range(k + 1):
-                A[k, m] += x0 * W[j0, m] + x1 * W[j1, m] + x2 * W[j2, m] + x3 * W[j3, m]
-    for e in range(count - count % 4, count):
-        j = partners[e]
+    gathered = 0
+    for e in range(partners.size):
         c = weights[e] - background
+        if c != 0.0:
+            j = partners[e]
+            for k in range(rank):
+                listed[gathered, k] = W[j, k]
+                weighted[gathered, k] = c * W[j, k]
+            gathered += 1
+        if gathered == listed.shape[0] or (gathered > 0 and e == partners.size - 1):
+            A += np.dot(listed[:gathered].T, weighted[:gathered])
+            gathered = 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
+def pair_gradient(starts, partners, values, weights, background, W, slope, pull):
+    """Listed pairs' part of twice f(W); writes what pulls on each row, and the data's part of that.
+
+    A pair is pulled by Omega_ij (S_ij - w_i . w_j) + a w_i . w_j; the second summand takes the listed pairs out of the
+    zeros that the background a stands for.
+    """
+    n, rank = W.shape
+    total = 0.0
+    for i in range(n):
         for k in range(rank):
-            x = c * W[j, k]
-            for m in range(k + 1):
-                A[k, m] += x * W[j, m]
-    for k in range(rank):
-        for m in range(k):
-            A[m, k] = A[k, m]
+            slope[i, k] = 0.0
+            pull[i, k] = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            j = partners[e]
+            product = 0.0
+            for k in range(rank):
+                product += W[i, k] * W[j, k]
+            residual = values[e] - product
+            force = weights[e] * residual + background * product
+            data = weights[e] * values[e]
+            total += weights[e] * residual * residual - background * product * product
+            for k in range(rank):
+                slope[i, k] += force * W[j, k]
+                pull[i, k] += data * W[j, k]
+    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)

@@ -27,6 +27,8 @@ def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
     Lists of nearly all pairs are larger than the filled matrix, whatever r is. Filling crawls where a few weights dwarf
     the others, because no pair may count for more than 1 of it.
     """
+    if problem.complete:
+        return False
     known = problem.known.sum()
     if known * n_components < 3.0 * problem.n_items**2 and known < _MOST_LISTED * problem.n_items**2:
         return True

@@ -11,7 +11,8 @@ shrink: a hub and its spokes fit best at infinity. There `diagonal` holds the mo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class MatrixProblem:
     squares: float
     scale: float
 
-    @property
+    @cached_property
     def complete(self) -> bool:
         """Whether all pairs of two different items are known and count the same."""
         return not self.weights.size and bool(np.all(self.known == self.n_items - 1))
@@ -214,7 +215,7 @@ def matrix_of(problem: Problem) -> MatrixProblem:
         weights[rows, problem.partners] = problem.weights
         np.fill_diagonal(weights, problem.diagonal_weights)
     dense = _matrix_problem(values, weights)
-    return MatrixProblem(**{**vars(dense), "scale": dense.scale * problem.scale})
+    return replace(dense, scale=dense.scale * problem.scale)
 
 
 def mean_similarity(problem: Problem) -> float:
