@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from simdims.solvers.kernels import fill, product_objective, sweep_matrix, sweep_pairs
+from simdims.solvers.kernels import _COMPILED, _INSIDE, fill, product_objective, sweep_matrix
 
 # The first sweeps on a filled matrix go far by themselves.
 _FIRST_FAR = 8
@@ -12,7 +12,7 @@ _FIRST_FAR = 8
 _ROUNDING = 1e-5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_COMPILED)
 def stalled(history, t, rule):
     """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
     window, tol, floor = rule
@@ -21,21 +21,21 @@ def stalled(history, t, rule):
     return t >= window and history[t - window] - history[t] <= tol * history[t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_INSIDE)
 def _copy(source, target):
     for i in range(source.shape[0]):
         for k in range(source.shape[1]):
             target[i, k] = source[i, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_COMPILED)
 def next_momentum(t):
     """Nesterov's next counter and the part of the last step to go on by; a counter of 1 goes nowhere."""
     t_next = 0.5 + np.sqrt(0.25 + t * t)
     return t_next, (t - 1.0) / t_next
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_COMPILED)
 def go_on(W, before, momentum, beyond):
     """Write max(W + momentum (W - before), 0) to `beyond`, and W to `before`."""
     for i in range(W.shape[0]):
@@ -45,7 +45,7 @@ def go_on(W, before, momentum, beyond):
             before[i, k] = x
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_COMPILED)
 def descend_matrix(
     T, squares, diagonal, diagonal_weights, W, n_passes, block, history, first, last, rule, extrapolates
 ):
@@ -76,19 +76,7 @@ def descend_matrix(
     return last, False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def descend_pairs(pairs, background, diagonal, diagonal_weights, W, n_passes, history, first, last, rule):
-    """Sweeps first .. last - 1 on listed pairs; return (sweeps done, converged)."""
-    starts, partners, values, weights = pairs
-    for t in range(first, last):
-        change = sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes)
-        history[t + 1] = min(max(history[t] + change, 0.0), history[t])
-        if stalled(history, t + 1, rule):
-            return t + 1, True
-    return last, False
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_COMPILED)
 def hold(W, diagonal, diagonal_weights):
     """Keep loadings of items without an observed diagonal at their limit."""
     for i in range(W.shape[0]):
@@ -98,7 +86,7 @@ def hold(W, diagonal, diagonal_weights):
                 W[i, k] = min(W[i, k], most)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_INSIDE)
 def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
     """The over-relaxation of each row, and the weight of its diagonal term relative to the rest of the row."""
     for i in range(over.size):
@@ -106,7 +94,7 @@ def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
         scaled_weights[i] = relaxation[i] * diagonal_weights[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_COMPILED)
 def descend_filled(
     S,
     weights,

@@ -10,8 +10,14 @@ from products with a matrix (`sweep_matrix`) or from lists of pairs (`sweep_pair
 the storage, so that the change of the objective can be summed exactly while S and W stay float32.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+
+# How all are compiled; those that only others here call need no way in from Python, which takes time to compile.
+_COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_INSIDE: dict[str, Any] = {**_COMPILED, "no_cpython_wrapper": True}
 
 # A compiled loop exists twice, in vectors and one by one, and where its arrays lie decides which one runs. Flags
 # that let the two round differently ("reassoc", "contract") would make the last digit of a fit a matter of luck; the
@@ -21,10 +27,10 @@ _FAST = {"nsz"}
 _SUMMED = {"nsz", "arcp", "contract", "reassoc"}
 
 # Rows that are laid side by side for a product.
-_GATHERED = 256
+_GATHERED = 64
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**_COMPILED)
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
     """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
 
@@ -57,7 +63,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
     return x
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_COMPILED, fastmath=_FAST)
 def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
     """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
@@ -98,7 +104,7 @@ def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
     return change
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_INSIDE, fastmath=_FAST)
 def _add_outer(A, w, sign):
     """A += sign w w^T, where zeros of w cost nothing."""
     for k in range(w.size):
@@ -108,7 +114,7 @@ def _add_outer(A, w, sign):
                 A[k, m] += x * w[m]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_INSIDE, fastmath=_FAST)
 def _gram(W):
     """W^T W in float64."""
     rank = W.shape[1]
@@ -121,7 +127,7 @@ def _gram(W):
     return gram
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_INSIDE, fastmath=_FAST)
 def _settle_columns(A, W, w, i, background, partners, weights):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
@@ -148,7 +154,7 @@ def _settle_columns(A, W, w, i, background, partners, weights):
             A[m, k] = A[k, m]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_COMPILED, fastmath=_FAST)
 def update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
@@ -181,7 +187,13 @@ def update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_pa
     return change
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_INSIDE)
+def _multiply(A, B, product):
+    """Matrix product by BLAS; in one place and for one layout, because it takes long to compile."""
+    np.dot(A, B, product)
+
+
+@njit(**_COMPILED, fastmath=_FAST)
 def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     """Update every row of W once against the complete matrix T; return the change of the objective.
 
@@ -196,7 +208,7 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     change = 0.0
     for start in range(0, n, block):
         size = min(n - start, block)
-        np.dot(T[start : start + size], W, products[:size])
+        _multiply(T[start : start + size], W, products[:size])
         within = own[:size, :size]
         for e in range(size):
             for later in range(size):
@@ -205,7 +217,7 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     return change
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_COMPILED, fastmath=_FAST)
 def product_objective(T, squares, diagonal_weights, W, block):
     """Return f(W) = 1/2 (|T|^2 - 2 <T W, W> + |W^T W|^2) on a complete matrix; `squares` is |T|^2."""
     n, rank = W.shape
@@ -217,7 +229,7 @@ def product_objective(T, squares, diagonal_weights, W, block):
             total += gram[k, m] * gram[k, m]
     for start in range(0, n, block):
         size = min(n - start, block)
-        np.dot(T[start : start + size], W, products[:size])
+        _multiply(T[start : start + size], W, products[:size])
         for e in range(size):
             i = start + e
             norm = 0.0
@@ -229,7 +241,7 @@ def product_objective(T, squares, diagonal_weights, W, block):
     return 0.5 * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
+@njit(**_COMPILED, fastmath=_SUMMED)
 def fill(S, weights, W, relaxation, low, high, T):
     """Write T = R + omega_i Omega * (S - R) with R = W W^T, row by row; return f(W).
 
@@ -237,7 +249,11 @@ def fill(S, weights, W, relaxation, low, high, T):
     of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing.
     """
     n = W.shape[0]
-    np.dot(W, W.T, T)
+    transposed = np.empty((W.shape[1], n), W.dtype)
+    for i in range(n):
+        for k in range(W.shape[1]):
+            transposed[k, i] = W[i, k]
+    _multiply(W, transposed, T)
     total = 0.0
     for i in range(n):
         omega = relaxation[i]
@@ -267,7 +283,7 @@ def fill(S, weights, W, relaxation, low, high, T):
     return 0.5 * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_COMPILED, fastmath=_FAST)
 def sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes):
     """Update every row of W once against listed pairs; return the change of the objective.
 
@@ -280,8 +296,7 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
     w = np.empty(rank)
     b = np.empty(rank)
     gradient = np.empty(rank)
-    listed = np.empty((min(n, _GATHERED), rank))
-    weighted = np.empty((min(n, _GATHERED), rank))
+    listed, weighted, product = np.empty((rank, _GATHERED)), np.empty((_GATHERED, rank)), np.empty((rank, rank))
     change = 0.0
     for i in range(n):
         first, last = starts[i], starts[i + 1]
@@ -292,7 +307,7 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
         for k in range(rank):
             for m in range(rank):
                 A[k, m] = background * gram[k, m]
-        _add_partners(A, W, partners[first:last], weights[first:last], background, listed, weighted)
+        _add_partners(A, W, partners[first:last], weights[first:last], background, listed, weighted, product)
         if diagonal_weights[i] == 0.0:
             _settle_columns(A, W, w, i, background, partners[first:last], weights[first:last])
         for e in range(first, last):
@@ -308,8 +323,8 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
     return change
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _add_partners(A, W, partners, weights, background, listed, weighted):
+@njit(**_INSIDE, fastmath=_FAST)
+def _add_partners(A, W, partners, weights, background, listed, weighted, product):
     """A += sum_j (Omega_ij - a) w_j w_j^T: many rows w_j side by side make it a product for BLAS."""
     rank = W.shape[1]
     gathered = 0
@@ -318,15 +333,22 @@ def _add_partners(A, W, partners, weights, background, listed, weighted):
         if c != 0.0:
             j = partners[e]
             for k in range(rank):
-                listed[gathered, k] = W[j, k]
+                listed[k, gathered] = W[j, k]
                 weighted[gathered, k] = c * W[j, k]
             gathered += 1
-        if gathered == listed.shape[0] or (gathered > 0 and e == partners.size - 1):
-            A += np.dot(listed[:gathered].T, weighted[:gathered])
+        if gathered == _GATHERED or (gathered > 0 and e == partners.size - 1):
+            for empty in range(gathered, _GATHERED):
+                for k in range(rank):
+                    listed[k, empty] = 0.0
+                    weighted[empty, k] = 0.0
+            _multiply(listed, weighted, product)
+            for k in range(rank):
+                for m in range(rank):
+                    A[k, m] += product[k, m]
             gathered = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
+@njit(**_COMPILED, fastmath=_SUMMED)
 def pair_gradient(starts, partners, values, weights, background, W, slope, pull):
     """Listed pairs' part of twice f(W); writes what pulls on each row, and the data's part of that.
 
@@ -354,7 +376,7 @@ def pair_gradient(starts, partners, values, weights, background, W, slope, pull)
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
+@njit(**_COMPILED, fastmath=_SUMMED)
 def split_step(S, weights, rho, low, high, T, dual):
     """One Z-update and dual update of ADMM; T holds R = W W^T on entry and the next target Z + dual / rho on return.
 
@@ -385,7 +407,7 @@ def split_step(S, weights, rho, low, high, T, dual):
     return 0.5 * objective, gap, size
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@njit(**_COMPILED, fastmath=_FAST)
 def embed_rows(similarities, W, embedding, n_passes):
     """Non-negative least squares of rows of `similarities` (NaN = missing) on those of W, from and into `embedding`."""
     n, rank = W.shape
@@ -418,7 +440,7 @@ def embed_rows(similarities, W, embedding, n_passes):
             embedding[i, k] = x[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_SUMMED)
+@njit(**_COMPILED, fastmath=_SUMMED)
 def survey(S, weights):
     """Known pairs and their weight in each row, off the diagonal; sum Omega S and sum Omega S^2.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simdims import _memory
-from simdims.solvers import descents
+from simdims.solvers import descents, kernels
 from simdims.solvers.complete import block_size
 from simdims.solvers.criterion import Bounds, objective
 from simdims.solvers.problem import MatrixProblem, PairProblem, row_blocks
@@ -49,21 +49,15 @@ def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float,
     history = np.empty(max_iter + 1)
     history[0] = objective(problem, W)
     rule = stopping_rule(problem, tol)
-    pairs = (problem.starts, problem.partners, problem.values, problem.weights)
+    pairs = (problem.starts, problem.partners, problem.values, problem.weights, problem.background)
 
     def sweeps(first: int, last: int) -> tuple[int, bool]:
-        return descents.descend_pairs(
-            pairs,
-            problem.background,
-            problem.diagonal,
-            problem.diagonal_weights,
-            W,
-            N_PASSES,
-            history,
-            first,
-            last,
-            rule,
-        )
+        for t in range(first, last):
+            change = kernels.sweep_pairs(*pairs, problem.diagonal, problem.diagonal_weights, W, N_PASSES)
+            history[t + 1] = min(max(history[t] + change, 0.0), history[t])
+            if descents.stalled(history, t + 1, rule):
+                return t + 1, True
+        return last, False
 
     work = (len(problem.values) + n) * rank**2
     return descend(sweeps, history, work=work, report=report, measure=lambda: objective(problem, W))
