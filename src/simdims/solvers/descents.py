@@ -6,7 +6,7 @@ from numba import njit
 from simdims.solvers.kernels import _COMPILED, _INSIDE, fill, product_objective, sweep_matrix
 
 # The first sweeps on a filled matrix go far by themselves.
-_FIRST_FAR = 8
+_FIRST_FAR = 5
 
 # A relative rise of the objective that float32 storage can cause.
 _ROUNDING = 1e-5
