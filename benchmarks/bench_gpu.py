@@ -3,11 +3,11 @@
     python benchmarks/bench_gpu.py [--quick] [--device cuda] [--out benchmarks/results/gpu.json]
 
 One observed fit of 9,841 items, 62% of the pairs, 78 dimensions, and 25 of them; one complete fit of 30,000 items and
-80 dimensions; one of a million items given by 512 features and 50 dimensions; and the 25 fits of one rank in select_rank
-and the 30 runs of fit_consensus with 1,854 items. Data are Dirichlet(0.3) loadings with noise at SNR 0.7. The best
-objective is that of three long fits (tol 1e-7), the first of them from the start that is timed. Times are those of whole
-calls of SRF.fit on a Similarity: the way to the device and the final figures in float64 are in them; the first use of
-the device is not. Prints and writes every number to a JSON file.
+80 dimensions; one of a million items given by 512 features and 50 dimensions; and select_rank and fit_consensus with
+1,854 items. Data are Dirichlet(0.3) loadings with noise at SNR 0.7. The best objective is that of
+three long fits (tol 1e-7), the first of them from the start that is timed. Times are those of whole calls of SRF.fit on
+a Similarity: the way to the device and the final figures in float64 are in them; the first use of the device is not.
+Prints every number and writes it to a JSON file.
 """
 
 from __future__ import annotations
