@@ -387,3 +387,55 @@ def test_an_interrupt_keeps_the_checkpoint_and_the_same_command_goes_on(similari
     assert not Path("out").exists()
     assert main([*words, "--quiet"]) == 0
     assert Discovery.load("out").selection.n_repeats == 30
+
+
+# What is easily taken for something else
+
+
+def test_triplets_by_position_are_not_ratings(trials):
+    for names in (["a", "b", "odd"], ["a", "b", "c"], ["left", "right", "odd"]):
+        pd.DataFrame(trials, columns=names).to_csv("t.csv", index=False)
+        assert told("t.csv").kind == "triplets", names
+
+
+def test_whole_numbers_that_could_be_items_are_asked_about(trials):
+    pd.DataFrame(np.c_[np.arange(len(trials)), trials], columns=["trial", "i", "j", "k"]).to_csv("t.csv", index=False)
+    pairs = [(i, j, (i * j) % 7 + 1) for i in range(12) for j in range(i)]
+    pd.DataFrame(pairs).to_csv("p.csv", index=False, header=False)
+    for name in ("t.csv", "p.csv"):
+        with pytest.raises(ValueError, match="could be items of pairs or triplets, or features: pass --as KIND"):
+            told(name)
+
+
+def test_people_cues_and_answers_are_no_triplets():
+    rows = [(n, cue, answer) for n, (cue, answer) in enumerate((a, b) for a in "abcdef" for b in "abcdef" if a != b)]
+    pd.DataFrame(rows, columns=["id", "cue", "R1"]).to_csv("a.csv", index=False)
+    with pytest.raises(ValueError, match="pass --as KIND"):
+        told("a.csv")
+
+
+@pytest.mark.parametrize("columns", [["R1"], ["R1", "N", "R1.Strength"], ["FSG", "BSG"]])
+def test_a_column_of_counts_is_never_guessed_nor_left_out(columns):
+    rows = [(a, b, *range(1, len(columns) + 1)) for a in "abcdef" for b in "abcdef" if a != b]
+    pd.DataFrame(rows, columns=["cue", "response", *columns]).to_csv("a.csv", index=False)
+    with pytest.raises(ValueError, match=r"which column counts the responses.* pass --count COLUMN, or --no-count"):
+        told("a.csv")
+
+
+def test_a_number_of_the_item_is_no_feature(truth):
+    frame = pd.DataFrame(truth, columns=["f1", "f2", "f3"])
+    frame.assign(id=range(N)).to_csv("x.csv", index=False)
+    assert told("x.csv")[:2] == ("features", {"labels": "id"})
+
+
+def test_findings_keep_labels_with_commas_whole(truth, capsys):
+    Similarity(truth @ truth.T, labels=[f"{name}, tame" for name in NAMES]).save("S.npz")
+    assert main(["discover", "S.npz", "-o", "found", *QUICK]) == 0
+    about = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("Largest first"))
+    assert about.count(", tame") == 9
+
+
+def test_a_rank_beyond_the_items_is_told_without_an_option_of_triplets(truth, capsys):
+    np.save("s.npy", truth @ truth.T)
+    assert main(["discover", "s.npy", "-o", "found", "--ranks", "100"]) == 1
+    assert "--n-items" not in capsys.readouterr().err

@@ -226,6 +226,30 @@ def test_bash_completes(line):
         assert all(word.startswith(words[-1]) for word in found)
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("simdims discover ", {"my data.csv", "simdims.bash"}),
+        ("simdims discover my", {"my data.csv"}),
+        ("simdims discover x.csv --overwrite ", {"my data.csv", "simdims.bash"}),
+        ("simdims plot map ", {"my data.csv", "simdims.bash"}),
+        ("simdims similarity ", {"features", "triplets", "ratings", "associations", "dissimilarity"}),
+    ],
+)
+def test_bash_offers_files_where_files_go_and_nothing_that_is_no_word(line, expected):
+    if shutil.which("bash") is None:
+        pytest.skip("no bash here")
+    assert main_output("completion", "bash", to="simdims.bash")
+    Path("my data.csv").touch()
+    words = line.split(" ")
+    script = (
+        f"source ./simdims.bash; COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; "
+        "_simdims; printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.splitlines()) == expected
+
+
 @pytest.mark.parametrize("line", SHELLS)
 def test_fish_completes(line):
     if shutil.which("fish") is None:

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from report_examples import HOSTILE, made, sorted_embedding
 
 from simdims import Similarity, combined_test, dimension_test, discover, rsa_test, simulate
 from simdims.cli import main
-from simdims.report import bundle, pairs, write_report
+from simdims.report import bundle, pairs, words, write_report
 from simdims.report.encoding import pack_loadings, script_json
 
 
@@ -421,3 +422,15 @@ def test_the_command_says_what_is_wrong_in_a_line(tmp_path, capsys):
     assert main(["report", str(tmp_path / "none")]) == 1
     assert main(["report", str(tmp_path), "-o", str(tmp_path / "page.txt")]) == 1
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == ["simdims", "simdims"]
+
+
+def test_the_summary_does_not_compare_the_best_number_with_itself():
+    selection = SimpleNamespace(rank=15, minimum=20, valley=(20,), tried=(10, 15, 20), at_edge=False)
+    text = words._number(SimpleNamespace(selection=selection, n_components=15))
+    assert text.endswith("20 did best, and 15 is the smallest that is not clearly worse.")
+
+
+def test_dimensions_that_explain_nothing_do_not_account_for_a_negative_share():
+    found = SimpleNamespace(n_components=2, n_items=10, metrics={"explained_variance": -1.455})
+    assert "%" not in words._lead(found)
+    assert "no better than one number for all pairs" in words._lead(found)

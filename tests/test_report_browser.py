@@ -198,6 +198,41 @@ def test_names_survive_a_reload_and_go_out_and_in(words_page, open_page, tmp_pat
     assert other.locator(".card .name").nth(1).input_value() == 'a "b", c'
 
 
+def test_names_keep_the_focus_where_cards_are_ordered_by_them(words_page, open_page):
+    page = open_page(words_page[1])
+    page.select_option("#order", "name")
+    page.locator(".card .name").nth(0).click()
+    page.keyboard.type("zeta")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "card-number"
+    page.locator(".card .name").nth(1).click()
+    page.keyboard.type("alpha")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('.card .name').value === 'alpha'")
+
+
+def test_names_of_two_tabs_and_a_name_half_typed_are_kept(words_page, open_page):
+    page = open_page(words_page[1])
+    other = page.context.new_page()
+    other.goto(words_page[1])
+    other.fill(".card [data-name-of='1']", "plant")
+    other.keyboard.press("Enter")
+    name_first_card(page, "animal")
+    page.locator(".card [data-name-of='2']").click()
+    page.keyboard.type("half")
+    page.reload()
+    assert [page.locator(".card .name").nth(k).input_value() for k in range(3)] == ["animal", "plant", "half"]
+
+
+def test_columns_of_the_embedding_have_names_of_their_own(words_page, open_page):
+    page = open_page(words_page[1])
+    name_first_card(page, "dimension2")
+    page.fill(".card [data-name-of='2']", "item")
+    page.keyboard.press("Enter")
+    header = saved(page, "#save-embedding").splitlines()[0].split(",")
+    assert len(set(header)) == len(header)
+
+
 def test_the_embedding_is_saved_under_the_names(words_page, open_page):
     found, address = words_page
     page = open_page(address)

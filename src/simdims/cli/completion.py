@@ -114,10 +114,19 @@ _simdims() {{
   case "$path $previous" in
 {after_option}
   esac
-  [[ "$current" != -* && "$previous" != -* ]] && words="${{words// -/ }}"
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  # Options only where one is begun, and the choices of a command only right after it.
+  local offered=""
+  for word in $words; do
+    if [[ "$word" == -* ]]; then
+      [[ "$current" == -* ]] && offered+=" $word"
+    elif [[ $files -eq 0 || -z "$path" || "$previous" == "${{path##* }}" ]]; then
+      offered+=" $word"
+    fi
+  done
+  COMPREPLY=($(compgen -W "$offered" -- "$current"))
   if [[ ${{#COMPREPLY[@]}} -eq 0 && $files -eq 1 ]]; then
     compopt -o filenames 2>/dev/null
+    local IFS=$'\n'
     COMPREPLY=($(compgen -f -- "$current"))
   fi
 }}

@@ -263,14 +263,16 @@ def findings(found: Discovery) -> list[str]:
         stable = f"{'They explain' if many else 'It explains'} {explained:.1%} of the variance; {stable}"
     frame = found.dimensions_frame().head(_N_ABOUT)
     about = "; ".join(
-        f"dimension {k + 1} ({row.share:.0%}): {_some_items(str(row.top_items))}"
-        for k, row in enumerate(frame.itertuples())
+        f"dimension {k + 1} ({row.share:.0%}): {_some_items(found, k)}" for k, row in enumerate(frame.itertuples())
     )
     return [f"{number}.", f"{stable[0].upper()}{stable[1:]}.", f"{'Largest first' if many else 'It is'}: {about}."]
 
 
-def _some_items(top: str) -> str:
-    return ", ".join(" ".join(top.split()).split(", ")[:_N_NAMED])
+def _some_items(found: Discovery, k: int) -> str:
+    """The items that have most of a dimension, as one line."""
+    column = found.embedding[:, k]
+    top = [item for item in (-column).argsort(kind="stable")[:_N_NAMED] if column[item] > 0]
+    return ", ".join(str(item) if found.labels is None else " ".join(found.labels[item].split()) for item in top)
 
 
 def _check_apart(out: Path, checkpoint: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ _COUNTS = ("count", "counts", "frequency", "freq", "n", "p")
 _RATINGS = ("rating", "ratings", "score", "answer", "similarity", "judgement", "judgment", "value", "response")
 _ODD = ("odd", "odd_one", "odd_one_out", "odd_item", "oddone", "choice", "chosen")
 _PEOPLE = re.compile(r"(participant|subject|person|worker|user|rater|annotator)s?([ _]?(id|nr|number))?|subj|sub|pid")
+_NUMBERS = ("id", "index", "item", "item_id", "itemid", "nr", "no", "number", "row")
 _SIDES = (("left", "right"), ("first", "second"), ("item_a", "item_b"), ("a", "b"), ("source", "target"))
 
 #: Rows that are looked at, and columns beyond which a table is a square or features.
@@ -71,7 +72,7 @@ def _kind_of_table(table: Table) -> Guess:
     texts = [place for place in range(table.width) if not table.is_number[place]]
     cue, response = _first(names, _CUES), _first(names, _RESPONSES)
     if cue is not None and response is not None:
-        count = _first([name if number else "" for name, number in zip(names, table.is_number, strict=True)], _COUNTS)
+        count = _count_of(table, names, cue, response)
         columns: dict[str, Any] = {"cue": spelled[cue], "response": spelled[response]}
         columns["count"] = False if count is None else spelled[count]
         return Guess("associations", columns, "word associations, by the names of its columns")
@@ -84,16 +85,46 @@ def _kind_of_table(table: Table) -> Guess:
         which = "last" if odd is None else f"in column {spelled[odd]!r}"
         return Guess("triplets", {} if odd is None else {"odd": odd}, f"triplets, the odd one out {which}")
     if table.width - len(texts) >= 2 and (not texts or (len(texts) == 1 and _are_distinct(table.column(texts[0])))):
+        if not texts and _could_be_trials(table):
+            raise _question("columns of whole numbers that could be items of pairs or triplets, or features")
         named = {"labels": spelled[texts[0]]} if texts and spelled[texts[0]].strip() else {}
+        numbered = _first(names, _NUMBERS)
+        if numbered is not None and table.is_number[numbered] and _are_distinct(table.column(numbered)):
+            if texts:
+                raise _question(f"a column {spelled[numbered]!r} that seems to number the items, and is no feature")
+            return Guess(
+                "features", {"labels": spelled[numbered]}, f"features, a row for each item of {spelled[numbered]!r}"
+            )
         return Guess("features", named, "features, a row for each item")
     listed = ", ".join(map(repr, spelled[:8])) + (", ..." if len(spelled) > 8 else "")
     raise _question(f"a table of {table.n_rows} rows with the columns {listed}")
+
+
+def _count_of(table: Table, names: list[str], cue: int, response: int) -> int | None:
+    """The column that counts how often a response was given to a cue; None where each row is one response."""
+    numbers = [
+        place
+        for place, name in enumerate(names)
+        if table.is_number[place] and name not in _NUMBERS and not _PEOPLE.fullmatch(name)
+    ]
+    count = _first([name if place in numbers else "" for place, name in enumerate(names)], _COUNTS)
+    # Some tables call the total of a cue N, and several have shares beside counts.
+    is_clear = count is not None and (len(numbers) == 1 or names[count] not in ("n", "p"))
+    if is_clear or not numbers or (count is None and _repeats(table, cue, response)):
+        return count
+    assert table.header is not None
+    listed = ", ".join(repr(table.header[place]) for place in numbers[:8])
+    raise ValueError(
+        f"this must be told which column counts the responses, got {listed}: pass --count COLUMN, or --no-count."
+    )
 
 
 def _kind_of_pairs(table: Table, names: list[str], texts: list[int]) -> Guess | None:
     """Ratings or a list of pairs, if it is either: two columns of items and one of numbers."""
     sides = _sides(names)
     value = _first([name if number else "" for name, number in zip(names, table.is_number, strict=False)], _RATINGS)
+    if value is None and table.width == 3 and _are_triplets([table.column(place) for place in range(3)]):
+        return None
     if sides is not None and value is None:  # whatever it is called, if it is the only column of numbers
         numbers = [place for place in range(table.width) if table.is_number[place] and place not in sides]
         value = numbers[0] if len(numbers) == 1 else None
@@ -149,6 +180,8 @@ def _are_triplets(columns: list[list[str]]) -> bool:
     """Whether three columns hold three different items a row, and much the same items in all columns."""
     if any(_has_fraction(cell) or not cell for column in columns for cell in column):
         return False
+    if len({all(cell.isdigit() for cell in column) for column in columns}) > 1:  # people beside words
+        return False
     if not all(one != two != three != one for one, two, three in zip(*columns, strict=True)):
         return False
     pair, odd = set(columns[0]) | set(columns[1]), set(columns[2])
@@ -161,6 +194,19 @@ def _are_items(one: list[str], other: list[str]) -> bool:
     """Whether two columns hold positions of the same items."""
     first, second = set(one), set(other)
     return all(cell.isdigit() for cell in first | second) and 2 * len(first & second) >= min(len(first), len(second))
+
+
+def _could_be_trials(table: Table) -> bool:
+    """Whether two columns of a narrow table hold the same few whole numbers, and never the same one in a row."""
+    if table.width > 5:
+        return False
+    columns = [table.column(place) for place in range(table.width)]
+    return any(
+        _are_items(one, other)
+        and len({*one, *other}) < len(one)
+        and all(first != second for first, second in zip(one, other, strict=True))
+        for one, other in combinations(columns, 2)
+    )
 
 
 def _are_distinct(column: list[str]) -> bool:

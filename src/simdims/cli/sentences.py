@@ -53,6 +53,9 @@ def _names(options: argparse.Namespace) -> dict[str, str]:
             continue
         for name in _PYTHON_NAMES.get(action.dest, (action.dest,)):
             found.setdefault(name, option)
+    # Most sentences that speak of n_items mean how many there are, not the option that few commands have.
+    if getattr(options, "n_items", None) is None:
+        found.pop("n_items", None)
     # Names come from a file of their own or from a column; where from neither, no option is to blame.
     found.pop("labels", None)
     for name, option in (("labels", "--labels"), ("label_file", "--label-file")):

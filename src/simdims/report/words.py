@@ -41,6 +41,8 @@ def _lead(found: Discovery) -> str:
     explained = found.metrics.get("explained_variance")
     if explained is None:
         return f"{text}."
+    if explained <= 0:
+        return f"{text}, but they predict them no better than one number for all pairs would."
     they = "together account" if n > 1 else "accounts"
     return f"{text}, which {they} for {_percent(explained)} of how the similarities vary."
 
@@ -57,7 +59,7 @@ def _number(found: Discovery) -> str:
         text += f"{selection.rank} did best"
     else:
         text += f"{selection.minimum} did best, and {selection.rank} is the smallest that is not clearly worse"
-    others = [rank for rank in selection.valley if rank != selection.rank]
+    others = [rank for rank in selection.valley if rank not in (selection.rank, selection.minimum)]
     if others:
         text += f"; the data cannot tell {_range(selection.valley)} from the best"
     text += "."

@@ -106,7 +106,18 @@ function refreshNames() {
     if (field !== document.activeElement) field.value = givenName(Number(field.dataset.nameOf));
   for (const link of document.querySelectorAll(".card-number"))
     describe(link, Number(link.closest(".card").dataset.dimension));
-  if (byId("order").value === "name") showCards();
+  if (byId("order").value === "name") orderCards();
+}
+
+// The cards that are there in their new order, once the reader is done with them: moving a card takes the focus off it.
+function orderCards() {
+  setTimeout(() => {
+    if (byId("cards").contains(document.activeElement)) {
+      document.activeElement.addEventListener("blur", orderCards, { once: true });
+      return;
+    }
+    showCards();
+  });
 }
 
 function describe(link, k) {

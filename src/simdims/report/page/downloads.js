@@ -115,10 +115,12 @@ function namesJson() {
   return JSON.stringify({ fingerprint: facts.fingerprint, names }, null, 1) + "\n";
 }
 
-// Names of columns: the reader's, unless two are the same.
+// Names of columns: the reader's, unless two are the same or one is what another column is called.
 function columnNames() {
   const given = Array.from({ length: facts.n_components }, (_, k) => givenName(k));
-  return given.map((name, k) => (name && given.indexOf(name) === given.lastIndexOf(name) ? name : `dimension${k + 1}`));
+  const taken = (name) =>
+    name === "item" || /^dimension\d+$/.test(name) || given.indexOf(name) !== given.lastIndexOf(name);
+  return given.map((name, k) => (name && !taken(name) ? name : `dimension${k + 1}`));
 }
 
 // In parts, between which the page can do other things.

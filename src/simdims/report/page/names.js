@@ -45,7 +45,8 @@ export function allNames() {
 }
 
 export function setName(k, name) {
-  setNames({ ...given, [k]: name });
+  // Another tab may have named others meanwhile.
+  setNames({ ...(kept ? read() : given), [k]: name });
 }
 
 export function setNames(names) {
@@ -58,6 +59,18 @@ export function setNames(names) {
   }
   listeners.forEach((listen) => listen());
 }
+
+// Names given to the same data in another tab.
+window.addEventListener("storage", (event) => {
+  if (event.key !== KEY) return;
+  given = read();
+  listeners.forEach((listen) => listen());
+});
+
+// A name that is still being typed when the page is left counts.
+window.addEventListener("pagehide", () => {
+  if (document.activeElement?.dataset?.nameOf) document.activeElement.blur();
+});
 
 // Whether the browser keeps names when the page is closed.
 export function namesAreKept() {
