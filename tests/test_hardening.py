@@ -271,9 +271,31 @@ def test_the_spectral_start_of_nothing_is_no_crash():
         np.testing.assert_array_equal(SRF(1, init="spectral").fit(np.zeros((30, 30))).embedding_, 0)
 
 
+@pytest.mark.parametrize("size", [7e-31, 7e-11, 0.7])
+def test_the_spectral_start_of_equal_eigenvalues_is_no_crash(size):
+    S = np.full((26, 26), size)
+    np.fill_diagonal(S, np.nan)
+    assert np.isfinite(SRF(12, init="spectral", random_state=0, max_iter=5).fit(S).embedding_).all()
+
+
 def test_similarities_too_large_to_square_get_a_sentence():
     with pytest.raises(ValueError, match=r"small enough to be squared and summed, got a largest of 1e\+200"):
         SRF(2).fit(np.full((5, 5), 1e200))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size", "rule"),
+    [
+        (np.float32, 1e15, "small"),
+        (np.float32, 1e-25, "large"),
+        (np.float64, 1e80, "small"),
+        (np.float64, 1e-170, "large"),
+    ],
+)
+def test_factors_whose_products_leave_the_range_of_floats_get_a_sentence(dtype, size, rule):
+    F = (size * np.random.default_rng(0).random((20, 4))).astype(dtype)
+    with pytest.raises(ValueError, match=f"factors must be {rule} enough to be squared and summed"):
+        SRF(2).fit(Similarity.from_factors(F))
 
 
 # --- the estimator between fits ----------------------------------------------------------------------------------

@@ -90,6 +90,14 @@ def test_a_good_approximation_does_not_warn():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_items", [2, 30])
+def test_items_that_are_all_equally_far_apart_do_not_warn_of_rounding(n_items, dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_features(1.7 * np.eye(n_items, dtype=dtype), kernel="rbf", implicit=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_fit_to_the_factors_explains_the_matrix_as_well_as_a_fit_to_it(dtype):
     X = clustered(dtype=dtype)
     dense = from_features(X)

@@ -131,6 +131,45 @@ def test_fits_together_are_the_fits_alone(at_once, device, monkeypatch):
 
 
 @devices
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_fold_without_the_one_pair_that_counts_more_is_fitted_with_those_that_have_it(first, device):
+    values, weights = masked(0), np.ones((N_ITEMS, N_ITEMS))
+    i, j = np.argwhere(np.triu(~np.isnan(values), 1))[0]
+    weights[i, j] = weights[j, i] = 50.0
+    held_out = values.copy()
+    held_out[i, j] = held_out[j, i] = np.nan
+    problems = [solvers.as_problem(each, weights) for each in (values, held_out)]
+    assert [problem.weights.size > 0 for problem in problems] == [True, False]
+    problems = problems[first:] + problems[:first]
+    estimator = SRF(device=device, max_iter=500)
+    alone = [solve_many(estimator, [problem], N_COMPONENTS, [1])[0] for problem in problems]
+    for one, other in zip(alone, solve_many(estimator, problems, N_COMPONENTS, [1, 1]), strict=True):
+        assert other.objective == pytest.approx(one.objective, rel=1e-4)
+        np.testing.assert_allclose(other.W, one.W, atol=0.02)
+
+
+@devices
+@pytest.mark.parametrize("size", [1e-9, 1e-3])
+def test_a_start_with_a_dimension_near_zero_does_not_pass_for_an_end(size, device):
+    W0 = start() * np.r_[np.ones(N_COMPONENTS - 1), size]
+    srf, reference = fit(noisy(), device, init=W0), fit(noisy(), "cpu", init=W0)
+    assert srf.converged_
+    assert srf.kkt_residual_ < 0.01
+    assert srf.objective_ < 1.2 * reference.objective_
+
+
+@devices
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_objective_of_a_close_fit_to_factors_has_its_digits(dtype, device):
+    rng = np.random.default_rng(0)
+    F = (rng.dirichlet(np.ones(N_COMPONENTS), N_ITEMS) + 0.01 * rng.random((N_ITEMS, N_COMPONENTS))).astype(dtype)
+    srf = fit(Similarity.from_factors(F), device)
+    S, W = F.astype(np.float64) @ F.T.astype(np.float64), srf.embedding_.astype(np.float64)
+    residual = S - W @ W.T
+    assert srf.objective_ == pytest.approx(0.5 * np.sum(residual**2), rel=1e-3, abs=1e-10 * np.sum(S**2))
+
+
+@devices
 @pytest.mark.parametrize("storage", ["complete", "counts as weights"])
 def test_runs_of_one_problem_share_it(storage, device):
     S = DENSE[storage]()

@@ -12,18 +12,22 @@ from typing import Any
 
 _lock = threading.Lock()
 _inside = 0
+_many = 0
 _limit: Any = None
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
     """Run the body with one BLAS thread in this process.
+
+    Whoever does many things holds it around each; a fit that holds it for itself says so.
 
     The setting belongs to the process, so bodies that run side by side in threads share it: the first one in sets it
     and the last one out restores what was there before.
     """
-    global _inside, _limit
+    global _inside, _many, _limit
     with _lock:
+        _many += not for_one_fit
         if _inside == 0:
             _limit = _controller().limit(limits=1, user_api="blas")
         _inside += 1
@@ -31,6 +35,7 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         with _lock:
+            _many -= not for_one_fit
             _inside -= 1
             if _inside == 0:
                 _limit.restore_original_limits()
@@ -39,11 +44,8 @@ def one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def second_thread() -> Iterator[Executor | None]:
-    """A thread beside this one, or None where there is no core for it: there is one, or other fits have the others.
-
-    Whoever runs many fits holds `one_blas_thread` around each; a fit by itself has it at most once.
-    """
-    if _inside > 1 or n_cores() < 2:
+    """A thread beside this one, or None where there is no core for it: there is one, or many fits share them."""
+    if _many or n_cores() < 2:
         yield None
         return
     with ThreadPoolExecutor(1) as pool:

@@ -25,6 +25,9 @@ _DEFAULT_BANDWIDTH = 0.4
 # Error of an approximate kernel, relative to the standard deviation of its values, that is worth a warning.
 _LARGE_ERROR = 0.1
 
+# Error that rounding explains: an exact kernel whose values are all alike is no case for a warning.
+_ROUNDING = 1e-5
+
 # The search for the median: bins of a histogram, how many entries are few enough to sort, and most rounds (ties).
 _BINS = 1024
 _FEW = 1_000_000
@@ -216,7 +219,7 @@ def _check_landmarks(n_landmarks: Any, kernel: Any, implicit: bool) -> None:
 
 
 def _warn_of_error(error: dict[str, Any], n_landmarks: int) -> None:
-    if error["rms"] > _LARGE_ERROR * error["similarity_sd"]:
+    if error["rms"] > max(_LARGE_ERROR * error["similarity_sd"], _ROUNDING):
         _warn(
             f"The RBF kernel is approximated from {n_landmarks} landmarks with an error of {error['rms']:.2g} (root "
             f"mean square over {error['n_pairs']} pairs), where its values have a standard deviation of "

@@ -86,8 +86,8 @@ def fit_consensus(
         ``SRF(max_iter=2000)``: the precision of a single fit, and room to reach it.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A call that is stopped in whatever way continues from there when
-        it is made again with the same data and settings, and ends with the same result; one with a larger `n_runs`
-        adds runs.
+        it is made again with the same data and settings, and ends with the same result (on a device, where what is
+        fitted together decides the last digits, to rounding); one with a larger `n_runs` adds runs.
     random_state : int, RandomState or None, default=None
         Seed of starts and splits; None is fresh entropy (or, with a checkpoint, that of its first call).
     n_jobs : int, optional
@@ -134,7 +134,8 @@ def fit_consensus(
     require_count("n_splits", n_splits)
     reliability.check_halves(similarity.n_items)
     _parallel.check_n_jobs(n_jobs)
-    _require_memory(similarity, n_components, n_runs, estimator, _parallel.workers_here(n_jobs))
+    n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
+    _require_memory(similarity, n_components, n_runs, estimator, n_workers)
     arrays = plain(similarity)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))

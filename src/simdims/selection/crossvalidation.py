@@ -135,7 +135,8 @@ def select_rank(
     estimator = _check_estimator(estimator)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
-    require_memory(matrix, similarity.density, estimator, _parallel.workers_here(n_jobs))
+    n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
+    require_memory(matrix, similarity.density, estimator, n_workers)
     sampling = None if sampling is None else float(sampling)
     n_folds, n_repeats = int(n_folds), int(n_repeats)
     seed = None if random_state is None else _parallel.root_seed(random_state)

@@ -88,7 +88,8 @@ def solve(
     `bounds` with bcd asks for filling, which needs a dense problem with missing pairs.
     """
     W = np.array(W0, dtype=problem.dtype, order="C")
-    with _threads.one_blas_thread() if W.size * block_size(len(W)) < _THREADED_WORK else nullcontext():
+    small = W.size * block_size(len(W)) < _THREADED_WORK
+    with _threads.one_blas_thread(for_one_fit=True) if small else nullcontext():
         scale = problem.scale
         if solver == "admm":
             dense = matrix_of(problem)

@@ -143,10 +143,11 @@ def factor_problem(factors: np.ndarray) -> FactorProblem:
         total=float(sums @ sums),
         squares=float(np.sum(gram**2)),
     )
-    if not np.isfinite(problem.squares):
-        raise ValueError(
-            f"factors must be small enough to be multiplied and summed, got a largest of {factors.max():g}."
-        )
+    # No similarity is larger than the largest of an item to itself.
+    largest = float(problem.diagonal.max())
+    if largest == 0 and factors.any():
+        largest = float(np.finfo(np.float64).tiny)
+    _require_scale(largest, factors.dtype, "factors")
     return problem
 
 
@@ -328,15 +329,17 @@ def _require_copy(n_bytes: int, n_items: int) -> None:
     )
 
 
-def _require_scale(largest: float, dtype: np.dtype) -> None:
+def _require_scale(largest: float, dtype: np.dtype, what: str = "values") -> None:
     """Refuse similarities whose squares or products leave the range of their floating-point numbers."""
     reach = _REACH[dtype.itemsize]
     if largest > 0 and not 1 / reach <= largest <= reach:
         rule = "small" if largest > 1 else "large"
         other = " or pass them as float64" if dtype.itemsize < 8 else ""
+        of = "similarity of" if what == "factors" else "of"
+        by = "its root" if what == "factors" else "it"
         raise ValueError(
-            f"values must be {rule} enough to be squared and summed, got a largest of {largest:g} in {dtype}: "
-            f"divide them by it{other}."
+            f"{what} must be {rule} enough to be squared and summed, got a largest {of} {largest:g} in {dtype}: "
+            f"divide them by {by}{other}."
         )
 
 

@@ -23,7 +23,11 @@ def leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.n
     dense = isinstance(S, np.ndarray)
     if k >= n // 2 or (dense and n <= _REDUCED_SIZE):
         matrix = S if dense else S @ np.eye(n)
-        eigenvalues, eigenvectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
+        try:
+            eigenvalues, eigenvectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
+        except linalg.LinAlgError:  # some of many equal eigenvalues; to find all of them is safe
+            eigenvalues, eigenvectors = linalg.eigh(matrix, driver="evd", check_finite=False)
+            eigenvalues, eigenvectors = eigenvalues[n - k :], eigenvectors[:, n - k :]
         return eigenvalues[::-1], eigenvectors[:, ::-1]
     start = rng.uniform(size=n)
     if not np.any(S @ start):  # a non-negative matrix without an entry above zero

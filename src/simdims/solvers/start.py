@@ -24,7 +24,7 @@ def spectral_start(problem: Problem, n_components: int, rng: np.random.RandomSta
     Missing pairs enter as zeros. A dimension without a positive eigenvalue starts at random.
     """
     eigenvalues, eigenvectors = leading_eigenpairs(_zero_filled(problem), n_components, rng)
-    W = rng.uniform(size=(problem.n_items, n_components))
+    W = rng.uniform(size=(problem.n_items, n_components)) * np.sqrt(max(eigenvalues[0], 0.0) / problem.n_items or 1.0)
     for k in np.flatnonzero(eigenvalues > 0):
         u = eigenvectors[:, k]
         positive, negative = np.maximum(u, 0), np.maximum(-u, 0)

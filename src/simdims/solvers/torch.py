@@ -40,6 +40,14 @@ _ROUNDING = 2e-6
 #: Where f is a difference of large sums, what rounding leaves of f(0).
 _CANCELLATION = 3e-8
 
+#: Part of the largest dimension's square that a small one counts as in its steps: one near zero would go too far.
+_SMALLEST = 1e-4
+#: Damping beyond which too little moves for a stall to mean anything.
+_MOST_DAMPING = 100.0
+
+#: Part of f(0) below which rounding the factors to float32 shows in f as a difference of large sums.
+_FEW_DIGITS = 0.01
+
 #: Bytes of the float64 block in which the final figures are computed.
 _BLOCK_BYTES = 2**28
 
@@ -171,7 +179,8 @@ def _fit_batch(
             histories[at].append(min(value, histories[at][-1]))
         if report is not None:
             report(iteration, histories[active[0]][-1] * units[active[0]] ** 2)
-        still = [place for place, at in enumerate(active) if not _has_ended(histories[at], tol, floors[at])]
+        tied = (state.damping > _MOST_DAMPING).tolist()
+        still = [p for p, at in enumerate(active) if tied[p] or not _has_ended(histories[at], tol, floors[at])]
         if len(still) < len(active):
             ended |= {at: (state.Y[place], True) for place, at in enumerate(active) if place not in still}
             active = [active[place] for place in still]
@@ -187,8 +196,9 @@ def _fit_batch(
 
 
 def _unit(problem: DenseProblem) -> float:
-    """The root mean square of the similarities: in units of it no square leaves the range of float32."""
-    return float(np.sqrt(problem.squares)) / problem.n_items or 1.0
+    """About the root mean square of the similarities; a power of four, by which and whose root is divided exactly."""
+    size = float(np.sqrt(problem.squares)) / problem.n_items
+    return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
 
 
 def _step(data: _Data, state: _State) -> _State:
@@ -221,7 +231,7 @@ def _minimise_model(data: _Data, state: _State) -> tuple[torch.Tensor, torch.Ten
     Y = state.Y
     gram = Y.mT @ Y
     sizes = gram.diagonal(dim1=1, dim2=2)[:, None, :]
-    sizes = sizes + 1e-12 * sizes.amax(dim=2, keepdim=True) + torch.finfo(Y.dtype).tiny
+    sizes = sizes + _SMALLEST * sizes.amax(dim=2, keepdim=True) + torch.finfo(Y.dtype).tiny
     roots = sizes.sqrt()
     largest, direction = _largest_eigenvalue(gram / (roots * roots.mT), state.direction)
     steps = 1 / (largest * sizes)
@@ -302,7 +312,8 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
     own, own_weights, limits, known = zip(*(_of_items(problem, rank) for problem in problems), strict=True)
     limited = any(np.isfinite(limit).any() for limit in limits)
     lacks = complete and any((weights < 1).any() for weights in own_weights)
-    weighted = isinstance(one, MatrixProblem) and one.weights.size > 0
+    both = [(problem.values, problem.weights) for problem in problems if isinstance(problem, MatrixProblem)]
+    weighted = any(weights.size for _, weights in both)
     roots = [unit**0.5 for unit in units]
 
     def stacked(arrays: Sequence[np.ndarray], by: Sequence[float] | None = None) -> torch.Tensor:
@@ -310,7 +321,8 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
 
     return _Data(
         values=stacked([_values(problem) for problem in problems], roots if factored else units),
-        roots=stacked([problem.weights for problem in problems]).sqrt_() if weighted else None,  # type: ignore[union-attr]
+        # A fold may hold out the one pair that counts differently: it has no weights where the others have some.
+        roots=stacked([w if w.size else np.broadcast_to(1.0, v.shape) for v, w in both]).sqrt_() if weighted else None,
         sizes=torch.tensor([problem.squares for problem in problems], dtype=_precise(device), device=device)
         / torch.tensor(units, dtype=_precise(device), device=device) ** 2,
         own=stacked(own, units),
@@ -398,7 +410,11 @@ def _evaluate_factors(data: _Data, W: torch.Tensor) -> tuple[float, float]:
     blocks = [slice(start, start + n_rows) for start in range(0, len(W), n_rows)]
     gram = W.mT @ W
     projection = torch.stack([factors[rows].double().mT @ W[rows] for rows in blocks]).sum(dim=0)
-    objective = 0.5 * float(data.sizes[0] - 2 * torch.sum(projection**2) + torch.sum(gram**2))
+    explained = torch.sum(gram**2) - 2 * torch.sum(projection**2)
+    objective = 0.5 * float(data.sizes[0] + explained)
+    if objective < _FEW_DIGITS * float(data.sizes[0]):  # |F^T F|^2 of the very factors that the others are sums of
+        own = torch.stack([factors[rows].double().mT @ factors[rows].double() for rows in blocks]).sum(dim=0)
+        objective = 0.5 * float(torch.sum(own**2) + explained)
     pull = torch.cat([factors[rows].double() @ projection for rows in blocks])
     return max(objective, 0.0), _kkt_residual(data, W, -2 * (pull - W @ gram), pull)
 
@@ -439,7 +455,7 @@ def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device,
     free = _free_bytes(device)
     if free is None:
         return len(problems)
-    data, work = _bytes_of(problems[0], rank)
+    data, work = max(_bytes_of(problem, rank) for problem in problems)
     usable = _usable(free)
     if data + work > usable:
         raise _too_large(problems[0], rank, device)
