@@ -260,7 +260,9 @@ def findings(found: Discovery) -> list[str]:
     )
     explained = found.metrics.get("explained_variance")
     if explained is not None:
-        stable = f"{'They explain' if many else 'It explains'} {explained:.1%} of the variance; {stable}"
+        they = "They explain" if many else "It explains"
+        share = f"{explained:.1%}" if explained > 0 else "none"
+        stable = f"{they} {share} of the variance; {stable}"
     frame = found.dimensions_frame().head(_N_ABOUT)
     about = "; ".join(
         f"dimension {k + 1} ({row.share:.0%}): {_some_items(found, k)}" for k, row in enumerate(frame.itertuples())

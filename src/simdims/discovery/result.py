@@ -117,7 +117,9 @@ class Discovery:
         lines.append(self.consensus.summary())
         if "explained_variance" in self.metrics:
             they = "They explain" if self.n_components > 1 else "It explains"
-            lines.append(f"{they} {self.metrics['explained_variance']:.1%} of the variance of the similarities.")
+            explained = self.metrics["explained_variance"]
+            share = f"{explained:.1%}" if explained > 0 else f"none (R2 {explained:.2f})"
+            lines.append(f"{they} {share} of the variance of the similarities.")
         if "link_auc" in self.metrics:
             they = "They tell" if self.n_components > 1 else "It tells"
             lines.append(f"{they} linked pairs from others with an AUC of {self.metrics['link_auc']:.3f}.")

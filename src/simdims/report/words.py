@@ -26,7 +26,7 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
     """The numbers at the head of the page, each with what it is."""
     shown = [(f"{found.n_items:,}", "items"), (f"{found.n_components}", _word(found.n_components, "dimension"))]
     if "explained_variance" in found.metrics:
-        shown.append((_percent(found.metrics["explained_variance"]), "of the variance explained"))
+        shown.append((_percent(max(found.metrics["explained_variance"], 0.0)), "of the variance explained"))
     if "link_auc" in found.metrics:
         shown.append((f"{found.metrics['link_auc']:.2f}", "AUC of telling linked pairs from others"))
     shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability"))

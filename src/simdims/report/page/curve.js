@@ -30,7 +30,7 @@ export function startCurve() {
       ? element(
           "p",
           {},
-          "Too few dimensions miss structure; too many fit noise. Numbers marked as within one standard error of the best predict about as well.",
+          "Too few dimensions miss structure; too many fit noise. Numbers marked as close to the best predict about as well: their difference to it is within one standard error of the difference.",
         )
       : "",
     element("p.legend", {}, element("span.dot.chosen", { "aria-hidden": "true" }), ` chosen: ${selection.rank}`),
@@ -38,7 +38,7 @@ export function startCurve() {
       "p.legend",
       {},
       element("span.dot.valley", { "aria-hidden": "true" }),
-      " within one standard error of the best",
+      " close to the best",
     ),
     element("p.legend", {}, element("span.band-swatch", { "aria-hidden": "true" }), " ± one standard error"),
     readout,
