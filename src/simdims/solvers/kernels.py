@@ -26,9 +26,6 @@ _INSIDE: dict[str, Any] = {**_COMPILED, "no_cpython_wrapper": True}
 _FAST = {"nsz"}
 _SUMMED = {"nsz", "arcp", "contract", "reassoc"}
 
-# Rows that are laid side by side for a product.
-_GATHERED = 64
-
 
 @njit(**_COMPILED)
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
@@ -296,7 +293,6 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
     w = np.empty(rank)
     b = np.empty(rank)
     gradient = np.empty(rank)
-    listed, weighted, product = np.empty((rank, _GATHERED)), np.empty((_GATHERED, rank)), np.empty((rank, rank))
     change = 0.0
     for i in range(n):
         first, last = starts[i], starts[i + 1]
@@ -307,7 +303,7 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
         for k in range(rank):
             for m in range(rank):
                 A[k, m] = background * gram[k, m]
-        _add_partners(A, W, partners[first:last], weights[first:last], background, listed, weighted, product)
+        _add_partners(A, W, partners[first:last], weights[first:last], background)
         if diagonal_weights[i] == 0.0:
             _settle_columns(A, W, w, i, background, partners[first:last], weights[first:last])
         for e in range(first, last):
@@ -324,28 +320,30 @@ def sweep_pairs(starts, partners, values, weights, background, diagonal, diagona
 
 
 @njit(**_INSIDE, fastmath=_FAST)
-def _add_partners(A, W, partners, weights, background, listed, weighted, product):
-    """A += sum_j (Omega_ij - a) w_j w_j^T: many rows w_j side by side make it a product for BLAS."""
+def _add_partners(A, W, partners, weights, background):
+    """A += sum_j (Omega_ij - a) w_j w_j^T: the lower triangle, four partners at a time, then its mirror image."""
     rank = W.shape[1]
-    gathered = 0
-    for e in range(partners.size):
+    count = partners.size
+    for e in range(0, count - 3, 4):
+        j0, j1, j2, j3 = partners[e], partners[e + 1], partners[e + 2], partners[e + 3]
+        c0, c1 = weights[e] - background, weights[e + 1] - background
+        c2, c3 = weights[e + 2] - background, weights[e + 3] - background
+        if c0 == 0.0 and c1 == 0.0 and c2 == 0.0 and c3 == 0.0:
+            continue
+        for k in range(rank):
+            x0, x1, x2, x3 = c0 * W[j0, k], c1 * W[j1, k], c2 * W[j2, k], c3 * W[j3, k]
+            for m in range(k + 1):
+                A[k, m] += x0 * W[j0, m] + x1 * W[j1, m] + x2 * W[j2, m] + x3 * W[j3, m]
+    for e in range(count - count % 4, count):
+        j = partners[e]
         c = weights[e] - background
-        if c != 0.0:
-            j = partners[e]
-            for k in range(rank):
-                listed[k, gathered] = W[j, k]
-                weighted[gathered, k] = c * W[j, k]
-            gathered += 1
-        if gathered == _GATHERED or (gathered > 0 and e == partners.size - 1):
-            for empty in range(gathered, _GATHERED):
-                for k in range(rank):
-                    listed[k, empty] = 0.0
-                    weighted[empty, k] = 0.0
-            _multiply(listed, weighted, product)
-            for k in range(rank):
-                for m in range(rank):
-                    A[k, m] += product[k, m]
-            gathered = 0
+        for k in range(rank):
+            x = c * W[j, k]
+            for m in range(k + 1):
+                A[k, m] += x * W[j, m]
+    for k in range(rank):
+        for m in range(k):
+            A[m, k] = A[k, m]
 
 
 @njit(**_COMPILED, fastmath=_SUMMED)
