@@ -308,9 +308,10 @@ def test_300_dimensions_come_in_parts_and_print_whole(large_page, open_page):
     page = open_page(large_page)
     first = page.locator(".card").count()
     page.click("#more-cards button")
+    expect(page.locator(".card")).not_to_have_count(first)
     assert first < page.locator(".card").count() < 300
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator(".card").count() == 300
+    expect(page.locator(".card")).to_have_count(300)
     assert not page.locator("#more-cards").is_visible()
 
 
