@@ -2,7 +2,8 @@
 
 import { facts } from "./data.js";
 
-const KEY = `simdims-names-${facts.fingerprint}`;
+// One entry a dimension: two tabs that name different dimensions at the same time do not overwrite each other.
+const KEY = `simdims-names-${facts.fingerprint}-`;
 const LONGEST = 80;
 const listeners = [];
 let given = read();
@@ -10,7 +11,8 @@ let kept = true;
 
 function read() {
   try {
-    return cleaned(JSON.parse(localStorage.getItem(KEY) || "{}"));
+    const keys = facts.dimensions.map((_, k) => [k, localStorage.getItem(KEY + k)]);
+    return cleaned(Object.fromEntries(keys));
   } catch {
     return {};
   }
@@ -45,14 +47,21 @@ export function allNames() {
 }
 
 export function setName(k, name) {
-  // Another tab may have named others meanwhile.
-  setNames({ ...(kept ? read() : given), [k]: name });
+  given = cleaned({ ...given, [k]: name });
+  keep([k]);
 }
 
 export function setNames(names) {
   given = cleaned(names);
+  keep(facts.dimensions.keys());
+}
+
+function keep(changed) {
   try {
-    localStorage.setItem(KEY, JSON.stringify(given));
+    for (const k of changed) {
+      if (given[k]) localStorage.setItem(KEY + k, given[k]);
+      else localStorage.removeItem(KEY + k);
+    }
     kept = true;
   } catch {
     kept = false;
@@ -60,9 +69,9 @@ export function setNames(names) {
   listeners.forEach((listen) => listen());
 }
 
-// Names given to the same data in another tab.
+// Names given to the same data in another tab (no key: everything was cleared).
 window.addEventListener("storage", (event) => {
-  if (event.key !== KEY) return;
+  if (event.key !== null && !event.key.startsWith(KEY)) return;
   given = read();
   listeners.forEach((listen) => listen());
 });
