@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bench_fit import describe_machine
 from scipy.optimize import linear_sum_assignment
 
 from simdims import simulate
@@ -97,10 +96,6 @@ def seconds_of(function: Callable[[], object]) -> float:
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
-
-
-def describe_machine() -> dict:
-    return {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
 
 
 def print_speed(rows: list[dict]) -> None:

@@ -15,11 +15,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bench_fit import describe_machine
 
 from simdims import simulate
 
@@ -76,10 +76,6 @@ def spose_or_stand_in() -> tuple[np.ndarray, str]:
     if (folder / SPOSE).exists():
         return np.maximum(np.loadtxt(folder / SPOSE), 0), "SPoSE, 66 dimensions"
     return simulate.sparse_correlated(1854, 49, random_state=0), "sparse, correlated stand-in"
-
-
-def describe_machine() -> dict:
-    return {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
 
 
 def print_power(rows: list[dict]) -> None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -25,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench_fit import describe_machine
 from scipy import sparse
 
 from simdims import SRF, Similarity, from_features, simulate
@@ -173,10 +172,6 @@ def peak_kilobytes() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
-
-
-def describe_machine() -> dict[str, Any]:
-    return {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
 
 
 def print_tables(results: dict[str, Any]) -> None:

@@ -20,11 +20,11 @@ def require_device(device: Any) -> None:
         raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:<number>', 'mps' or 'torch-cpu', got {device!r}.")
 
 
-def require_count(name: str, value: Any) -> None:
+def require_count(name: str, value: Any, at_least: int = 1) -> None:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}.")
+    if value < at_least:
+        raise ValueError(f"{name} must be at least {at_least}, got {value}.")
 
 
 def require_number(name: str, value: Any, rule: str) -> None:

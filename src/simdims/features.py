@@ -12,6 +12,7 @@ from scipy import sparse
 
 from simdims import _landmarks, _memory
 from simdims._checks import _warn, as_array, clean_labels
+from simdims._parameters import require_count
 from simdims._tables import is_finite_number, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
 
@@ -207,10 +208,7 @@ def _as_floats(features: NDArray) -> NDArray[np.floating]:
 
 
 def _check_landmarks(n_landmarks: Any, kernel: Any, implicit: bool) -> None:
-    if isinstance(n_landmarks, bool) or not isinstance(n_landmarks, int | np.integer):
-        raise TypeError(f"n_landmarks must be an integer, got {n_landmarks!r}.")
-    if n_landmarks < 1:
-        raise ValueError(f"n_landmarks must be at least 1, got {n_landmarks}.")
+    require_count("n_landmarks", n_landmarks)
     if not (implicit and kernel == "rbf"):
         raise ValueError(
             f"n_landmarks is used by kernel='rbf' with implicit=True only, got {n_landmarks} with kernel={kernel!r} "

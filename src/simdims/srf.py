@@ -155,7 +155,7 @@ class SRF(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
             )
-        solution = self._solve(_as_problem(similarity))
+        solution = self._solve(problem_of(similarity))
         by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
         self.embedding_ = np.ascontiguousarray(solution.W[:, by_share])
         self.n_iter_ = solution.n_iter
@@ -468,7 +468,8 @@ def solve_many(
     return solvers.solve_on(estimator.device, problems, starts, max_iter=estimator.max_iter, tol=estimator.tol)
 
 
-def _as_problem(similarity: Similarity) -> solvers.Problem:
+def problem_of(similarity: Similarity) -> solvers.Problem:
+    """What a fit to similarities solves."""
     if similarity.factors is not None:
         return solvers.factor_problem(similarity.factors)
     return solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)

@@ -15,7 +15,7 @@ from simdims.selection.crossvalidation import default_bootstraps
 from simdims.selection.splits import plain, zero_filled
 from simdims.selection.walk import coarse_grid
 from simdims.similarity import Similarity
-from simdims.srf import SRF
+from simdims.srf import SRF, problem_of
 
 #: Sweeps that fits usually take, to the tolerances of cross-validation and of the final fits, and those of a trial.
 _SWEEPS_OF_FOLD, _SWEEPS_OF_RUN, _SWEEPS_OF_TRIAL = 40, 250, 3
@@ -62,10 +62,7 @@ def in_words(seconds: float) -> str:
 
 def _seconds_of_sweep(similarity: Similarity, rank: int, device: str) -> float:
     trial = SRF(rank, random_state=0, max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
-    if similarity.factors is not None:
-        problem: solvers.Problem = solvers.factor_problem(similarity.factors)
-    else:
-        problem = solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
+    problem = problem_of(similarity)
     with _threads.one_blas_thread():
         trial._solve(problem)  # compiles, or loads what was compiled
         return _seconds_of(lambda: trial._solve(problem)) / _SWEEPS_OF_TRIAL

@@ -13,7 +13,7 @@ import numpy as np
 
 from simdims import __version__, _parallel, metrics
 from simdims._journal import as_folder, replacing
-from simdims._parameters import require_device
+from simdims._parameters import require_count, require_device
 from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
@@ -21,7 +21,7 @@ from simdims.consensus.runs import check_runs
 from simdims.discovery.estimate import estimate_seconds, in_words
 from simdims.discovery.result import Discovery
 from simdims.selection import RankSelection, crossvalidation, select_rank
-from simdims.selection.calibration import _require_count, _require_share
+from simdims.selection.calibration import _require_share
 from simdims.selection.crossvalidation import check_ranks
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF
@@ -159,7 +159,7 @@ def _check_all(
     """Refuse before the first step what a later one would refuse."""
     if sampling is not None:
         _require_share("sampling", sampling)
-    _require_count("n_repeats", n_repeats)
+    require_count("n_repeats", n_repeats)
     check_runs(n_runs, estimator)
     check_halves(n_items)
     _parallel.check_n_jobs(n_jobs)

@@ -17,6 +17,7 @@ from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
 from simdims._checks import _warn
+from simdims._parameters import require_count
 from simdims.selection.splits import Matrix, plain, zero_filled
 from simdims.similarity import as_similarity
 
@@ -143,8 +144,10 @@ def calibrate(
     n = similarity.n_items
     _check_items(n)
     k = default_eigenpairs(n) if n_eigenpairs is None else n_eigenpairs
-    _require_count("n_eigenpairs", k, at_least=2, at_most=n)
-    _require_count("n_bootstraps", n_bootstraps)
+    require_count("n_eigenpairs", k, at_least=2)
+    if k > n:
+        raise ValueError(f"n_eigenpairs must be at most n_items = {n}, got {k}.")
+    require_count("n_bootstraps", n_bootstraps)
     _require_share("tolerance", tolerance)
     shares = _check_grid(grid)
     _parallel.check_n_jobs(n_jobs)
@@ -303,15 +306,6 @@ def _check_grid(grid: ArrayLike | None) -> np.ndarray:
     if not (np.all(np.isfinite(shares)) and shares[0] > 0 and shares[-1] < 1 and np.all(np.diff(shares) > 0)):
         raise ValueError(f"grid must rise and lie strictly between 0 and 1, got {shares.tolist()}.")
     return shares
-
-
-def _require_count(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < at_least:
-        raise ValueError(f"{name} must be at least {at_least}, got {value}.")
-    if at_most is not None and value > at_most:
-        raise ValueError(f"{name} must be at most n_items = {at_most}, got {value}.")
 
 
 def _require_share(name: str, value: Any) -> None:

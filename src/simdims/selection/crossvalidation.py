@@ -13,9 +13,10 @@ import numpy as np
 from simdims import __version__, _parallel, _threads
 from simdims._checks import _warn
 from simdims._journal import Journal, fingerprint
+from simdims._parameters import require_count
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
-from simdims.selection.calibration import Calibration, _require_count, _require_share
+from simdims.selection.calibration import Calibration, _require_share
 from simdims.selection.fits import (
     Design,
     Fit,
@@ -126,8 +127,8 @@ def select_rank(
     n_items = similarity.n_items
     calibration._check_items(n_items)
     candidates = check_ranks(ranks, n_items)
-    _require_count("n_folds", n_folds, at_least=2)
-    _require_count("n_repeats", n_repeats)
+    require_count("n_folds", n_folds, at_least=2)
+    require_count("n_repeats", n_repeats)
     if sampling is not None:
         _require_share("sampling", sampling)
     if protocol not in ("averaged", "paper"):

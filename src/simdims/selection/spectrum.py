@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from simdims import _threads, solvers
-from simdims.selection.calibration import _check_items, _require_count, _require_share
+from simdims._parameters import require_count
+from simdims.selection.calibration import _check_items, _require_share
 from simdims.selection.splits import Matrix, observed_pairs, plain, zero_filled
 from simdims.similarity import as_similarity
 
@@ -97,7 +98,7 @@ def parallel_analysis(
     """
     similarity = as_similarity(S)
     _check_items(similarity.n_items)
-    _require_count("n_samples", n_samples)
+    require_count("n_samples", n_samples)
     _require_share("quantile", quantile)
     rng = check_random_state(random_state)
     matrix = plain(similarity)

@@ -84,9 +84,7 @@ class _LongDescent:
         if first == 0 and _start_from_sample(self.problem, self.W, self.history):
             return 1, False
         for s in range(first, last):
-            change = self._sweep()
-            self.history[s + 1] = min(max(self.history[s] + change, 0.0), self.history[s])
-            if descents.stalled(self.history, s + 1, self.rule):
+            if descents.lowered(self.history, s, self._sweep(), self.rule):
                 return s + 1, True
             if s >= _LONG:
                 self._extrapolate(s)

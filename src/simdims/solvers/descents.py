@@ -21,6 +21,13 @@ def stalled(history, t, rule):
     return t >= window and history[t - window] - history[t] <= tol * history[t]
 
 
+@njit(**_COMPILED)
+def lowered(history, s, change, rule):
+    """Write what a sweep s made of the objective, which can only fall; return whether that is the end."""
+    history[s + 1] = min(max(history[s] + change, 0.0), history[s])
+    return stalled(history, s + 1, rule)
+
+
 @njit(**_INSIDE)
 def _copy(source, target):
     for i in range(source.shape[0]):
@@ -59,8 +66,7 @@ def descend_matrix(
     _copy(W, before)
     for s in range(first, last):
         change = sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block)
-        history[s + 1] = min(max(history[s] + change, 0.0), history[s])
-        if stalled(history, s + 1, rule):
+        if lowered(history, s, change, rule):
             return s + 1, True
         if extrapolates <= s:
             t, momentum = next_momentum(t)

@@ -54,8 +54,7 @@ def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float,
     def sweeps(first: int, last: int) -> tuple[int, bool]:
         for t in range(first, last):
             change = kernels.sweep_pairs(*pairs, problem.diagonal, problem.diagonal_weights, W, N_PASSES)
-            history[t + 1] = min(max(history[t] + change, 0.0), history[t])
-            if descents.stalled(history, t + 1, rule):
+            if descents.lowered(history, t, change, rule):
                 return t + 1, True
         return last, False
 

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 from simdims.solvers.criterion import evaluate
+from simdims.solvers.descents import stalled
 from simdims.solvers.observed import over_relaxation
 from simdims.solvers.problem import FactorProblem, MatrixProblem
 from simdims.solvers.progress import WINDOW, Descent, Report, settle
@@ -170,19 +171,23 @@ def _fit_batch(
     ones = torch.ones_like(f)
     state = _State(Y, Y, f, G, ones, ones, torch.ones_like(Y[:, :1].mT))
     floors = (_floor(data) * data.sizes).expand(len(Y)).tolist()
-    histories = [[value] for value in f.tolist()]
+    histories = np.empty((len(Y), max_iter + 1))
+    histories[:, 0] = f.tolist()
+    done = [max_iter] * len(Y)
     ended: dict[int, tuple[torch.Tensor, bool]] = {}
     active = list(range(len(problems)))
     for iteration in range(1, max_iter + 1):
         state = _step(data, state)
-        for at, value in zip(active, state.f.tolist(), strict=True):
-            histories[at].append(min(value, histories[at][-1]))
+        histories[active, iteration] = np.minimum(state.f.tolist(), histories[active, iteration - 1])
         if report is not None:
-            report(iteration, histories[active[0]][-1] * units[active[0]] ** 2)
+            report(iteration, float(histories[active[0], iteration]) * units[active[0]] ** 2)
         tied = (state.damping > _MOST_DAMPING).tolist()
-        still = [p for p, at in enumerate(active) if tied[p] or not _has_ended(histories[at], tol, floors[at])]
+        rules = [(WINDOW, float(tol), floors[at]) for at in active]
+        ends = [stalled(histories[at], iteration, rule) for at, rule in zip(active, rules, strict=True)]
+        still = [place for place, end in enumerate(ends) if tied[place] or not end]
         if len(still) < len(active):
-            ended |= {at: (state.Y[place], True) for place, at in enumerate(active) if place not in still}
+            for place in sorted(set(range(len(active))) - set(still)):
+                ended[active[place]], done[active[place]] = (state.Y[place], True), iteration
             active = [active[place] for place in still]
             if not active:
                 break
@@ -191,7 +196,7 @@ def _fit_batch(
     found = []
     for at, problem in enumerate(problems):
         own = everything.take([at])
-        found.append(_conclude(problem, own, ended[at][0], units[at], np.array(histories[at]), ended[at][1]))
+        found.append(_conclude(problem, own, ended[at][0], units[at], histories[at, : done[at] + 1], ended[at][1]))
     return found
 
 
@@ -425,13 +430,6 @@ def _kkt_residual(data: _Data, W: torch.Tensor, slope: torch.Tensor, pull: torch
         slope = torch.where((1 - 1e-6) * data.limits[0].double() > W, slope, slope.clamp(min=0))
     projected, scale = float(torch.linalg.norm(slope)), 2.0 * float(torch.linalg.norm(pull))
     return projected / scale if scale > 0 else projected
-
-
-def _has_ended(history: list[float], tol: float, floor: float) -> bool:
-    """Whether the last sweeps gained less than `tol` of the objective, or nothing is left to explain."""
-    if history[-1] <= floor:
-        return True
-    return len(history) > WINDOW and history[-1 - WINDOW] - history[-1] <= tol * history[-1]
 
 
 def _floor(data: _Data) -> float:
