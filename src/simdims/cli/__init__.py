@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from simdims import __version__
-from simdims.cli import completion, demo, discover, evaluate, fits, inference, report, selection, sources
+from simdims.cli import completion, demo, discover, evaluate, fits, inference, report, reproduce, selection, sources
 from simdims.cli.contents import contents
 from simdims.cli.options import UsageError, as_json
 from simdims.cli.sentences import in_options
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     top = _Top(prog="simdims")
     top.add_argument("--version", action="version", version=f"simdims {__version__}", help="say the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for room in (discover, demo, report, sources, selection, fits, evaluate, inference, completion):
+    for room in (discover, demo, report, sources, selection, fits, evaluate, inference, reproduce, completion):
         room.add(commands)
     return top
 
