@@ -11,7 +11,7 @@ CHAPTERS = {
     "Similarities from raw data": ("similarity",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
     "Judge the dimensions": ("evaluate", "test", "rsa"),
-    "Does it give the published results?": ("reproduce",),
+    "Hold it against the paper": ("reproduce",),
     "This program": ("completion",),
 }
 
