@@ -13,7 +13,21 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from simdims import SRF, Discovery, Similarity, datasets, discover, fit_consensus, metrics, select_rank, simulate
+from simdims import (
+    SRF,
+    Discovery,
+    Similarity,
+    datasets,
+    dimension_test,
+    discover,
+    fit_consensus,
+    from_dissimilarity,
+    from_features,
+    from_triplets,
+    metrics,
+    select_rank,
+    simulate,
+)
 from simdims._parallel import root_seed, seed_of
 from simdims.discovery.estimate import in_words
 
@@ -336,3 +350,55 @@ def test_results_compare_by_identity(found):
     other = discover(noisy(), **QUICK)
     assert (found.selection == other.selection) is False
     assert found.selection == found.selection
+
+
+RNG = np.random.default_rng(0)
+CHAIN = sparse.csr_array(np.eye(20) + np.eye(20, k=1) + np.eye(20, k=-1))
+TRIPLETS = RNG.permuted(np.tile(np.arange(20), (400, 1)), axis=1)[:, :3]
+LINE = np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))
+
+
+@pytest.mark.parametrize(
+    ("S", "said"),
+    [
+        (0.5 + 0.5 * np.eye(20), "The data were 20 items, with all pairs observed."),
+        (from_features(RNG.random((20, 5))), "dot products of 5 features."),
+        (from_features(RNG.normal(size=(20, 5))), "Gaussian kernels (bandwidth sigma = "),
+        (from_triplets(TRIPLETS), "400 odd-one-out judgements"),
+        (from_dissimilarity(LINE), "1 minus dissimilarities divided by the largest."),
+        (from_dissimilarity(np.stack([LINE, LINE])), "divided by the largest, averaged over 2 matrices."),
+        (Similarity(CHAIN, absent=0.03), "10% had a similarity, and all others were treated as zeros of weight 0.03."),
+        (Similarity(CHAIN, absent="zero"), "all others were treated as observed zeros."),
+        (Similarity(CHAIN, absent="missing"), "with 10% of their pairs observed; no other pair entered the fit."),
+    ],
+)
+def test_the_methods_say_where_the_similarities_come_from(S, said):
+    assert said in discover(S, ranks=2, n_runs=3, random_state=0).methods_text()
+
+
+def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
+    truth = simulate.dirichlet(50, 3, alpha=0.3, random_state=0)
+    S = simulate.mask_pairs(simulate.add_noise(truth @ truth.T, 0.8, random_state=0), 0.7, random_state=0)
+    found = discover(S, ranks=[1, 2, 3, 5], n_repeats=2, n_runs=4, random_state=0)
+    text = found.methods_text()
+    selection, consensus = found.selection, found.consensus
+    for said in (
+        f"{100 * found.similarity.density:.3g}% of their pairs observed",
+        f"p* = {selection.sampling:.2f}",
+        f"{selection.calibration.cutoff} stable eigendirections",
+        "5-fold cross-validation over pairs with 2 repeats",
+        "Candidates were 1-3, 5 dimensions",
+        f"{selection.rank} dimensions (smallest error at {selection.minimum}",
+        "4 random initializations",
+        f"was {consensus.mean_reliability:.2f} on average",
+        f"R2 = {found.metrics['explained_variance']:.2f}",
+    ):
+        assert said in text
+    tests = dimension_test(found.embedding, truth, n_permutations=49, random_state=0)
+    assert "with 49 joint permutations of the items (one-sided); p-values were adjusted by the Benjamini-Hochberg" in (
+        found.methods_text(tests)
+    )
+    assert f"{tests.significant.sum()} of 3" in found.methods_text(tests)
+    found.save(tmp_path / "found")
+    assert (tmp_path / "found" / "methods.txt").read_text(encoding="utf-8") == text + "\n"
+    assert Discovery.load(tmp_path / "found").methods_text() == text

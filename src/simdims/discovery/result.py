@@ -137,8 +137,9 @@ class Discovery:
 
         Other files in the folder of an earlier Discovery, such as a report, stay.
 
-        embedding.csv (a row for each item) and dimensions.csv open in a spreadsheet; arrays are .npz without pickle,
-        tables .csv, and settings .json. The folder appears at once, when all of it is written.
+        embedding.csv (a row for each item) and dimensions.csv open in a spreadsheet; methods.txt is `methods_text`;
+        arrays are .npz without pickle, tables .csv, and settings .json. The folder appears at once, when all of it is
+        written.
 
         Parameters
         ----------
@@ -209,6 +210,31 @@ class Discovery:
         from simdims.report import write_report
 
         return write_report(self, path, images=images, tests=tests, title=title, overwrite=overwrite)
+
+    def methods_text(self, tests: HypothesisTests | None = None) -> str:
+        """A Methods paragraph for a paper with the numbers of this run, and what to cite.
+
+        Parameters
+        ----------
+        tests : HypothesisTests, optional
+            Tests of hypotheses to describe as well.
+
+        Returns
+        -------
+        str
+            The paragraph; after an empty line the works that it cites.
+
+        Examples
+        --------
+        >>> from simdims import discover, simulate
+        >>> W = simulate.dirichlet(40, 2, alpha=0.3, random_state=0)
+        >>> found = discover(W @ W.T, ranks=2, n_runs=3, random_state=0)
+        >>> print(found.methods_text())
+        We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], ...
+        """
+        from simdims.discovery.methods import methods_text
+
+        return methods_text(self, tests)
 
     def __repr__(self) -> str:
         explained = self.metrics.get("explained_variance")

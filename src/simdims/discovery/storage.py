@@ -33,6 +33,7 @@ _FILES = (
     "dimensions.csv",
     "selection_fits.csv",
     "selection_curve.csv",
+    "methods.txt",
 )
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
 _SELECTION_TABLES = ("scores", "curve")
@@ -122,6 +123,7 @@ def _write(found: Discovery, folder: Path) -> None:
     found.similarity.save(folder / "similarity.npz")
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False, encoding="utf-8-sig" if name == "embedding" else "utf-8")
+    (folder / "methods.txt").write_text(found.methods_text() + "\n", encoding="utf-8")
     manifest["files"] = {path.name: _digest(path) for path in sorted(folder.iterdir())}
     (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 

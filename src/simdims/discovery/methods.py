@@ -1,0 +1,211 @@
+"""A Methods paragraph for a paper, filled with the numbers of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simdims import __version__
+from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
+
+if TYPE_CHECKING:
+    from simdims.discovery.result import Discovery
+    from simdims.inference import HypothesisTests
+    from simdims.selection import RankSelection
+    from simdims.similarity import Similarity
+
+_REFERENCES = (
+    "[SRF] The paper that introduces Similarity-Based Representation Factorization.\n"
+    "[simdims] The simdims developers. simdims {version}: the dimensions behind similarities."
+)
+
+
+def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
+    """The paragraph, and what to cite."""
+    version = str(found.settings.get("versions", {}).get("simdims", __version__))
+    sentences = [
+        "We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], as "
+        f"implemented in simdims {version} [simdims].",
+        *_data(found.similarity),
+        *_fit(found),
+        *_selection(found),
+        *_stability(found),
+        *_quality(found),
+        *(() if tests is None else _tests(tests)),
+    ]
+    return " ".join(sentences) + "\n\n" + _REFERENCES.format(version=version)
+
+
+def _data(S: Similarity) -> list[str]:
+    made = _origin(S.info)
+    return [*([made] if made else []), f"The data were {S.n_items:,} items, {_coverage(S)}."]
+
+
+def _origin(info: Mapping[str, Any]) -> str:
+    """How the similarities were made, where a constructor of the package made them."""
+    source = info.get("source")
+    if source == "triplets":
+        return (
+            f"Similarities were estimated from {info['n_triplets']:,} odd-one-out judgements: of the times that a "
+            "pair was shown, the share in which its two items were kept together, with Laplace smoothing of "
+            f"{info['smoothing']:g}."
+        )
+    if source == "ratings":
+        people = f" of {info['n_participants']:,} participants" if "n_participants" in info else ""
+        return (
+            f"Similarities were mean ratings{people}, rescaled from the scale {info['low']:g} to {info['high']:g} to "
+            "the range 0 to 1."
+        )
+    if source == "associations":
+        return (
+            "Similarities were positive pointwise mutual information of symmetrized association counts, in the largest "
+            "strongly connected component of the association graph."
+        )
+    if source == "dissimilarity":
+        how = {
+            "max": "1 minus dissimilarities divided by the largest",
+            "correlation": "1 minus dissimilarities",
+        }.get(info["method"], f"exp(-d^2 / (2 sigma^2)) of dissimilarities d, with sigma = {info.get('sigma', 0):.3g}")
+        people = f", averaged over {info['n_people']} matrices" if info["n_people"] > 1 else ""
+        return f"Similarities were {how}{people}."
+    if source == "features":
+        rbf = f"Gaussian kernels (bandwidth sigma = {info.get('sigma', 0):.3g})"
+        kernel = {"linear": "dot products", "cosine": "cosines", "rbf": rbf}.get(
+            info["kernel"], f"{info['kernel']} kernels"
+        )
+        landmarks = f", approximated from {info['n_landmarks']:,} landmarks" if "n_landmarks" in info else ""
+        return f"Similarities were {kernel} of {info['n_features']:,} features{landmarks}."
+    return ""
+
+
+def _coverage(S: Similarity) -> str:
+    weighted = ", weighted by how often they were measured" if S.weights is not None else ""
+    if S.absent_weight:
+        listed = (S.values.nnz - np.count_nonzero(S.values.diagonal())) / (S.n_items * (S.n_items - 1))
+        zeros = "observed zeros" if S.absent_weight == 1 else f"zeros of weight {S.absent_weight:g}"
+        return f"of whose pairs {_percent(listed)} had a similarity{weighted}, and all others were treated as {zeros}"
+    if S.density == 1:
+        return f"with all pairs observed{weighted}"
+    return f"with {_percent(S.density)} of their pairs observed{weighted}; no other pair entered the fit"
+
+
+def _fit(found: Discovery) -> list[str]:
+    chosen = found.settings.get("estimator")
+    how = "block coordinate descent" if chosen is None else f"the settings {chosen}"
+    return [
+        f"SRF seeks a non-negative embedding W with S ~ W W^T by least squares over the observed pairs (here by {how})."
+    ]
+
+
+def _selection(found: Discovery) -> list[str]:
+    selection = found.selection
+    if selection is None:
+        return [f"The number of dimensions was set to {found.n_components} in advance."]
+    return [*_sampling(selection), *_folds(selection), _choice(selection)]
+
+
+def _sampling(selection: RankSelection) -> list[str]:
+    calibration = selection.calibration
+    if calibration is None:
+        return [
+            f"For cross-validation, fits were trained on {_percent(selection.training_share)} of the observed pairs."
+        ]
+    return [
+        f"The share of pairs for training was calibrated on the similarities alone ({calibration.n_bootstraps} "
+        f"bootstraps; {calibration.cutoff} stable eigendirections, {_percent(1 - calibration.tolerance)} of whose "
+        f"mass was to be kept): p* = {selection.sampling:.2f}."
+    ]
+
+
+def _folds(selection: RankSelection) -> list[str]:
+    judged = (
+        "by the mean of the predictions of all fits that had not seen it"
+        if selection.protocol == "averaged"
+        else "by the fit that had not seen it"
+    )
+    return [
+        f"The number of dimensions was chosen by {selection.n_folds}-fold cross-validation over pairs with "
+        f"{selection.n_repeats} {_plural('repeat', selection.n_repeats)}, in a pool of pairs that was drawn anew for "
+        f"each repeat so that every fit trained on {_percent(selection.training_share)} of the observed pairs; each "
+        f"held-out pair was predicted {judged}, and the error was the mean squared error.",
+        f"Candidates were {_ranks(selection.tried)} dimensions.",
+    ]
+
+
+def _choice(selection: RankSelection) -> str:
+    n = f"{selection.rank} {_plural('dimension', selection.rank)}"
+    valley = f"within one standard error of the smallest error: {_ranks(selection.valley)}"
+    if selection.protocol == "paper":
+        return f"The smallest error belonged to {n} ({valley})."
+    return (
+        "We took the smallest number whose error was not clearly larger than the smallest (by no more than "
+        f"{CLEARLY:g} standard errors of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
+        f"{NEGLIGIBLE:.1%} of the variance of the similarities): {n} (smallest error at {selection.minimum}; {valley})."
+    )
+
+
+def _stability(found: Discovery) -> list[str]:
+    consensus = found.consensus
+    low, high = consensus.reliability.min(), consensus.reliability.max()
+    return [
+        f"The final model was fitted from {consensus.n_runs} random initializations, whose dimensions were matched "
+        "by the Hungarian algorithm; the most central run (closest to the element-wise median of all) is reported.",
+        "Split-half reliability of the dimensions (matched between runs on one half of the items, correlated on the "
+        f"other; mean over pairs of runs and {consensus.n_splits} {_plural('split', consensus.n_splits)}, "
+        f"Spearman-Brown corrected) was {consensus.mean_reliability:.2f} on average (range {low:.2f} to {high:.2f}).",
+    ]
+
+
+def _quality(found: Discovery) -> list[str]:
+    said = []
+    if "explained_variance" in found.metrics:
+        said.append(
+            f"explained variance R2 = {found.metrics['explained_variance']:.2f} over observed off-diagonal pairs"
+        )
+    if "link_auc" in found.metrics:
+        said.append(
+            f"an area under the ROC curve of {found.metrics['link_auc']:.2f} for telling linked from other pairs (in "
+            "sample)"
+        )
+    return [f"The embedding reproduced the similarities with {' and '.join(said)}."] if said else []
+
+
+def _tests(tests: HypothesisTests) -> list[str]:
+    n = len(tests.hypotheses)
+    n_permutations = len(tests.null_distribution)
+    kind = {
+        "dimension": "against the dimension that matches it (leave-one-out Hungarian alignment, repeated for every "
+        "permutation)",
+        "rsa": "against the similarities of the observed pairs (Mantel test)",
+        "combined": "against its matching dimension and against the similarities, with the smaller of the two p-values "
+        "referred to its own permutation distribution",
+    }[tests.test]
+    sided = "one-sided" if tests.alternative == "greater" else "two-sided"
+    found = int(tests.significant.sum())
+    return [
+        f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} joint "
+        f"permutations of the items ({sided}); p-values were adjusted by the Benjamini-Hochberg procedure at "
+        f"{tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant."
+    ]
+
+
+def _ranks(ranks: tuple[int, ...]) -> str:
+    """Whole numbers in a line, runs of neighbours as first-last."""
+    parts: list[list[int]] = []
+    for rank in sorted(ranks):
+        if parts and rank == parts[-1][-1] + 1:
+            parts[-1].append(rank)
+        else:
+            parts.append([rank])
+    said = [f"{part[0]}-{part[-1]}" if len(part) > 2 else ", ".join(map(str, part)) for part in parts]
+    return ", ".join(said)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
