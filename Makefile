@@ -5,6 +5,8 @@
 #     make test        lint, types, tests
 #     make test-all    the same, with the long statistical and soak tests
 #     make lint        lint and types only
+#     make test-oldest the tests with the lowest version of every library that is allowed
+#     make test-wheel  the tests against a wheel that is built and installed for it
 #     make bench       the benchmarks
 #     make clean       remove what these commands made, .venv included
 #
@@ -19,6 +21,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PYTEST := $(PY) -m pytest
 CORE := $(VENV)/.installed-core
 TEST := $(VENV)/.installed-test
+OLDEST := build/oldest
 
 # The test processes share the cores between them, so BLAS and OpenMP get one thread in each; tests
 # about threads set their own numbers.
@@ -26,7 +29,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 PARALLEL := -n $(WORKERS) --maxprocesses 8
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all test-oldest test-wheel lint bench clean
 
 help:
 	@sed -n 's/^#     //p' Makefile
@@ -39,6 +42,17 @@ test: lint
 
 test-all: lint
 	$(ONE_THREAD) $(PYTEST) $(PARALLEL) -m "slow or not slow"
+
+test-oldest: | $(PY)
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip --disable-pip-version-check --quiet install --constraint .ci/oldest.txt --editable ".[test]"
+	$(ONE_THREAD) NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python -m pytest $(PARALLEL)
+
+test-wheel: $(TEST)
+	$(PIP) install build
+	rm -rf dist
+	$(PY) -m build
+	$(ONE_THREAD) $(PY) .ci/test_wheel.py dist
 
 lint: $(TEST)
 	$(PY) -m ruff check .

@@ -1,0 +1,78 @@
+"""What a release promises: one version everywhere, and an install that works where it cannot be written."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+import simdims
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+RECIPE = (REPOSITORY / "conda" / "recipe.yaml").read_text()
+
+
+def lowest(requirements: list[str]) -> dict[str, Version]:
+    """The version from which on each library is allowed."""
+    found = {}
+    for requirement in map(Requirement, requirements):
+        for bound in requirement.specifier:
+            if bound.operator == ">=":
+                found[requirement.name] = Version(bound.version)
+    return found
+
+
+def test_the_oldest_set_is_the_lower_end_of_what_is_allowed():
+    extras = PROJECT["optional-dependencies"]
+    used = [
+        *PROJECT["dependencies"],
+        *(one for name in ("plot", "report", "io", "data", "distributed") for one in extras[name]),
+    ]
+    allowed = lowest(used)
+    lines = (REPOSITORY / ".ci" / "oldest.txt").read_text().splitlines()
+    pinned = {name: Version(version) for name, version in (line.split("==") for line in lines if "==" in line)}
+    assert pinned.keys() == allowed.keys()
+    for name, version in allowed.items():
+        assert pinned[name].release[: len(version.release)] == version.release, name
+
+
+def test_the_conda_recipe_says_what_pyproject_says():
+    assert f'version: "{simdims.__version__}"' in RECIPE
+    run = re.search(r"\n  run:\n(.*?)\n  run_constraints:", RECIPE, flags=re.DOTALL)[1]
+    listed = [line.strip(" -").replace(" >=", ">=") for line in run.splitlines() if "python >=" not in line]
+    assert listed == PROJECT["dependencies"]
+
+
+def test_the_version_stands_in_one_place():
+    assert PROJECT["dynamic"] == ["version"]
+    said = subprocess.run([sys.executable, "-m", "simdims", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout == f"simdims {simdims.__version__}\n"
+
+
+def test_importing_warns_of_nothing():
+    code = f"import importlib, simdims\nfor name in {simdims.__all__}: getattr(simdims, name)"
+    said = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert (said.returncode, said.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_kernels_are_cached_in_a_folder_of_the_user_where_the_package_cannot_be_written(tmp_path):
+    """A file in the place of __pycache__ keeps out even those whom permissions do not bind."""
+    package = tmp_path / "site" / "simdims"
+    shutil.copytree(Path(simdims.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "solvers" / "__pycache__").write_text("")
+    code = "import numpy as np, simdims; print(simdims.SRF(2).fit(np.eye(6) + 1).embedding_.shape, simdims.__file__)"
+    home = tmp_path / "home"
+    unset = {"NUMBA_CACHE_DIR", "PYTHONPATH", "XDG_CACHE_HOME"}
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    environment = {**inherited, "HOME": str(home), "PYTHONPATH": str(package.parent)}
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert said.stdout.startswith(f"(6, 2) {package}"), said.stderr
+    assert list(home.rglob("*.nbi"))
