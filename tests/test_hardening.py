@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from simdims import SRF, Similarity, simulate
-from simdims.solvers import complete, criterion, descents, observed, solve
+from simdims.solvers import complete, criterion, descents, filled, solve
 from simdims.solvers.problem import as_problem, has_missing, mean_similarity, observed_range
 from simdims.solvers.start import spectral_start
 
@@ -135,7 +135,7 @@ def test_a_sweep_that_raises_the_objective_is_undone():
 
 def test_over_relaxation_is_bounded_by_what_stays_stable():
     few = as_problem(simulate.mask_pairs(noisy(), 0.2, random_state=0))
-    over = observed.over_relaxation(few, 10)
+    over = filled.over_relaxation(few, 10)
     assert np.all(over >= 1)
     assert np.all(over * few.shares <= 1 + 1e-12)
     assert np.all(over * few.shares * (1 + np.sqrt(10 / few.known)) ** 2 <= 2)

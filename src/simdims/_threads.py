@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _lock = threading.Lock()
 _inside = 0
 _many = 0
 _limit: Any = None
+_n_forks = 0
 
 
 @contextmanager
@@ -26,6 +29,7 @@ def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
     and the last one out restores what was there before.
     """
     global _inside, _many, _limit
+    process = _n_forks
     with _lock:
         _many += not for_one_fit
         if _inside == 0:
@@ -34,22 +38,44 @@ def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        with _lock:
-            _many -= not for_one_fit
-            _inside -= 1
-            if _inside == 0:
-                _limit.restore_original_limits()
-                _limit = None
+        if process == _n_forks:
+            with _lock:
+                _many -= not for_one_fit
+                _inside -= 1
+                if _inside == 0:
+                    _limit.restore_original_limits()
+                    _limit = None
+
+
+def _begin_anew() -> None:
+    """In a forked process: the threads that were inside are not there, and would never unlock or restore anything."""
+    global _lock, _inside, _many, _limit, _n_forks
+    if _limit is not None:
+        _limit.restore_original_limits()
+    _lock, _inside, _many, _limit, _n_forks = threading.Lock(), 0, 0, None, _n_forks + 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 @contextmanager
-def second_thread() -> Iterator[Executor | None]:
+def second_thread(is_worth_it: bool = True) -> Iterator[Executor | None]:
     """A thread beside this one, or None where there is no core for it: there is one, or many fits share them."""
-    if _many or n_cores() < 2:
+    if not is_worth_it or _many or n_cores() < 2:
         yield None
         return
     with ThreadPoolExecutor(1) as pool:
         yield pool
+
+
+def begin(second: Executor | None, function: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Call a function in the second thread; here and now where there is none."""
+    if second is not None:
+        return second.submit(function, *arguments)
+    done: Future[T] = Future()
+    done.set_result(function(*arguments))
+    return done
 
 
 def n_cores() -> int:

@@ -18,7 +18,8 @@ from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.complete import block_size, fit_complete
 from simdims.solvers.criterion import Bounds, evaluate
-from simdims.solvers.observed import fit_filled, fit_pairs, prefers_pairs
+from simdims.solvers.filled import fit_filled
+from simdims.solvers.observed import fit_pairs, prefers_pairs
 from simdims.solvers.problem import (
     FactorProblem,
     MatrixProblem,
@@ -30,6 +31,7 @@ from simdims.solvers.problem import (
     matrix_of,
     observed_range,
     pairs_of,
+    require_scale,
 )
 from simdims.solvers.progress import Descent, Report, settle
 from simdims.solvers.spectra import leading_eigenpairs
@@ -46,6 +48,7 @@ __all__ = [
     "leading_eigenpairs",
     "observed_range",
     "random_start",
+    "require_scale",
     "solve",
     "solve_on",
     "spectral_start",

@@ -6,12 +6,12 @@ two blocks instead of one with all of W. The numbers are the same with and witho
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from typing import Protocol
 
 import numpy as np
 
+from simdims._threads import begin
 from simdims.solvers import kernels
 
 
@@ -84,12 +84,12 @@ def sweep_ahead(
     workspace = np.empty((4, rank))
     blocks = [slice(start, min(start + block, n)) for start in range(0, n, block)]
     change = 0.0
-    pending = _begin(second, products.of, blocks[0])
+    pending = begin(second, products.of, blocks[0])
     for rows, later in zip(blocks, [*blocks[1:], None], strict=True):
         own, known = products.within(rows), pending.result()
         before = W[rows].copy()
         if later is not None:
-            pending = _begin(second, products.of, later)
+            pending = begin(second, products.of, later)
         change += kernels.update_block(own, known, diagonal, diagonal_weights, W, gram, rows.start, n_passes, workspace)
         if later is not None:
             pending.result()  # nothing may move while it is being computed
@@ -97,18 +97,3 @@ def sweep_ahead(
         if move is not None:
             pending.result()[:] += move
     return change
-
-
-class _Now:
-    """What a future would give, had there been a thread to wait for."""
-
-    def __init__(self, value: np.ndarray) -> None:
-        self.value = value
-
-    def result(self) -> np.ndarray:
-        """The value."""
-        return self.value
-
-
-def _begin(second: Executor | None, function: Callable[[slice], np.ndarray], rows: slice) -> Future[np.ndarray] | _Now:
-    return _Now(function(rows)) if second is None else second.submit(function, rows)

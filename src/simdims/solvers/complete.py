@@ -19,7 +19,7 @@ _SAMPLE_PER_COMPONENT = 10
 _SMALLEST_SAMPLE = 100
 
 #: From so many items on, a sweep is a matter of milliseconds, and Python may lie between its blocks.
-_MANY = 1000
+MANY = 1000
 
 #: Below so many items a further product costs little beside the row updates; above, extrapolation begins after so many
 #: sweeps: most descents have ended by then, and those that have not are long.
@@ -51,7 +51,7 @@ def fit_complete(
     rule = stopping_rule(problem, tol)
     width = problem.factors.shape[1] + block_size(n) if isinstance(problem, FactorProblem) else n
     settings = {"work": n * width * rank, "report": report, "measure": lambda: objective(problem, W)}
-    if isinstance(problem, MatrixProblem) and n < _MANY:
+    if isinstance(problem, MatrixProblem) and n < MANY:
         return descend(partial(_descend_few, problem, W, history, rule), history, **settings)
     with _threads.second_thread() as second:
         return descend(_LongDescent(problem, W, history, rule, second).sweeps, history, **settings)
@@ -121,7 +121,7 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     """
     n, rank = W.shape
     size = max(_SAMPLE_PER_COMPONENT * rank, _SMALLEST_SAMPLE)
-    if n < 3 * size or n < _MANY:
+    if n < 3 * size or n < MANY:
         return False
     spread = 0.5 * (problem.squares - problem.total**2 / n**2)  # the objective of the best constant prediction
     if history[0] < 0.5 * spread:

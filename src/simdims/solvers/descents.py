@@ -3,13 +3,13 @@
 import numpy as np
 from numba import njit
 
-from simdims.solvers.kernels import _COMPILED, _INSIDE, fill, product_objective, sweep_matrix
+from simdims.solvers.kernels import _COMPILED, _INSIDE, fill_rows, product_objective, sweep_matrix
 
 # The first sweeps on a filled matrix go far by themselves.
-_FIRST_FAR = 5
+FIRST_FAR = 5
 
 # A relative rise of the objective that float32 storage can cause.
-_ROUNDING = 1e-5
+ROUNDING = 1e-5
 
 
 @njit(**_COMPILED)
@@ -92,12 +92,22 @@ def hold(W, diagonal, diagonal_weights):
                 W[i, k] = min(W[i, k], most)
 
 
-@njit(**_INSIDE)
-def _relax(over, damping, diagonal_weights, relaxation, scaled_weights):
+@njit(**_COMPILED)
+def relax(over, damping, diagonal_weights, relaxation, scaled_weights):
     """The over-relaxation of each row, and the weight of its diagonal term relative to the rest of the row."""
     for i in range(over.size):
         relaxation[i] = 1.0 + damping * (over[i] - 1.0)
         scaled_weights[i] = relaxation[i] * diagonal_weights[i]
+
+
+@njit(**_INSIDE)
+def _fill(S, weights, W, relaxation, low, high, T):
+    """Fill all rows; return f(W)."""
+    transposed = np.empty((W.shape[1], W.shape[0]), W.dtype)
+    for i in range(W.shape[0]):
+        for k in range(W.shape[1]):
+            transposed[k, i] = W[i, k]
+    return fill_rows(S, weights, W, transposed, relaxation, low, high, T, 0, W.shape[0])
 
 
 @njit(**_COMPILED)
@@ -132,32 +142,32 @@ def descend_filled(
     kept, before, swept = np.empty_like(W), np.empty_like(W), np.empty_like(W)
     t = 1.0
     _copy(W, before)
-    _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
+    relax(over, damping, diagonal_weights, relaxation, scaled_weights)
     if first == 0:
-        history[0] = fill(S, weights, W, relaxation, low, high, T)
+        history[0] = _fill(S, weights, W, relaxation, low, high, T)
     for s in range(first, last):
         _copy(W, kept)
         sweep_matrix(T, diagonal, scaled_weights, W, n_passes, block)
-        t, momentum = next_momentum(t) if s >= _FIRST_FAR else (1.0, 0.0)
+        t, momentum = next_momentum(t) if s >= FIRST_FAR else (1.0, 0.0)
         _copy(W, swept)
         go_on(swept, before, momentum, W)
         hold(W, diagonal, diagonal_weights)
-        history[s + 1] = fill(S, weights, W, relaxation, low, high, T)
+        history[s + 1] = _fill(S, weights, W, relaxation, low, high, T)
         if momentum > 0.0 and not history[s + 1] <= history[s]:
             t = 1.0
             _copy(swept, W)
-            history[s + 1] = fill(S, weights, W, relaxation, low, high, T)
+            history[s + 1] = _fill(S, weights, W, relaxation, low, high, T)
         rise = history[s + 1] - history[s]
         if not rise <= 0.0:
             _copy(kept, W)
             _copy(kept, before)
             t = 1.0
             history[s + 1] = history[s]
-            if damping == 0.0 and rise <= _ROUNDING * history[s]:
+            if damping == 0.0 and rise <= ROUNDING * history[s]:
                 return s + 1, True, damping
             damping = 0.5 * damping if damping > 0.1 else 0.0
-            _relax(over, damping, diagonal_weights, relaxation, scaled_weights)
-            fill(S, weights, W, relaxation, low, high, T)
+            relax(over, damping, diagonal_weights, relaxation, scaled_weights)
+            _fill(S, weights, W, relaxation, low, high, T)
         elif stalled(history, s + 1, rule):
             return s + 1, True, damping
     return last, False, damping

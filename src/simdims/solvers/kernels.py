@@ -6,8 +6,8 @@ With every row of W but row i fixed, the objective f(W) = 1/2 sum_ij Omega_ij (S
     A = sum_{j != i} Omega_ij w_j w_j^T,    b = sum_{j != i} Omega_ij S_ij w_j.
 
 `update_row` lowers phi_i and never sees the data; what the data look like only decides how A and b are had:
-from products with a matrix (`sweep_matrix`) or from lists of pairs (`sweep_pairs`). Row workspaces are float64 whatever
-the storage, so that the change of the objective can be summed exactly while S and W stay float32.
+from products with a matrix (`sweep_matrix`) or from lists of pairs (`gather_pairs`). Row workspaces are float64,
+whatever the storage, so that the change of the objective can be summed exactly while S and W stay float32.
 """
 
 from typing import Any
@@ -239,20 +239,16 @@ def product_objective(T, squares, diagonal_weights, W, block):
 
 
 @njit(**_COMPILED, fastmath=_SUMMED)
-def fill(S, weights, W, relaxation, low, high, T):
-    """Write T = R + omega_i Omega * (S - R) with R = W W^T, row by row; return f(W).
+def fill_rows(S, weights, W, transposed, relaxation, low, high, T, first, last):
+    """Write rows first .. last - 1 of T = R + omega_i Omega * (S - R) with R = W W^T; return their part of f(W).
 
     Missing pairs (NaN) are filled with R clipped to [low, high], which adds 1/2 dist(R, [low, high])^2 to f. `weights`
-    of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing.
+    of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing. `transposed` is W^T.
     """
     n = W.shape[0]
-    transposed = np.empty((W.shape[1], n), W.dtype)
-    for i in range(n):
-        for k in range(W.shape[1]):
-            transposed[k, i] = W[i, k]
-    _multiply(W, transposed, T)
+    _multiply(W[first:last], transposed, T[first:last])
     total = 0.0
-    for i in range(n):
+    for i in range(first, last):
         omega = relaxation[i]
         own = T[i, i]
         row = 0.0
@@ -281,50 +277,72 @@ def fill(S, weights, W, relaxation, low, high, T):
 
 
 @njit(**_COMPILED, fastmath=_FAST)
-def sweep_pairs(starts, partners, values, weights, background, diagonal, diagonal_weights, W, n_passes):
-    """Update every row of W once against listed pairs; return the change of the objective.
+def gather_pairs(starts, partners, values, weights, background, W, block, first, last, A, b):
+    """What listed partners add to A and b of rows first .. last - 1 of the block of rows that begins at `block`.
+
+    Left out are the partners in the block that come before the row: they move before it does, and `update_listed` adds
+    them then. Rows do not depend on each other, so that threads may share them.
+    """
+    rank = W.shape[1]
+    for i in range(first, last):
+        e = i - block
+        for k in range(rank):
+            b[e, k] = 0.0
+            for m in range(k + 1):
+                A[e, k, m] = 0.0
+        of_row = partners[starts[i] : starts[i + 1]]
+        before = starts[i] + np.searchsorted(of_row, block)
+        after = starts[i] + np.searchsorted(of_row, i)
+        _add_partners(A[e], b[e], W, partners, values, weights, background, starts[i], before)
+        _add_partners(A[e], b[e], W, partners, values, weights, background, after, starts[i + 1])
+
+
+@njit(**_COMPILED, fastmath=_FAST)
+def update_listed(
+    starts, partners, values, weights, background, diagonal, diagonal_weights, W, gram, block, last, A, b, n_passes
+):
+    """Update rows block .. last - 1 of W in turn, in place, after `gather_pairs`; return the change of the objective.
 
     A_i = a (W^T W - w_i w_i^T) + sum_{listed j} (Omega_ij - a) w_j w_j^T and b_i = sum_{listed j} Omega_ij S_ij w_j,
-    where a is the weight of the zeros that the lists leave out. The diagonal is not in the lists.
+    where a is the weight of the zeros that the lists leave out. The diagonal is not in the lists. `gram` is W^T W, kept
+    current; without such zeros it is not looked at.
     """
-    n, rank = W.shape
-    gram = _gram(W)
-    A = np.empty((rank, rank))
+    rank = W.shape[1]
     w = np.empty(rank)
-    b = np.empty(rank)
     gradient = np.empty(rank)
     change = 0.0
-    for i in range(n):
-        first, last = starts[i], starts[i + 1]
+    for i in range(block, last):
+        A_i, b_i = A[i - block], b[i - block]
+        of_row = partners[starts[i] : starts[i + 1]]
+        before = starts[i] + np.searchsorted(of_row, block)
+        after = starts[i] + np.searchsorted(of_row, i)
+        _add_partners(A_i, b_i, W, partners, values, weights, background, before, after)
         for k in range(rank):
             w[k] = W[i, k]
-            b[k] = 0.0
-        _add_outer(gram, w, -1.0)
-        for k in range(rank):
-            for m in range(rank):
-                A[k, m] = background * gram[k, m]
-        _add_partners(A, W, partners[first:last], weights[first:last], background)
+            for m in range(k):
+                A_i[m, k] = A_i[k, m]
+        if background != 0.0:
+            _add_outer(gram, w, -1.0)
+            for k in range(rank):
+                for m in range(rank):
+                    A_i[k, m] += background * gram[k, m]
         if diagonal_weights[i] == 0.0:
-            _settle_columns(A, W, w, i, background, partners[first:last], weights[first:last])
-        for e in range(first, last):
-            pull = weights[e] * values[e]
-            if pull != 0.0:
-                for k in range(rank):
-                    b[k] += pull * W[partners[e], k]
-        change += update_row(A, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
+            _settle_columns(A_i, W, w, i, background, of_row, weights[starts[i] : starts[i + 1]])
+        change += update_row(A_i, b_i, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
-            w[k] = W[i, k]
-        _add_outer(gram, w, 1.0)
+            w[k] = W[i, k]  # what the storage's precision kept of it
+        if background != 0.0:
+            _add_outer(gram, w, 1.0)
     return change
 
 
 @njit(**_INSIDE, fastmath=_FAST)
-def _add_partners(A, W, partners, weights, background):
-    """A += sum_j (Omega_ij - a) w_j w_j^T: the lower triangle, four partners at a time, then its mirror image."""
+def _add_partners(A, b, W, partners, values, weights, background, first, last):
+    """Over a part of a list: A += sum (Omega_ij - a) w_j w_j^T, its lower triangle, b += sum Omega_ij S_ij w_j."""
     rank = W.shape[1]
-    count = partners.size
-    for e in range(0, count - 3, 4):
+    whole = first + (last - first) // 4 * 4
+    for e in range(first, whole, 4):
         j0, j1, j2, j3 = partners[e], partners[e + 1], partners[e + 2], partners[e + 3]
         c0, c1 = weights[e] - background, weights[e + 1] - background
         c2, c3 = weights[e + 2] - background, weights[e + 3] - background
@@ -334,16 +352,18 @@ def _add_partners(A, W, partners, weights, background):
             x0, x1, x2, x3 = c0 * W[j0, k], c1 * W[j1, k], c2 * W[j2, k], c3 * W[j3, k]
             for m in range(k + 1):
                 A[k, m] += x0 * W[j0, m] + x1 * W[j1, m] + x2 * W[j2, m] + x3 * W[j3, m]
-    for e in range(count - count % 4, count):
+    for e in range(whole, last):
         j = partners[e]
         c = weights[e] - background
         for k in range(rank):
             x = c * W[j, k]
             for m in range(k + 1):
                 A[k, m] += x * W[j, m]
-    for k in range(rank):
-        for m in range(k):
-            A[m, k] = A[k, m]
+    for e in range(first, last):
+        pull = weights[e] * values[e]
+        if pull != 0.0:
+            for k in range(rank):
+                b[k] += pull * W[partners[e], k]
 
 
 @njit(**_COMPILED, fastmath=_SUMMED)

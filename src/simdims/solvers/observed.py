@@ -1,21 +1,25 @@
-"""Some pairs known, or known with different weights: lists of pairs, or a dense matrix whose gaps are filled."""
+"""Some pairs known, or known with different weights: lists of pairs."""
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
+
 import numpy as np
 
-from simdims import _memory
+from simdims import _threads
 from simdims.solvers import descents, kernels
-from simdims.solvers.complete import block_size
-from simdims.solvers.criterion import Bounds, objective
+from simdims.solvers.criterion import objective
 from simdims.solvers.problem import MatrixProblem, PairProblem, row_blocks
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
 
-#: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.
-_FILLED_PASSES = 3
-
 #: Mean square of the weights over the square of their mean from which they count as uneven; trial counts have 1 to 1.5.
 _UNEVEN = 2.0
+
+#: Numbers in the sums of one block of rows: a megabyte.
+_SUMS_PER_BLOCK = 2**17
+
+#: Multiply-adds of a sweep over lists from which a second thread is worth waking.
+_WORTH_A_THREAD = 2e7
 
 #: Share of the pairs up to which they are listed: 20 bytes a pair are then no more than 1.5 matrices.
 _MOST_LISTED = 0.6
@@ -49,77 +53,37 @@ def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float,
     history = np.empty(max_iter + 1)
     history[0] = objective(problem, W)
     rule = stopping_rule(problem, tol)
-    pairs = (problem.starts, problem.partners, problem.values, problem.weights, problem.background)
-
-    def sweeps(first: int, last: int) -> tuple[int, bool]:
-        for t in range(first, last):
-            change = kernels.sweep_pairs(*pairs, problem.diagonal, problem.diagonal_weights, W, N_PASSES)
-            if descents.lowered(history, t, change, rule):
-                return t + 1, True
-        return last, False
-
     work = (len(problem.values) + n) * rank**2
-    return descend(sweeps, history, work=work, report=report, measure=lambda: objective(problem, W))
+    with _threads.second_thread(work > _WORTH_A_THREAD) as second:
+
+        def sweeps(first: int, last: int) -> tuple[int, bool]:
+            for t in range(first, last):
+                if descents.lowered(history, t, _sweep_pairs(problem, W, second), rule):
+                    return t + 1, True
+            return last, False
+
+        return descend(sweeps, history, work=work, report=report, measure=lambda: objective(problem, W))
 
 
-def fit_filled(
-    problem: MatrixProblem,
-    W: np.ndarray,
-    *,
-    max_iter: int,
-    tol: float,
-    bounds: Bounds = None,
-    report: Report = None,
-) -> Descent:
-    """Minimise f over W >= 0 in place by filling what is missing with the current W W^T before every sweep.
+def _sweep_pairs(problem: PairProblem, W: np.ndarray, second: Executor | None) -> float:
+    """Update every row once, block by block; return the change of the objective.
 
-    With `bounds`, missing pairs are filled with predictions clipped to them, which adds 1/2 dist(prediction, bounds)^2
-    for each to f: a soft constraint.
+    Two threads share the sums over partners of a block; its rows then move in turn. The numbers are the same with one.
     """
     n, rank = W.shape
-    _memory.require(
-        n * n * problem.dtype.itemsize,
-        f"The filled copy of {n} x {n} similarities",
-        "pass float32 values, or a sparse matrix with absent='missing', which is fitted from its stored pairs alone",
-    )
-    over = over_relaxation(problem, rank)
-    filled = np.empty((n, n), problem.dtype)
-    history = np.empty(max_iter + 1)
-    rule = stopping_rule(problem, tol)
-    block = block_size(n)
-    damping = 1.0
-
-    def sweeps(first: int, last: int) -> tuple[int, bool]:
-        nonlocal damping
-        done, converged, damping = descents.descend_filled(
-            problem.values,
-            problem.weights,
-            problem.diagonal,
-            problem.diagonal_weights,
-            bounds or (-np.inf, np.inf),
-            over,
-            damping,
-            filled,
-            W,
-            _FILLED_PASSES,
-            block,
-            history,
-            first,
-            last,
-            rule,
-        )
-        return done, converged
-
-    return descend(sweeps, history, work=2 * n * n * rank, report=report)
-
-
-def over_relaxation(problem: MatrixProblem, n_components: int) -> np.ndarray:
-    """For each row, how much further than its filling a sweep may go.
-
-    The known part of W^T W that row i sees is about its share p_i of the whole, so 1 / p_i is right on average; its
-    largest relative eigenvalue is about (1 + sqrt(r / known_i))^2 times that, and a step stays stable below twice the
-    inverse of it.
-    """
-    known = np.maximum(problem.known, 1)
-    stable = np.minimum(1.0, 1.8 / (1.0 + np.sqrt(n_components / known)) ** 2)
-    return np.maximum(1.0, stable / np.where(problem.shares > 0, problem.shares, 1.0))
+    size = min(max(_SUMS_PER_BLOCK // rank**2, 8), 128, n)
+    pairs = (problem.starts, problem.partners, problem.values, problem.weights, problem.background)
+    own = (problem.diagonal, problem.diagonal_weights)
+    A, b = np.empty((size, rank, rank)), np.empty((size, rank))
+    precise = W.astype(np.float64, copy=False)
+    gram = precise.T @ precise if problem.background else np.empty((rank, rank))
+    change = 0.0
+    for first in range(0, n, size):
+        last = min(first + size, n)
+        bounds = problem.starts[first : last + 1]
+        middle = first + int(np.searchsorted(bounds, (bounds[0] + bounds[-1]) // 2)) if second else last
+        rest = _threads.begin(second, kernels.gather_pairs, *pairs, W, first, middle, last, A, b)
+        kernels.gather_pairs(*pairs, W, first, first, middle, A, b)
+        rest.result()
+        change += kernels.update_listed(*pairs, *own, W, gram, first, last, A, b, N_PASSES)
+    return change

@@ -25,7 +25,7 @@ import torch
 
 from simdims.solvers.criterion import evaluate
 from simdims.solvers.descents import stalled
-from simdims.solvers.observed import over_relaxation
+from simdims.solvers.filled import over_relaxation
 from simdims.solvers.problem import FactorProblem, MatrixProblem
 from simdims.solvers.progress import WINDOW, Descent, Report, settle
 
