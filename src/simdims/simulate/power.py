@@ -26,8 +26,9 @@ NOISES = ("features", "similarities")
 
 Design = ArrayLike | Callable[..., ArrayLike]
 
-# For each test the share of hypotheses found, after and before adjustment.
-Found = dict[str, list[float]]
+# "found": for each test the share of hypotheses found, after and before adjustment. "variance": that of each column.
+# "columns": for each test the p-value of each column, and whether it is found after adjustment.
+Finding = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def power_study(
     method: str = "pearson",
     weighting: str = "fit",
     alpha: float = 0.05,
+    by_column: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -76,6 +78,8 @@ def power_study(
         Where the noise is: see `add_feature_noise` and `add_noise`.
     alternative, matching, method, weighting, alpha
         As in `simdims.inference.combined_test`.
+    by_column : bool, default=False
+        Whether the table has a row for each column of X too, to see which columns are found.
     checkpoint : path, optional
         A folder to which every finished data set is added at once. A run that was stopped continues from there and ends
         with the same result; more repeats, ratios or kinds of noise are added to what it holds.
@@ -92,7 +96,9 @@ def power_study(
     pandas.DataFrame
         A row for each data set and test: noise, snr, repeat, test ("dimension", "rsa", "combined"), power (the share of
         the columns of X that are significant after Benjamini-Hochberg adjustment) and power_unadjusted (the share whose
-        own p-value is at most alpha).
+        own p-value is at most alpha). With `by_column` a row for each data set, test and column of X: noise, snr,
+        repeat, test, column (from 0), variance (of the column over the items), pvalue, and significant (after
+        adjustment).
 
     References
     ----------
@@ -108,6 +114,11 @@ def power_study(
     ['noise', 'snr', 'repeat', 'test', 'power', 'power_unadjusted']
     >>> len(study)
     6
+    >>> study = power_study(factorial([2, 3, 3]), [0.3], 2, 99, noise="features", by_column=True, random_state=0)
+    >>> list(study.columns)
+    ['noise', 'snr', 'repeat', 'test', 'column', 'variance', 'pvalue', 'significant']
+    >>> len(study)
+    48
     """
     from simdims.inference.combined import check_weighting
     from simdims.inference.dimension import check_matching
@@ -133,25 +144,28 @@ def power_study(
     seed = None if random_state is None and is_begun else root_seed(random_state)
     settings: dict[str, Any] = {"design": _fingerprint(design), **options, "seed": seed}
     tasks = [Task(kind, snr, repeat) for repeat in range(n_repeats) for kind in kinds for snr in ratios]
-    done: dict[Task, Found] = {}
+    done: dict[Task, Finding] = {}
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         journal = None if checkpoint is None else stack.enter_context(Journal(checkpoint, settings))
         if journal is not None:
             settings = journal.settings
-            done = {Task(r["noise"], r["snr"], r["repeat"]): r["found"] for r in journal.records}
+            # A folder from before columns were kept lacks them.
+            records = [record for record in journal.records if not by_column or "columns" in record]
+            done = {Task(record["noise"], record["snr"], record["repeat"]): record for record in records}
         missing = [task for task in tasks if task not in done]
         report.begin("data sets", len(tasks), done=len(tasks) - len(missing))
         shared = (design, options, settings["seed"])
-        for task, found in run_tasks(_simulate, shared, missing, n_jobs=n_jobs, one_by_one=True):
-            done[task] = found
+        for task, finding in run_tasks(_simulate, shared, missing, n_jobs=n_jobs, one_by_one=True):
+            done[task] = finding
             if journal is not None:
-                journal.append({**asdict(task), "found": found})
+                journal.append({**asdict(task), **finding})
             report.step(f"snr {task.snr:g}")
-    return _as_frame(tasks, done)
+    rows = _rows_by_column(tasks, done) if by_column else _rows(tasks, done)
+    return _as_frame(rows)
 
 
-def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) -> tuple[Task, Found]:
+def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) -> tuple[Task, Finding]:
     """Make, fit and test one data set."""
     from simdims.inference import combined_test
     from simdims.srf import SRF
@@ -169,9 +183,16 @@ def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) ->
         W = SRF(X.shape[1], random_state=seed_of(root, task.repeat, 2)).fit(S).embedding_
     combined = combined_test(S, W, X, random_state=seed_of(root, task.repeat, 3), progress=False, **options)
     tests = {**combined.parts, "combined": combined}
+    alpha = options["alpha"]
     return task, {
-        name: [float(test.significant.mean()), float((test.pvalue <= options["alpha"]).mean())]
-        for name, test in tests.items()
+        "found": {
+            name: [float(test.significant.mean()), float((test.pvalue <= alpha).mean())] for name, test in tests.items()
+        },
+        "variance": X.var(axis=0).tolist(),
+        "columns": {
+            name: {"pvalue": test.pvalue.tolist(), "significant": test.significant.tolist()}
+            for name, test in tests.items()
+        },
     }
 
 
@@ -186,14 +207,33 @@ def _fingerprint(design: Design) -> str:
     return fingerprint(X)
 
 
-def _as_frame(tasks: list[Task], done: dict[Task, Found]) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [
+def _rows(tasks: list[Task], done: dict[Task, Finding]) -> list[dict[str, Any]]:
+    return [
         {**asdict(task), "test": test, "power": adjusted, "power_unadjusted": unadjusted}
         for task in tasks
-        for test, (adjusted, unadjusted) in done[task].items()
+        for test, (adjusted, unadjusted) in done[task]["found"].items()
     ]
+
+
+def _rows_by_column(tasks: list[Task], done: dict[Task, Finding]) -> list[dict[str, Any]]:
+    return [
+        {
+            **asdict(task),
+            "test": test,
+            "column": column,
+            "variance": variance,
+            "pvalue": of_test["pvalue"][column],
+            "significant": of_test["significant"][column],
+        }
+        for task in tasks
+        for test, of_test in done[task]["columns"].items()
+        for column, variance in enumerate(done[task]["variance"])
+    ]
+
+
+def _as_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame(rows).sort_values(["noise", "snr", "repeat"], kind="stable", ignore_index=True)
 
 
