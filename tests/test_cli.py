@@ -15,6 +15,7 @@ import simdims
 from simdims import Similarity, calibrate, load_similarity, simulate
 from simdims.associations import from_associations
 from simdims.cli import main
+from simdims.cli.options import described
 from simdims.cli.selection import ranks
 from simdims.construct import from_dissimilarity, from_ratings
 from simdims.features import from_features
@@ -52,7 +53,7 @@ def make(run):
         status, out, err = run("similarity", *words, "--overwrite")
         assert (status, err) == (0, [])
         written = load_similarity(words[2])
-        assert out == f"Wrote {words[2]}: {written!r}\n"
+        assert out == f"Wrote {words[2]}: {described(written)}\n"
         return written
 
     return command
@@ -286,7 +287,7 @@ def test_dissimilarity_beyond_one_is_an_error_without_clip_and_a_warning_with_it
     status, out, err = run(*words, "--clip", "--overwrite")
     assert (status, len(err)) == (0, 1)
     assert err[0].startswith("simdims: warning: ")
-    assert out.startswith("Wrote s.npz: Similarity(4 items")
+    assert out.startswith("Wrote s.npz: 4 items, 100.0% of the pairs observed")
 
 
 # What it says
@@ -307,7 +308,7 @@ def test_help_shows_an_example_that_is_a_command(run, source):
     # Everything is right about the example but that its file is not there.
     status, _, err = run(*words)
     assert status == 1
-    assert err == [f"simdims: error: {words[2]} must be a file that is there, got none of this name."]
+    assert err == [f"simdims: error: {words[2]!r} must be a file that is there, got none of this name."]
 
 
 def test_warnings_are_one_line_each(run):
@@ -345,10 +346,10 @@ def test_no_command_is_one_line(run):
 
 
 BAD = {
-    "a file that is not there": ("features nowhere.npy s.npz", "nowhere.npy must be a file that is there"),
-    "a folder": ("features folder.npy s.npz", "folder.npy must be a file, got a folder"),
-    "an unknown type": ("features x.doc s.npz", "x.doc must end in one of .npy, .npz,"),
-    "an empty file": ("features empty.csv s.npz", "empty.csv must hold data, got an empty file (0 bytes)"),
+    "a file that is not there": ("features nowhere.npy s.npz", "'nowhere.npy' must be a file that is there"),
+    "a folder": ("features folder.npy s.npz", "'folder.npy' must be a file, got a folder"),
+    "an unknown type": ("features x.doc s.npz", "'x.doc' must end in one of .npy, .npz,"),
+    "an empty file": ("features empty.csv s.npz", "'empty.csv' must hold data, got an empty file (0 bytes)"),
     "blank lines": ("features blank.csv s.npz", "blank.csv: this must hold a table, got blank lines only"),
     "a damaged file": ("features damaged.npz s.npz", "damaged.npz: this must be a .npz file, got one that is damaged"),
     "a cut .npy": ("features cut.npy s.npz", "cut.npy: this must be a .npy file, got one that is damaged"),
@@ -381,7 +382,10 @@ BAD = {
         "features x.npy s.npz --bandwidth 0",
         "--bandwidth must be a positive, finite number, got 0.0",
     ),
-    "a number that is none": ("features x.npy s.npz --bandwidth wide", "invalid float value: 'wide'"),
+    "a number that is none": (
+        "features x.npy s.npz --bandwidth wide",
+        "argument --bandwidth: must be a number, got 'wide'",
+    ),
     "an unknown option": ("features x.npy s.npz --colour red", "unrecognized arguments: --colour red"),
     "triplets of two": (
         "triplets x.npy s.npz",
@@ -391,7 +395,7 @@ BAD = {
         "triplets x.csv s.npz --columns name size weight",
         "x.csv: --columns must name columns of this file, got 'weight': it has 'name', 'size', 'speed'.",
     ),
-    "an unknown odd one": ("triplets x.csv s.npz --odd colour", "odd must be"),
+    "an unknown odd one": ("triplets x.csv s.npz --odd colour", "--odd must be the position of a column"),
     "ratings without columns": ("ratings r.csv s.npz --item1 left", "are required: --item2, --rating"),
     "a rating that is text": (
         "ratings text.csv s.npz --item1 left --item2 right --rating answer",
@@ -399,17 +403,17 @@ BAD = {
     ),
     "a column of ratings that is not there": (
         "ratings r.csv s.npz --item1 left --item2 right --rating score",
-        "--rating must name a column of table, got 'score'",
+        "--rating must name a column of IN, got 'score'",
     ),
     "a rating off the scale": (
         "ratings r.csv s.npz --item1 left --item2 right --rating answer --low 1 --high 5",
-        "must lie between low = 1 and high = 5",
+        "must lie between --low 1 and --high 5",
     ),
-    "an array of ratings": ("ratings x.npy s.npz --item1 a --item2 b --rating c", "x.npy must end in one of .csv"),
-    "an unknown absent": ("associations a.csv s.npz --absent perhaps", "absent must be"),
-    "an absent beyond one": ("associations a.csv s.npz --absent 2", "absent must be"),
+    "an array of ratings": ("ratings x.npy s.npz --item1 a --item2 b --rating c", "'x.npy' must end in one of .csv"),
+    "an unknown absent": ("associations a.csv s.npz --absent perhaps", "--absent must be missing (nobody"),
+    "an absent beyond one": ("associations a.csv s.npz --absent 2", "--absent must be missing (nobody"),
     "a negative distance": ("dissimilarity negative.npy s.npz", "must be non-negative"),
-    "an odd shape": ("dissimilarity x.npy s.npz", "D must be a square matrix"),
+    "an odd shape": ("dissimilarity x.npy s.npz", "IN must be a square matrix"),
     "a key of an array": ("dissimilarity x.npy s.npz --key a", "--key must be left out for .npy files"),
     "weights of distances": ("dissimilarity weighted.csv s.npz", "dissimilarities must not have weights"),
     "an unknown output": ("features x.npy s.doc", "OUT must end in .npz or .csv, got 's.doc'"),
@@ -518,7 +522,7 @@ def test_the_module_runs_as_a_program():
     write("x.csv", FEATURES)
     done = program("similarity", "features", "x.csv", "s.npz", "--labels", "name")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "Wrote s.npz: Similarity(3 items, dense float64, 100.0% of pairs observed, labelled)\n"
+    assert done.stdout == "Wrote s.npz: 3 items, 100.0% of the pairs observed, with names\n"
     done = program("similarity", "features", "x.csv", "t.npz")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("simdims: error: x.csv: Column 'name' must hold numbers")
@@ -604,7 +608,7 @@ def test_ranks_are_read_with_both_ends(text, expected):
         (["--ranks", "2:x"], "2:30, got '2:x'"),
         (["--ranks", "5:2"], "ranges that rise, got '5:2'"),
         (["--ranks", "2:5:0"], "got '2:5:0'"),
-        (["--ranks", "0:3"], "between 1 and n_items - 1 = 39, got 0"),
+        (["--ranks", "0:3"], "--ranks must lie between 1 and 39, the number of items less 1, got 0"),
         (["--folds", "1"], "--folds must be at least 2, got 1"),
         (["--sampling", "1.5"], "--sampling must lie strictly between 0 and 1, got 1.5"),
         (["-o", "ranks.txt"], "OUT must end in .json or .csv"),

@@ -176,7 +176,6 @@ def test_parquet_is_told_as_text_is():
     [
         "name,colour,size\ncat,black,1\ndog,brown,2\ncow,brown,3\n",
         "trial,a,b,odd\n1,cat,dog,car\n2,dog,cat,bus\n",
-        "a,b,c\n1,2,3\n4,5,6\n7,8,10\n",  # as many rows as columns, not symmetric
         "only\n1\n2\n",
     ],
 )
@@ -189,6 +188,68 @@ def test_what_could_be_several_things_is_asked(text, capsys):
         r"simdims: error: x.csv: this must be told to hold matrix, triplets, .*: pass --as KIND.\n", said.err
     )
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("name", ["x.csv", "headed.csv", "x.npy", "x.npz", "wide.txt"])
+def test_a_square_that_is_not_symmetric_may_hold_features(name, capsys):
+    X = np.random.default_rng(0).random((5, 5))
+    np.savetxt("x.csv", X, delimiter=",")
+    pd.DataFrame(X, columns=list("abcde")).to_csv("headed.csv", index=False)
+    np.save("x.npy", X)
+    np.savez("x.npz", X)
+    np.savetxt("wide.txt", np.random.default_rng(0).random((70, 70)))
+    assert main(["discover", name, "-o", "out", *QUICK]) == 1
+    said = capsys.readouterr().err
+    assert "columns that are not symmetric: pass --as features, or --symmetrize mean for similarities" in said
+    assert "is taken to hold" not in said
+    assert main(["discover", name, "-o", "out", "--as", "features", *QUICK]) == 0
+    assert main(["discover", name, "-o", "sides", "--symmetrize", "mean", *QUICK]) == 0
+
+
+def test_a_square_is_told_where_one_side_of_a_pair_is_missing_or_rounded(truth):
+    S = truth @ truth.T
+    S[0, 1] = np.nan
+    S[2, 3] *= 1 + 1e-9
+    np.save("s.npy", S)
+    pd.DataFrame(S).to_csv("s.csv", header=False, index=False, na_rep="NA")
+    assert told("s.npy").kind == told("s.csv").kind == "matrix"
+
+
+def test_a_column_that_is_named_leaves_the_others_to_be_found(capsys):
+    norms = pd.DataFrame([(a, b, 3, 1, 0.5) for a in "abcdef" for b in "abcdef" if a != b])
+    norms.set_axis(["cue", "target", "G", "P", "FSG"], axis=1).to_csv("norms.csv", index=False)
+    assert main(["discover", "norms.csv", "-o", "out", *QUICK]) == 1
+    assert "which column counts the responses, got 'G', 'P', 'FSG': pass --count COLUMN" in capsys.readouterr().err
+    assert main(["discover", "norms.csv", "-o", "out", "--count", "P", *QUICK]) == 0
+    words = pd.DataFrame([(a, b, "N", ord(a) + ord(b) - 190, 4) for a in "abcdef" for b in "abcdef" if a < b])
+    words.set_axis(["word1", "word2", "POS", "SimLex", "conc"], axis=1).to_csv("words.csv", index=False)
+    assert main(["discover", "words.csv", "-o", "out2", *QUICK]) == 1
+    assert "which column rates the pairs, got 'SimLex', 'conc': pass --rating COLUMN" in capsys.readouterr().err
+    assert main(["discover", "words.csv", "-o", "out2", "--rating", "SimLex", *QUICK]) == 0
+    assert main(["discover", "words.csv", "-o", "out3", "--rating", "colour", *QUICK]) == 1
+    assert "--rating must name a column of FILE, got 'colour'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "left,right,rating,subject\ncat,dog,6,a\ncat,dog,7,b\ncat,car,2,a\ndog,car,1,a\nbee,cat,3,a\n",
+            "ratings of pairs (item1 in 'left', item2 in 'right', rating in 'rating', participant in 'subject');",
+        ),
+        (
+            "person,cue,response\n1,cat,dog\n2,dog,cat\n1,cow,cat\n2,cat,cow\n2,dog,cow\n1,bee,cat\n2,cat,bee\n",
+            "word associations (cue in 'cue', response in 'response', each row counted once);",
+        ),
+        ("name,x,y\ncat,1.5,-2\ndog,2,1\ncow,4,4\nbee,0,1\n", "features, a row for each item, named by 'name';"),
+    ],
+)
+def test_it_says_which_columns_it_took(text, said, capsys):
+    Path("x.csv").write_text(text)
+    assert main(["discover", "x.csv", "-o", "out", "--ranks", "2", "--runs", "2", "--seed", "0", "--quiet"]) == 0
+    err = capsys.readouterr().err
+    assert f"x.csv is taken to hold {said} if not, say what with --as" in err
+    assert ("similar by an RBF kernel of 2 features" in err) == ("name," in text)
 
 
 def test_distances_are_asked_about_rather_than_taken_for_similarities(truth, capsys):

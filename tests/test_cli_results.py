@@ -155,7 +155,10 @@ def test_the_rsa_test_writes_its_table():
     ("words", "fragment"),
     [
         (["fit", "S.npz", "-n", "0", "-o", "W.csv"], "--components must be at least 1, got 0"),
-        (["fit", "S.npz", "-n", "41", "-o", "W.csv"], "between 1 and n_items = 40, got 41"),
+        (
+            ["fit", "S.npz", "-n", "41", "-o", "W.csv"],
+            "between 1 and 40, the number of items, got 41",
+        ),
         (["fit", "none.npz", "-n", "2", "-o", "W.csv"], "got 'none.npz'"),
         (["fit", "S.npz", "-n", "2", "-o", "W.txt"], "OUT must end in .csv"),
         (["fit", "S.npz", "-o", "W.csv"], "-n/--components"),
@@ -169,7 +172,7 @@ def test_the_rsa_test_writes_its_table():
         (["evaluate", "readout", "t.csv", "properties.csv", "-o", "./properties.csv"], "another file than RATINGS"),
         (["discover", "S.npz", "-o", "out", "--checkpoint", "out"], "FOLDER must lie apart from the checkpoint"),
         (["discover", "S.npz", "-o", "out", "--checkpoint", "out/work"], "FOLDER must lie apart from the checkpoint"),
-        (["discover", "S.npz", "-o", "t.csv/out"], "FOLDER must lie where files may be written"),
+        (["discover", "S.npz", "-o", "t.csv/out"], "FOLDER must lie where files"),
         (["select-rank", "S.npz", "--ranks", "5:2:-1"], "must hold ranges that rise, got '5:2:-1'"),
         (["test", "none.csv", "properties.csv"], "none.csv"),
         (["rsa", "S.npz", "none.csv"], "none.csv"),

@@ -15,7 +15,7 @@ from simdims import Discovery, Similarity, dimension_test, load_similarity, simu
 from simdims.cli import main, parser
 from simdims.cli.completion import tree
 from simdims.cli.contents import CHAPTERS, subcommands
-from simdims.cli.options import as_json
+from simdims.cli.outputs import as_json
 from simdims.cli.sentences import in_options
 
 LABELS = [f"item {i}" for i in range(30)]
@@ -146,12 +146,13 @@ def test_pictures_are_drawn(saved, picture):
     [
         (["map", "{}", "-o", "p.svg", "--page", "2"], "--page must be left out for map"),
         (["dimensions", "{}", "-o", "p.doc"], "OUT must end in .pdf or .svg"),
-        (["dimensions", "{}", "-o", "p.svg", "--page", "9"], "--page must be between 1 and 1 (3 dimensions"),
-        (["dimensions", ".", "-o", "p.svg"], "FOLDER must be one that Discovery.save wrote"),
+        (["dimensions", "{}", "-o", "p.svg", "--page", "9"], "--page must be 1, as 3 dimensions take 1 page, got 9."),
+        (["dimensions", ".", "-o", "p.svg"], "FOLDER must be one that `simdims discover` wrote, got '.'"),
     ],
 )
 def test_pictures_that_cannot_be_drawn(saved, words, sentence, capsys):
-    assert main(["plot", *(word.format(saved / "found") for word in words)]) == 1
+    is_usage = "must be left out" in sentence
+    assert main(["plot", *(word.format(saved / "found") for word in words)]) == (2 if is_usage else 1)
     assert sentence in capsys.readouterr().err
 
 
@@ -312,6 +313,38 @@ def test_every_option_is_in_every_script():
             "got 'n_components.csv' and ranks of absent people",
         ),
         ("fit", "n_runs must be at least 2", "n_runs must be at least 2"),  # no option of this command
+        ("fit", "key must be None for .csv files", "--key must be left out for .csv files"),
+        (
+            "fit",
+            "key must say which to read, got None: it holds S (3 x 3)",
+            "--key must say which to read, got none: it holds S (3 x 3)",
+        ),
+        ("fit", "S must have 3 items of S's own", "IN must have 3 items of IN's own"),
+        ("report", "folder must be one that Discovery.save wrote", "FOLDER must be one that `simdims discover` wrote"),
+        ("report", "hypotheses must name the items of embedding, got", "--tests must name the items of FOLDER, got"),
+        (
+            "discover",
+            'features go through from_features(..., kernel="rbf"), distances through from_dissimilarity.',
+            "features go through --as features --kernel rbf, distances through --as dissimilarity.",
+        ),
+        (
+            "rsa",
+            'features go through from_features(..., kernel="rbf"), distances through from_dissimilarity.',
+            "features go through `simdims similarity features --kernel rbf`, distances through `simdims similarity "
+            "dissimilarity`.",
+        ),
+        (
+            "discover",
+            "low must be less than high, got low = 9 and high = 1.",
+            "--low must be less than --high, got --low 9 and --high 1.",
+        ),
+        (
+            "discover",
+            "item2 and item1 must name two columns of table.",
+            "--item2 and --item1 must name two columns of FILE.",
+        ),
+        ("discover", "got 'None of low = 9, a Discovery' in labels", "got 'None of low = 9, a Discovery' in labels"),
+        ("discover", 'method="max" and clip=False: pass clip=True', "--method max and no --clip: pass --clip"),
     ],
 )
 def test_names_of_python_become_names_of_options(command, message, expected):

@@ -46,6 +46,16 @@ def words_page(tmp_path_factory):
     return found, path.as_uri()
 
 
+#: Names that turn the writing, close what they did not open, are nothing, or are wide.
+ODD = ["\u202egnirts", "a\u2069\u202eb", "", " ", "\u0634\u0627\u0629", "漢字" * 20, "W" * 40, "e\u0301" * 60]
+
+
+@pytest.fixture(scope="module")
+def odd_page(tmp_path_factory):
+    W = np.linspace(1, 0.5, len(ODD))[:, None] * [1.0, 0.5]
+    return made(W, labels=tuple(ODD)).report(tmp_path_factory.mktemp("odd") / "page.html").as_uri()
+
+
 @pytest.fixture(scope="module")
 def images_page(tmp_path_factory):
     pytest.importorskip("PIL")
@@ -152,6 +162,68 @@ def test_search_finds_an_item_and_shows_why_others_are_near(words_page, open_pag
     expect(page.locator("#panel")).to_be_hidden()
 
 
+def is_written_from_the_left(page, selector, word):
+    """Whether a word in an element's first text runs from left to right on the screen."""
+    return page.evaluate(
+        """([selector, word]) => {
+          const node = document.querySelector(selector).firstChild;
+          const start = node.data.lastIndexOf(word);
+          const left = (place) => {
+            const range = document.createRange();
+            range.setStart(node, place);
+            range.setEnd(node, place + 1);
+            return range.getBoundingClientRect().left;
+          };
+          return left(start) < left(start + word.length - 1);
+        }""",
+        [selector, word],
+    )
+
+
+@pytest.mark.parametrize("row", [0, 1, 4])
+def test_no_label_turns_the_words_around_it(odd_page, open_page, row):
+    page = open_page(odd_page)
+    page.goto(f"{odd_page}#dimension-1")
+    cell = page.locator("#panel rect.cell").nth(row * len(ODD) + row + 1)
+    cell.scroll_into_view_if_needed()
+    cell.hover()
+    expect(page.locator("#panel .readout")).to_contain_text("observed")
+    assert is_written_from_the_left(page, "#panel .readout", "observed")
+    title = page.locator(".card .top-words li").nth(row).get_attribute("title")
+    assert title.startswith("\u2068")
+    assert title.count("\u2069") == 1
+    assert title.rpartition("\u2069")[2].startswith(": ")
+
+
+def test_items_without_a_name_are_shown_by_their_number(odd_page, open_page):
+    page = open_page(odd_page)
+    shown = page.locator(".card").first.locator(".word").all_inner_texts()
+    assert shown[2:4] == ["(item 2, no name)", "(item 3, no name)"]
+    page.fill("#sought", "no name")
+    assert page.locator("#found [role=option]").all_inner_texts() == shown[2:4]
+    assert [row[0] for row in csv.reader(saved(page, "#save-embedding").splitlines())][1:] == ODD
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+def test_names_beside_the_heatmap_are_cut_to_their_room_and_whole_on_hover(odd_page, open_page, size):
+    page = open_page(odd_page, viewport=size)
+    page.goto(f"{odd_page}#dimension-1")
+    names = page.locator("#panel svg:has(rect.cell) text.tick")
+    names.first.wait_for()
+    left = names.first.evaluate("node => node.ownerSVGElement.getBoundingClientRect().left")
+    for place, label in enumerate(ODD):
+        name = names.nth(place)
+        shown = name.evaluate("node => node.lastChild.data")
+        assert name.evaluate("node => node.getBoundingClientRect().left") >= left - 1
+        if place >= 5:
+            assert shown.endswith("…")
+            assert len(shown) > 4
+            assert label.startswith(shown[:-1])
+            assert name.evaluate("node => node.firstChild.textContent") == label
+        else:
+            assert "…" not in shown
+
+
 def test_a_click_opens_a_dimension_with_its_whole_ranking(words_page, open_page):
     found, address = words_page
     page = open_page(address)
@@ -217,6 +289,7 @@ def test_names_of_two_tabs_and_a_name_half_typed_are_kept(words_page, open_page)
     other.goto(words_page[1])
     other.fill(".card [data-name-of='1']", "plant")
     other.keyboard.press("Enter")
+    expect(page.locator(".card .name").nth(1)).to_have_value("plant", timeout=30_000)
     name_first_card(page, "animal")
     page.locator(".card [data-name-of='2']").click()
     page.keyboard.type("half")

@@ -26,7 +26,7 @@ MISSING = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "
 N_LOOKED_AT = 1000
 
 
-def read_features(path: Path, labels: str | None, key: str | None, header: bool | None) -> Any:
+def read_features(path: Path, labels: str | None, key: str | None, header: bool | None, namer: str = "--labels") -> Any:
     """Return the rows of features in a file, as a DataFrame whose index names the items where the file does.
 
     Parameters
@@ -38,16 +38,18 @@ def read_features(path: Path, labels: str | None, key: str | None, header: bool 
         The variable of a file of several arrays.
     header : bool or None
         Whether the first row of a text file names the columns; None finds out.
+    namer : str
+        The option that says `labels`.
     """
     _check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     suffix = path.suffix.lower()
     with io._named_in_errors(path):
         if suffix in TABLES:
-            _refuse_option("key", key, NAMED_ARRAYS, suffix)
-            return _as_features(_read_frame(path, header, [] if labels is None else [labels]), labels)
-        _refuse_option("labels", labels, TABLES, suffix)
+            _refuse_option("--key", key, NAMED_ARRAYS, suffix)
+            return _as_features(_read_frame(path, header, [] if labels is None else [labels]), labels, namer)
+        _refuse_option(namer, labels, TABLES, suffix)
         if suffix == ".npy":
-            _refuse_option("key", key, NAMED_ARRAYS, suffix)
+            _refuse_option("--key", key, NAMED_ARRAYS, suffix)
             return read_npy(path).values
         parts = io.NAMED_ARRAYS[suffix](path, _only_array(path) if key is None else key, None)
         return _labelled(parts.values, parts.labels, None)
@@ -66,7 +68,7 @@ def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None
     _check_file(path, (".npy", *TABLES))
     with io._named_in_errors(path):
         if path.suffix.lower() == ".npy":
-            _refuse_option("columns", columns, TABLES, ".npy")
+            _refuse_option("--columns", columns, TABLES, ".npy")
             return read_npy(path).values
         frame = _read_frame(path, header, None)
         if columns is None:
@@ -93,7 +95,7 @@ def read_dissimilarity(path: Path, key: str | None, labels: Sequence[str] | None
     suffix = path.suffix.lower()
     with io._named_in_errors(path):
         if suffix not in NAMED_ARRAYS:
-            _refuse_option("key", key, NAMED_ARRAYS, suffix)
+            _refuse_option("--key", key, NAMED_ARRAYS, suffix)
         parts = io._read(path, key, None, labels, None, None)
         if sparse.issparse(parts.values):
             raise ValueError("dissimilarities must be dense, got a sparse matrix, in which most pairs are not stored.")
@@ -111,19 +113,19 @@ def read_names(path: Path) -> list[str]:
 
 def _check_file(path: Path, endings: Sequence[str] | None) -> None:
     if path.is_dir():
-        raise ValueError(f"{path} must be a file, got a folder.")
+        raise ValueError(f"{str(path)!r} must be a file, got a folder.")
     if not path.exists():
-        raise FileNotFoundError(f"{path} must be a file that is there, got none of this name.")
+        raise FileNotFoundError(f"{str(path)!r} must be a file that is there, got none of this name.")
     if endings is not None and path.suffix.lower() not in endings:
-        raise ValueError(f"{path} must end in one of {', '.join(endings)}, got {path.suffix or 'no ending'!r}.")
+        raise ValueError(f"{str(path)!r} must end in one of {', '.join(endings)}, got {path.suffix or 'no ending'!r}.")
     if path.stat().st_size == 0:
-        raise ValueError(f"{path} must hold data, got an empty file (0 bytes).")
+        raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 
 
-def _refuse_option(name: str, value: object, endings: Sequence[str], suffix: str) -> None:
+def _refuse_option(option: str, value: object, endings: Sequence[str], suffix: str) -> None:
     if value is not None:
         raise ValueError(
-            f"--{name} must be left out for {suffix} files (it is for {', '.join(endings)}), got {value!r}."
+            f"{option} must be left out for {suffix} files (it is for {', '.join(endings)}), got {value!r}."
         )
 
 
@@ -147,18 +149,18 @@ def _labelled(values: Any, index: Sequence[str] | None, columns: Sequence[str] |
     return pd.DataFrame(values, index=list(index), columns=None if columns is None else list(columns))
 
 
-def _as_features(frame: pd.DataFrame, labels: str | None) -> pd.DataFrame:
+def _as_features(frame: pd.DataFrame, labels: str | None, namer: str) -> pd.DataFrame:
     if labels is not None:
         if labels not in frame.columns:
             names = ", ".join(map(repr, frame.columns))
-            raise ValueError(f"--labels must name a column of this file, got {labels!r}: it has {names}.")
+            raise ValueError(f"{namer} must name a column of this file, got {labels!r}: it has {names}.")
         frame = frame.set_index(labels)
     for column in frame.columns:
         if frame[column].dtype.kind not in "biuf":
             try:
                 frame[column] = read_numbers(frame, column)
             except ValueError as error:
-                raise ValueError(f"{error} If it names the items, pass --labels {column}.") from None
+                raise ValueError(f"{error} If it names the items, pass {namer} {column}.") from None
     return frame
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simdims._checks import _plural, clean_labels
 from simdims._memory import require
+from simdims._parameters import as_float
 from simdims._tables import (
     check_weights_option,
     count_weights,
@@ -94,6 +95,7 @@ def from_triplets(
     if names is not None and n_items is not None and len(names) != n_items:
         raise ValueError(f"n_items must be the number of labels found, {len(names)}, got {n_items}: pass labels=.")
     if items.dtype.kind == "f":
+        items = items.astype(np.float64, copy=False)  # half floats do not reach as far as what they are compared with
         is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
         _refuse_cells(table, ~is_position, "hold whole numbers (or text)")
     n = len(names) if names is not None else int(n_items or int(items.max()) + 1)
@@ -170,18 +172,23 @@ def _read_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tup
 
     if all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in table.dtypes):
         return table.to_numpy(), names
-    codes, distinct = zip(*(pd.factorize(table[column]) for column in table), strict=True)
+    try:
+        codes, distinct = zip(*(pd.factorize(table[column]) for column in table), strict=True)
+    except TypeError:  # a list or a dictionary in a cell
+        raise TypeError("triplets must hold whole numbers or text, got cells that hold something else.") from None
     objects = [np.asarray(values, dtype=object) for values in distinct]
     _refuse_cells(table, np.stack(codes, axis=1) < 0, "name an item in every cell")
     kind = pd.api.types.infer_dtype(np.concatenate(objects))
     if kind in ("integer", "floating", "mixed-integer-float"):
-        columns = [values.astype(np.float64)[code] for values, code in zip(objects, codes, strict=True)]
+        # Whole numbers beyond the floats are refused as infinity is.
+        floats = [np.array([as_float(value) for value in values]) for values in objects]
+        columns = [values[code] for values, code in zip(floats, codes, strict=True)]
         return np.stack(columns, axis=1), names
     if kind == "string":
         return _positions(table, names)
     is_text = [np.array([isinstance(value, str) for value in values]) for values in objects]
     texts = np.stack([flags[code] for flags, code in zip(is_text, codes, strict=True)], axis=1)
-    first = table.iloc[0, 0]
+    first = _cells_of(table, 0)[0]
     _refuse_cells(table, texts != texts[0, 0], f"hold either text or whole numbers, and begin with {first!r}")
     raise TypeError(f"triplets must hold whole numbers or text, got {type(first).__name__}.")
 
@@ -220,7 +227,8 @@ def _refuse_cells(table: Any, bad: NDArray[np.bool_], rule: str) -> None:
 
 
 def _cells_of(table: Any, row: int) -> list[Any]:
-    return table.iloc[row].tolist() if is_frame(table) else table[row].tolist()
+    cells = (table.iloc[row] if is_frame(table) else table[row]).tolist()
+    return [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
 
 
 def _named(table: Any, row: int) -> str:

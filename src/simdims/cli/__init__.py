@@ -9,17 +9,20 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from simdims import __version__
 from simdims.cli import completion, demo, discover, evaluate, fits, inference, report, reproduce, selection, sources
 from simdims.cli.contents import contents
-from simdims.cli.options import UsageError, as_json
+from simdims.cli.options import UsageError, check_running, number, whole
+from simdims.cli.outputs import as_json
 from simdims.cli.sentences import in_options
+from simdims.cli.terminal import say, write
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,30 +48,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = argparse.Namespace()
     try:
-        parser().parse_args(arguments, options)
+        _, strangers = parser().parse_known_args(arguments, options)
+        if strangers:
+            options.command.error(f"unrecognized arguments: {' '.join(strangers)}")
         with _reporting(options):
+            check_running(options)
             found = options.run(options)
-            _write(as_json(found.values) if options.json else found.words)
+            write(as_json(found.values) if options.json else found.words)
     except SystemExit as end:  # --help and --version have done their work
         return int(end.code or 0)
     except KeyboardInterrupt:
         if getattr(options, "checkpoint", None) is not None:
-            _say(f"interrupted; the same command goes on from {options.checkpoint}")
+            say(f"interrupted; the same command goes on from {options.checkpoint}")
         return 130
     except UsageError as error:
-        _say(f"error: {error}")
+        say(f"error: {error}")
         return 2
     except BrokenPipeError:  # whoever was reading has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
-        _say(f"error: {in_options(str(error), options)}")
+    except (ValueError, TypeError, OSError, MemoryError, ImportError, ArithmeticError) as error:
+        say(f"error: {in_options(_sentence(error), options)}")
         return 1
     return 0
 
 
+def _sentence(error: Exception) -> str:
+    """What is wrong, where the system or Python says it in a sentence of ours."""
+    if isinstance(error, OSError) and error.strerror:
+        place = "a file" if error.filename is None else repr(os.fsdecode(error.filename))
+        return f"{place} could not be read or written: {error.strerror.lower()}."
+    if isinstance(error, MemoryError) and not str(error):
+        return "this must fit into memory, and does not."
+    if isinstance(error, ArithmeticError):
+        return "numbers must be of a size that can be computed with, got one that is too large or too small."
+    return str(error)
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong with the words of a command as main says everything that is wrong."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.register("type", int, whole)
+        self.register("type", float, number)
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # -1e3 is a number too
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -103,7 +127,7 @@ def _reporting(options: argparse.Namespace) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *rest, **more: _say(f"warning: {in_options(str(message), options)}")
+            warnings.showwarning = lambda message, *rest, **more: say(f"warning: {in_options(str(message), options)}")
             yield
     finally:
         logger.removeHandler(handler)
@@ -114,15 +138,4 @@ class _Log(logging.Handler):
     """Says what is logged as main says everything."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        _say(self.format(record))
-
-
-def _write(text: str) -> None:
-    """Write what was found to stdout."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-def _say(message: str) -> None:
-    """Write one line to stderr."""
-    sys.stderr.write(f"simdims: {' '.join(message.splitlines())}\n")
+        say(self.format(record))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims.cli.discover import check_folder, finish, run
 from simdims.cli.options import Findings, UsageError, add_command, add_overwrite, add_running
+from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
@@ -70,9 +70,11 @@ def _demo(options: argparse.Namespace) -> Findings:
     name = "words" if options.words else "digits"
     folder = _FOLDER / name if options.out is None else options.out
     check_folder(folder, options.overwrite or options.out is None)
-    demo = _words() if options.words else _digits(None if options.full else options.items or _N_QUICK)
+    n_digits = None if options.full else _N_QUICK if options.items is None else options.items
+    demo = _words() if options.words else _digits(n_digits)
     settings = _FULL if options.full else _fitting(_QUICK_WORDS if options.words else _QUICK, demo.similarity.n_items)
-    sys.stderr.write(f"simdims: {demo.about}\nsimdims: {_described(settings)}\n")
+    say(demo.about)
+    say(_described(settings))
     options = argparse.Namespace(
         **{**vars(options), **settings._asdict(), "sampling": None, "device": "cpu", "checkpoint": None}
     )

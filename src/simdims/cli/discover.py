@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,12 +18,15 @@ from simdims.cli.options import (
     add_matrix_options,
     add_overwrite,
     add_running,
+    described,
     option_of,
     progress_of,
     read_similarity,
 )
+from simdims.cli.outputs import check_place
 from simdims.cli.report import add_look, pictures_of
 from simdims.cli.selection import ranks
+from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
@@ -95,12 +97,24 @@ def _add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, An
 
 
 def _discover(options: argparse.Namespace) -> Findings:
+    _refuse_unused(options)
     check_folder(options.out, options.overwrite)
     _check_apart(options.out, options.checkpoint)
     S = read_data(options)
     pictures = None if options.images is None else pictures_of(options.images, S.labels, S.n_items)
     found = run(S, options)
     return finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
+
+
+def _refuse_unused(options: argparse.Namespace) -> None:
+    """Refuse options that would be ignored."""
+    is_one = not isinstance(options.ranks, str) and len(options.ranks) == 1
+    for name in ("sampling", "repeats"):
+        if is_one and getattr(options, name) is not None:
+            raise UsageError(f"--{name} must be left out where --ranks is one number, which is not cross-validated.")
+    for name in ("images", "title"):
+        if options.no_report and getattr(options, name) is not None:
+            raise UsageError(f"--{name} must be left out with --no-report: it is for the page.")
 
 
 def check_folder(folder: Path, overwrite: bool) -> None:
@@ -116,6 +130,7 @@ def check_folder(folder: Path, overwrite: bool) -> None:
         )
     if (folder / "report.html").exists():
         check_target(folder / "report.html")
+    check_place(folder, "FOLDER")
 
 
 def read_data(options: argparse.Namespace) -> Similarity:
@@ -124,7 +139,7 @@ def read_data(options: argparse.Namespace) -> Similarity:
     found = _guess(options, said)
     kind = found.kind
     if said is None:
-        sys.stderr.write(f"simdims: {options.source.name} is taken to hold {found.why} (--as says otherwise)\n")
+        say(f"{options.source.name} is taken to hold {found.why}; if not, say what with --as")
     _refuse_strangers(options, kind)
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
@@ -147,7 +162,7 @@ def _said(options: argparse.Namespace) -> str | None:
 def _guess(options: argparse.Namespace, said: str | None) -> kinds.Guess:
     """What FILE holds, and what its columns are, if they tell."""
     try:
-        found = kinds.guess(options.source, options.key, options.header)
+        found = kinds.guess(options.source, options.key, options.header, _given(options, ("count", "rating")))
     except ValueError:
         if said is None:
             raise
@@ -201,10 +216,9 @@ def run(S: Similarity, options: argparse.Namespace) -> Discovery:
         "device": options.device,
     }
     seconds = expected_seconds(S, **arguments)
-    advice = " (with --checkpoint it could be stopped and gone on with)" if seconds > _LONG else ""
-    sys.stderr.write(
-        f"simdims: {S!r}: this will take about {in_words(seconds)}{advice if options.checkpoint is None else ''}\n"
-    )
+    is_long = seconds > _LONG and options.checkpoint is None
+    advice = " (with --checkpoint it could be stopped and gone on with)" if is_long else ""
+    say(f"{described(S)}{_by_features(S)}: this will take about {in_words(seconds)}{advice}")
     return discover(
         S,
         **arguments,
@@ -212,6 +226,13 @@ def run(S: Similarity, options: argparse.Namespace) -> Discovery:
         random_state=options.seed,
         progress=progress_of(options),
     )
+
+
+def _by_features(S: Similarity) -> str:
+    """How similarities came of features, which a kernel that was not asked for leaves open."""
+    kernels = {"rbf": "an RBF kernel", "linear": "the dot products", "cosine": "the cosines"}
+    kernel = kernels.get(str(S.info.get("kernel"))) if S.info.get("source") == "features" else None
+    return "" if kernel is None else f", similar by {kernel} of {S.info['n_features']} features"
 
 
 def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, page: bool = True) -> Findings:
@@ -274,7 +295,9 @@ def _some_items(found: Discovery, k: int) -> str:
     """The items that have most of a dimension, as one line."""
     column = found.embedding[:, k]
     top = [item for item in (-column).argsort(kind="stable")[:_N_NAMED] if column[item] > 0]
-    return ", ".join(str(item) if found.labels is None else " ".join(found.labels[item].split()) for item in top)
+    if found.labels is None:
+        return ", ".join(f"item {item}" for item in top)
+    return ", ".join(" ".join(found.labels[item].split()) or f"(item {item}, no name)" for item in top)
 
 
 def _check_apart(out: Path, checkpoint: Path | None) -> None:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
-from simdims.cli.options import (
-    Findings,
-    add_command,
-    add_header,
-    add_key,
-    add_overwrite,
-    check_target,
-    read_embedding,
-    whole_or_text,
-    write_result,
-)
+from simdims.cli.options import Findings, add_command, add_header, add_key, add_overwrite, read_embedding, whole_or_text
+from simdims.cli.outputs import check_target, write_result
 
 
 def add(commands: Any) -> None:
@@ -85,10 +77,23 @@ def _add_embedding(parser: argparse.ArgumentParser) -> None:
     add_key(parser, "embedding")
 
 
+def _apart_from_similarities(W: Any) -> Any:
+    """An embedding, or similarities; a square that is not symmetric could be neither."""
+    import numpy as np
+
+    values = np.asarray(W)
+    if values.ndim == 2 and len(values) == values.shape[1] and not np.allclose(values, values.T, equal_nan=True):
+        raise ValueError(
+            f"EMBEDDING must have fewer dimensions than items, or be symmetric similarities, got {len(values)} rows "
+            f"and {len(values)} columns that are not symmetric."
+        )
+    return W
+
+
 def _triplets(options: argparse.Namespace) -> Findings:
     from simdims import _inputs, metrics
 
-    W = read_embedding(options)
+    W = _apart_from_similarities(read_embedding(options))
     answers = _inputs.read_triplets(options.answers, options.columns, options.header)
     accuracy = metrics.triplet_accuracy(W, answers, odd=options.odd, similarity=options.similarity)
     words = f"{len(answers)} triplets: {accuracy:.1%} predicted (chance 33.3%)\naccuracy {accuracy:.6f}"
@@ -96,16 +101,22 @@ def _triplets(options: argparse.Namespace) -> Findings:
 
 
 def _pairs(options: argparse.Namespace) -> Findings:
-    from simdims import _inputs, metrics
+    from simdims import _inputs, io, metrics
+    from simdims._tables import read_numbers
 
-    W = read_embedding(options)
+    W = _apart_from_similarities(read_embedding(options))
     table = _inputs.read_trials(options.ratings, [options.item1, options.item2])
-    for name in (options.item1, options.item2, options.rating):
-        if name not in table.columns:
-            raise ValueError(f"PAIRS must have a column {name!r}, got {', '.join(map(repr, table.columns))}.")
-    found = metrics.pair_correlation(
-        W, table[[options.item1, options.item2]], table[options.rating], similarity=options.similarity
-    )
+    for role in ("item1", "item2", "rating"):
+        if (name := getattr(options, role)) not in table.columns:
+            has = ", ".join(map(repr, table.columns))
+            raise ValueError(f"--{role} must name a column of PAIRS, got {name!r}: it has {has}.")
+    with io._named_in_errors(options.ratings):
+        ratings = read_numbers(table, options.rating)
+    found = metrics.pair_correlation(W, table[[options.item1, options.item2]], ratings, similarity=options.similarity)
+    if math.isnan(found.correlation):
+        raise ValueError(
+            f"PAIRS must vary to correlate with anything, got {found.n_found} pairs of one rating or one similarity."
+        )
     return Findings(
         f"{found.n_found} of {found.n_pairs} pairs found; Spearman correlation {found.correlation:.3f}\n"
         f"correlation {found.correlation:.6f}",

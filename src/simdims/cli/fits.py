@@ -14,11 +14,11 @@ from simdims.cli.options import (
     add_overwrite,
     add_running,
     add_similarity,
-    check_target,
+    check_solver,
     progress_of,
     read_similarity,
-    write_result,
 )
+from simdims.cli.outputs import check_target, write_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +78,7 @@ def _add_embedding_out(parser: argparse.ArgumentParser) -> None:
 
 
 def _fit(options: argparse.Namespace) -> Findings:
+    check_solver(options)
     check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
     S = read_similarity(options)
     from simdims.consensus.result import _count

@@ -13,12 +13,11 @@ from simdims.cli.options import (
     add_overwrite,
     add_running,
     add_similarity,
-    check_target,
     progress_of,
     read_embedding,
     read_similarity,
-    write_result,
 )
+from simdims.cli.outputs import check_target, write_result
 
 if TYPE_CHECKING:
     from simdims.inference import HypothesisTests

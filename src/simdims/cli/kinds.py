@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from itertools import combinations, islice
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from simdims.cli.tables import MOST_ROWS, Table, parquet_table, text_table
 
 KINDS = ("matrix", "triplets", "ratings", "associations", "features", "dissimilarity")
 
@@ -20,8 +22,8 @@ _PEOPLE = re.compile(r"(participant|subject|person|worker|user|rater|annotator)s
 _NUMBERS = ("id", "index", "item", "item_id", "itemid", "nr", "no", "number", "row")
 _SIDES = (("left", "right"), ("first", "second"), ("item_a", "item_b"), ("a", "b"), ("source", "target"))
 
-#: Rows that are looked at, and columns beyond which a table is a square or features.
-_MOST_ROWS, _MOST_LONG = 200_000, 20
+#: Rows and columns of a square array that are compared with each other.
+_MOST_COMPARED = 1000
 
 
 class Guess(NamedTuple):
@@ -32,33 +34,27 @@ class Guess(NamedTuple):
     why: str
 
 
-class Table(NamedTuple):
-    """The cells of a table, as text: all rows of a narrow one, a few of a wide one; `n_rows` counts all."""
+def guess(path: Path, key: str | None, header: bool | None, known: Mapping[str, Any] | None = None) -> Guess:
+    """What a file holds; a file that could be several things is refused with the option that says it.
 
-    header: list[str] | None
-    body: list[list[str]]
-    n_rows: int
-    is_number: list[bool]
-
-    @property
-    def width(self) -> int:
-        """Columns."""
-        return len(self.is_number)
-
-    def column(self, place: int) -> list[str]:
-        """The cells of a column."""
-        return [row[place].strip() for row in self.body]
-
-
-def guess(path: Path, key: str | None, header: bool | None) -> Guess:
-    """What a file holds; a file that could be several things is refused with the option that says it."""
+    Parameters
+    ----------
+    path : Path
+    key : str or None
+        The variable of a file of several arrays.
+    header : bool or None
+        Whether the first row of a text file names the columns; None finds out.
+    known : mapping, optional
+        Columns that were named already, by their roles: of these, `count` and `rating` need not be told.
+    """
     from simdims import _inputs, io
 
     _inputs._check_file(path, io.LOADED)
     suffix = path.suffix.lower()
     with io._named_in_errors(path):
         if suffix in io.TABLES:
-            return _kind_of_table(_parquet_table(path) if suffix == ".parquet" else _text_table(path, header))
+            table = parquet_table(path) if suffix == ".parquet" else text_table(path, header)
+            return _kind_of_table(table, known or {})
         if suffix in (".npy", ".npz"):
             return _kind_of_arrays(path, key)
         if key is not None:
@@ -66,19 +62,20 @@ def guess(path: Path, key: str | None, header: bool | None) -> Guess:
     return Guess("matrix", {}, "similarities")
 
 
-def _kind_of_table(table: Table) -> Guess:
-    spelled = table.header or [str(place) for place in range(table.width)]
+def _kind_of_table(table: Table, known: Mapping[str, Any]) -> Guess:
+    spelled = table.spelled
     names = [name.strip().lower() for name in table.header or ()]
     texts = [place for place in range(table.width) if not table.is_number[place]]
     cue, response = _first(names, _CUES), _first(names, _RESPONSES)
     if cue is not None and response is not None:
-        count = _count_of(table, names, cue, response)
         columns: dict[str, Any] = {"cue": spelled[cue], "response": spelled[response]}
-        columns["count"] = False if count is None else spelled[count]
-        return Guess("associations", columns, "word associations, by the names of its columns")
+        if "count" not in known:
+            count = _count_of(table, names, cue, response)
+            columns["count"] = False if count is None else spelled[count]
+        return Guess("associations", columns, f"word associations ({_in_columns(columns)})")
     if _is_square(table):
         return Guess("matrix", {}, "a square table of similarities")
-    if (found := _kind_of_pairs(table, names, texts)) is not None:
+    if (found := _kind_of_pairs(table, names, texts, known)) is not None:
         return found
     if table.width == 3 and _are_triplets([table.column(place) for place in range(3)]):
         odd = _first(names, _ODD)
@@ -95,9 +92,10 @@ def _kind_of_table(table: Table) -> Guess:
             return Guess(
                 "features", {"labels": spelled[numbered]}, f"features, a row for each item of {spelled[numbered]!r}"
             )
-        return Guess("features", named, "features, a row for each item")
+        by = f", named by {named['labels']!r}" if named else ""
+        return Guess("features", named, f"features, a row for each item{by}")
     listed = ", ".join(map(repr, spelled[:8])) + (", ..." if len(spelled) > 8 else "")
-    raise _question(f"a table of {table.n_rows} rows with the columns {listed}")
+    raise _question(f"a table of {_many(table.n_rows, 'row')}, with {_many(table.width, 'column')} ({listed})")
 
 
 def _count_of(table: Table, names: list[str], cue: int, response: int) -> int | None:
@@ -112,32 +110,34 @@ def _count_of(table: Table, names: list[str], cue: int, response: int) -> int | 
     is_clear = count is not None and (len(numbers) == 1 or names[count] not in ("n", "p"))
     if is_clear or not numbers or (count is None and _repeats(table, cue, response)):
         return count
-    assert table.header is not None
-    listed = ", ".join(repr(table.header[place]) for place in numbers[:8])
-    raise ValueError(
-        f"this must be told which column counts the responses, got {listed}: pass --count COLUMN, or --no-count."
-    )
+    named = [table.spelled[place] for place in numbers]
+    raise _which_column("counts the responses", named, "--count COLUMN, or --no-count")
 
 
-def _kind_of_pairs(table: Table, names: list[str], texts: list[int]) -> Guess | None:
+def _kind_of_pairs(table: Table, names: list[str], texts: list[int], known: Mapping[str, Any]) -> Guess | None:
     """Ratings or a list of pairs, if it is either: two columns of items and one of numbers."""
     sides = _sides(names)
-    value = _first([name if number else "" for name, number in zip(names, table.is_number, strict=False)], _RATINGS)
+    if sides is not None and "rating" in known:  # whether there is such a column is told when it is read
+        value = next((place for place in range(table.width) if place not in sides), None)
+    else:
+        value = _first([name if number else "" for name, number in zip(names, table.is_number, strict=False)], _RATINGS)
     if value is None and table.width == 3 and _are_triplets([table.column(place) for place in range(3)]):
         return None
     if sides is not None and value is None:  # whatever it is called, if it is the only column of numbers
         numbers = [place for place in range(table.width) if table.is_number[place] and place not in sides]
         value = numbers[0] if len(numbers) == 1 else None
+        if value is None and numbers and set(sides) <= set(texts) and table.width > 4:
+            raise _which_column("rates the pairs", [table.spelled[place] for place in numbers], "--rating COLUMN")
     if sides is not None and value is not None and value not in sides:
         assert table.header is not None
         columns = {role: table.header[place] for role, place in zip(("item1", "item2"), sides, strict=True)}
-        columns["rating"] = table.header[value]
+        columns |= {} if "rating" in known else {"rating": table.header[value]}
         person = next((name for name, low in zip(table.header, names, strict=True) if _PEOPLE.fullmatch(low)), None)
         if person is not None:
             columns["participant"] = person
         is_list = table.width in (3, 4) and person is None and not names[value].startswith("rating")
-        if not is_list or _repeats(table, *sides):
-            return Guess("ratings", columns, "ratings of pairs, by the names of its columns")
+        if not is_list or "rating" in known or _repeats(table, *sides):
+            return Guess("ratings", columns, f"ratings of pairs ({_in_columns(columns)})")
     if table.width not in (3, 4) or any(place > 1 for place in texts) or _repeats(table, 0, 1):
         return None
     is_named = sides == (0, 1) or _first(names[2:3], _RATINGS) is not None
@@ -151,7 +151,7 @@ def _kind_of_pairs(table: Table, names: list[str], texts: list[int]) -> Guess | 
 
 
 def _is_square(table: Table) -> bool:
-    """Whether a table has a row and a column for each item; one of few numbers that could be is refused."""
+    """Whether a table has a row and a column for each item; one without names that is not symmetric is asked about."""
     has_names = not table.is_number[0]
     if not all(table.is_number[has_names:]) or table.n_rows < 2:
         return False
@@ -161,12 +161,13 @@ def _is_square(table: Table) -> bool:
         return table.n_rows == table.width - 1 and are_columns
     if table.n_rows != table.width:
         return False
-    if len(table.body) == table.n_rows and not _is_symmetric(table.body):
-        raise _question(f"as many rows as columns, {table.width}, that are not symmetric")
+    if not _is_symmetric(table.body):
+        raise _not_symmetric(table.width)
     return True
 
 
 def _is_symmetric(body: list[list[str]]) -> bool:
+    """Whether those rows that were read have equal triangles, as far as both are known."""
     cells = [[cell.strip().replace(",", ".") for cell in row] for row in body]
     blank = {"", "na", "nan"}
     pairs = ((cells[i][j], cells[j][i]) for i in range(len(cells)) for j in range(i))
@@ -236,52 +237,6 @@ def _sides(names: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _text_table(path: Path, header: bool | None) -> Table:
-    from simdims.io.text import find_dialect, is_text, rows
-
-    dialect = find_dialect(path)
-    all_rows = (cells for _, cells in rows(path, dialect))
-    kept = list(islice(all_rows, 2))
-    if not kept:
-        raise ValueError("this must hold a table, got blank lines only.")
-    width = len(kept[-1])
-    kept += islice(all_rows, _MOST_ROWS if width <= _MOST_LONG else 50)
-    n_rows = len(kept) + sum(1 for _ in all_rows)
-    top, below = kept[0], [row for row in kept[1:] if len(row) == width]
-    is_number = [not any(is_text(row[place], dialect) for row in below[:1000]) for place in range(width)]
-    if header is None:
-        header = len(top) == width - 1 or _is_header(top, below, is_number, dialect)
-    if not header:
-        is_number = [number and not is_text(cell, dialect) for number, cell in zip(is_number, top, strict=False)]
-        return Table(None, [top, *below], n_rows, is_number)
-    return Table(top if len(top) == width else ["", *top], below, n_rows - 1, is_number)
-
-
-def _is_header(top: list[str], below: list[list[str]], is_number: list[bool], dialect: Any) -> bool:
-    """Whether the first row names the columns: by text above numbers, or by words that do not come again."""
-    from simdims.io.text import is_text
-
-    if not below or len(top) != len(is_number):
-        return False
-    above = [cell.strip() for cell, number in zip(top, is_number, strict=True) if number and cell.strip()]
-    if above:
-        numbered = not top[0].strip() and above == [str(number) for number in range(len(above))]
-        return numbered or all(is_text(cell, dialect) for cell in above)
-    words = {cell.strip() for row in below for cell in row}
-    return not all(cell.strip() in words for cell in top)
-
-
-def _parquet_table(path: Path) -> Table:
-    from simdims import _inputs
-
-    frame = _inputs._read_frame(path, None, None)
-    named = frame.reset_index() if frame.index.dtype.kind not in "iu" else frame
-    body = named.head(_MOST_ROWS if named.shape[1] <= _MOST_LONG else 50).astype(str).to_numpy().tolist()
-    return Table(
-        [str(name) for name in named.columns], body, len(named), [dtype.kind in "biuf" for dtype in named.dtypes]
-    )
-
-
 def _kind_of_arrays(path: Path, key: str | None) -> Guess:
     """What an .npy or .npz file holds."""
     import numpy as np
@@ -305,18 +260,53 @@ def _kind_of_array(values: Any, options: dict[str, Any]) -> Guess:
         shape = " x ".join(map(str, getattr(values, "shape", ())))
         raise _question(f"an array of shape {shape}")
     if values.shape[0] == values.shape[1]:
+        if not _has_equal_triangles(values):
+            raise _not_symmetric(len(values))
         return Guess("matrix", options, "a square array of similarities")
     if values.shape[1] == 3 and values.dtype.kind in "iu" and _are_triplets(_columns_of(values)):
         return Guess("triplets", {}, "triplets, the odd one out last")
     return Guess("features", options, "features, a row for each item")
 
 
+def _has_equal_triangles(values: Any) -> bool:
+    """Whether the first rows and columns of an array are symmetric, as far as both sides are known."""
+    import numpy as np
+
+    if values.dtype.kind not in "biuf":
+        return True
+    corner = values[:_MOST_COMPARED, :_MOST_COMPARED].astype(float)
+    with np.errstate(invalid="ignore"):
+        return bool((np.isclose(corner, corner.T, rtol=1e-6, atol=1e-9) | np.isnan(corner) | np.isnan(corner.T)).all())
+
+
 def _columns_of(values: Any) -> list[list[str]]:
-    return [[str(number) for number in column] for column in values[:_MOST_ROWS].T.tolist()]
+    return [[str(number) for number in column] for column in values[:MOST_ROWS].T.tolist()]
+
+
+def _in_columns(columns: dict[str, Any]) -> str:
+    """Which column is what: item1 in 'left', item2 in 'right'."""
+    named = [f"{role} in {name!r}" for role, name in columns.items() if name is not False]
+    return ", ".join([*named, *(["each row counted once"] if columns.get("count") is False else [])])
+
+
+def _which_column(does_what: str, names: list[str], option: str) -> ValueError:
+    listed = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+    return ValueError(f"this must be told which column {does_what}, got {listed}: pass {option}.")
+
+
+def _not_symmetric(n: int) -> ValueError:
+    return ValueError(
+        f"this must be told to hold features or similarities, got {n} rows and {n} columns that are not symmetric: "
+        "pass --as features, or --symmetrize mean for similarities whose two sides differ."
+    )
 
 
 def _question(what: str) -> ValueError:
     return ValueError(f"this must be told to hold {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {what}: pass --as KIND.")
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _first(names: Sequence[str], wanted: Sequence[str]) -> int | None:

@@ -1,20 +1,20 @@
-"""Options and outputs that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import os
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    import pandas as pd
+from simdims.cli.outputs import check_place
 
+if TYPE_CHECKING:
     from simdims.similarity import Similarity
+
+
+#: More than anyone can wait for, and what arrays can be counted by.
+_MOST = 1_000_000_000
 
 
 class UsageError(ValueError):
@@ -88,6 +88,7 @@ def read_similarity(options: argparse.Namespace) -> Similarity:
     """The similarities of IN."""
     from simdims.io import load_similarity
 
+    _refuse_settled(options)
     return load_similarity(
         options.source,
         key=options.key,
@@ -98,6 +99,35 @@ def read_similarity(options: argparse.Namespace) -> Similarity:
     )
 
 
+def _refuse_settled(options: argparse.Namespace) -> None:
+    """Refuse what there is to say about other files where `simdims similarity` wrote this one."""
+    given = [name for name in ("key", "label_file", "absent", "symmetrize") if getattr(options, name) is not None]
+    if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
+        return
+    from simdims import io
+    from simdims.io.native import load_npz
+
+    with io._named_in_errors(options.source):
+        if load_npz(options.source) is not None:
+            flag, value = option_of(options.command, given[0]), str(getattr(options, given[0]))
+            raise ValueError(f"{flag} must be left out for a file that simdims wrote, which settles it, got {value!r}.")
+
+
+def described(S: Similarity) -> str:
+    """Similarities in a few words."""
+    from simdims.similarity import _percent
+
+    words = [f"{S.n_items:,} {'item' if S.n_items == 1 else 'items'}", f"{_percent(S.density)} of the pairs observed"]
+    if S.absent in ("zero", "missing"):
+        words += ["the others missing" if S.absent == "missing" else "0 where a pair is not listed"]
+    elif S.absent is not None:
+        words += [f"0 of weight {S.absent:g} where a pair is not listed"]
+    words += ["kept as factors"] if S.factors is not None else []
+    words += ["weighted"] if S.weights is not None else []
+    words += ["with names"] if S.labels is not None else []
+    return ", ".join(words)
+
+
 def read_embedding(options: argparse.Namespace) -> Any:
     """The embedding of EMBEDDING, by name where it has names."""
     from simdims import _inputs
@@ -105,11 +135,14 @@ def read_embedding(options: argparse.Namespace) -> Any:
     if options.source.is_dir():
         from simdims.discovery import Discovery
 
+        for name in ("item", "key"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name} must be left out where EMBEDDING is a folder, which says it itself.")
         return Discovery.load(options.source).embedding_frame()
     name = options.item
     if name is None and _inputs.has_column(options.source, "item"):
         name = "item"
-    W = _inputs.read_features(options.source, name, options.key, None)
+    W = _inputs.read_features(options.source, name, options.key, None, "--item")
     if name is not None and list(W.index) == [str(position) for position in range(len(W))]:
         W = W.reset_index(drop=True)  # an embedding without names, which are then positions
     return W
@@ -122,6 +155,25 @@ def add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
+def check_running(options: argparse.Namespace) -> None:
+    """Refuse before the work what every command with many tasks would refuse in it, or never be done with."""
+    for action in options.command._actions:
+        given = getattr(options, action.dest, None)
+        if action.type is int and action.dest != "seed" and given is not None and abs(given) > _MOST:
+            option = option_of(options.command, action.dest)
+            raise ValueError(f"{option} must be at most {_MOST:,}, got {given}.")
+    seed, jobs = getattr(options, "seed", None), getattr(options, "jobs", None)
+    if seed is not None and not 0 <= seed < 2**32:
+        raise ValueError(f"--seed must lie between 0 and {2**32 - 1}, got {seed}.")
+    if jobs == 0:
+        raise ValueError("--jobs must be a number of processes, or -1 for one a core, got 0.")
+    checkpoint = getattr(options, "checkpoint", None)
+    if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
+        raise ValueError(f"--checkpoint must be a folder, got {str(checkpoint)!r}, which is a file.")
+    if checkpoint is not None:
+        check_place(checkpoint, "--checkpoint", is_filled=True)
+
+
 def add_device(parser: argparse.ArgumentParser) -> None:
     """Add where to compute."""
     parser.add_argument(
@@ -130,6 +182,12 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         metavar="cpu|cuda|cuda:N|mps|torch-cpu",
         help="where to compute: cpu (default), or by PyTorch on a GPU (cuda, mps) or the processor (torch-cpu)",
     )
+
+
+def check_solver(options: argparse.Namespace) -> None:
+    """Refuse a solver where it does not run."""
+    if options.solver == "admm" and options.device != "cpu":
+        raise UsageError(f"--solver admm must run on --device cpu, got --device {options.device}.")
 
 
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:
@@ -175,66 +233,20 @@ def read_labels(options: argparse.Namespace) -> list[str] | None:
     return None if options.label_file is None else _inputs.read_names(options.label_file)
 
 
-def check_target(
-    target: Path | None, endings: tuple[str, ...], sources: Iterable[tuple[str, Path]] = (), *, overwrite: bool
-) -> None:
-    """Refuse before the work what could not, or should not, be written after it.
-
-    Parameters
-    ----------
-    target : Path or None
-        What is to be written, if anything.
-    endings : tuple of str
-    sources : iterable of (name, path)
-        The files that the command reads, which it must not write over, and what its help calls them.
-    overwrite : bool
-        Whether a file that is there may be replaced.
-    """
-    if target is None:
-        return
-    if endings and target.suffix.lower() not in endings:
-        raise ValueError(f"OUT must end in {' or '.join(endings)}, got {str(target)!r}.")
-    if target.is_dir():
-        raise ValueError(f"OUT must be a file, got {str(target)!r}, which is a folder.")
-    if not target.absolute().parent.is_dir():
-        raise FileNotFoundError(f"OUT must lie in a folder that is there, got {str(target)!r}.")
-    for name, source in sources:
-        if os.path.realpath(source) == os.path.realpath(target):
-            raise ValueError(f"OUT must be another file than {name}, got {str(target)!r} for both.")
-    if target.exists() and not overwrite:
-        raise FileExistsError(
-            f"OUT must be new, got {str(target)!r}, which is there already: choose another name, or pass --overwrite."
-        )
+def whole(word: str) -> int:
+    """A word as a whole number."""
+    try:
+        return int(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {word!r}") from None
 
 
-def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | None = None) -> None:
-    """Write a result as .json (everything) or .csv (its table); an existing file is replaced once the new is whole."""
-    from simdims._journal import replacing
-
-    with replacing(target) as part:
-        if target.suffix.lower() == ".json":
-            part.write_text(as_json(values, indent=1) + "\n", encoding="utf-8")
-        elif table is not None:
-            table.to_csv(part, index=False)
-
-
-def as_json(values: Any, indent: int | None = None) -> str:
-    """Plain values as JSON that every program reads: a number that is none, as NaN, becomes null."""
-    return json.dumps(_plain(values), indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if hasattr(value, "to_dict"):  # a table
-        return _plain(value.to_dict(orient="records"))
-    if hasattr(value, "tolist"):  # an array, or one of its numbers
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+def number(word: str) -> float:
+    """A word as a number."""
+    try:
+        return float(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number, got {word!r}") from None
 
 
 def whole_or_text(word: str) -> int | str:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims.cli.options import Findings, add_command, add_overwrite, check_target
+from simdims.cli.options import Findings, UsageError, add_command, add_overwrite
+from simdims.cli.outputs import check_place, check_target
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
@@ -23,6 +24,9 @@ PLOTS = {
     "reconstruction": ("reconstruction", "observed against predicted similarities"),
     "map": ("embedding_map", "a map of the items"),
 }
+#: Dimensions on a page of PICTURE dimensions.
+_PER_PAGE = 12
+_N_PERMUTATIONS = 1000
 _PICTURES = (".pdf", ".svg", ".png", ".eps", ".jpg")
 
 
@@ -50,10 +54,11 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--matching",
         choices=["joint", "separate"],
-        default="joint",
         help="joint (default): two properties get two dimensions; separate: each its best",
     )
-    parser.add_argument("--permutations", type=int, default=1000, metavar="N", help="permutations (default 1000)")
+    parser.add_argument(
+        "--permutations", type=int, metavar="N", help=f"permutations of --tests (default {_N_PERMUTATIONS})"
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="seed of the permutations (default: a new one)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
 
@@ -117,10 +122,16 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery
     from simdims.report import writer
 
+    for name in ("labels", "matching", "permutations", "seed"):
+        if options.tests is None and getattr(options, name) is not None:
+            raise UsageError(f"--{name} must be left out without --tests, which it is for.")
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
+        check_place(target, "FILE")
     found = Discovery.load(options.folder)
+    if options.out is None:
+        check_place(target, "FOLDER")
     images = _images(options, found)
     tests = None if options.tests is None else _tests(options, found)
     path = found.report(target, images=images, tests=tests, title=options.title, overwrite=options.overwrite)
@@ -137,8 +148,8 @@ def _tests(options: argparse.Namespace, found: Discovery) -> HypothesisTests:
     return dimension_test(
         found.embedding_frame(),
         _inputs.read_features(options.tests, options.labels, None, None),
-        matching=options.matching,
-        n_permutations=options.permutations,
+        matching=options.matching or "joint",
+        n_permutations=_N_PERMUTATIONS if options.permutations is None else options.permutations,
         random_state=options.seed,
     )
 
@@ -148,14 +159,41 @@ def _plot(options: argparse.Namespace) -> Findings:
     from simdims import plots
     from simdims.discovery import Discovery
 
-    found = Discovery.load(options.folder)
-    draw: Callable[..., Any] = getattr(plots, PLOTS[options.picture][0])
-    arguments = {"images": _images(options, found), "page": options.page}
-    given = {name: value for name, value in arguments.items() if value is not None}
+    given = [name for name in ("images", "page") if getattr(options, name) is not None]
     if given and options.picture != "dimensions":
-        raise ValueError(f"--{next(iter(given))} must be left out for {options.picture}: it is for dimensions.")
-    plots.save_figure(draw(found, **given), options.out)
+        raise UsageError(f"--{given[0]} must be left out for {options.picture}: it is for dimensions.")
+    found = Discovery.load(options.folder)
+    arguments: dict[str, Any] = {}
+    if options.picture == "dimensions":
+        arguments = {"images": _images(options, found), "page": _page(options, found), "per_page": _PER_PAGE}
+    draw: Callable[..., Any] = getattr(plots, PLOTS[options.picture][0])
+    _save(draw(found, **arguments), options.out)
     return Findings(f"Wrote {options.out}", {"written": options.out})
+
+
+def _page(options: argparse.Namespace, found: Discovery) -> int:
+    n, n_pages = found.n_components, -(-found.n_components // _PER_PAGE)
+    page = 1 if options.page is None else int(options.page)
+    if not 1 <= page <= n_pages:
+        there = "1" if n_pages == 1 else f"between 1 and {n_pages}"
+        dimensions = "1 dimension takes" if n == 1 else f"{n} dimensions take"
+        pages = "1 page" if n_pages == 1 else f"{n_pages} pages of {_PER_PAGE}"
+        raise ValueError(f"--page must be {there}, as {dimensions} {pages}, got {page}.")
+    return page
+
+
+def _save(axes: Any, target: Path) -> None:
+    """Write a picture; an existing file is replaced once the new one is whole."""
+    from simdims import plots
+    from simdims._journal import replacing
+
+    with replacing(target) as part:
+        picture = part.with_name(f"{part.name}{target.suffix}")  # the ending says the format
+        try:
+            plots.save_figure(axes, picture)
+            picture.replace(part)
+        finally:
+            picture.unlink(missing_ok=True)
 
 
 def _images(options: argparse.Namespace, found: Discovery) -> list[Path] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simdims.cli.options import Findings, UsageError, add_command, add_running, progress_of
+from simdims.cli.outputs import check_place
 
 
 def add(commands: Any) -> None:
@@ -46,6 +47,8 @@ def _reproduce(options: argparse.Namespace) -> Findings:
         raise UsageError("--only must be left out but with `simdims reproduce datasets`.")
     if options.out is not None and options.out.exists() and not options.out.is_dir():
         raise ValueError(f"FOLDER must be a folder, got {str(options.out)!r}, which is a file.")
+    if options.out is not None:
+        check_place(options.out, "FOLDER", is_filled=True)
     found = reproduce(
         options.name,
         size=options.size,

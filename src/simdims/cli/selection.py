@@ -14,14 +14,17 @@ from simdims.cli.options import (
     add_overwrite,
     add_running,
     add_similarity,
-    check_target,
+    check_solver,
     progress_of,
     read_similarity,
-    write_result,
 )
+from simdims.cli.outputs import check_target, write_result
 
 if TYPE_CHECKING:
     from simdims.srf import SRF
+
+#: More numbers than anyone tries, and few enough to write down.
+_MOST_RANKS = 10_000
 
 
 def add(commands: Any) -> None:
@@ -91,6 +94,8 @@ def ranks(text: str) -> str | list[int]:
             ) from None
         if not those or step < 1:
             raise argparse.ArgumentTypeError(f"must hold ranges that rise, got {part!r}")
+        if len(found) + len(those) > _MOST_RANKS:
+            raise argparse.ArgumentTypeError(f"must name at most {_MOST_RANKS:,} numbers, got {text!r}")
         found += those
     return found
 
@@ -124,6 +129,7 @@ def _calibrate(options: argparse.Namespace) -> Findings:
 
 
 def _select_rank(options: argparse.Namespace) -> Findings:
+    check_solver(options)
     check_target(options.out, (".json", ".csv"), [("IN", options.source)], overwrite=options.overwrite)
     S = read_similarity(options)
     from simdims.selection import select_rank

@@ -15,11 +15,12 @@ from simdims.cli.options import (
     add_key,
     add_label_file,
     add_overwrite,
-    check_target,
+    described,
     number_or_text,
     read_labels,
     whole_or_text,
 )
+from simdims.cli.outputs import check_target
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
@@ -152,7 +153,7 @@ def _make(options: argparse.Namespace) -> Findings:
     similarity = options.build(options)
     similarity.save(options.target)
     return Findings(
-        f"Wrote {options.target}: {similarity!r}",
+        f"Wrote {options.target}: {described(similarity)}",
         {"written": options.target, "n_items": similarity.n_items, "density": similarity.density}
         | {"labelled": similarity.labels is not None, "info": dict(similarity.info)},
     )

@@ -1,6 +1,6 @@
 // The embedded data: facts at once, arrays when they are asked for, each decoded once.
 
-import { byId } from "./dom.js";
+import { byId, isolated } from "./dom.js";
 
 export const facts = JSON.parse(textOf("facts"));
 const labels = JSON.parse(textOf("labels"));
@@ -27,8 +27,15 @@ function bytesOf(text) {
   return bytes;
 }
 
+// What the page calls an item, in a form that can stand within any text.
 export function label(item) {
-  return facts.labelled ? labels[item] : `item ${item}`;
+  return isolated(plainLabel(item));
+}
+
+// The same as it is: to be measured, cut or sought.
+export function plainLabel(item) {
+  if (!facts.labelled) return `item ${item}`;
+  return labels[item].trim() ? labels[item] : `(item ${item}, no name)`;
 }
 
 // What a file calls an item: its label, or its number.
@@ -143,7 +150,7 @@ function similarityOf(step) {
 
 // Items whose labels hold a text, those that begin with it first.
 export function itemsNamed(text, wanted) {
-  lowered = lowered || Array.from({ length: facts.n_items }, (_, item) => label(item).toLowerCase());
+  lowered = lowered || Array.from({ length: facts.n_items }, (_, item) => plainLabel(item).toLowerCase());
   const sought = text.trim().toLowerCase();
   const begins = [];
   const holds = [];

@@ -33,6 +33,48 @@ export function say(text) {
   byId("said").textContent = text;
 }
 
+// Letters and marks of scripts that run from right to left, and characters that turn the direction of writing.
+const DIRECTED = /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff\ud802\ud803\ud83a\ud83b]/;
+
+// A text that turns nothing around it: isolated where it has a direction of its own.
+export function isolated(text) {
+  return DIRECTED.test(text) ? `\u2068${text.replace(/[\u2066-\u2069]/g, "")}\u2069` : text;
+}
+
+const MOST_LETTERS = 200;
+let pen = null;
+
+// How wide a text in a picture is.
+export function textWidth(text) {
+  if (!pen) {
+    pen = element("canvas").getContext("2d");
+    pen.font = `11.5px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
+  }
+  return pen.measureText(text).width;
+}
+
+// As much of a text as a picture has room for, with an ellipsis where that is not all.
+export function fitted(text, room) {
+  const letters = lettersOf(text);
+  const some = (many) => letters.slice(0, many).join("").trimEnd() + "…";
+  if (letters.length <= MOST_LETTERS && textWidth(text) <= room) return text;
+  let fits = 0;
+  let over = letters.length;
+  while (over - fits > 1) {
+    const middle = (fits + over) >> 1;
+    if (textWidth(some(middle)) <= room) fits = middle;
+    else over = middle;
+  }
+  return some(fits);
+}
+
+// What readers take for letters: a base with its marks, a flag, a family of emoji.
+function lettersOf(text) {
+  const some = [...text].slice(0, 8 * MOST_LETTERS).join("");
+  if (!Intl.Segmenter) return [...some];
+  return Array.from(new Intl.Segmenter().segment(some), (one) => one.segment);
+}
+
 export function percent(share) {
   if (share === null || !Number.isFinite(share)) return "–";
   const value = 100 * share;

@@ -1,7 +1,10 @@
 // Similarities between the top items of a dimension: observed beside predicted, one scale for both.
 
-import { element, short, svg } from "./dom.js";
-import { block, facts, image, label, product } from "./data.js";
+import { element, fitted, isolated, short, svg, textWidth } from "./dom.js";
+import { block, facts, image, label, plainLabel, product } from "./data.js";
+
+const WIDEST_NAME = 104;
+const BESIDE_NAME = 8;
 
 export function similarityBlocks(k, width) {
   const items = facts.dimensions[k].items;
@@ -12,7 +15,8 @@ export function similarityBlocks(k, width) {
   const values = [...apart(observed), ...apart(predicted)];
   const range = { low: Math.min(...values), high: Math.max(...values) };
   if (range.high === range.low) range.low = 0;
-  const names = facts.pictured ? 22 : Math.min(112, Math.max(...items.map((item) => label(item).length)) * 6.4 + 8);
+  const widths = items.map((item) => Math.min(textWidth(plainLabel(item)), WIDEST_NAME));
+  const names = facts.pictured ? 22 : Math.max(...widths) + BESIDE_NAME;
   const stacked = width < 430;
   const side = stacked ? Math.min(width - names, 300) : (width - names - 14) / 2;
   const readout = element("p.note.readout", { "aria-live": "off" }, "Point at a cell to read it.");
@@ -68,7 +72,7 @@ function rowNames(items, width, cell, top) {
           "text.tick",
           { x: width - 6, y: top + (i + 0.5) * cell + 3.5, "text-anchor": "end" },
           svg("title", {}, label(item)),
-          cut(label(item), 16),
+          isolated(fitted(plainLabel(item), width - BESIDE_NAME)),
         ),
   );
 }
@@ -105,8 +109,4 @@ function scale(range, observed) {
 
 function strength(value, { low, high }) {
   return 0.04 + 0.96 * Math.max(0, Math.min(1, (value - low) / (high - low || 1)));
-}
-
-function cut(text, most) {
-  return [...text].length > most ? [...text].slice(0, most - 1).join("") + "…" : text;
 }

@@ -1,5 +1,6 @@
 // Names that the reader gives to dimensions: kept in the browser for these data, read and written as files.
 
+import { isolated } from "./dom.js";
 import { facts } from "./data.js";
 
 // One entry a dimension: two tabs that name different dimensions at the same time do not overwrite each other.
@@ -35,11 +36,11 @@ export function givenName(k) {
 
 // The name, or the number in words.
 export function nameOf(k) {
-  return given[k] || `dimension ${k + 1}`;
+  return given[k] ? isolated(given[k]) : `dimension ${k + 1}`;
 }
 
 export function headingOf(k) {
-  return given[k] || `Dimension ${k + 1}`;
+  return given[k] ? isolated(given[k]) : `Dimension ${k + 1}`;
 }
 
 export function allNames() {
