@@ -3,10 +3,11 @@
 #
 #     make demo        find the dimensions of handwritten digits and write a page to explore them
 #     make test        lint, types, tests
-#     make test-all    the same, with the long statistical and soak tests
+#     make test-all    the same, with the long statistical and soak tests, and the documentation
 #     make lint        lint and types only
 #     make test-oldest the tests with the lowest version of every library that is allowed
 #     make test-wheel  the tests against a wheel that is built and installed for it
+#     make docs        the documentation, into docs/_build/html
 #     make bench       the benchmarks
 #     make clean       remove what these commands made, .venv included
 #
@@ -21,6 +22,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PYTEST := $(PY) -m pytest
 CORE := $(VENV)/.installed-core
 TEST := $(VENV)/.installed-test
+DOCS := $(VENV)/.installed-docs
 OLDEST := build/oldest
 
 # The test processes share the cores between them, so BLAS and OpenMP get one thread in each; tests
@@ -29,7 +31,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 PARALLEL := -n $(WORKERS) --maxprocesses 8
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-oldest test-wheel lint bench clean
+.PHONY: help demo test test-all test-oldest test-wheel lint docs bench clean
 
 help:
 	@sed -n 's/^#     //p' Makefile
@@ -40,7 +42,7 @@ demo: $(CORE)
 test: lint
 	$(ONE_THREAD) $(PYTEST) $(PARALLEL)
 
-test-all: lint
+test-all: lint docs
 	$(ONE_THREAD) $(PYTEST) $(PARALLEL) -m "slow or not slow"
 
 test-oldest: | $(PY)
@@ -59,6 +61,9 @@ lint: $(TEST)
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
+docs: $(DOCS)
+	$(PY) -m sphinx -b html -d docs/_build/doctrees -W --keep-going -n docs docs/_build/html
+
 bench: $(CORE)
 	$(PY) benchmarks/bench_rivals.py
 	$(PY) benchmarks/bench_fit.py
@@ -69,7 +74,7 @@ bench: $(CORE)
 	OMP_NUM_THREADS=1 $(PY) benchmarks/bench_inference.py
 
 clean:
-	rm -rf $(VENV) demo_output build dist benchmarks/results
+	rm -rf $(VENV) demo_output build dist benchmarks/results docs/_build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -81,6 +86,11 @@ $(CORE): pyproject.toml | $(PY)
 $(TEST): pyproject.toml | $(PY)
 	@echo "Installing simdims, what it needs and the test tools into $(VENV) (once; it may take a few minutes) ..."
 	@$(PIP) install --editable ".[test]"
+	@touch $(CORE) $@
+
+$(DOCS): pyproject.toml | $(PY)
+	@echo "Installing simdims and what builds its documentation into $(VENV) (once; it may take a few minutes) ..."
+	@$(PIP) install --editable ".[docs]"
 	@touch $(CORE) $@
 
 $(PY):

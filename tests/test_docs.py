@@ -1,29 +1,172 @@
-"""The code that the documentation shows runs."""
+"""The documentation: its code runs, its links lead somewhere, it names every public name, and it builds in silence."""
 
+import ast
+import doctest
+import importlib.util
+import inspect
 import re
+import runpy
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import simdims
+
 REPOSITORY = Path(__file__).resolve().parents[1]
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+DOCS = REPOSITORY / "docs"
+PAGES = [
+    REPOSITORY / "README.md",
+    *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.relative_to(DOCS).parts),
+]
+GALLERY = sorted((DOCS / "gallery").glob("plot_*.py"))
+TOOLS = ["sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser", "sphinx_gallery"]
+MODULES = ["metrics", "simulate", "datasets", "plots"]
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
 
 
 def python_of(page: Path) -> str:
     return "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if python_of(page)], ids=lambda page: page.name)
+def prose_of(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors of a page's headings, as forges and the build make them."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def n_pictures(program: Path) -> int:
+    return program.read_text(encoding="utf-8").count("pyplot.show()")
+
+
+def public_names() -> list[str]:
+    """Every public name that is no module, those of public modules with the module's name before them."""
+    names = [name for name in simdims.__all__ if name != "__version__" and name not in MODULES]
+    for room in MODULES:
+        module = getattr(simdims, room)
+        members = getattr(module, "__all__", None) or [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+        ]
+        names += [f"{room}.{name}" for name in members]
+    return names
+
+
+def resolve(name: str) -> object:
+    value: object = simdims
+    for part in name.split("."):
+        if inspect.ismodule(value) and not hasattr(value, part):
+            importlib.import_module(f"{value.__name__}.{part}")
+        value = getattr(value, part)
+    return value
+
+
+def listed_names() -> list[str]:
+    """What the tables of the API reference list."""
+    text = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
+    tables = re.findall(r"\.\. autosummary::\n(?:   :.*\n)*\n((?:   .+\n)+)", text)
+    return [line.strip() for table in tables for line in table.splitlines()]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if python_of(page)], ids=name_of)
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
     monkeypatch.chdir(tmp_path)
     exec(compile(python_of(page), str(page), "exec"), {})
+    pyplot.close("all")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_between_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        if not target.startswith("http"):
+    text = re.sub(r"`[^`\n]*`", "", prose_of(page))
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+        if target.startswith("http"):
+            continue
+        if "_build/gallery/" in target:
+            program = DOCS / "gallery" / Path(target).with_suffix(".py").name
+            assert Path(target).name == "index.rst" or program in GALLERY, target
+            continue
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors_of(file), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_pictures_of_pages_are_there_or_made_by_the_gallery(page):
+    for target in re.findall(r"^(?:```|:::)\{figure\} (\S+)", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        made = re.fullmatch(r"(?:\.\./)*_build/gallery/images/sphx_glr_(\w+)_(\d{3})\.png", target)
+        if made is None:
             assert (page.parent / target).exists(), target
+        else:
+            program = DOCS / "gallery" / f"{made[1]}.py"
+            assert program in GALLERY, target
+            assert int(made[2]) <= n_pictures(program), target
+
+
+def test_there_are_enough_programs_in_the_gallery():
+    assert len(GALLERY) >= 6
+
+
+@pytest.mark.parametrize("program", GALLERY, ids=name_of)
+def test_a_program_of_the_gallery_ends_in_a_picture(program, tmp_path, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("agg")
+    pyplot.close("all")
+    shown = []
+
+    def show():
+        for number in pyplot.get_fignums():
+            figure = pyplot.figure(number)
+            figure.canvas.draw()
+            shown.append(any(ax.has_data() for ax in figure.axes))
+        pyplot.close("all")
+
+    monkeypatch.setattr(pyplot, "show", show)
+    monkeypatch.chdir(tmp_path)
+    with matplotlib.rc_context():
+        runpy.run_path(str(program))
+    assert len(shown) == n_pictures(program)
+    assert all(shown)
+    assert ast.unparse(ast.parse(program.read_text(encoding="utf-8")).body[-1]) == "pyplot.show()"
+
+
+def test_the_reference_lists_every_public_name_once():
+    listed = listed_names()
+    assert len(set(listed)) == len(listed)
+    assert set(public_names()) <= set(listed)
+    for name in listed:
+        assert callable(resolve(name)), name
+
+
+def test_every_name_of_the_reference_has_an_example():
+    """In its docstring, or, for what functions return, on the page of results."""
+    shown = (DOCS / "api" / "results.rst").read_text(encoding="utf-8")
+    without = [
+        name
+        for name in listed_names()
+        if ">>>" not in (inspect.getdoc(resolve(name)) or "") and f":py:obj:`{name}`" not in shown
+    ]
+    assert without == []
+
+
+def test_the_examples_of_results_run():
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    failed, tried = doctest.testfile(str(DOCS / "api" / "results.rst"), module_relative=False, optionflags=options)
+    assert tried > 30
+    assert failed == 0
 
 
 def test_the_readme_names_its_two_commands_and_stays_short():
@@ -31,3 +174,35 @@ def test_the_readme_names_its_two_commands_and_stays_short():
     assert "make demo" in text
     assert "make test" in text
     assert len(text.splitlines()) < 120
+    code = [line for line in python_of(REPOSITORY / "README.md").splitlines() if line.strip()]
+    assert len(code) <= 11
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning_and_without_the_network(tmp_path):
+    missing = [tool for tool in TOOLS if importlib.util.find_spec(tool) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed: make docs installs what builds the site")
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("_build"))
+    shutil.copy(REPOSITORY / "CHANGELOG.md", tmp_path)
+    site = tmp_path / "docs" / "_build" / "html"
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-d",
+        str(tmp_path / "doctrees"),
+        "-W",
+        "--keep-going",
+        "-n",
+    ]
+    built = subprocess.run([*command, str(tmp_path / "docs"), str(site)], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr[-4000:]
+    assert built.stderr.strip() == ""
+    for name in listed_names():
+        assert (site / "_build" / "api" / f"simdims.{name}.html").exists(), name
+    outside = r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=.(?:https?:)?//"
+    for page in site.rglob("*.html"):
+        assert re.search(outside, page.read_text(encoding="utf-8")) is None, page.relative_to(site)
