@@ -63,10 +63,14 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
     """Return one distinct str an item, or None."""
     if labels is None:
         return None
-    if isinstance(labels, (str, bytes, set, frozenset)) or not isinstance(labels, Iterable):
+    is_sequence = isinstance(labels, Iterable) and not isinstance(labels, (str, bytes, set, frozenset))
+    if not is_sequence or getattr(labels, "ndim", 1) != 1:
         raise TypeError(f"labels must be a sequence with one name an item, got {labels!r}.")
     given = list(labels)
-    unnamed = [place for place, label in enumerate(given) if label is None or label != label]
+    nested = [label for label in given if getattr(label, "ndim", 0)]
+    if nested:
+        raise TypeError(f"labels must hold one name an item, got a {type(nested[0]).__name__} for one.")
+    unnamed = [place for place, label in enumerate(given) if _is_no_name(label)]
     if unnamed:
         raise ValueError(f"labels must name every item, got none in place {unnamed[0]}.")
     names = tuple(str(label) for label in given)
@@ -76,6 +80,12 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
     if repeated:
         raise ValueError(f"labels must be distinct, got {_some(repeated)} more than once.")
     return names
+
+
+def _is_no_name(label: object) -> bool:
+    different = label != label
+    # pandas' NA is neither equal to itself nor different.
+    return label is None or not isinstance(different, bool | np.bool_) or bool(different)
 
 
 def clean_factors(factors: Any, *, signed: bool = False) -> np.ndarray:
@@ -203,7 +213,7 @@ def warn_of_dissimilarity(values: Matrix, on_diagonal: np.ndarray) -> None:
     """Warn where no item is similar to itself but some are to others."""
     diagonal = values.diagonal()[on_diagonal]
     # Distances that were computed have a diagonal of rounding errors.
-    if diagonal.size and any((chunk > 1e8 * diagonal.max()).any() for chunk in _chunks(values)):
+    if diagonal.size and any((1e-8 * chunk > diagonal.max()).any() for chunk in _chunks(values)):
         _warn(
             "values looks like a dissimilarity matrix: its diagonal is zero and its largest values lie off "
             "it; use from_dissimilarity for distances, or set the diagonal to NaN if, as in a graph, it "

@@ -43,10 +43,7 @@ class Journal:
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
         self.folder = as_folder(folder, "checkpoint")
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"checkpoint must be a folder, got {str(folder)!r}, which is a file.")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self.folder / _LOCK)
+        self._lock = lock_folder(self.folder)
         try:
             self.settings = self._agree(dict(settings))
             self.records = self._read()
@@ -60,8 +57,13 @@ class Journal:
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record; it is written when this returns."""
         line = memoryview((json.dumps(record, allow_nan=True) + "\n").encode())
-        while line:
-            line = line[os.write(self._lines, line) :]
+        end = os.fstat(self._lines).st_size
+        try:
+            while line:
+                line = line[os.write(self._lines, line) :]
+        except BaseException:  # on a full disk a part of the line may be there, which the next one must not go on from
+            os.ftruncate(self._lines, end)
+            raise
         if time.monotonic() - self._synced > _SYNC_EVERY:
             os.fsync(self._lines)
             self._synced = time.monotonic()
@@ -84,9 +86,11 @@ class Journal:
 
     def close(self) -> None:
         """Let others have the folder."""
-        os.fsync(self._lines)
-        os.close(self._lines)
-        os.close(self._lock)
+        try:
+            os.fsync(self._lines)
+        finally:
+            os.close(self._lines)
+            os.close(self._lock)
 
     def __enter__(self) -> Journal:
         return self
@@ -153,7 +157,32 @@ def as_folder(folder: Any, name: str) -> Path:
         raise TypeError(f"{name} must be a path, got {folder!r}.")
     if not os.fspath(folder) or "\0" in os.fspath(folder):
         raise ValueError(f"{name} must name a folder, got {os.fspath(folder)!r}.")
+    refuse_name(Path(folder), name)
     return Path(folder)
+
+
+def refuse_name(path: Path, name: str) -> None:
+    """Refuse what no file can be called."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ValueError(f"{name} must be a name that a file can have, got {str(path)!r} ({reason}).") from None
+
+
+def lock_folder(folder: Path) -> int:
+    """Make a folder where there is none, and keep others out of it until the handle is closed."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"checkpoint must be a folder, got {str(folder)!r}, which is a file.")
+        folder.mkdir(parents=True, exist_ok=True)
+        return _locked(folder / _LOCK)
+    except OSError as error:
+        raise ValueError(
+            f"checkpoint must lie where files may be written, got {str(folder)!r} ({error.strerror})."
+        ) from None
 
 
 @contextmanager

@@ -83,8 +83,12 @@ def centre_and_unit(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], float
     Distances from such a point are the same and lose fewer digits; it is the median, because of outliers. In units of
     the largest difference their squares neither overflow nor vanish.
     """
-    centre = np.median(X[:: max(1, len(X) // 1000)].astype(np.float64), axis=0)
-    unit = max(float(np.abs(X[start : start + _BLOCK] - centre).max()) for start in range(0, len(X), _BLOCK))
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = np.median(X[:: max(1, len(X) // 1000)].astype(np.float64), axis=0)
+        unit = max(float(np.abs(X[start : start + _BLOCK] - centre).max()) for start in range(0, len(X), _BLOCK))
+    if not np.isfinite(unit):
+        largest = float(np.abs(X).max())
+        raise ValueError(f"X must be small enough to be subtracted, got a largest of {largest:g}: divide by it.")
     return centre, unit or 1.0
 
 

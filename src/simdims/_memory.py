@@ -169,6 +169,8 @@ def _field(path: Path, name: str) -> int | None:
 
 
 def _in_words(n_bytes: int) -> str:
+    if n_bytes > 2**80:
+        return "more than 2^50 GiB"
     for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"

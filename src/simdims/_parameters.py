@@ -9,37 +9,60 @@ from typing import Any
 import numpy as np
 
 
+def shown(value: Any) -> str:
+    """A value as sentences show it: in one line, or by its type where that is long."""
+    text = repr(value)
+    return text if len(text) <= 200 and "\n" not in text else f"{type(value).__name__} that is not"
+
+
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}.")
 
 
 def require_device(device: Any) -> None:
     known = isinstance(device, str) and re.fullmatch(r"cpu|cuda(:\d+)?|mps|torch-cpu", device)
     if not known:
-        raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:<number>', 'mps' or 'torch-cpu', got {device!r}.")
+        raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:<number>', 'mps' or 'torch-cpu', got {shown(device)}.")
 
 
 def require_count(name: str, value: Any, at_least: int = 1) -> None:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
+        raise TypeError(f"{name} must be an integer, got {shown(value)}.")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}.")
 
 
-def require_number(name: str, value: Any, rule: str) -> None:
+def require_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}.")
+
+
+def require_real(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
-    number = float(value)
+        raise TypeError(f"{name} must be a number, got {shown(value)}.")
+
+
+def require_number(name: str, value: Any, rule: str) -> None:
+    require_real(name, value)
+    number = as_float(value)
     if not (np.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
         raise ValueError(f"{name} must be {rule} and finite, got {value}.")
 
 
-def as_range(bounds: Any) -> tuple[float, float]:
+def as_float(value: numbers.Real) -> float:
+    """A number as a float, infinite where it is beyond the floats."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf  # type: ignore[operator]
+
+
+def as_range(bounds: Any, name: str = "bounds", others: str = "'auto', 'data', None") -> tuple[float, float]:
     try:
         low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds must be 'auto', 'data', None or a pair (low, high), got {bounds!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be {others} or a pair (low, high), got {shown(bounds)}.") from None
     if not low < high:
-        raise ValueError(f"bounds must be a pair with low < high, got {bounds!r}.")
+        raise ValueError(f"{name} must be a pair with low < high, got {shown(bounds)}.")
     return low, high

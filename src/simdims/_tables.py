@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import as_float
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -33,6 +35,8 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
     present: list[Hashable] = list(frame.columns)
     roles: dict[Hashable, str] = {}
     for argument, column in columns.items():
+        if not isinstance(column, Hashable) or getattr(column, "ndim", False) or column is pd.NA:
+            raise TypeError(f"{argument} must be the name of a column of table, got {type(column).__name__}.")
         found = present.count(column)
         if found != 1:
             problem = "names no column" if found == 0 else f"names {found} columns"
@@ -60,7 +64,10 @@ def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[N
 
     codes, texts = [], []
     for column in columns:
-        numbered, distinct = pd.factorize(frame[column])
+        try:
+            numbered, distinct = pd.factorize(frame[column])
+        except TypeError:
+            raise TypeError(f"Column {column!r} must name items, got cells that hold lists or the like.") from None
         text = [_as_text(item) for item in distinct]
         no_item = np.array([not item.strip() for item in text] + [True])[numbered]  # missing cells are numbered -1
         if no_item.any():
@@ -128,7 +135,7 @@ def is_whole(value: object) -> bool:
 
 def is_finite_number(value: object) -> bool:
     """Say whether a value is a number, and not NaN or infinite."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(as_float(value)))
 
 
 def report(function: str, info: Mapping[str, Any]) -> None:

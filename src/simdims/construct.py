@@ -11,6 +11,7 @@ from scipy.spatial.distance import squareform
 
 from simdims._checks import _plural, _warn, as_array, as_numbers, as_table, clean_labels
 from simdims._memory import require
+from simdims._parameters import require_flag, shown
 from simdims._tables import (
     as_frame,
     check_weights_option,
@@ -84,6 +85,7 @@ def from_ratings(
     for name, end in (("low", low), ("high", high)):
         if end is not None and not is_finite_number(end):
             raise ValueError(f"{name} must be a finite number or None, got {end!r}.")
+    low, high = (None if end is None else float(end) for end in (low, high))
     roles = {"item1": item1, "item2": item2, "rating": rating}
     frame = as_frame(table, **roles, **({} if participant is None else {"participant": participant}))
     (first, second), names = read_items(frame, [item1, item2])
@@ -154,10 +156,11 @@ def from_dissimilarity(
            [0.  , 0.25, 1.  ]])
     """
     check_weights_option(weights)
-    if method not in ("max", "correlation", "gaussian"):
-        raise ValueError(f'method must be "max", "correlation" or "gaussian", got {method!r}.')
+    if not isinstance(method, str) or method not in ("max", "correlation", "gaussian"):
+        raise ValueError(f'method must be "max", "correlation" or "gaussian", got {shown(method)}.')
     if sigma is not None and (method != "gaussian" or not is_finite_number(sigma) or sigma <= 0):
         raise ValueError(f'sigma must be None or, for method="gaussian", positive and finite, got {sigma!r}.')
+    require_flag("clip", clip)
     if clip and method != "correlation":
         raise ValueError(f'clip must be False unless method="correlation", got {clip!r} with method={method!r}.')
     people, n_items = _people(D)
@@ -206,8 +209,8 @@ def _scale(ratings: NDArray[np.float64], low: float | None, high: float | None) 
     if high is None:
         high = float(rated.max())
         found.append(f"high = {high:g}")
+    given = " (found in the ratings)" if found else ""
     if low >= high:
-        given = " (found in the ratings)" if found else ""
         raise ValueError(f"low must be less than high, got low = {low:g} and high = {high:g}{given}.")
     if not np.isfinite(high - low):
         raise ValueError(f"high - low must be finite, got low = {low:g} and high = {high:g}{given}.")
@@ -369,4 +372,5 @@ def _one_minus(distances: NDArray, clip: bool) -> tuple[NDArray, dict[str, Any]]
 def _gaussian(distances: NDArray, sigma: float) -> tuple[NDArray, dict[str, Any]]:
     if sigma == 0:
         raise ValueError("sigma must be given where the median of D is 0, got None.")
-    return np.exp(-0.5 * (distances / sigma) ** 2), {"sigma": sigma}
+    with np.errstate(over="ignore"):  # as far apart as this has similarity 0
+        return np.exp(-0.5 * (distances / sigma) ** 2), {"sigma": sigma}

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._downloads import FILES, find, local_path
+from simdims._parameters import shown
 from simdims._parts import library
+from simdims._tables import is_whole
 from simdims.construct import from_dissimilarity
 from simdims.features import from_features
 from simdims.similarity import Similarity
@@ -178,8 +180,8 @@ def fetch_peterson_animals(half: int | None = None) -> Similarity:
     from scipy.io import loadmat
 
     variables = {None: "simMatrix", 1: "simMatrixFirstBatch", 2: "simMatrixSecondBatch"}
-    if half not in variables:
-        raise ValueError(f"half must be 1, 2 or None (all ratings), got {half!r}.")
+    if not (half is None or (is_whole(half) and half in (1, 2))):
+        raise ValueError(f"half must be 1, 2 or None (all ratings), got {shown(half)}.")
     name = "peterson_animals/turkResults_CogSci2016.mat"
     ratings = loadmat(find(name))[variables[half]]
     return Similarity(ratings / 10, info={"dataset": FILES[name].url()})
@@ -273,13 +275,13 @@ def fetch_word_similarity(name: str) -> pd.DataFrame:
     """
     import pandas as pd
 
+    if not isinstance(name, str) or name not in ("simlex999", "wordsim353"):
+        raise ValueError(f'name must be "simlex999" or "wordsim353", got {shown(name)}.')
     if name == "simlex999":
         table = pd.read_csv(find("words/SimLex-999.txt"), sep="\t").rename(columns={"SimLex999": "rating"})
-    elif name == "wordsim353":
+    else:
         table = pd.read_csv(find("words/wordsim353_combined.csv"))
         table = table.rename(columns={"Word 1": "word1", "Word 2": "word2", "Human (mean)": "rating"})
-    else:
-        raise ValueError(f'name must be "simlex999" or "wordsim353", got {name!r}.')
     first = ["word1", "word2", "rating"]
     return table[first + [column for column in table.columns if column not in first]]
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from simdims import _landmarks, _memory
 from simdims._checks import _warn, as_array, clean_labels
-from simdims._parameters import require_count
+from simdims._parameters import require_count, shown
 from simdims._tables import is_finite_number, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
 
@@ -108,8 +108,8 @@ def from_features(
         raise ValueError(f"bandwidth must be a positive, finite number, got {bandwidth!r}.")
     if not isinstance(implicit, bool | np.bool_):
         raise TypeError(f"implicit must be True or False, got {implicit!r}.")
-    if not callable(kernel) and kernel not in ("auto", "linear", "rbf", "cosine"):
-        raise ValueError(f"kernel must be 'auto', 'linear', 'rbf', 'cosine' or a callable, got {kernel!r}.")
+    if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("auto", "linear", "rbf", "cosine")):
+        raise ValueError(f"kernel must be 'auto', 'linear', 'rbf', 'cosine' or a callable, got {shown(kernel)}.")
     if kernel == "auto":
         kernel = "linear" if features.min() >= 0 else "rbf"
     if kernel != "rbf" and bandwidth != _DEFAULT_BANDWIDTH:
@@ -143,7 +143,7 @@ def from_features(
     elif kernel == "cosine":
         values, info["clipped_pairs"] = _cosine(features)
     elif kernel == "linear":
-        values = features @ features.T
+        values = _products(features)
     else:
         values = _called(kernel, features)
     report("from_features", info)
@@ -203,7 +203,7 @@ def _frame_numbers(frame: Any) -> NDArray[np.floating]:
 def _as_floats(features: NDArray) -> NDArray[np.floating]:
     try:
         return features.astype(np.float32 if features.dtype == np.float16 else np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError("X must hold numbers, got an array of objects that are not.") from None
 
 
@@ -233,6 +233,19 @@ def _refuse_implicit(kernel: Any, features: NDArray) -> None:
             f"implicit=True needs non-negative features, so that the similarities are, got "
             f"{np.count_nonzero(features < 0)} negative values."
         )
+
+
+def _products(X: NDArray) -> NDArray:
+    with np.errstate(over="ignore"):
+        values = X @ X.T
+    largest = values.max()
+    if not np.isfinite(largest) or (largest == 0 and X.any()):
+        rule = "large" if largest == 0 else "small"
+        raise ValueError(
+            f"X must be {rule} enough to be multiplied for kernel='linear', got a largest of {np.abs(X).max():g}: "
+            "divide by it."
+        )
+    return values
 
 
 def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:

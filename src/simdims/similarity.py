@@ -26,6 +26,7 @@ from simdims._checks import (
     count_observed,
     warn_of_dissimilarity,
 )
+from simdims._parameters import shown
 from simdims._parts import Parts
 from simdims._triangles import Matrix, equal_triangles
 
@@ -322,8 +323,8 @@ def as_similarity(
            [3. , 8. , 0.5],
            [0.5, 0.5, 9. ]])
     """
-    if symmetrize not in (None, "mean", "max"):
-        raise ValueError(f'symmetrize must be None, "mean" or "max", got {symmetrize!r}.')
+    if not (symmetrize is None or (isinstance(symmetrize, str) and symmetrize in ("mean", "max"))):
+        raise ValueError(f'symmetrize must be None, "mean" or "max", got {shown(symmetrize)}.')
     if isinstance(x, Similarity):
         _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize)
         return x

@@ -330,9 +330,20 @@ class SRF(TransformerMixin, BaseEstimator):
             raise TypeError(
                 "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
             )
-        rows = check_array(
-            S, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", order="C", estimator=self, input_name="S"
-        )
+        try:
+            rows = check_array(
+                S,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan",
+                order="C",
+                estimator=self,
+                input_name="S",
+            )
+        except (TypeError, ValueError) as error:
+            # Without the lines that print the data.
+            lines = [line for line in str(error).splitlines() if not line.startswith(("array=", "[", " "))]
+            reason = " ".join(lines).rstrip(".")
+            raise type(error)(f"S must hold a row of similarities for each new item, got others: {reason}.") from None
         self._check_n_columns(rows)
         negative = np.count_nonzero(rows < 0)
         if negative:
@@ -353,6 +364,8 @@ class SRF(TransformerMixin, BaseEstimator):
         """The columns of a DataFrame against the fitted items, by scikit-learn's check where the names are text."""
         if not hasattr(S, "columns") or type(S.columns).__name__ == "RangeIndex":
             return
+        if not S.columns.is_unique:
+            raise ValueError("S must have a column for each fitted item, got columns of the same name.")
         if all(isinstance(name, str) for name in S.columns):
             validate_data(self, S, reset=False, skip_check_array=True)
         else:
@@ -373,7 +386,10 @@ class SRF(TransformerMixin, BaseEstimator):
         if isinstance(S, Similarity):
             n_columns = S.n_items
         else:
-            shape = S.shape if hasattr(S, "shape") else np.shape(S)
+            try:
+                shape = S.shape if hasattr(S, "shape") else np.shape(S)
+            except ValueError:
+                raise ValueError("S must have rows of one length, got lists of different lengths.") from None
             n_columns = shape[-1] if shape else 0
         if n_columns != self.n_features_in_:
             raise ValueError(
@@ -410,7 +426,7 @@ class SRF(TransformerMixin, BaseEstimator):
     def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
         shape = (problem.n_items, self.n_components)
         if not isinstance(self.init, str):
-            W = np.asarray(self.init, dtype=problem.dtype)
+            W = _as_start(self.init).astype(problem.dtype)
             if W.shape != shape:
                 raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
             if not (np.isfinite(W).all() and (W >= 0).all() and W.any()):
@@ -449,8 +465,8 @@ class SRF(TransformerMixin, BaseEstimator):
         gained = 1 - self.history_[-1] / self.history_[max(0, self.n_iter_ - 10)] if self.history_[0] > 0 else 0.0
         return (
             f"SRF did not converge in max_iter={self.max_iter} iterations: the last "
-            f"{min(10, self.n_iter_)} changed the objective by {gained:.2g} of it (tol={self.tol:g}, KKT residual "
-            f"{self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough."
+            f"{min(10, self.n_iter_)} changed the objective by {gained:.2g} of it (tol={float(self.tol):g}, KKT "
+            f"residual {self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough."
         )
 
 
@@ -488,6 +504,17 @@ def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_a
             f"S must have weights of one size, or zero, for transform, got {positive.min():g} to {positive.max():g}."
         )
     return np.where(similarity.weights > 0, similarity.values, np.nan)
+
+
+def _as_start(init: Any) -> NDArray[np.float64]:
+    try:
+        if sparse.issparse(init):
+            raise TypeError
+        return np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"init must be 'random', 'spectral' or an array of numbers, got {type(init).__name__} that is not."
+        ) from None
 
 
 def _require_square(rows: NDArray[np.floating], what: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simdims import __version__, _parallel, metrics
-from simdims._journal import as_folder, replacing
+from simdims._journal import as_folder, lock_folder, replacing
 from simdims._parameters import require_count, require_device
 from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
@@ -231,12 +231,10 @@ def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
     if checkpoint is None:
         return _parallel.root_seed(random_state)
     folder = as_folder(checkpoint, "checkpoint")
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"checkpoint must be a folder, got {str(folder)!r}, which is a file.")
-    known = {"seed", "selection"}
+    known = {"seed", "selection", "lock"}
     strangers = [
         path.name
-        for path in (folder.iterdir() if folder.exists() else ())
+        for path in (folder.iterdir() if folder.is_dir() else ())
         if path.name not in known and not path.name.startswith("consensus-") and not path.name.endswith(".part")
     ]
     if strangers:
@@ -244,7 +242,14 @@ def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
             f"checkpoint must be a new or empty folder, or one of an earlier call, got {str(folder)!r}, which holds "
             f"{sorted(strangers)[0]!r}."
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    handle = lock_folder(folder)
+    try:
+        return _settled_seed(folder, random_state)
+    finally:
+        os.close(handle)
+
+
+def _settled_seed(folder: Path, random_state: Any) -> int:
     file = folder / "seed"
     if file.exists():
         earlier = _read_seed(file)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 #: The version of what is written.
 FORMAT = 1
 
+#: So often a folder is read anew that a save has replaced meanwhile.
+_ATTEMPTS = 10
+
 _MANIFEST = "discovery.json"
 _FILES = (
     "arrays.npz",
@@ -42,29 +47,101 @@ _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 
 def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
     """Write a Discovery beside `folder`, then put it in its place."""
+    target = as_folder(folder, "folder").absolute()
+    if not target.exists() and (earlier := _set_aside(target)):
+        os.replace(earlier, target)
     check_folder(folder)
-    target = Path(folder).absolute()
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    part.mkdir(parents=True)
+    try:
+        part.mkdir(parents=True)
+    except OSError as error:
+        raise ValueError(
+            f"folder must lie where files may be written, got {str(target)!r} ({error.strerror})."
+        ) from None
     try:
         _write(found, part)
-        if target.exists():
-            earlier = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
-            strangers = _strangers(target)
-            os.replace(target, earlier)
-            os.replace(part, target)
-            for name in strangers:
-                os.replace(earlier / name, target / name)
-            shutil.rmtree(earlier, ignore_errors=True)
-        else:
-            os.replace(part, target)
+        for name in _strangers(target):
+            _carry(target / name, part / name)
+        _exchange(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _exchange(part: Path, target: Path) -> None:
+    """Put `part` in the place of `target`, whole; what is there is first set aside, where `load` finds it."""
+    earlier = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
+    try:
+        while True:
+            # Another save may come between any two of these steps.
+            with suppress(FileNotFoundError):
+                os.replace(target, earlier)
+            try:
+                os.replace(part, target)
+                break
+            except OSError:
+                if not target.exists():
+                    raise
+                shutil.rmtree(earlier, ignore_errors=True)
+    except BaseException:
+        if earlier.exists() and not target.exists():
+            os.replace(earlier, target)
+        raise
+    for left in _all_set_aside(target):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _set_aside(target: Path) -> Path | None:
+    """The folder that a save which was killed has set aside, where it had not yet put another in its place."""
+    found = [path for path in _all_set_aside(target) if (path / _MANIFEST).exists()]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def _all_set_aside(target: Path) -> list[Path]:
+    return list(target.parent.glob(f".{glob.escape(target.name)}.*.old"))
+
+
+def _carry(source: Path, copy: Path) -> None:
+    """Have a file or a folder in a second place as well, without a copy of its content where the disk can do that."""
+    if source.is_dir():
+        shutil.copytree(source, copy, copy_function=_link)
+    else:
+        _link(source, copy)
+
+
+def _link(source: Any, copy: Any) -> None:
+    try:
+        os.link(source, copy)
+    except OSError:
+        shutil.copy2(source, copy)
 
 
 def load(folder: str | os.PathLike[str]) -> Discovery:
     """Read what `save` wrote."""
     path = as_folder(folder, "folder")
+    for _ in range(_ATTEMPTS):
+        here = path if path.exists() else _set_aside(path.absolute()) or path
+        before = _stamp(here)
+        try:
+            found = _load(here)
+        except (ValueError, FileNotFoundError):
+            if _stamp(here) == before:
+                raise
+            continue
+        if _stamp(here) == before:  # or else files of two results may have been read
+            return found
+    raise ValueError(f"folder must be left alone while it is read, got {str(path)!r}, which is replaced all the time.")
+
+
+def _stamp(folder: Path) -> tuple[int, int] | None:
+    """What no two folders that `save` wrote have in common."""
+    try:
+        manifest = os.stat(folder / _MANIFEST)
+    except OSError:
+        return None
+    return manifest.st_ino, manifest.st_mtime_ns
+
+
+def _load(path: Path) -> Discovery:
     manifest = _read_manifest(path)
     try:
         return _restore(path, manifest)
@@ -153,6 +230,8 @@ def is_saved(folder: str | os.PathLike[str]) -> bool:
 
 def _strangers(folder: Path) -> list[str]:
     """What others put beside an earlier Discovery, and is not there in every one."""
+    if not folder.exists():
+        return []
     try:
         own = {*json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["files"], *_FILES, _MANIFEST}
     except (OSError, ValueError, KeyError, TypeError):

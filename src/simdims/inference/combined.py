@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import shown
 from simdims._progress import Callback
 from simdims.inference.dimension import (
     check_enough_dimensions,
@@ -159,8 +160,8 @@ def combined_test(
 
 def check_weighting(weighting: str) -> None:
     """Refuse an unknown weighting."""
-    if weighting not in WEIGHTINGS:
-        raise ValueError(f'weighting must be "fit" or "equal", got {weighting!r}.')
+    if not isinstance(weighting, str) or weighting not in WEIGHTINGS:
+        raise ValueError(f'weighting must be "fit" or "equal", got {shown(weighting)}.')
 
 
 def _share(similarity: Similarity, table: Table) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from simdims._parameters import shown
 from simdims._progress import Callback
 from simdims.inference.hypotheses import Hypotheses, Table, clean_embedding, clean_vectors
 from simdims.inference.matching import aligned_correlations, match, standardise
@@ -141,8 +142,8 @@ def describe_matching(matching: str) -> str:
 
 def check_matching(matching: str) -> None:
     """Refuse an unknown matching."""
-    if matching not in MATCHINGS:
-        raise ValueError(f'matching must be "joint" or "separate", got {matching!r}.')
+    if not isinstance(matching, str) or matching not in MATCHINGS:
+        raise ValueError(f'matching must be "joint" or "separate", got {shown(matching)}.')
 
 
 def check_enough_dimensions(hypotheses: Hypotheses, table: Table, matching: str) -> None:

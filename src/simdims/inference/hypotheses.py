@@ -277,7 +277,7 @@ def _hypothesis_names(names: tuple[str, ...] | None, number: int) -> tuple[str, 
 
 
 def _row_names(axis: Any, what: str) -> tuple[str, ...]:
-    if getattr(axis, "hasnans", False):
+    if getattr(axis, "nlevels", 1) == 1 and getattr(axis, "hasnans", False):
         raise ValueError(f"{what} must name every item, got none in place {int(np.argmax(axis.isna()))}.")
     return _distinct(tuple(map(str, axis)), what)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from simdims._memory import require
 from simdims._parallel import check_n_jobs, root_seed, run_tasks
+from simdims._parameters import shown
 from simdims._progress import Callback, reporting
 
 # Permutations in a block. Seeds belong to blocks, so this number is part of what a random_state means.
@@ -94,8 +95,8 @@ def check_settings(n_permutations: int, alternative: str, alpha: float, n_jobs: 
     """Refuse settings that all tests share."""
     if not isinstance(n_permutations, Integral) or isinstance(n_permutations, bool) or n_permutations < 1:
         raise ValueError(f"n_permutations must be a whole number of at least 1, got {n_permutations!r}.")
-    if alternative not in ALTERNATIVES:
-        raise ValueError(f'alternative must be "greater" or "two-sided", got {alternative!r}.')
+    if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
+        raise ValueError(f'alternative must be "greater" or "two-sided", got {shown(alternative)}.')
     if not isinstance(alpha, Real) or not 0 < alpha < 1:
         raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
     check_n_jobs(n_jobs)

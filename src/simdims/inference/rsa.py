@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from simdims._parameters import shown
 from simdims._progress import Callback
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
 from simdims.inference.mantel import (
@@ -136,8 +137,8 @@ def describe_method(method: str) -> str:
 
 def check_method(method: str) -> None:
     """Refuse an unknown correlation."""
-    if method not in METHODS:
-        raise ValueError(f'method must be "pearson" or "spearman", got {method!r}.')
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(f'method must be "pearson" or "spearman", got {shown(method)}.')
 
 
 def check_similarity(similarity: Similarity, method: str) -> Items:

@@ -11,6 +11,7 @@ from pathlib import Path
 from scipy import sparse
 
 from simdims._checks import ABSENT_OPTIONS
+from simdims._journal import refuse_name
 from simdims._parts import Parts, library
 from simdims.io.arrays import read_hdf5, read_mat, read_npy, read_npz, reading
 from simdims.io.exchange import from_networkx
@@ -166,9 +167,11 @@ def save(S: Similarity, path: str | os.PathLike[str]) -> None:
 
 def _path(path: str | os.PathLike[str]) -> Path:
     try:
-        return Path(path)
+        found = Path(path)
     except TypeError:
         raise TypeError(f"path must be the name of a file, got {type(path).__name__}.") from None
+    refuse_name(found, "path")
+    return found
 
 
 def _refuse_file(path: Path) -> None:
@@ -186,7 +189,7 @@ def _refuse_file(path: Path) -> None:
 
 
 def _refuse_options(suffix: str, key: str | None, form: str | None) -> None:
-    if form not in (None, "square", "long"):
+    if not (form is None or (isinstance(form, str) and form in ("square", "long"))):
         raise ValueError(f'form must be None, "square" or "long", got {form!r}.')
     if form is not None and suffix not in TABLES:
         raise ValueError(f"form must be None for {suffix} files (it is for {', '.join(TABLES)}), got {form!r}.")

@@ -144,7 +144,13 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     target = path.resolve()
     temporary = target.with_name(f".simdims-{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        try:
+            opened = temporary.open("xb")
+        except OSError as error:
+            raise ValueError(
+                f"path must lie where files may be written, got {str(path)!r} ({error.strerror})."
+            ) from None
+        with opened as file:
             yield file
         os.replace(temporary, target)
     finally:

@@ -30,6 +30,7 @@ def read_answers(
             "or a DataFrame whose index names them."
         )
     if items.dtype.kind == "f":
+        items = items.astype(np.float64, copy=False)  # half floats do not reach as far as what they are compared with
         is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
         _refuse_cells(table, ~is_position, "hold whole numbers (or text)")
     _check_items(items, table, int(items.max()) + 1 if n_items is None else n_items)

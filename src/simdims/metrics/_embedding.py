@@ -46,7 +46,7 @@ def as_numbers(table: Any, name: str) -> NDArray[np.float64]:
         if raw.dtype.kind not in "biufO":
             raise TypeError
         return raw.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         kind = getattr(table, "dtype", None)
         got = type(table).__name__ if kind is None else f"{type(table).__name__} of {kind}"
         raise TypeError(f"{name} must be an array or a DataFrame of numbers, got {got} that is not.") from error
@@ -83,6 +83,11 @@ def unit_rows(W: NDArray[np.float64]) -> NDArray[np.float64]:
     scaled = np.divide(W, largest, out=np.zeros_like(W), where=largest > 0)  # squares of tiny numbers underflow
     norms = np.linalg.norm(scaled, axis=1, keepdims=True)
     return np.divide(scaled, norms, out=np.zeros_like(W), where=norms > 0)
+
+
+def below_one(W: NDArray[np.float64]) -> NDArray[np.float64]:
+    """W times the power of two that takes its largest number below 1: no digit changes, and no product overflows."""
+    return np.ldexp(W, -int(np.frexp(np.abs(W).max())[1]))
 
 
 def check_choice(similarity: object) -> None:

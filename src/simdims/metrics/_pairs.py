@@ -93,7 +93,7 @@ def _is_embedding(W: Any) -> bool:
         return True
     if is_frame(W) and not is_default_axis(W.columns) and list(W.columns) != list(W.index):
         return True
-    if np.isnan(array).any() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
+    if not np.isfinite(array).all() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
         return False
     raise ValueError(
         f"W must be symmetric where it is square, and is then taken as similarities, got shape {array.shape} with "

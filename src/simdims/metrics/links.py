@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims.metrics._embedding import as_embedding, check_fits
+from simdims.metrics._embedding import as_embedding, below_one, check_fits
 from simdims.metrics._items import read_pairs, refuse_pair
 from simdims.metrics._pairs import known_values, pair_products, stored_keys
 from simdims.similarity import Similarity, as_similarity
@@ -76,6 +76,7 @@ def link_auc(S: Any, W: Any, *, pairs: Any = None, random_state: int | np.random
     rng = _generator(random_state)
     links, zeros = _links_and_zeros(similarity, None if chosen is None else len(chosen[0]), rng)
     links = links if chosen is None else chosen
+    embedding = below_one(embedding)  # the order of products is what counts
     scores = [pair_products(embedding, *kind) for kind in (links, zeros)]
     is_link = np.repeat([1, 0], [len(kind) for kind in scores])
     return float(roc_auc_score(is_link, np.concatenate(scores)))

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parallel import root_seed
-from simdims.metrics._embedding import Names, as_embedding, as_numbers, check_choice, is_whole, names_of, scaled_rows
+from simdims.metrics._embedding import (
+    Names,
+    as_embedding,
+    as_numbers,
+    below_one,
+    check_choice,
+    is_whole,
+    names_of,
+    scaled_rows,
+)
 from simdims.metrics._items import read_pairs
 from simdims.metrics._pairs import pair_products
 from simdims.similarity import is_default_axis, is_frame
@@ -193,6 +202,7 @@ def readout(
     from scipy.stats import rankdata
 
     embedding, names = as_embedding(W, labels=labels)
+    embedding = below_one(embedding)  # columns are standardised, whatever their scale
     grid = _check_settings(alphas, n_folds)
     targets, rated, n_not_found = _read_ratings(ratings, len(embedding), names)
     _check_targets(targets, rated, 2 * n_folds)

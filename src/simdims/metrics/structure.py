@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims.metrics._embedding import as_embedding
+from simdims.metrics._embedding import as_embedding, below_one
 from simdims.similarity import _refuse_other_names
 
 
@@ -191,6 +191,7 @@ def _vectors(W: Any, of: object) -> NDArray[np.float64]:
 
 def _standard_columns(W: NDArray[np.float64]) -> NDArray[np.float64]:
     """Columns with mean 0 and length 1; constant ones become 0."""
+    W = below_one(W)
     centred = W - W.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=0)
     varies = lengths > 1e-12 * np.linalg.norm(W, axis=0)  # what rounding leaves of a constant is not a dimension

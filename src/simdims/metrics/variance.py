@@ -51,13 +51,16 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     similarity = as_similarity(S)
     embedding, names = as_embedding(W)
     check_fits(similarity, embedding, names)
-    weight, total, squares, residual = _sums_over_pairs(similarity, embedding)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weight, total, squares, residual = _sums_over_pairs(similarity, embedding)
+    if not (np.isfinite(total**2) and np.isfinite(squares)):
+        raise ValueError("S must be small enough to be squared and summed, got sums beyond all floats: divide it.")
     if weight == 0:
         raise ValueError("S must have an observed pair of two different items, got none.")
     spread = squares - total**2 / weight
     if spread <= 1e-12 * squares:
         raise ValueError("S must vary over its observed pairs to have a share of variance explained, got equal values.")
-    return float(1.0 - residual / spread)
+    return float(1.0 - residual / spread) if residual < np.inf else -np.inf
 
 
 def _sums_over_pairs(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:

@@ -96,7 +96,8 @@ def chosen_labels(given: Any, own: Iterable[Any] | None, n_items: int) -> Labels
     """The names to show: those that are given, which need not be distinct, or the result's own."""
     if given is None:
         return None if own is None else tuple(map(str, own))
-    if isinstance(given, str | bytes | set | frozenset) or not isinstance(given, Iterable):
+    is_sequence = isinstance(given, Iterable) and not isinstance(given, str | bytes | set | frozenset)
+    if not is_sequence or getattr(given, "ndim", 1) != 1:
         raise TypeError(f"labels must be a sequence with one name an item, got {given!r}.")
     names = tuple(map(str, given))
     if len(names) != n_items:

@@ -58,12 +58,20 @@ def save_figure(axes: Any, path: str | os.PathLike[str], *, dpi: int = 300) -> N
     >>> plots.save_figure(plots.reliability([0.9, 0.8]), "reliability.pdf")  # doctest: +SKIP
     """
     matplotlib = library("matplotlib", "simdims.plots", "matplotlib")
-    first = axes if hasattr(axes, "savefig") else np.ravel(np.asarray(axes, dtype=object))[0]
+    first = axes if hasattr(axes, "savefig") else next(iter(np.ravel(np.asarray(axes, dtype=object))), None)
     figure = first if hasattr(first, "savefig") else getattr(first, "figure", None)
     if figure is None:
         raise TypeError(f"axes must be matplotlib Axes or a Figure, got {type(first).__name__}.")
     with matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(path, dpi=dpi)
+
+
+def colour_map(name: Any, argument: str = "cmap") -> Any:
+    """The colour map of a name."""
+    matplotlib = library("matplotlib", "simdims.plots", "matplotlib")
+    if not isinstance(name, str) or name not in matplotlib.colormaps:
+        raise ValueError(f"{argument} must be the name of a colour map of matplotlib, got {name!r}.")
+    return matplotlib.colormaps[name]
 
 
 def one_axes(ax: Axes | None, height: float, width: float = COLUMN) -> Axes:

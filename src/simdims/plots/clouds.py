@@ -10,7 +10,18 @@ from numpy.typing import NDArray
 
 from simdims._checks import _warn
 from simdims.plots._sources import dimension_place, loadings_of
-from simdims.plots._style import PLAIN, bare, inner_size, one_axes, require_count, shown, small, text_size, tiny
+from simdims.plots._style import (
+    PLAIN,
+    bare,
+    colour_map,
+    inner_size,
+    one_axes,
+    require_count,
+    shown,
+    small,
+    text_size,
+    tiny,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,8 +85,7 @@ def word_cloud(
     top = loadings.top(k, n_words)
     if not top.size:
         raise ValueError(f"dimension must have an item with a positive loading, got none in dimension {k + 1}.")
-    import matplotlib
-
+    colours = colour_map(cmap)
     ax = one_axes(ax, 2.4)
     bare(ax)
     ax.set_title(shown(loadings.name(k), 40), fontsize=small(), fontweight="bold", pad=3, **PLAIN)
@@ -87,7 +97,6 @@ def word_cloud(
     sizes, places = arranged(words, relative, width, height, smallest=0.75 * tiny())
     if len(places) < len(words):
         _warn(f"word_cloud draws {len(places)} of {len(words)} words: the Axes are too small for more.")
-    colours = matplotlib.colormaps[cmap]
     for word, size, share, (x, y) in zip(words, sizes, relative, places, strict=False):
         ax.text(x / width, y / height, word, fontsize=size, color=colours(0.75 * (1 - share)), va="baseline", **PLAIN)
     return ax

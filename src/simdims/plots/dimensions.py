@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import require_flag
 from simdims.plots._sources import Loadings, dimension_place, loadings_of
 from simdims.plots._style import (
     COLUMN,
@@ -95,6 +96,7 @@ def dimension_grid(
     if columns is None:
         columns = min(2, len(places)) if pictures is None else 1
     require_count("columns", columns)
+    require_flag("common_scale", common_scale)
     width = COLUMN if len(places) > 1 or pictures is not None else COLUMN / 2
     panel = (0.22 + 0.125 * n_shown) if pictures is None else (0.22 + min(width / columns / n_shown, 1.2))
     rows = -(-len(places) // columns)
@@ -122,7 +124,7 @@ def _places(dimensions: Sequence[int | str] | None, loadings: Loadings, page: in
     require_count("per_page", per_page)
     if dimensions is None:
         wanted = list(range(loadings.W.shape[1]))
-    elif isinstance(dimensions, str) or not hasattr(dimensions, "__iter__"):
+    elif isinstance(dimensions, str) or not hasattr(dimensions, "__iter__") or getattr(dimensions, "ndim", 1) != 1:
         raise TypeError(f"dimensions must be a sequence of numbers or names, got {dimensions!r}.")
     else:
         wanted = [dimension_place(dimension, loadings) for dimension in dimensions]
@@ -208,7 +210,8 @@ class _Pictures:
 
 
 def _checked_images(images: Any, n_items: int) -> _Pictures:
-    if isinstance(images, str | bytes) or not hasattr(images, "__len__") or not hasattr(images, "__getitem__"):
+    is_array = isinstance(images, np.ndarray) and images.ndim
+    if not is_array and (isinstance(images, str | bytes) or not isinstance(images, Sequence)):
         raise TypeError(f"images must be a sequence with one picture an item, got {type(images).__name__}.")
     if len(images) != n_items:
         raise ValueError(f"images must have one picture for each of the {n_items} items, got {len(images)}.")

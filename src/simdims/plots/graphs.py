@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from simdims._parts import library
 from simdims._threads import one_blas_thread
+from simdims.metrics._embedding import as_numbers
 from simdims.plots._sources import Labels, Loadings, both_of, described, main_dimensions
 from simdims.plots._style import (
     COLOURS,
@@ -136,7 +137,8 @@ def _backbone(similarity: Similarity, n_neighbors: int) -> tuple[NDArray, NDArra
     other = np.concatenate([tree.col, full.indices[nearest]]).astype(np.int64)
     keys = np.unique(np.minimum(one, other) * full.shape[0] + np.maximum(one, other))
     first, second = np.divmod(keys, full.shape[0])
-    return first, second, np.asarray(upper[first, second], dtype=np.float64).ravel(), n_all
+    weights = np.asarray(upper[first, second], dtype=np.float64).ravel() if len(first) else np.empty(0)
+    return first, second, weights, n_all
 
 
 def _positive_pairs(similarity: Similarity) -> sparse.csr_array:
@@ -181,7 +183,7 @@ def _placed(
         if lost:
             raise ValueError(f"positions must have a place for every item, got none for {lost[0]!r}.")
         positions = [positions[key] for key in keys]
-    xy = np.asarray(positions, dtype=np.float64)
+    xy = as_numbers(positions, "positions")
     if xy.shape != (n, 2) or not np.isfinite(xy).all():
         raise ValueError(f"positions must be finite numbers of shape ({n}, 2), got shape {xy.shape}.")
     return xy

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from simdims._parameters import as_range, require_flag
 from simdims.plots._sources import Loadings, both_of
 from simdims.plots._style import (
     PLAIN,
+    colour_map,
     key,
     one_axes,
     require_choice,
@@ -101,6 +103,7 @@ def similarity_heatmap(
     if loadings is None and values != "observed":
         raise ValueError(f'values must be "observed" where there is no embedding, got {values!r}.')
     require_count("max_items", max_items)
+    require_flag("colorbar", colorbar)
     n_items = similarity.n_items if similarity is not None else len(loadings.W)  # type: ignore[union-attr]
     rows, is_grouped = _row_order(order, loadings, n_items)
     size = -(-n_items // max_items)
@@ -132,8 +135,11 @@ def _row_order(order: Any, loadings: Loadings | None, n_items: int) -> tuple[NDA
     if isinstance(order, str):
         require_choice("order", order, ("dimensions",))
         return (np.arange(n_items), False) if loadings is None else (by_dimension(loadings), True)
-    rows = np.asarray(order)
-    if rows.dtype.kind not in "iu" or sorted(rows.tolist()) != list(range(n_items)):
+    try:
+        rows = np.asarray(order)
+    except ValueError:
+        rows = np.empty(0)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or sorted(rows.tolist()) != list(range(n_items)):
         raise ValueError(f"order must hold each row from 0 to {n_items - 1} once, got another sequence.")
     return rows.astype(np.intp), False
 
@@ -215,10 +221,8 @@ def _stored_sums(similarity: Similarity, block: NDArray[np.intp]) -> tuple[NDArr
 
 
 def _draw(ax: Axes, cells: NDArray, limits: tuple[float, float] | None, cmap: str, colorbar: bool) -> None:
-    import matplotlib
-
-    colours = matplotlib.colormaps[cmap].with_extremes(bad="white")
-    low, high = _limits(cells) if limits is None else limits
+    colours = colour_map(cmap).with_extremes(bad="white")
+    low, high = _limits(cells) if limits is None else as_range(limits, "limits", "None")
     image = ax.imshow(
         np.ma.masked_invalid(cells), cmap=colours, vmin=low, vmax=high, interpolation="nearest", aspect="equal"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import require_flag
 from simdims.discovery import Discovery
 from simdims.plots._style import (
     ACCENT,
@@ -78,6 +79,7 @@ def rank_selection(
     """
     selection = _selection_of(result)
     require_choice("bands", bands, ("both", "deviation", "error", None))
+    require_flag("relative", relative)
     others = _checked_baselines(baselines)
     ax = one_axes(ax, 2.3)
     curve = selection.curve

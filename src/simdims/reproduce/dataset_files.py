@@ -131,9 +131,17 @@ def channel_reliability(repeats: NDArray, *, n_splits: int = _N_SPLITS, random_s
     n_splits = n_splits if len(repeats) > 2 else 1
     for _ in range(n_splits):
         order = rng.permutation(len(repeats))
-        first, second = (_standard(repeats[part].mean(axis=0)) for part in (order[:half], order[half:]))
+        first, second = (standard_columns(repeats[part].mean(axis=0)) for part in (order[:half], order[half:]))
         total += np.einsum("sc,sc->c", first, second)
     return spearman_brown(total / n_splits)
+
+
+def standard_columns(values: NDArray) -> NDArray[np.float64]:
+    """Columns (of the last two axes) with mean 0 and length 1, or 0 throughout where they do not vary."""
+    centred = values.astype(np.float64) - values.mean(axis=-2, dtype=np.float64, keepdims=True)
+    length = np.linalg.norm(centred, axis=-2, keepdims=True)
+    varies = length > 1e-12 * np.abs(values).max(axis=-2, keepdims=True)
+    return np.divide(centred, length, out=np.zeros_like(centred), where=varies)
 
 
 def triplets(path: Path) -> Similarity:
@@ -201,13 +209,6 @@ def _check_array(array: NDArray, name: str, ndim: int) -> None:
         raise ValueError(
             f"{name} must hold numbers in {ndim} dimensions, got shape {array.shape} and type {array.dtype}."
         )
-
-
-def _standard(responses: NDArray) -> NDArray[np.float64]:
-    """Columns with mean 0 and length 1, or 0 throughout where they do not vary."""
-    centred = responses.astype(np.float64) - responses.mean(axis=0, dtype=np.float64)
-    length = np.linalg.norm(centred, axis=0)
-    return np.divide(centred, length, out=np.zeros_like(centred), where=length > 1e-12 * np.abs(responses).max(axis=0))
 
 
 def _words(path: Path, separator: str) -> pd.DataFrame:

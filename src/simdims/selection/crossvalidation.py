@@ -13,7 +13,7 @@ import numpy as np
 from simdims import __version__, _parallel, _threads
 from simdims._checks import _warn
 from simdims._journal import Journal, fingerprint
-from simdims._parameters import require_count
+from simdims._parameters import require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, _require_share
@@ -131,8 +131,8 @@ def select_rank(
     require_count("n_repeats", n_repeats)
     if sampling is not None:
         _require_share("sampling", sampling)
-    if protocol not in ("averaged", "paper"):
-        raise ValueError(f'protocol must be "averaged" or "paper", got {protocol!r}.')
+    if not isinstance(protocol, str) or protocol not in ("averaged", "paper"):
+        raise ValueError(f'protocol must be "averaged" or "paper", got {shown(protocol)}.')
     estimator = _check_estimator(estimator)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)

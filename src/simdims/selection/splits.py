@@ -65,8 +65,13 @@ def plain(similarity: Similarity) -> Matrix:
             f"A matrix of {len(F)} x {len(F)} similarities (cross-validation leaves pairs out, which factors cannot)",
             "a random subset of the items gives the number of dimensions of the others too",
         )
-        return Matrix(F @ F.T, None, None, None, 0.0)
+        with np.errstate(over="ignore"):
+            products = F @ F.T
+        solvers.require_scale(float(products.max()), F.dtype, "factors")
+        return Matrix(products, None, None, None, 0.0)
     values, weights = similarity.values, similarity.weights
+    stored = values.data if sparse.issparse(values) else values
+    solvers.require_scale(float(np.fmax.reduce(stored, axis=None, initial=0.0)), values.dtype)
     if not sparse.issparse(values):
         return Matrix(values, weights, None, None, 0.0)
     own = None if weights is None else weights.data

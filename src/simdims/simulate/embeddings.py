@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, softmax
 from sklearn.utils import check_random_state
+
+from simdims._memory import require
+from simdims._parameters import require_number, require_real
+from simdims.metrics._embedding import as_numbers
 
 
 def dirichlet(
@@ -50,8 +55,9 @@ def dirichlet(
     """
     _require_count("n_items", n_items)
     _require_count("n_components", n_components)
-    if not (np.isfinite(alpha) and alpha > 0):
-        raise ValueError(f"alpha must be positive and finite, got {alpha}.")
+    require_number("alpha", alpha, "positive")
+    alpha = float(alpha)
+    _require_memory(n_items, n_components)
     rng = check_random_state(random_state)
     # G(a) = G(a + 1) U^(1/a) for gamma variables. In logarithms no row underflows to 0 / 0, as
     # RandomState.dirichlet does for small a; -log U is a standard exponential variable.
@@ -87,7 +93,7 @@ def factorial(levels: Sequence[int], *, n_replicates: int = 1) -> NDArray[np.flo
            [0., 1., 1., 0.],
            [0., 1., 0., 1.]])
     """
-    if not isinstance(levels, Iterable):
+    if not isinstance(levels, Iterable) or getattr(levels, "ndim", 1) != 1:
         raise TypeError(f"levels must be a list with the number of levels of each factor, got {levels!r}.")
     counts = list(levels)
     wrong = [n for n in counts if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 2]
@@ -95,6 +101,7 @@ def factorial(levels: Sequence[int], *, n_replicates: int = 1) -> NDArray[np.flo
         got = repr(wrong[0]) if wrong else "no factor"
         raise ValueError(f"levels must be a whole number of at least 2 for each factor, got {got}.")
     _require_count("n_replicates", n_replicates)
+    _require_memory(n_replicates * math.prod(map(int, counts)), sum(map(int, counts)))
     combinations = np.stack(np.unravel_index(np.arange(np.prod(counts)), counts), axis=1)
     one_hot = [np.eye(n)[combinations[:, factor]] for factor, n in enumerate(counts)]
     return np.tile(np.hstack(one_hot), (n_replicates, 1))
@@ -139,10 +146,14 @@ def sparse_correlated(
     """
     _require_count("n_items", n_items)
     _require_count("n_components", n_components)
+    require_real("density", density)
+    require_real("correlation", correlation)
     if not 0 < density < 1:
         raise ValueError(f"density must be between 0 and 1, got {density}.")
     if not 0 <= correlation < 1:
         raise ValueError(f"correlation must be from 0 to less than 1, got {correlation}.")
+    density, correlation = float(density), float(correlation)
+    _require_memory(n_items, n_components)
     rng = check_random_state(random_state)
     shared, own = rng.standard_normal((n_items, 1)), rng.standard_normal((n_items, n_components))
     normal = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
@@ -182,7 +193,7 @@ def from_embedding(
     >>> from_embedding(dirichlet(100, 10, random_state=0), 20, 3, random_state=0).shape
     (20, 3)
     """
-    values = np.asarray(W, dtype=np.float64)
+    values = as_numbers(W, "W")
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(
             f"W must have a row for every item and a column for every dimension, got shape {values.shape}."
@@ -205,6 +216,12 @@ def from_embedding(
         f"W must have dimensions that vary over {n_items} items, got a constant one in each of 1000 samples: sample "
         "more items."
     )
+
+
+def _require_memory(n_items: int, n_components: int) -> None:
+    # The result and what it is drawn from.
+    what = f"An embedding of {n_items} x {n_components}"
+    require(3 * 8 * int(n_items) * int(n_components), what, "draw fewer items or dimensions")
 
 
 def _require_count(name: str, value: int) -> None:

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
+from simdims._parameters import require_flag, require_real
+from simdims.metrics._embedding import as_numbers
 from simdims.similarity import as_similarity
 
 
@@ -64,14 +66,22 @@ def add_noise(
             f"S must be complete to add noise, got {np.count_nonzero(np.isnan(signal))} missing entries; "
             "leave pairs out afterwards, with mask_pairs."
         )
+    require_real("snr", snr)
     if not 0 <= snr <= 1:
         raise ValueError(f"snr must be between 0 and 1, got {snr}.")
+    snr = float(snr)
     if snr == 1:
         return signal.copy()
 
     pairs = _off_diagonal_pairs(signal)
     signal_pairs = signal[pairs].astype(np.float64)
-    signal_scale = signal_pairs.std() if signal_pairs.size else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        signal_scale = signal_pairs.std() if signal_pairs.size else 0.0
+    if not np.isfinite(signal_scale):
+        largest = signal_pairs.max()
+        raise ValueError(
+            f"S must be small enough to be squared and summed, got a largest of {largest:g}: divide by it."
+        )
     if signal_scale <= 1e-12 * np.abs(signal_pairs).max(initial=0.0):
         raise ValueError(
             "S must vary over its off-diagonal pairs for a signal-to-noise ratio to mean anything, "
@@ -127,14 +137,16 @@ def add_feature_noise(
     >>> print(round(signal.var() / (signal.var() + error.var()), 6))
     0.5
     """
-    signal = np.array(X, dtype=np.float64)
+    signal = as_numbers(X, "X").copy()
     if signal.ndim != 2 or len(signal) < 2 or signal.shape[1] < 1:
         raise ValueError(f"X must have a row for each of at least 2 items, got shape {signal.shape}.")
     if not (signal >= 0).all() or np.isinf(signal).any():
         wrong = signal[~(signal >= 0) | np.isinf(signal)][0]
         raise ValueError(f"X must be finite and non-negative, got {wrong:g}.")
+    require_real("snr", snr)
     if not 0 <= snr <= 1:
         raise ValueError(f"snr must be between 0 and 1, got {snr}.")
+    snr = float(snr)
     if snr == 1:
         return signal
     # A power of two, which rounds nothing: the search for a scale stops at an absolute tolerance.
@@ -198,8 +210,10 @@ def mask_pairs(
     >>> print(round(share, 1), np.isnan(masked.diagonal()).any())
     0.3 False
     """
+    require_real("observed", observed)
     if not 0 <= observed <= 1:
         raise ValueError(f"observed must be between 0 and 1, got {observed}.")
+    require_flag("keep_diagonal", keep_diagonal)
     result = _dense_values(S).copy()
     rng = check_random_state(random_state)
     pairs = _off_diagonal_pairs(result)

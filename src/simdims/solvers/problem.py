@@ -11,8 +11,7 @@ shrink: a hub and its spokes fit best at infinity. There `diagonal` holds the mo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,8 @@ class MatrixProblem:
     """A dense symmetric matrix, NaN where a pair is missing.
 
     `weights` is empty where every known pair counts the same. `known` counts the known pairs of each item with others,
-    and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2.
+    and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2;
+    `complete` says whether all pairs of two different items are known and count the same.
     Complete problems have no NaN: what is unknown of their diagonal is stored as zero and has weight zero.
     """
 
@@ -46,11 +46,12 @@ class MatrixProblem:
     total: float
     squares: float
     scale: float
+    complete: bool = field(init=False)
 
-    @cached_property
-    def complete(self) -> bool:
-        """Whether all pairs of two different items are known and count the same."""
-        return not self.weights.size and bool(np.all(self.known == self.n_items - 1))
+    def __post_init__(self) -> None:
+        # Not a cached_property: its lock is shared by all problems, and a forked process may inherit it locked.
+        is_complete = not self.weights.size and bool(np.all(self.known == self.n_items - 1))
+        object.__setattr__(self, "complete", is_complete)
 
     @property
     def n_items(self) -> int:
@@ -136,18 +137,19 @@ def factor_problem(factors: np.ndarray) -> FactorProblem:
     """The problem that similarities S = F F^T pose."""
     factors = _plain(factors)
     sums = factors.sum(axis=0, dtype=np.float64)
-    gram = sum(block.T @ block for block in float_blocks(factors))
-    problem = FactorProblem(
-        factors=factors,
-        diagonal=np.einsum("id,id->i", factors, factors, dtype=np.float64),
-        total=float(sums @ sums),
-        squares=float(np.sum(gram**2)),
-    )
+    with np.errstate(over="ignore"):  # what is too large is refused below
+        gram = sum(block.T @ block for block in float_blocks(factors))
+        problem = FactorProblem(
+            factors=factors,
+            diagonal=np.einsum("id,id->i", factors, factors, dtype=np.float64),
+            total=float(sums @ sums),
+            squares=float(np.sum(gram**2)),
+        )
     # No similarity is larger than the largest of an item to itself.
     largest = float(problem.diagonal.max())
     if largest == 0 and factors.any():
         largest = float(np.finfo(np.float64).tiny)
-    _require_scale(largest, factors.dtype, "factors")
+    require_scale(largest, factors.dtype, "factors")
     return problem
 
 
@@ -275,7 +277,7 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
     own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
     known, weight, total, squares = kernels.survey(values, weights)
     largest = float(np.nanmax(values, initial=0.0))
-    _require_scale(largest, values.dtype)
+    require_scale(largest, values.dtype)
     if not weights.size and np.all(known == n - 1) and not own.all():
         _require_copy(values.nbytes, n)
         values = values.copy()  # products with a complete matrix must not meet a NaN
@@ -329,7 +331,7 @@ def _require_copy(n_bytes: int, n_items: int) -> None:
     )
 
 
-def _require_scale(largest: float, dtype: np.dtype, what: str = "values") -> None:
+def require_scale(largest: float, dtype: np.dtype, what: str = "values") -> None:
     """Refuse similarities whose squares or products leave the range of their floating-point numbers."""
     reach = _REACH[dtype.itemsize]
     if largest > 0 and not 1 / reach <= largest <= reach:
@@ -379,7 +381,7 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
     omega[np.isnan(values.data)] = 0
     stored = np.nan_to_num(values.data)
     largest = float(stored.max(initial=0.0))
-    _require_scale(largest, stored.dtype)
+    require_scale(largest, stored.dtype)
     # Unlisted zeros keep their weight relative to the listed pairs.
     scale = float(max(omega.max(initial=0.0), background)) or 1.0
     omega /= values.dtype.type(scale)
