@@ -194,7 +194,7 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
 def _ranks(settings: Settings, recipe: Recipe | None, n_items: int) -> list[int]:
     """Ranks to try: all, or every second one and the published one; no more than a third of the items."""
     ranks = range(1, 16) if recipe is None else recipe.ranks
-    published = () if recipe is None else (recipe.published.rank,)
+    published = () if recipe is None or recipe.other_data else (recipe.published.rank,)
     tried = settings.pick({*_SMOKE_RANKS}, {*ranks[::2], *published}, {*ranks, *published})
     most = max(n_items // 3, 2)
     return sorted({min(rank, most) for rank in tried})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,11 @@ def save(found: Reproduction, folder: Path) -> list[Path]:
     return written
 
 
+def about(name: str) -> str:
+    """What an analysis does and what to look for."""
+    return (files("simdims.reproduce") / "about" / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
 def _as_json(found: Reproduction) -> str:
     values = {
         "name": found.name,
@@ -74,7 +80,7 @@ def _as_json(found: Reproduction) -> str:
 
 def _as_markdown(found: Reproduction) -> str:
     """The section that docs/reproduction.md takes over."""
-    lines = [f"## {found.name}", "", f"{found.title}.", ""]
+    lines = [f"## {found.name}", "", f"{found.title}.", "", about(found.name), ""]
     if found.outcome.claims:
         lines += ["| | published | here | |", "|---|---|---|---|"]
         lines += [
