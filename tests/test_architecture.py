@@ -29,6 +29,7 @@ ORDER = [
     "similarity",
     "metrics",
     "solvers",
+    "_rows",
     "srf",
     "_tables",
     "_landmarks",

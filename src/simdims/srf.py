@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
 from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
+from simdims._rows import as_rows, check_rows
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
 
@@ -326,38 +327,9 @@ class SRF(TransformerMixin, BaseEstimator):
         if isinstance(S, Similarity):
             self._check_labels(S.labels)
             S = _known_values(S)
-        if sparse.issparse(S):
-            raise TypeError(
-                "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
-            )
-        try:
-            rows = check_array(
-                S,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan",
-                order="C",
-                estimator=self,
-                input_name="S",
-            )
-        except (TypeError, ValueError) as error:
-            # Without the lines that print the data.
-            lines = [line for line in str(error).splitlines() if not line.startswith(("array=", "[", " "))]
-            reason = " ".join(lines).rstrip(".")
-            raise type(error)(f"S must hold a row of similarities for each new item, got others: {reason}.") from None
+        rows = as_rows(S, self)
         self._check_n_columns(rows)
-        negative = np.count_nonzero(rows < 0)
-        if negative:
-            raise ValueError(
-                f"Negative values in data passed to SRF.transform: similarities must be non-negative, got {negative}."
-            )
-        empty = np.flatnonzero(np.isnan(rows).all(axis=1))
-        if empty.size:
-            names = getattr(S, "index", np.arange(len(rows)))
-            listed = ", ".join(str(names[i]) for i in empty[:5])
-            raise ValueError(
-                f"S must have an observed similarity in every row, got {empty.size} without any: row {listed}"
-                f"{', ...' if empty.size > 5 else ''}."
-            )
+        check_rows(rows, getattr(S, "index", np.arange(len(rows))))
         return rows
 
     def _check_names(self, S: Any) -> None:
