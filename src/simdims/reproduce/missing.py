@@ -182,21 +182,21 @@ def _claims(settings: Settings, runs: pd.DataFrame) -> list[Claim]:
 
 
 def _on_few_pairs(runs: pd.DataFrame) -> list[str]:
-    """Why explained variance and correlation disagree where pairs are few."""
+    """Why imputation seems better where pairs are few."""
     above = levels_above(runs, "explained_variance", BCD)
     if above.all():
         return []
     lost = runs[runs["density"].isin(above.index[~above])]
-    mean = lost.groupby("method")[["explained_variance", "correlation"]].mean()
-    shown = ", ".join(
-        f"{method} {variance:.2f} ({correlation:.2f})"
-        for method, variance, correlation in mean.loc[list(METHODS)].itertuples(name=None)
+    mean = lost.groupby("method")[list(MEASURES)].mean()
+    shown = "; ".join(
+        f"{method} {variance:.2f}, {correlation:.2f}, {alignment:.2f}"
+        for method, variance, correlation, alignment in mean.loc[list(METHODS)].itertuples(name=None)
     )
     return [
-        "Where pairs are fewer than parameters no method explains variance. Explained variance then rewards "
-        "predictions that hardly differ from pair to pair, which imputation gives; those of a fit that is not "
-        "determined differ, and are mostly wrong. Mean explained variance (and correlation) at the levels at which SRF "
-        f"(bcd) is not above both imputations: {shown}."
+        "Where observations do not outnumber parameters, no method explains variance. Explained variance then "
+        "rewards predictions that hardly differ from pair to pair, which imputation gives; those of a fit that is not "
+        "determined differ, and are mostly wrong. Mean explained variance, correlation and alignment at the levels at "
+        f"which SRF (bcd) does not explain more than both imputations: {shown}."
     ]
 
 
