@@ -3,7 +3,7 @@
 #
 #     make demo        find the dimensions of handwritten digits and write a page to explore them
 #     make test        lint, types, tests
-#     make test-all    the same, with the long statistical and soak tests, and the documentation
+#     make test-all    the same, with the long tests, the documentation, oldest versions and the wheel
 #     make lint        lint and types only
 #     make test-oldest the tests with the lowest version of every library that is allowed
 #     make test-wheel  the tests against a wheel that is built and installed for it
@@ -44,6 +44,8 @@ test: lint
 
 test-all: lint docs
 	$(ONE_THREAD) $(PYTEST) $(PARALLEL) -m "slow or not slow"
+	$(ONE_THREAD) $(PY) .ci/mutations.py
+	$(MAKE) test-oldest test-wheel
 
 test-oldest: | $(PY)
 	$(PYTHON) -m venv --clear $(OLDEST)
