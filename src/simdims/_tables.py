@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import as_float
+from simdims._parameters import as_float, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,8 +36,8 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
     roles: dict[Hashable, str] = {}
     for argument, column in columns.items():
         if not isinstance(column, Hashable) or getattr(column, "ndim", False) or column is pd.NA:
-            raise TypeError(f"{argument} must be the name of a column of table, got {type(column).__name__}.")
-        found = present.count(column)
+            raise ValueError(f"{argument} must name a column of table, got {shown(column)}.")
+        found = sum(_is_same(name, column) for name in present)
         if found != 1:
             problem = "names no column" if found == 0 else f"names {found} columns"
             names = ", ".join(map(repr, present)) or "none"
@@ -52,6 +52,11 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
     if not len(frame):
         raise ValueError("table must have at least one row, got none.")
     return frame
+
+
+def _is_same(name: Hashable, other: Hashable) -> bool:
+    same = name == other
+    return isinstance(same, bool | np.bool_) and bool(same)  # pandas' NA is neither equal nor different
 
 
 def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[NDArray[np.intp]], list[str]]:

@@ -191,7 +191,9 @@ def from_dissimilarity(
     elif method == "correlation":
         values, found = _one_minus(distances, clip)
     else:
-        values, found = _gaussian(distances, float(np.median(distances[pairs])) if sigma is None else float(sigma))
+        values, found = _gaussian(
+            distances, 2 * float(np.median(0.5 * distances[pairs])) if sigma is None else float(sigma)
+        )
     np.fill_diagonal(values, 1.0)
     report("from_dissimilarity", info | found)
     return Similarity(values, names, counts if weights else None, info=info | found)
@@ -317,7 +319,7 @@ def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.
             f"{name} must be symmetric, got {given[i, j]:.6g} at ({first}, {second}) against {given[j, i]:.6g} at "
             f"({second}, {first}): merge the two sides, as in (D + D.T) / 2, or set one that was not measured to NaN."
         )
-    mean = 0.5 * (given + given.T)
+    mean = 0.5 * given + 0.5 * given.T
     square = np.maximum(np.where(np.isnan(mean), np.fmax(given, given.T), mean), 0)
     np.fill_diagonal(square, 0)
     return square
@@ -338,7 +340,10 @@ def _average(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floa
         if n_people == 1:
             return square, observed.astype(np.float64)
         counts = counts + observed
-        total = total + np.where(observed, square, 0.0).astype(np.float64)
+        with np.errstate(over="ignore"):
+            total = total + np.where(observed, square, 0.0).astype(np.float64)
+    if np.isinf(total).any():
+        raise ValueError("D must be small enough to be summed over people, got sums beyond all floats: divide it.")
     with np.errstate(invalid="ignore"):
         return total / counts, counts
 

@@ -160,6 +160,8 @@ def save(S: Similarity, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"path must name a file, got {str(path)!r}, which is a folder.")
     if not path.resolve().parent.is_dir():
         raise FileNotFoundError(f"path must lie in a folder that is there, got {str(path)!r}.")
+    if not os.access(path.resolve().parent, os.W_OK | os.X_OK):
+        raise ValueError(f"path must lie where files may be written, got {str(path)!r}.")
     if any("\0" in label for label in S.labels or ()):
         raise ValueError("labels must not hold NUL characters to be saved, got one that does.")
     SAVED[suffix](S, path)

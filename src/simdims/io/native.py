@@ -144,12 +144,10 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     target = path.resolve()
     temporary = target.with_name(f".simdims-{secrets.token_hex(8)}.tmp")
     try:
-        try:
-            opened = temporary.open("xb")
-        except OSError as error:
-            raise ValueError(
-                f"path must lie where files may be written, got {str(path)!r} ({error.strerror})."
-            ) from None
+        opened = temporary.open("xb")
+    except OSError as error:
+        raise ValueError(f"path must lie where files may be written, got {str(path)!r} ({error.strerror}).") from None
+    try:
         with opened as file:
             yield file
         os.replace(temporary, target)

@@ -21,7 +21,6 @@ from simdims.reproduce.dataset_files import densest_items, standard_columns
 from simdims.reproduce.frame import Outcome, Settings, need_file
 from simdims.reproduce.recipes import RECIPES, Published, Recipe
 from simdims.similarity import Similarity, as_similarity
-from simdims.srf import SRF
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +152,6 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
     """Select the number of dimensions, fit, and measure."""
     S = whole if name == SIMULATED else densest_items(whole, settings.pick(40, 400, whole.n_items))
     n_runs = recipe.n_runs if recipe else None
-    estimator = SRF(tol=recipe.tol, max_iter=300) if recipe and recipe.tol else None
     with warnings.catch_warnings():
         # That the best is the largest rank tried is in the remarks; small parts of data may leave items alone.
         warnings.simplefilter("ignore", UserWarning)
@@ -162,7 +160,6 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
             ranks=_ranks(settings, recipe, S.n_items),
             n_repeats=settings.pick(1, 2, None),
             n_runs=settings.pick(3, min(n_runs or 10, 10), n_runs),
-            estimator=estimator,
             checkpoint=settings.folder(f"datasets-{name}-{settings.size}"),
             random_state=settings.seed,
             n_jobs=settings.n_jobs,
@@ -193,9 +190,10 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
 
 def _ranks(settings: Settings, recipe: Recipe | None, n_items: int) -> list[int]:
     """Ranks to try: all, or every second one and the published one; no more than a third of the items."""
-    ranks = range(1, 16) if recipe is None else recipe.ranks
-    published = () if recipe is None or recipe.other_data else (recipe.published.rank,)
-    tried = settings.pick({*_SMOKE_RANKS}, {*ranks[::2], *published}, {*ranks, *published})
+    if recipe is None:
+        return list(settings.pick(_SMOKE_RANKS, range(1, 13), range(1, 16)))
+    published = () if recipe.other_data else (recipe.published.rank,)
+    tried = settings.pick({*_SMOKE_RANKS}, {*recipe.ranks[::2], *published}, {*recipe.ranks, *published})
     most = max(n_items // 3, 2)
     return sorted({min(rank, most) for rank in tried})
 

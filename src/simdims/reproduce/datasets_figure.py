@@ -59,7 +59,7 @@ def _draw_ranks(ax: Axes, found: list[Found]) -> None:
             ax.text(1.15 * right, place, one.name, fontsize=0.9 * _style.tiny(), va="center", color=colour)
     _style.tidy(ax, "Number of dimensions")
     ax.set_xscale("log")
-    ax.set_xlim(0.8, 500)
+    ax.set_xlim(0.8, 900)
     ax.set_xticks([1, 3, 10, 30, 100, 300], ["1", "3", "10", "30", "100", "300"])
     ax.minorticks_off()
     ax.set_yticks(range(len(rows)), [row.title for row in rows])

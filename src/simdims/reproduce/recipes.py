@@ -74,8 +74,6 @@ class Recipe:
         Whether the row was computed from other data than this.
     n_runs : int, optional
         Runs of the consensus, where 30 take too long.
-    tol : float, optional
-        Tolerance of all fits, where that of the package takes too long.
     """
 
     published: Published
@@ -87,7 +85,6 @@ class Recipe:
     ranks: Sequence[int]
     other_data: bool = False
     n_runs: int | None = None
-    tol: float | None = None
 
 
 #: Supplementary Table "Overview of datasets used for SRF evaluation", row by row.
@@ -206,7 +203,6 @@ RECIPES = {
         dataset_files.swow,
         (50, 100, 150, 200, 268, 320),
         n_runs=5,
-        tol=1e-2,
     ),
     "usf-words": Recipe(
         TABLE["swow"],
@@ -218,7 +214,6 @@ RECIPES = {
         (25, 50, 100, 150, 200),
         other_data=True,
         n_runs=5,
-        tol=1e-2,
     ),
     "nsd": Recipe(
         TABLE["nsd"],
