@@ -289,3 +289,21 @@ def test_too_little_memory_without_a_word_of_it_is_still_a_sentence(capsys, monk
     monkeypatch.setattr("simdims.io.load_similarity", exhausted)
     assert main(["fit", "S.npz", "-n", "2", "-o", "o.csv"]) == 1
     assert capsys.readouterr().err == "simdims: error: this must fit into memory, and does not.\n"
+
+
+def test_an_interrupt_that_compiled_code_turned_into_an_error_is_an_interrupt(monkeypatch, capsys):
+    """Importing NumPy's C interface, for one, answers an interrupt with an ImportError."""
+    import signal
+
+    from simdims.cli import evaluate
+
+    def swallow(options):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("numpy._core.multiarray failed to import") from None
+
+    monkeypatch.setattr(evaluate, "_triplets", swallow)
+    assert main(["evaluate", "triplets", "W.csv", "answers.csv"]) == 130
+    assert capsys.readouterr().err == ""
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -10,7 +10,9 @@ import argparse
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +25,9 @@ from simdims.cli.options import UsageError, check_running, number, whole
 from simdims.cli.outputs import as_json
 from simdims.cli.sentences import in_options
 from simdims.cli.terminal import say, write
+
+#: Errors that are sentences about data, files and values.
+_REFUSALS = (ValueError, TypeError, OSError, MemoryError, ImportError, ArithmeticError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,30 +52,68 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     options = argparse.Namespace()
+    with _noticing_interrupts() as interrupts:
+        try:
+            return _run(arguments, options)
+        except KeyboardInterrupt:
+            return _interrupted(options)
+        except Exception as error:
+            if interrupts:  # compiled code may turn an interrupt into an error of its own
+                return _interrupted(options)
+            if isinstance(error, BrokenPipeError):  # whoever was reading has read enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return 1
+            if isinstance(error, UsageError):
+                say(f"error: {error}")
+                return 2
+            if isinstance(error, _REFUSALS):
+                say(f"error: {in_options(_sentence(error), options)}")
+                return 1
+            raise
+
+
+def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
+    """Do what the words ask for, and write what was found."""
     try:
         _, strangers = parser().parse_known_args(arguments, options)
-        if strangers:
-            options.command.error(f"unrecognized arguments: {' '.join(strangers)}")
-        with _reporting(options):
-            check_running(options)
-            found = options.run(options)
-            write(as_json(found.values) if options.json else found.words)
     except SystemExit as end:  # --help and --version have done their work
         return int(end.code or 0)
-    except KeyboardInterrupt:
-        if getattr(options, "checkpoint", None) is not None:
-            say(f"interrupted; the same command goes on from {options.checkpoint}")
-        return 130
-    except UsageError as error:
-        say(f"error: {error}")
-        return 2
-    except BrokenPipeError:  # whoever was reading has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (ValueError, TypeError, OSError, MemoryError, ImportError, ArithmeticError) as error:
-        say(f"error: {in_options(_sentence(error), options)}")
-        return 1
+    if strangers:
+        options.command.error(f"unrecognized arguments: {' '.join(strangers)}")
+    with _reporting(options):
+        check_running(options)
+        found = options.run(options)
+        write(as_json(found.values) if options.json else found.words)
     return 0
+
+
+def _interrupted(options: argparse.Namespace) -> int:
+    if getattr(options, "checkpoint", None) is not None:
+        say(f"interrupted; the same command goes on from {options.checkpoint}")
+    return 130
+
+
+@contextmanager
+def _noticing_interrupts() -> Iterator[list[int]]:
+    """A list that holds something once Ctrl-C was pressed, whatever became of the KeyboardInterrupt."""
+    interrupts: list[int] = []
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not is_ours:
+        yield interrupts
+        return
+
+    def notice(number: int, frame: Any) -> None:
+        interrupts.append(number)
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, notice)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _sentence(error: Exception) -> str:
