@@ -35,12 +35,12 @@ simdims reproduce list
 simdims reproduce recovery --quick -o reproduced
 ```
 
-"As published" and "differs" are decided by rules in the code (`src/simdims/reproduce/`). Most were written when smaller
+"Agrees" and "differs" are decided by rules in the code (`src/simdims/reproduce/`). Most were written when smaller
 runs had been seen, so that they are no blind test; the two that were changed after a full run (both of `datasets` and
 `things`) were made stricter, or withdrawn to "cannot be told". No seed was chosen. Where we differ, the text says by
 how much, and why as far as we know.
 
-| analysis | published statements | as published | differ | cannot be told | seconds |
+| analysis | published statements | agree | differ | cannot be told | seconds |
 |---|---|---|---|---|---|
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from simdims.reproduce import Reproduction
 
-_VERDICTS = {True: "as published", False: "differs", None: "cannot be told from this run"}
+_VERDICTS = {True: "agrees", False: "differs", None: "cannot be told from this run"}
 
 
 def summary(found: Reproduction) -> str:
