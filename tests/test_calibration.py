@@ -330,6 +330,19 @@ def test_rounding_errors_do_not_make_a_floor(make, stored):
 
 
 @pytest.mark.filterwarnings("ignore:values looks like")
+@pytest.mark.parametrize("seed", [85, 103, 108])
+def test_all_leading_eigenpairs_are_found_where_many_are_equal(seed):
+    # LAPACK's choice of some eigenvalues returns fewer than asked for of these, without an error.
+    rng = np.random.default_rng(seed)
+    S = np.eye(20)
+    for _ in range(8):
+        i, j = rng.choice(20, 2, replace=False)
+        S[i, j] = S[j, i] = round(rng.uniform(0.3, 8), 2)
+    values, vectors = spectra.leading_eigenpairs(S, 5, np.random.RandomState(0))
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(S)[::-1][:5], atol=1e-10)
+    np.testing.assert_allclose(S @ vectors, vectors * values, atol=1e-10)
+
+
 def test_zeros_have_no_structure_to_keep():
     with pytest.warns(UserWarning, match=r"keeps 0\.0%"):
         found = calibrate(np.zeros((12, 12)), n_bootstraps=2, random_state=0)

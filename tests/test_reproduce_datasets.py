@@ -386,6 +386,38 @@ def test_verdicts_follow_from_the_numbers():
     assert all(claim.agrees is None for claim in other)
 
 
+def test_a_reliability_counts_as_published_where_it_is_near_or_above_what_it_exceeds():
+    def verdict(name, reliability):
+        one = found(name=name, reliability=reliability, reliability_published_rank=None)
+        claims = datasets_claims.claims(settings(size="full"), [one])
+        return next(claim.agrees for claim in claims if claim.what == f"{name}: reliability")
+
+    assert [verdict("peterson-animals", value) for value in (0.96, 0.98, 1.0)] == [False, True, True]  # > 0.99
+    assert [verdict("nsd", value) for value in (0.79, 0.81, 0.99)] == [False, True, False]  # 0.82
+
+
+def test_other_data_do_not_decide_what_the_paper_says_of_its_own():
+    own = [found(name=name, r2=TABLE[name].r2, reliability=0.9) for name in TABLE]
+    other = [found(name=name, r2=0.1, reliability=0.1) for name in RECIPES if RECIPES[name].other_data]
+    claims = {claim.what: claim for claim in datasets_claims.claims(settings(size="full"), own + other)}
+    assert claims["Reliability of every data set"].ours == "at least 0.900 in 8 data sets"
+    assert claims["Median R2 of densely sampled data sets"].ours == "0.88 of 7"
+    assert claims["Reliability of every data set"].agrees is True
+    assert claims["Median R2 of densely sampled data sets"].agrees is True
+    lacking = {claim.what: claim for claim in datasets_claims.claims(settings(size="full"), own[1:] + other)}
+    assert lacking["Reliability of every data set"].agrees is None
+
+
+def test_a_checkpoint_serves_several_seeds(tmp_path):
+    kept = [
+        datasets.run(settings(only=("simulated",), seed=seed, checkpoint=tmp_path)).tables["Number of dimensions"]
+        for seed in (0, 1)
+    ]
+    fresh = datasets.run(settings(only=("simulated",), seed=1)).tables["Number of dimensions"]
+    pd.testing.assert_frame_equal(kept[1], fresh)
+    assert kept[0]["p*"][0] != kept[1]["p*"][0]
+
+
 def test_the_median_r2_is_that_of_densely_sampled_data_sets():
     several = [found(r2=0.8), found(r2=0.9), found(name="things-100k", r2=0.1, coverage=16.0)]
     said = {claim.what: claim.ours for claim in datasets_claims.claims(settings(size="full"), several)}

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import time
 from collections.abc import Callable
 from importlib import import_module
 
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 from simdims import select_rank, simulate
-from simdims.reproduce import Reproduction, Settings, missing, rank, recovery, reproduce
+from simdims.reproduce import Claim, Reproduction, Settings, missing, rank, recovery, reproduce
 from simdims.reproduce.simulated import design, simulate_cell, verdict
 
 NAMES = ["recovery", "missing", "rank"]
@@ -84,6 +85,27 @@ def test_another_seed_gives_other_data(smoke):
         assert not table.equals(smoke("recovery").outcome.tables[heading])
 
 
+def test_the_time_of_a_run_that_was_stopped_counts(tmp_path):
+    def stop(progress):
+        time.sleep(0.2)
+        if progress.done == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        reproduce("recovery", size="smoke", checkpoint=tmp_path, progress=stop)
+    first = reproduce("recovery", size="smoke", checkpoint=tmp_path, progress=False)
+    again = reproduce("recovery", size="smoke", checkpoint=tmp_path, progress=False)
+    assert again.seconds > first.seconds > 0.4
+    other = reproduce("recovery", size="smoke", checkpoint=tmp_path, random_state=1, progress=False)
+    assert other.seconds < again.seconds
+
+
+def test_a_folder_of_the_environment_must_be_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIMDIMS_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(FileNotFoundError, match="SIMDIMS_DATA must be a folder"):
+        reproduce("datasets", size="smoke", progress=False)
+
+
 def test_a_design_changes_noise_and_pairs_but_not_the_embedding():
     levels = {"rank": (2, 3), "alpha": (0.1, 1.0), "snr": (1.0, 0.5), "observed": (1.0, 0.5)}
     cells = design(Settings(seed=4), 2, levels, n_items=40)
@@ -102,6 +124,14 @@ def test_a_design_changes_noise_and_pairs_but_not_the_embedding():
             error = (S - truth)[pairs].var()
             assert truth[pairs].var() / (truth[pairs].var() + error) == pytest.approx(cell["snr"], abs=1e-6)
     assert len(embeddings) == len({key[2] for key in embeddings}) == 8
+
+
+def test_what_the_paper_does_not_say_is_not_called_published():
+    said = Claim("a", "b", "c", True)
+    assert said.verdict == "as published"
+    assert said._replace(in_paper=False).verdict == "agrees, not in the paper"
+    assert said._replace(agrees=False).verdict == "differs"
+    assert said._replace(agrees=None, in_paper=False).verdict == "cannot be told from this run"
 
 
 def test_only_the_smallest_size_leaves_a_verdict_open():

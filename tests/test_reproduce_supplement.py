@@ -8,8 +8,8 @@ import pytest
 
 from simdims import simulate
 from simdims.reproduce import reproduce
-from simdims.reproduce.convergence import THRESHOLD, draw_similarities, follow, lagrangian, rises
-from simdims.reproduce.leakage import ENTRYWISE, measure_validation
+from simdims.reproduce.convergence import THRESHOLD, _counted, draw_similarities, follow, lagrangian, rises
+from simdims.reproduce.leakage import ENTRYWISE, identifiability, is_larger, measure_validation
 from simdims.reproduce.leakage_algebra import (
     degrees_of_freedom,
     jacobian,
@@ -167,6 +167,25 @@ def test_entrywise_cross_validation_trains_on_all_pairs_but_a_fold_and_the_cap()
     assert found["entrywise"]["smallest"] == found["ranks"][int(np.argmin(found["entrywise"]["errors"]))]
 
 
+def test_one_deficient_jacobian_is_enough_to_be_told():
+    cell = {"n_items": 10, "rank": 2, "first_full": 25}
+    full = degrees_of_freedom(10, 2)
+    table = identifiability([{**cell, "rank_of_all": full}, {**cell, "rank_of_all": full - 1}])
+    assert table["rank, all observed"][0] == full - 1
+
+
+def test_a_larger_error_is_told_from_chance():
+    few = np.array([0, 1, 0, 0, 1, 0, 0, 0, 1, 0])
+    assert is_larger(few + 1 - few, few) is True
+    assert is_larger(few, 1 - few + few) is False
+    assert is_larger(few, few) is None
+    assert is_larger(np.roll(few, 1), few) is None
+
+
+def test_no_run_has_no_rise():
+    assert _counted([]) == "0 of 0 steps rise"
+
+
 def test_the_lagrangian_is_its_definition():
     S = draw_similarities("linear", 20, 3, 0)
     rng = np.random.default_rng(0)
@@ -193,8 +212,13 @@ def test_an_entry_counts_as_projected_where_the_box_moves_it():
     moved = ~np.isclose(free.Z, boxed.Z, atol=1e-12)
     assert 0 < moved.mean() < 1
     assert found["projected"][0] == pytest.approx(moved.mean())
-    assert found["threshold"][0] == pytest.approx(np.sqrt(8 * moved.mean()) * np.linalg.svd(boxed.W)[1][0])
     assert found["lagrangian"][1] == pytest.approx(lagrangian(S, boxed))
+    lengths = [np.linalg.svd(W)[1][0], np.linalg.svd(boxed.W)[1][0]]
+    for _ in range(2):
+        admm.iterate(problem, boxed, inner_iter=10, bounds=(low, high))
+        lengths.append(np.linalg.svd(boxed.W)[1][0])
+    np.testing.assert_allclose(found["threshold"], np.sqrt(8 * np.array(found["projected"])) * max(lengths))
+    assert np.ptp(lengths) > 0.1
     wide = follow(S, W, rho=rho, bounds=None, n_iter=3)
     assert wide["projected"] == [0, 0, 0]
     assert wide["kkt_gap"] < 1e-12 < found["kkt_gap"]

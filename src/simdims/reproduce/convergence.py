@@ -83,14 +83,16 @@ def follow(S: np.ndarray, W: np.ndarray, *, rho: float, bounds: tuple[float, flo
 
     `lagrangian` has the start and one value an iteration; the other lists one value an iteration: `projected`, the
     share of the entries that the box moves, and `threshold`, the rho that the paper asks for with so many of them,
-    sqrt(8 projected) |W|_op. `kkt_gap` is the largest entry of dual - M o (S - Z), ever.
+    sqrt(8 projected) sup |W|_op, over all iterations and the start. `kkt_gap` is the largest entry of
+    dual - M o (S - Z), ever.
     """
     observed = ~np.isnan(S)
     known = np.nan_to_num(S)
     low, high = (-np.inf, np.inf) if bounds is None else bounds
     problem: Any = as_problem(S)
     state = admm.initial_state(problem, W.copy(), rho=rho)
-    values, projected, thresholds, kkt_gap = [lagrangian(S, state)], [], [], 0.0
+    values, projected, kkt_gap = [lagrangian(S, state)], [], 0.0
+    longest = float(np.linalg.norm(W, 2))
     for _ in range(n_iter):
         dual = state.dual.copy()
         admm.iterate(problem, state, inner_iter=_INNER, bounds=bounds)
@@ -98,8 +100,9 @@ def follow(S: np.ndarray, W: np.ndarray, *, rho: float, bounds: tuple[float, flo
         share = float(np.mean((free < low) | (free > high)))
         values.append(lagrangian(S, state))
         projected.append(share)
-        thresholds.append(float(np.sqrt(8 * share) * np.linalg.norm(state.W, 2)))
+        longest = max(longest, float(np.linalg.norm(state.W, 2)))
         kkt_gap = max(kkt_gap, float(np.abs(state.dual - observed * (known - state.Z)).max()))
+    thresholds = [float(np.sqrt(8 * share)) * longest for share in projected]
     return {"lagrangian": values, "projected": projected, "threshold": thresholds, "kkt_gap": kkt_gap}
 
 
@@ -178,7 +181,7 @@ def _claims(traces: list[Cell], settings: Settings) -> list[Claim]:
             not any(trace["n_rises"] for trace in free),
         ),
         Claim(
-            "with the box of the data range: for rho >= sqrt(8 s) |W|_op too, of the share s of projected entries",
+            "with the box of the data range: for rho >= sqrt(8 s) sup |W|_op too, of the share s of projected entries",
             "still holds",
             _counted(covered) + (f"; with a smaller rho {_counted(others)}" if others else ""),
             not any(trace["n_rises"] for trace in covered) if covered else None,
@@ -207,7 +210,7 @@ def _claims(traces: list[Cell], settings: Settings) -> list[Claim]:
 def _counted(traces: list[Cell]) -> str:
     n_steps = sum(len(trace["lagrangian"]) - 2 for trace in traces)
     n_rises = sum(trace["n_rises"] for trace in traces)
-    largest = max(trace["largest_rise"] for trace in traces)
+    largest = max((trace["largest_rise"] for trace in traces), default=0.0)
     size = f", by at most {largest:.1g} of the value after the first iteration" if n_rises else ""
     return f"{n_rises:,} of {n_steps:,} steps rise{size}"
 

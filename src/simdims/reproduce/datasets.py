@@ -30,6 +30,9 @@ SIMULATED, SIMULATED_RANK = "simulated", 6
 
 _SMOKE_RANKS = (1, 2, 4, 6)
 
+#: Share of pairs from which on data are as good as complete: the published 99.9% of THINGS are.
+_NEARLY_ALL = 0.99
+
 #: Data sets with more items are left out at the smallest size, unless they are asked for.
 _SMOKE_ITEMS = 200
 
@@ -58,7 +61,7 @@ class Found:
     r2, auc, reliability : float or None
         At `rank`.
     r2_published_rank, reliability_published_rank, fisher_published_rank : float or None
-        At the published rank, where all pairs are observed; the last one is `fisher_reliability`.
+        At the published rank, where nearly all pairs are observed; the last one is `fisher_reliability`.
     """
 
     name: str
@@ -160,7 +163,7 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
             ranks=_ranks(settings, recipe, S.n_items),
             n_repeats=settings.pick(1, 2, None),
             n_runs=settings.pick(3, min(n_runs or 10, 10), n_runs),
-            checkpoint=settings.folder(f"datasets-{name}-{settings.size}"),
+            checkpoint=settings.folder(f"datasets-{name}-{settings.size}-{settings.seed}"),
             random_state=settings.seed,
             n_jobs=settings.n_jobs,
             progress=settings.progress,
@@ -213,7 +216,7 @@ def _at_published_rank(settings: Settings, name: str, discovery: Discovery, reci
     S = discovery.similarity
     if recipe is None or recipe.published.r2 is None or settings.size == "smoke":
         return None
-    if sparse.issparse(S.values) or S.density < 1 or S.n_items != recipe.published.n_items:
+    if sparse.issparse(S.values) or _coverage(S) < _NEARLY_ALL or S.n_items != recipe.published.n_items:
         return None
     if discovery.n_components == recipe.published.rank:
         return discovery.consensus
@@ -221,7 +224,7 @@ def _at_published_rank(settings: Settings, name: str, discovery: Discovery, reci
         S,
         recipe.published.rank,
         n_runs=discovery.consensus.n_runs,
-        checkpoint=settings.folder(f"datasets-{name}-{settings.size}-published"),
+        checkpoint=settings.folder(f"datasets-{name}-{settings.size}-{settings.seed}-published"),
         random_state=settings.seed,
         n_jobs=settings.n_jobs,
         progress=settings.progress,

@@ -36,7 +36,7 @@ def _of_one(settings: Settings, one: Found) -> list[Claim]:
     )
     if one.published is None:
         agrees = None if settings.size == "smoke" else one.rank == SIMULATED_RANK
-        return [Claim("Simulated: number of dimensions", f"{SIMULATED_RANK} (the truth)", said, agrees)]
+        return [Claim("Simulated: number of dimensions", f"{SIMULATED_RANK} (the truth)", said, agrees, in_paper=False)]
     row = one.published
     note = _note(one)
     can_tell = one.is_comparable and settings.size != "smoke"
@@ -67,10 +67,12 @@ def _of_one(settings: Settings, one: Found) -> list[Claim]:
     if row.auc is not None:
         holds = one.auc is not None and abs(one.auc - row.auc) <= AUC_MARGIN
         claims.append(Claim(f"{one.name}: AUC of links", f"{row.auc:.2f}", _text(one.auc), agreed(holds)))
-    ours = one.reliability_published_rank if at_published else one.reliability
-    holds = ours is not None and ours >= row.least_reliability - RELIABILITY_MARGIN
+    again = one.reliability_published_rank
+    reliability = one.reliability if again is None else again
+    above = reliability - row.least_reliability
+    holds = above >= -RELIABILITY_MARGIN if row.is_least else abs(above) <= RELIABILITY_MARGIN
     fisher = f" ({one.fisher_published_rank:.3f} by Fisher's z)" if one.fisher_published_rank is not None else ""
-    claims.append(Claim(f"{one.name}: reliability", row.reliability, f"{_text(ours)}{at}{fisher}", agreed(holds)))
+    claims.append(Claim(f"{one.name}: reliability", row.reliability, f"{reliability:.3f}{at}{fisher}", agreed(holds)))
     return claims
 
 
@@ -79,8 +81,12 @@ def _of_all(settings: Settings, found: list[Found]) -> list[Claim]:
     real = [one for one in found if one.published is not None]
     if not real:
         return []
-    comparable = {one.name for one in real if one.is_comparable}
-    all_there = settings.size != "smoke" and comparable == {n for n, r in RECIPES.items() if not r.other_data}
+    comparable = [one for one in real if one.is_comparable]
+    all_there = settings.size != "smoke" and {one.name for one in comparable} == {
+        name for name, recipe in RECIPES.items() if not recipe.other_data
+    }
+    # Other data than the paper's must not decide what it says of its own.
+    real = comparable if all_there else real
     dense = [one.r2 for one in real if one.r2 is not None and one.coverage > DENSE]
     least = min(one.reliability for one in real)
     return [

@@ -67,13 +67,22 @@ class Settings:
 class Claim(NamedTuple):
     """Something the paper says, and what this run says to it.
 
-    `agrees` is None where this run cannot tell: too small, or other data.
+    `agrees` is None where this run cannot tell: too small, or other data. `in_paper` is False of what somebody else
+    said: a known truth, or an earlier measurement.
     """
 
     what: str
     published: str
     ours: str
     agrees: bool | None
+    in_paper: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """`agrees` in words."""
+        if self.agrees is None:
+            return "cannot be told from this run"
+        return ("as published" if self.in_paper else "agrees, not in the paper") if self.agrees else "differs"
 
 
 @dataclass(frozen=True, eq=False)

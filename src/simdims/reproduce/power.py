@@ -48,7 +48,7 @@ def run(settings: Settings) -> Outcome:
         "advantage of SRF that the paper shows is that of noise on the features, where the error of an item enters all "
         "its similarities. The combined test stays close to the better of the two.",
         *([_remark_on_ratios(study)] if is_spose and settings.size != "smoke" else []),
-        "The paper cites the SPoSE embedding of 49 dimensions; the file that is read here has 66."
+        f"The paper cites the SPoSE embedding of 49 dimensions; the file that is read here has {embedding.shape[1]}."
         if is_spose
         else "The SPoSE embedding was not at hand: a sparse, correlated embedding stands in for it, and what the paper "
         f"says of SPoSE is not judged. Put {SPOSE_FILE!r} into the data folder to sample from SPoSE itself.",
@@ -60,7 +60,7 @@ def _embedding(settings: Settings) -> tuple[NDArray[np.float64], bool]:
     """SPoSE, without its few tiny negative values, or the embedding that stands in for it."""
     if settings.data is not None and (settings.data / SPOSE_FILE).exists():
         return np.maximum(np.loadtxt(settings.data / SPOSE_FILE), 0), True
-    return simulate.sparse_correlated(1854, 49, random_state=0), False
+    return simulate.sparse_correlated(1854, 49, random_state=settings.seed), False
 
 
 def _measure(settings: Settings, designs: dict[str, Any], folders: dict[str, str]) -> pd.DataFrame:

@@ -91,7 +91,7 @@ def _claims(settings: Settings, runs: pd.DataFrame) -> list[Claim]:
                     "cross-validation identified the true dimensionality more accurately",
                     f"{_errors(runs, method).mean():.2f} against {_errors(runs, other).mean():.2f} (difference "
                     f"{gain.mean():.2f}, standard error {error:.2f})",
-                    None if abs(gain.mean()) <= error else verdict(settings, gain.mean() > 0),
+                    None if abs(gain.mean()) <= 1.96 * error else verdict(settings, gain.mean() > 0),
                 )
             )
     return claims

@@ -47,6 +47,11 @@ class Published:
     reliability: str
 
     @property
+    def is_least(self) -> bool:
+        """Whether the reliability was published as what it exceeds."""
+        return self.reliability.startswith(">")
+
+    @property
     def least_reliability(self) -> float:
         """The published reliability, or what it exceeds."""
         return float(self.reliability.lstrip(">"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from simdims._journal import replacing
 from simdims._parallel import check_n_jobs, root_seed
 from simdims._progress import Callback
 from simdims.reproduce import ANALYSES
@@ -28,7 +30,7 @@ class Reproduction:
     outcome : Outcome
         What came out: claims, tables, remarks, and the function that draws the figure.
     seconds : float
-        How long it took, without the figure.
+        How long it took, without the figure; with a checkpoint, what earlier runs took of it is counted too.
     """
 
     name: str
@@ -105,8 +107,9 @@ def reproduce(
     root_seed(random_state)
     check_n_jobs(n_jobs)
     folder = data if data is not None else os.environ.get("SIMDIMS_DATA") or None
-    if data is not None and not Path(data).is_dir():
-        raise FileNotFoundError(f"data must be a folder, got {os.fspath(data)!r}, which is not there.")
+    if folder is not None and not Path(folder).is_dir():
+        source = "data" if data is not None else "SIMDIMS_DATA"
+        raise FileNotFoundError(f"{source} must be a folder, got {os.fspath(folder)!r}, which is not there.")
     settings = Settings(
         size=size,
         seed=int(random_state),
@@ -117,6 +120,25 @@ def reproduce(
         progress=progress,
     )
     module = import_module(f"simdims.reproduce.{name.replace('-', '_')}")
+    with _timed(settings, name) as seconds:
+        outcome = module.run(settings)
+    return Reproduction(name, ANALYSES[name], settings, outcome, seconds[0])
+
+
+@contextmanager
+def _timed(settings: Settings, name: str) -> Iterator[list[float]]:
+    """The seconds that the body takes, in a list that is filled at its end, with those of earlier runs.
+
+    They are kept in the checkpoint, also where the run is stopped; those of a run that is killed are lost.
+    """
+    seconds: list[float] = []
     began = time.perf_counter()
-    outcome = module.run(settings)
-    return Reproduction(name, ANALYSES[name], settings, outcome, time.perf_counter() - began)
+    try:
+        yield seconds
+    finally:
+        seconds.append(time.perf_counter() - began)
+        if settings.checkpoint is not None and settings.checkpoint.is_dir():
+            path = settings.checkpoint / f"{name}-{settings.size}-{settings.seed}.seconds"
+            seconds[0] += float(path.read_text()) if path.exists() else 0.0
+            with replacing(path) as part:
+                part.write_text(f"{seconds[0]:.3f}")

@@ -28,6 +28,8 @@ REACHED = 0.8923
 
 #: A ceiling needs so many triplets that were answered as often as this.
 _CEILING_TRIPLETS, _CEILING_ANSWERS = 20, 10
+#: How far from the published value the accuracy of SRF may be where the answers are the paper's.
+_SRF_MARGIN = 0.005
 #: How far from the published value SPoSE's own may be on other answers and by another measure of 48 objects.
 _ACCURACY_MARGIN, _CORRELATION_MARGIN = 0.015, 0.03
 
@@ -90,7 +92,7 @@ def _discovered(settings: Settings, S: Similarity) -> Discovery:
             sampling=settings.pick(0.5, 0.5, None),
             n_repeats=settings.pick(1, 1, None),
             n_runs=settings.pick(2, 5, 30),
-            checkpoint=settings.folder(f"things-{settings.size}"),
+            checkpoint=settings.folder(f"things-{settings.size}-{settings.seed}"),
             random_state=settings.seed,
             n_jobs=settings.n_jobs,
             progress=settings.progress,
@@ -197,7 +199,7 @@ def _claims(
             "Accuracy on held-out answers",
             f"{ACCURACY:.2%} ± 0.02%",
             f"{ours:.2%} ± {spread:.2%} over runs (standard error over answers {error:.2%}), {of}",
-            agreed(abs(ours - ACCURACY) <= _ACCURACY_MARGIN),
+            agreed(abs(ours - ACCURACY) <= _SRF_MARGIN),
         ),
         Claim(
             "Accuracy above chance",

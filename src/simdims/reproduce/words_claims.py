@@ -61,7 +61,7 @@ class Seen:
 
 def claims(seen: Seen) -> list[Claim]:
     """The paper's numbers, of SWOW; then those measured before on the USF norms."""
-    return [*_paper_claims(seen), *_earlier_claims(seen)]
+    return [*_paper_claims(seen), *(claim._replace(in_paper=False) for claim in _earlier_claims(seen))]
 
 
 def remarks(seen: Seen, rarity_auc: float) -> list[str]:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from simdims.reproduce import Reproduction
 
-_VERDICTS = {True: "agrees", False: "differs", None: "cannot be told from this run"}
-
 
 def summary(found: Reproduction) -> str:
     """Published values beside ours, the tables, and remarks."""
@@ -26,7 +24,7 @@ def summary(found: Reproduction) -> str:
             f"{claim.what}",
             f"  published: {claim.published}",
             f"  here:      {claim.ours}",
-            f"  {_VERDICTS[claim.agrees]}",
+            f"  {claim.verdict}",
             "",
         ]
     for heading, table in found.outcome.tables.items():
@@ -68,6 +66,8 @@ def _as_json(found: Reproduction) -> str:
         "version": __version__,
         "size": found.settings.size,
         "seed": found.settings.seed,
+        "data": found.settings.data is not None,
+        "only": found.settings.only,
         "seconds": round(found.seconds, 1),
         "claims": [claim._asdict() for claim in found.outcome.claims],
         "tables": {
@@ -84,7 +84,7 @@ def _as_markdown(found: Reproduction) -> str:
     if found.outcome.claims:
         lines += ["| | published | here | |", "|---|---|---|---|"]
         lines += [
-            f"| {_cell(claim.what)} | {_cell(claim.published)} | {_cell(claim.ours)} | {_VERDICTS[claim.agrees]} |"
+            f"| {_cell(claim.what)} | {_cell(claim.published)} | {_cell(claim.ours)} | {claim.verdict} |"
             for claim in found.outcome.claims
         ]
         lines.append("")

@@ -25,7 +25,9 @@ def leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.n
         matrix = S if dense else S @ np.eye(n)
         try:
             eigenvalues, eigenvectors = linalg.eigh(matrix, subset_by_index=[n - k, n - 1], check_finite=False)
-        except linalg.LinAlgError:  # some of many equal eigenvalues; to find all of them is safe
+        except linalg.LinAlgError:
+            eigenvalues, eigenvectors = np.empty(0), np.empty((n, 0))
+        if len(eigenvalues) < k:  # some of many equal eigenvalues were not found; to find all of them is safe
             eigenvalues, eigenvectors = linalg.eigh(matrix, driver="evd", check_finite=False)
             eigenvalues, eigenvectors = eigenvalues[n - k :], eigenvectors[:, n - k :]
         return eigenvalues[::-1], eigenvectors[:, ::-1]
