@@ -123,7 +123,22 @@ def main() -> None:
 
 
 def is_noticed(number: int, mutation: Mutation) -> bool:
-    """Whether a test fails on a copy in which the formula is broken, and none on a copy in which it is not."""
+    """Whether a test fails on a copy in which the formula is broken, and passes on a copy in which it is not."""
+    broken = tested(mutation, mutation.wrong, mutation.tests)
+    failed = next((line for line in broken.stdout.splitlines() if line.startswith("FAILED")), None)
+    if broken.returncode != 1 or failed is None:
+        noticed, said = False, "no test"
+    else:
+        test = failed.removeprefix("FAILED tests/").split(" - ")[0]
+        noticed = tested(mutation, mutation.right, test).returncode == 0
+        said = test if noticed else f"{test}, which fails on the right formula too"
+    sys.stdout.write(f"{number:2d}. {mutation.what}: {said}\n")
+    sys.stdout.flush()
+    return noticed
+
+
+def tested(mutation: Mutation, formula: str, tests: str) -> subprocess.CompletedProcess[str]:
+    """Run tests on a copy of the package in which a formula stands in the place of the right one."""
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name)
         for part in ("src", "tests", "pyproject.toml"):
@@ -133,14 +148,10 @@ def is_noticed(number: int, mutation: Mutation) -> bool:
         file = copy / "src" / "simdims" / mutation.file
         text = file.read_text(encoding="utf-8")
         assert text.count(mutation.right) == 1, f"{mutation.file} does not hold {mutation.right!r} once"
-        file.write_text(text.replace(mutation.right, mutation.wrong), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/{mutation.tests}"]
+        file.write_text(text.replace(mutation.right, formula), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/{tests}"]
         environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "NUMBA_CACHE_DIR": str(copy / "numba")}
-        run = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
-        failed = next((line for line in run.stdout.splitlines() if line.startswith("FAILED")), "no test")
-        sys.stdout.write(f"{number:2d}. {mutation.what}: {failed.removeprefix('FAILED tests/')[:100]}\n")
-        sys.stdout.flush()
-        return run.returncode == 1
+        return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python benchmarks/bench_fit.py [--quick] [--out benchmarks/results/fit.json]
 
-Both solvers start from the same W and are called through SRF. ADMM runs at its usual settings (100 outer x 10 inner
+Both solvers start from the same W and are called through SRF. ADMM runs as in bench_rivals.py (100 outer x 10 inner
 iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with just as many
 sweeps as it needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so
 read those, not the seconds. Prints Markdown tables and writes every number to a JSON file.

@@ -113,10 +113,15 @@ def save_discovery(folder):
     discover(S, **settings).save(folder)
 
 
+def methods_text(tests):
+    settings = {"ranks": 2, "n_runs": 2, "random_state": 0, "progress": False}
+    return discover(S, **settings).methods_text(tests)
+
+
 # Rows that call a method, and the public name that they stand for.
 STANDS_FOR = {
     fit: "SRF", transform: "SRF", score: "SRF", save_similarity: "Similarity", Similarity.from_factors: "Similarity",
-    load_discovery: "Discovery", save_discovery: "Discovery",
+    load_discovery: "Discovery", save_discovery: "Discovery", methods_text: "Discovery",
 }  # fmt: skip
 
 TABLE = [
@@ -493,6 +498,9 @@ TABLE = [
     (load_discovery, {"folder": 3}, TypeError, "folder must be a path, got 3."),
     (save_discovery, {"folder": "thesis"}, ValueError, "which holds other files."),
     (save_discovery, {"folder": "empty.csv"}, ValueError, "which is a file."),
+    (methods_text, {"tests": PROPERTIES}, TypeError, "tests must be what a test of hypotheses returned, or None, got"),
+    (Similarity, {"values": S, "info": 3}, TypeError, "info must be a mapping, got 3."),
+    (Similarity.from_factors, {"factors": W, "info": "x"}, TypeError, "info must be a mapping, got 'x'."),
     # Tests of hypotheses.
     (
         dimension_test,

@@ -398,6 +398,8 @@ def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
     assert "with 49 joint permutations of the items (one-sided); p-values were adjusted by the Benjamini-Hochberg" in (
         found.methods_text(tests)
     )
+    apart = dimension_test(found.embedding, truth, n_permutations=49, matching="separate", random_state=0)
+    assert "Leave-one-out matching with dimensions (separate)." in found.methods_text(apart)
     assert f"{tests.significant.sum()} of 3" in found.methods_text(tests)
     found.save(tmp_path / "found")
     assert (tmp_path / "found" / "methods.txt").read_text(encoding="utf-8") == text + "\n"

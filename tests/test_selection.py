@@ -12,7 +12,7 @@ from sklearn.base import clone
 from simdims import SRF, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
 from simdims.selection import crossvalidation, splits
 from simdims.selection import fits as fitting
-from simdims.selection.fits import Design, Fit, Task, draw_candidates, draw_folds, fit_fold, fit_training
+from simdims.selection.fits import Design, Fit, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
 from simdims.selection.result import Score, choose, difference
 from simdims.selection.walk import coarse_grid, walk_ranks
 
@@ -53,6 +53,10 @@ def same(one, other):
 
 
 # --- held-out values never reach a fit ---------------------------------------------------------------------------
+
+
+def fit_training(matrix, pairs, trains, estimator, root, task):
+    return fit_trainings(matrix, pairs, [trains], estimator, root, [task])[0]
 
 
 def poisoned(matrix, pairs, held, poison):

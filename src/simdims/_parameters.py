@@ -26,8 +26,13 @@ def require_device(device: Any) -> None:
         raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:<number>', 'mps' or 'torch-cpu', got {shown(device)}.")
 
 
+def is_whole(value: object) -> bool:
+    """Say whether a value is a whole number of any integer type."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
 def require_count(name: str, value: Any, at_least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if not is_whole(value):
         raise TypeError(f"{name} must be an integer, got {shown(value)}.")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,11 +131,6 @@ def count_weights(counts: NDArray) -> NDArray[np.float64]:
     weights = counts.astype(np.float64)
     np.fill_diagonal(weights, counts[counts > 0].mean())
     return weights
-
-
-def is_whole(value: object) -> bool:
-    """Say whether a value is a whole number of any integer type."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_finite_number(value: object) -> bool:

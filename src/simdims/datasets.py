@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._downloads import FILES, find, local_path
-from simdims._parameters import shown
+from simdims._parameters import is_whole, shown
 from simdims._parts import library
-from simdims._tables import is_whole
 from simdims.construct import from_dissimilarity
 from simdims.features import from_features
 from simdims.similarity import Similarity

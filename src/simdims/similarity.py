@@ -138,7 +138,7 @@ class Similarity:
         >>> Similarity.from_factors([[1.0, 0.0], [0.5, 0.5], [0.0, 2.0]])
         Similarity(3 items, implicit float64, 2 factors, 100.0% of pairs observed)
         """
-        return cls(None, labels, factors=factors, signed=signed, info=info or {})
+        return cls(None, labels, factors=factors, signed=signed, info={} if info is None else info)
 
     def __post_init__(self) -> None:
         if self.factors is not None:
@@ -156,7 +156,7 @@ class Similarity:
             labels=labels,
             weights=None if weights is None else _read_only(weights),
             absent=absent,
-            info=MappingProxyType(dict(self.info)),
+            info=_read_only_info(self.info),
             density=float(n_partners.sum() / n_sides) if n_sides else 1.0,
         )
 
@@ -165,7 +165,7 @@ class Similarity:
             raise ValueError("values, weights and absent must be None where factors are given.")
         factors = clean_factors(self.factors, signed=self.signed)
         labels = clean_labels(self.labels, len(factors))
-        self._set(factors=_read_only(factors), labels=labels, info=MappingProxyType(dict(self.info)), density=1.0)
+        self._set(factors=_read_only(factors), labels=labels, info=_read_only_info(self.info), density=1.0)
         object.__delattr__(self, "values")
 
     def __getattr__(self, name: str) -> Any:
@@ -366,6 +366,12 @@ def _clean(
     unstored = np.nan if symmetrize is None or meaning in (None, "missing") else 0.0
     numbers, weights = equal_triangles(numbers, weights, names, symmetrize=symmetrize, unstored=unstored)
     return numbers, names, weights, meaning
+
+
+def _read_only_info(info: Any) -> Mapping[str, Any]:
+    if not isinstance(info, Mapping):
+        raise TypeError(f"info must be a mapping, got {shown(info)}.")
+    return MappingProxyType(dict(info))
 
 
 def _read_only(matrix: Matrix) -> Matrix:

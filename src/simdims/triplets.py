@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from simdims._checks import _plural, clean_labels
 from simdims._memory import require
-from simdims._parameters import as_float
+from simdims._parameters import as_float, is_whole
 from simdims._tables import (
     check_weights_option,
     count_weights,
     is_finite_number,
-    is_whole,
     read_items,
     report,
     row_name,

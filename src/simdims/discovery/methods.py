@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims import __version__
+from simdims._checks import _plural
+from simdims._parameters import shown
+from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
 
 if TYPE_CHECKING:
     from simdims.discovery.result import Discovery
-    from simdims.inference import HypothesisTests
     from simdims.selection import RankSelection
     from simdims.similarity import Similarity
 
 _REFERENCES = (
-    "[SRF] The paper that introduces Similarity-Based Representation Factorization.\n"
+    "[SRF] F. P. Mahner, K. C. Lam, F. Pereira and M. N. Hebart (2026). Revealing the core dimensions underlying "
+    "representations in brains, behavior and AI. arXiv:2605.26921.\n"
     "[simdims] The simdims developers. simdims {version}: the dimensions behind similarities."
 )
 
 
 def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
     """The paragraph, and what to cite."""
+    if not isinstance(tests, HypothesisTests | None):
+        raise TypeError(f"tests must be what a test of hypotheses returned, or None, got {shown(tests)}.")
     version = str(found.settings.get("versions", {}).get("simdims", __version__))
     sentences = [
         "We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], as "
@@ -176,18 +181,18 @@ def _tests(tests: HypothesisTests) -> list[str]:
     n = len(tests.hypotheses)
     n_permutations = len(tests.null_distribution)
     kind = {
-        "dimension": "against the dimension that matches it (leave-one-out Hungarian alignment, repeated for every "
-        "permutation)",
+        "dimension": "against the dimension that matches it, matched anew for every permutation",
         "rsa": "against the similarities of the observed pairs (Mantel test)",
-        "combined": "against its matching dimension and against the similarities, with the smaller of the two p-values "
-        "referred to its own permutation distribution",
+        "combined": "against its matching dimension and against the similarities, with the smaller of the two weighted "
+        "p-values referred to its own permutation distribution",
     }[tests.test]
     sided = "one-sided" if tests.alternative == "greater" else "two-sided"
     found = int(tests.significant.sum())
     return [
         f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} joint "
         f"permutations of the items ({sided}); p-values were adjusted by the Benjamini-Hochberg procedure at "
-        f"{tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant."
+        f"{tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
+        f"What was correlated: {tests.method}.",
     ]
 
 
@@ -205,7 +210,3 @@ def _ranks(ranks: tuple[int, ...]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
-
-
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -70,11 +69,6 @@ def check_fits(similarity: Similarity, W: NDArray, names: Names) -> None:
         raise ValueError(f"W must have one row for each of {similarity.n_items} items, got shape {W.shape}.")
     if names is not None and similarity.labels is not None:
         _refuse_other_names("S", tuple(similarity.labels), "the index of W", names)
-
-
-def is_whole(value: object) -> bool:
-    """Say whether a value is a whole number of any integer type."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def unit_rows(W: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims.metrics._embedding import Names, is_whole
+from simdims._parameters import is_whole
+from simdims.metrics._embedding import Names
 from simdims.similarity import is_frame
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._checks import _warn
+from simdims._parameters import is_whole
 from simdims.metrics._answers import read_answers
-from simdims.metrics._embedding import is_whole
 
 _CHANCE = 1 / 3
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parallel import root_seed
+from simdims._parameters import is_whole
 from simdims.metrics._embedding import (
     Names,
     as_embedding,
     as_numbers,
     below_one,
     check_choice,
-    is_whole,
     names_of,
     scaled_rows,
 )

@@ -31,7 +31,8 @@ def thumbnails(images: Any, n_items: int) -> list[str]:
         Arrays (height x width, or height x width x 1, 3 or 4), paths or PIL images.
     n_items : int
     """
-    if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
+    is_sequence = hasattr(images, "__len__") and getattr(images, "ndim", 1) > 0
+    if isinstance(images, str | bytes | os.PathLike) or not is_sequence:
         raise TypeError(f"images must be a sequence of arrays, paths or PIL images, got {type(images).__name__}.")
     if len(images) != n_items:
         raise ValueError(f"images must have one picture for each of the {n_items} items, got {len(images)}.")

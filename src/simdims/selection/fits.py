@@ -72,7 +72,7 @@ def fit_folds(*arguments: Any) -> list[Fit]:
         pairs = draw_candidates(matrix, design.root)
         folds = {task.repeat: draw_folds(len(pairs.rows), design, task.repeat) for task in tasks}
         trains = [(folds[task.repeat] >= 0) & (folds[task.repeat] != task.fold) for task in tasks]
-        found = _fit_trainings(matrix, pairs, trains, estimator, design.root, tasks)
+        found = fit_trainings(matrix, pairs, trains, estimator, design.root, tasks)
     seconds = (time.perf_counter() - start) / len(tasks)
     return [
         Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
@@ -98,14 +98,7 @@ def variance_of(pairs: Pairs) -> float:
     return float(pairs.weights @ (pairs.values - mean) ** 2 / total)
 
 
-def fit_training(
-    matrix: Matrix, pairs: Pairs, trains: np.ndarray, estimator: SRF, root: int, task: Task
-) -> tuple[solvers.Solution, float, float]:
-    """Fit the pairs that train and the diagonal; also the range of what was seen."""
-    return _fit_trainings(matrix, pairs, [trains], estimator, root, [task])[0]
-
-
-def _fit_trainings(
+def fit_trainings(
     matrix: Matrix,
     pairs: Pairs,
     trains: Sequence[np.ndarray],
@@ -113,6 +106,7 @@ def _fit_trainings(
     root: int,
     tasks: Sequence[Task],
 ) -> list[tuple[solvers.Solution, float, float]]:
+    """Fit the pairs that train and the diagonal, a fit for each task; also the range of what was seen."""
     problems = [training_problem(matrix, pairs, those) for those in trains]
     seeds = [_parallel.seed_of(root, _FIT, *task) for task in tasks]
     solutions = solve_many(estimator, problems, tasks[0].rank, seeds)
