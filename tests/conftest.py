@@ -1,11 +1,16 @@
 """What the tests share: where real data lie, and how Hypothesis runs."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# A shell that starts the tests in the background makes them, and the processes they start, deaf to Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
