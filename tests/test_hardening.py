@@ -9,7 +9,7 @@ from scipy import sparse
 
 from simdims import SRF, Similarity, simulate
 from simdims.solvers import complete, criterion, descents, filled, solve
-from simdims.solvers.problem import as_problem, has_missing, mean_similarity, observed_range
+from simdims.solvers.problem import _pair_problem, as_problem, has_missing, mean_similarity, observed_range
 from simdims.solvers.start import spectral_start
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -374,3 +374,17 @@ def test_similarities_of_any_ordinary_scale_are_fitted_alike(scale, dtype):
     W = simulate.dirichlet(30, 3, random_state=0)
     fits = [SRF(3, random_state=0, max_iter=100, tol=1e-3).fit((W @ W.T * by).astype(dtype)) for by in (1.0, scale)]
     np.testing.assert_allclose(fits[1].embedding_ / np.sqrt(scale), fits[0].embedding_, rtol=0.02, atol=0.02)
+
+
+def test_pairs_may_be_listed_in_any_order():
+    """Some versions of scipy leave the entries of a row as they came; the kernels look them up in order."""
+    rng = np.random.default_rng(0)
+    dense = np.triu(rng.random((12, 12)) * (rng.random((12, 12)) < 0.5), 1)
+    ordered = sparse.csr_array(dense + dense.T + np.eye(12))
+    rows = [slice(*ends) for ends in zip(ordered.indptr[:-1], ordered.indptr[1:], strict=True)]
+    backwards = np.concatenate([np.arange(ordered.nnz)[row][::-1] for row in rows])
+    parts = (ordered.data[backwards], ordered.indices[backwards], ordered.indptr)
+    disordered = sparse.csr_array(parts, shape=ordered.shape)
+    problems = [_pair_problem(one, one.copy(), 0.1) for one in (ordered, disordered)]
+    for name in ("starts", "partners", "values", "weights", "diagonal"):
+        np.testing.assert_array_equal(*(getattr(problem, name) for problem in problems))

@@ -377,6 +377,10 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
         f"Lists of the {values.nnz} entries that S stores",
         "pass float32 values, or leave items out",
     )
+    # The kernels look partners up by halving.
+    values, weights = (
+        one if one is None or one.has_sorted_indices else one.sorted_indices() for one in (values, weights)
+    )
     omega = np.ones_like(values.data) if weights is None else weights.data.astype(values.dtype)
     omega[np.isnan(values.data)] = 0
     stored = np.nan_to_num(values.data)
