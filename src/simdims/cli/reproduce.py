@@ -63,14 +63,4 @@ def _reproduce(options: argparse.Namespace) -> Findings:
     files = [] if options.out is None else [str(path) for path in found.save(options.out)]
     if files:
         words += "\n\nWritten: " + ", ".join(files)
-    values = {
-        "name": found.name,
-        "size": found.settings.size,
-        "seed": found.settings.seed,
-        "seconds": found.seconds,
-        "claims": [claim._asdict() for claim in found.outcome.claims],
-        "tables": found.outcome.tables,
-        "remarks": found.outcome.remarks,
-        "files": files,
-    }
-    return Findings(words, values)
+    return Findings(words, {**found.to_dict(), "files": files})

@@ -8,7 +8,8 @@ import json
 import os
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +49,10 @@ _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
     """Write a Discovery beside `folder`, then put it in its place."""
     target = as_folder(folder, "folder").absolute()
-    if not target.exists() and (earlier := _set_aside(target)):
-        os.replace(earlier, target)
-    check_folder(folder)
+    with _in_turn(target):
+        if not target.exists() and (earlier := _set_aside(target)):
+            os.replace(earlier, target)
+        check_folder(folder)
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         part.mkdir(parents=True)
@@ -60,28 +62,34 @@ def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
         ) from None
     try:
         _write(found, part)
-        for name in _strangers(target):
-            _carry(target / name, part / name)
-        _exchange(part, target)
+        with _in_turn(target):
+            for name in _strangers(target):
+                _carry(target / name, part / name)
+            _exchange(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _in_turn(target: Path) -> Iterator[None]:
+    """Let one save at a time move folders here; the folder above is what is locked, so that no file is left behind."""
+    with ExitStack() as lock:
+        with suppress(ImportError, OSError):  # no such locks on Windows and some disks, or no such folder yet
+            import fcntl
+
+            handle = os.open(target.parent, os.O_RDONLY)
+            lock.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def _exchange(part: Path, target: Path) -> None:
     """Put `part` in the place of `target`, whole; what is there is first set aside, where `load` finds it."""
     earlier = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
     try:
-        while True:
-            # Another save may come between any two of these steps.
-            with suppress(FileNotFoundError):
-                os.replace(target, earlier)
-            try:
-                os.replace(part, target)
-                break
-            except OSError:
-                if not target.exists():
-                    raise
-                shutil.rmtree(earlier, ignore_errors=True)
+        if target.exists():
+            os.replace(target, earlier)
+        os.replace(part, target)
     except BaseException:
         if earlier.exists() and not target.exists():
             os.replace(earlier, target)

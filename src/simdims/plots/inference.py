@@ -35,7 +35,7 @@ _TESTS = {
     "rsa": ("similarities (RSA)", ACCENT, "s", "--"),
     "combined": ("combined", SECOND, "D", "-."),
 }
-_NOISES = {"features": "Noise on features", "similarities": "Noise on similarities"}
+NOISES = {"features": "Noise on features", "similarities": "Noise on similarities"}
 
 
 def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | None = None) -> Axes:
@@ -137,7 +137,7 @@ def power_curves(study: pd.DataFrame, *, column: str = "power", axes: Any = None
             ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
             ax.plot(x, mean, color=colour, linestyle=line, marker=mark, ms=2.8, linewidth=1.0, label=name)
         tidy(ax, "Signal-to-noise ratio", ("Power" if column == "power" else "Share with p ≤ α") if place == 0 else "")
-        ax.set_title(_NOISES.get(noise, shown(str(noise))), fontsize=small(), pad=3, **PLAIN)
+        ax.set_title(NOISES.get(noise, shown(str(noise))), fontsize=small(), pad=3, **PLAIN)
         ax.set_ylim(-0.03, 1.03)
         ax.set_yticks([0, 0.5, 1])
     if axes is None:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NOISES = {"features": "Noise on features", "similarities": "Noise on similarities"}
-
 
 def draw(study: pd.DataFrame, quartiles: pd.DataFrame) -> Figure:
     """A column a design and a row a kind of noise; in the last column the quartiles, one panel a ratio."""
@@ -20,15 +18,16 @@ def draw(study: pd.DataFrame, quartiles: pd.DataFrame) -> Figure:
 
     from simdims.plots import power_curves
     from simdims.plots._style import PLAIN, small, tidy, tiny
+    from simdims.plots.inference import NOISES
 
     designs = list(dict.fromkeys(study["design"]))
     figure = pyplot.figure(figsize=(7.2, 3.5), dpi=200, layout="constrained")
-    axes = figure.subplots(len(_NOISES), len(designs) + 1, width_ratios=[1] * len(designs) + [1.05])
+    axes = figure.subplots(len(NOISES), len(designs) + 1, width_ratios=[1] * len(designs) + [1.05])
     for column, design in enumerate(designs):
         panels = axes[:, column]
         power_curves(_by_data_set(study[study["design"] == design]), axes=panels)
         panels[-1].get_legend().remove()
-        for ax, (noise, words) in zip(panels, _NOISES.items(), strict=True):
+        for ax, (noise, words) in zip(panels, NOISES.items(), strict=True):
             ax.axhline(0.05, color="0.6", linewidth=0.6, linestyle=":", zorder=0)
             ax.set_xlim(0, 1.03)
             ax.set_xticks([0, 0.5, 1])
@@ -48,9 +47,11 @@ def draw(study: pd.DataFrame, quartiles: pd.DataFrame) -> Figure:
 
 def _by_data_set(study: pd.DataFrame) -> pd.DataFrame:
     """Shares of each data set, in the order of the panels, as `power_curves` takes them."""
+    from simdims.plots.inference import NOISES
+
     groups = study.groupby(["noise", "snr", "repeat", "test"], sort=False)["significant"]
     shares = groups.mean().rename("power").reset_index()
-    return shares.sort_values("noise", key=lambda noise: noise.map(list(_NOISES).index), kind="stable")
+    return shares.sort_values("noise", key=lambda noise: noise.map(list(NOISES).index), kind="stable")
 
 
 def _draw_quartiles(ax: Axes, rows: pd.DataFrame) -> None:

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+from simdims import __version__
 from simdims._journal import replacing
 from simdims._parallel import check_n_jobs, root_seed
 from simdims._progress import Callback
@@ -38,6 +40,22 @@ class Reproduction:
     settings: Settings
     outcome: Outcome
     seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the figure, as plain values and tables."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "version": __version__,
+            "size": self.settings.size,
+            "seed": self.settings.seed,
+            "data": self.settings.data is not None,
+            "only": self.settings.only,
+            "seconds": round(self.seconds, 1),
+            "claims": [claim._asdict() for claim in self.outcome.claims],
+            "tables": self.outcome.tables,
+            "remarks": self.outcome.remarks,
+        }
 
     def summary(self) -> str:
         """Published values beside ours, the tables, and remarks, in words."""

@@ -7,7 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims import __version__
 from simdims._journal import replacing
 
 if TYPE_CHECKING:
@@ -60,21 +59,8 @@ def about(name: str) -> str:
 
 
 def _as_json(found: Reproduction) -> str:
-    values = {
-        "name": found.name,
-        "title": found.title,
-        "version": __version__,
-        "size": found.settings.size,
-        "seed": found.settings.seed,
-        "data": found.settings.data is not None,
-        "only": found.settings.only,
-        "seconds": round(found.seconds, 1),
-        "claims": [claim._asdict() for claim in found.outcome.claims],
-        "tables": {
-            heading: json.loads(table.to_json(orient="records")) for heading, table in found.outcome.tables.items()
-        },
-        "remarks": found.outcome.remarks,
-    }
+    values = found.to_dict()
+    values["tables"] = {name: json.loads(table.to_json(orient="records")) for name, table in values["tables"].items()}
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 
