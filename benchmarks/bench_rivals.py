@@ -22,14 +22,14 @@ import argparse
 import json
 import sys
 import time
+import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_fit import describe_machine, memory_kilobytes, noisy_dirichlet, random_start, timed_fit
+from bench_fit import describe_machine, noisy_dirichlet, random_start, timed_fit
 from rivals_report import draw, print_tables
 from scipy.optimize import minimize
 from sklearn.decomposition import non_negative_factorization
@@ -87,24 +87,25 @@ def race_once(S: Similarity, start: np.ndarray) -> dict[str, dict[str, Any]]:
     n_components = start.shape[1]
     SRF(n_components, init=start, max_iter=2).fit(S)  # compile
     SRF(n_components, init=start, solver="admm", max_iter=1).fit(S)
-    with peak_memory() as memory:
-        admm = shortest_of(run_admm, S, start)
+    memory = measure_memory(S, start)
+    admm = shortest_of(run_admm, S, start)
     target, patience = admm["objective"], max(PATIENCE * admm["seconds"], 1.0)
-    found = {"admm": admm | memory}
+    found = {"admm": admm}
     methods: dict[str, Callable[..., dict[str, Any]]] = {"bcd": race_bcd, "lbfgs": race_lbfgs}
     if S.density == 1:
         methods["nmf"] = race_nmf
     for name, method in methods.items():
-        with peak_memory() as memory:
-            runs = []
-            for threads in (None,) if name == "bcd" else (1, None):
-                with threadpool_limits(threads, user_api="blas"):
-                    runs.append(shortest_of(method, S, start, target, patience))
-            result = min(runs, key=arrival)
+        runs = []
+        for threads in (None,) if name == "bcd" else (1, None):
+            with threadpool_limits(threads, user_api="blas"):
+                runs.append(shortest_of(method, S, start, target, patience))
+        result = min(runs, key=arrival)
         reached = result["seconds"]
         result["speedup_over_admm"] = admm["seconds"] / reached if reached else None
         result["objective_over_admm"] = result["objective"] / target
-        found[name] = result | memory
+        found[name] = result
+    for name, megabytes in memory.items():
+        found[name]["megabytes"] = megabytes
     return found
 
 
@@ -165,9 +166,7 @@ def race_lbfgs(S: Similarity, start: np.ndarray, target: float, patience: float)
             raise StopIteration
 
     began = time.perf_counter()
-    options = {"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-7}
-    limits = [(0.0, None)] * start.size
-    minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", bounds=limits, callback=note, options=options)
+    minimise(evaluate, start, max_iter=5000, callback=note)
     reached = [seconds for seconds, value in history if value <= target]
     return {
         "seconds": reached[0] if reached else None,
@@ -175,6 +174,12 @@ def race_lbfgs(S: Similarity, start: np.ndarray, target: float, patience: float)
         "iterations": len(history),
         "seconds_of_fit": history[-1][0],
     }
+
+
+def minimise(evaluate: Callable[..., Any], start: np.ndarray, *, max_iter: int, callback: Any = None) -> None:
+    options = {"maxiter": max_iter, "maxfun": 10_000, "ftol": 1e-7}
+    limits = [(0.0, None)] * start.size
+    minimize(evaluate, start.ravel(), jac=True, method="L-BFGS-B", bounds=limits, callback=callback, options=options)
 
 
 def squared_error(S: Similarity, shape: tuple[int, int]) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
@@ -205,10 +210,9 @@ def race_nmf(S: Similarity, start: np.ndarray, target: float, patience: float) -
     """
     W, H = start.copy(), np.ascontiguousarray(start.T)
     spent, seconds, objectives = 0.0, None, [0.5 * float(np.sum((S.values - W @ H) ** 2))]
-    settings: dict[str, Any] = {"n_components": start.shape[1], "init": "custom", "solver": "cd", "max_iter": 1}
     while spent < patience and len(objectives) <= 500:
         began = time.perf_counter()
-        W, H, _ = non_negative_factorization(S.values, W, H, tol=0.0, **settings)
+        W, H = one_nmf_iteration(S.values, W, H)
         spent += time.perf_counter() - began
         objectives.append(0.5 * float(np.sum((S.values - W @ H) ** 2)))
         if seconds is None and objectives[-1] <= target:
@@ -223,6 +227,11 @@ def race_nmf(S: Similarity, start: np.ndarray, target: float, patience: float) -
         "iterations": len(objectives) - 1,
         "seconds_of_fit": spent,
     }
+
+
+def one_nmf_iteration(S: np.ndarray, W: np.ndarray, H: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    settings: dict[str, Any] = {"n_components": W.shape[1], "init": "custom", "solver": "cd", "max_iter": 1}
+    return non_negative_factorization(S, W, H, tol=0.0, **settings)[:2]
 
 
 def symmetrised(W: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -270,18 +279,27 @@ def shortest(call: Callable[[], Any]) -> float:
     return min(seconds)
 
 
-@contextmanager
-def peak_memory() -> Iterator[dict[str, float | None]]:
-    """The peak of what the body allocates, in megabytes, where Linux says it."""
-    found: dict[str, float | None] = {"megabytes": None}
-    reset = Path("/proc/self/clear_refs")
-    before = 0
-    if reset.exists():
-        reset.write_text("5")  # the peak is measured from here
-        before = memory_kilobytes("VmRSS")
-    yield found
-    if reset.exists():
-        found["megabytes"] = max(memory_kilobytes("VmHWM") - before, 0) / 1e3
+def measure_memory(S: Similarity, start: np.ndarray) -> dict[str, float]:
+    """The most that NumPy's arrays take in a few iterations of each method, in megabytes beside S and the start.
+
+    Every iteration needs the same, and L-BFGS-B has all of its corrections after ten.
+    """
+    rank = start.shape[1]
+    calls: dict[str, Callable[[], Any]] = {
+        "admm": lambda: SRF(rank, init=start, solver="admm", max_iter=2).fit(S),
+        "bcd": lambda: SRF(rank, init=start, max_iter=3).fit(S),
+        "lbfgs": lambda: minimise(squared_error(S, start.shape), start, max_iter=12),
+        "nmf": lambda: one_nmf_iteration(S.values, start.copy(), np.ascontiguousarray(start.T)),
+    }
+    if S.density < 1:
+        del calls["nmf"]
+    found = {}
+    for name, call in calls.items():
+        tracemalloc.start()
+        call()
+        found[name] = tracemalloc.get_traced_memory()[1] / 1e6
+        tracemalloc.stop()
+    return found
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def print_tables(results: dict[str, Any]) -> None:
             f"{timed(race, 'bcd')} | {f'{goal}x' if goal else '-'} | {timed(race, 'lbfgs')} | {timed(race, 'nmf')} | "
             f"{over_best_rival(race)} |"
         )
-    print("\nFinal objectives over ADMM's, each at its own stopping rule, and peak memory in MB; medians.\n")
+    print("\nFinal objectives over ADMM's, each at its own stopping rule, and peak memory beside S in MB; medians.\n")
     print("| n | observed | bcd | L-BFGS-B | NMF, of W H | NMF, symmetrised | MB: ADMM | bcd | L-BFGS-B | NMF |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for race in results["races"]:

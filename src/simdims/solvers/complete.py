@@ -11,15 +11,12 @@ from simdims import _threads
 from simdims.solvers import descents, kernels
 from simdims.solvers.ahead import FactorProducts, MatrixProducts, Products, sweep_ahead
 from simdims.solvers.criterion import objective
-from simdims.solvers.problem import CompleteProblem, FactorProblem, MatrixProblem, similarities_between
+from simdims.solvers.problem import MANY, CompleteProblem, FactorProblem, MatrixProblem, similarities_between
 from simdims.solvers.progress import N_PASSES, Descent, Report, Rule, descend, stopping_rule
 
 #: Items of the sample that a fit starts from: for each dimension enough to see it more than once.
 _SAMPLE_PER_COMPONENT = 10
 _SMALLEST_SAMPLE = 100
-
-#: From so many items on, a sweep is a matter of milliseconds, and Python may lie between its blocks.
-MANY = 1000
 
 #: Below so many items a further product costs little beside the row updates; above, extrapolation begins after so many
 #: sweeps: most descents have ended by then, and those that have not are long.
@@ -127,7 +124,7 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     if history[0] < 0.5 * spread:
         return False
     order = np.random.default_rng(0).permutation(n)
-    sample, rest = order[:size], order[size:]
+    sample, rest = np.sort(order[:size]), np.sort(order[size:])
     fitted = _fit_sample(problem, sample, W[sample])
     candidate = np.empty_like(W)
     candidate[sample] = fitted

@@ -6,14 +6,25 @@ off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2. Weights are the problem's 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
+from simdims import _threads
 from simdims.solvers import kernels
-from simdims.solvers.problem import FactorProblem, MatrixProblem, PairProblem, Problem, float_blocks, row_blocks
+from simdims.solvers.problem import (
+    MANY,
+    FactorProblem,
+    MatrixProblem,
+    PairProblem,
+    Problem,
+    float_blocks,
+    row_blocks,
+)
 
 Bounds = tuple[float, float] | None
+T = TypeVar("T")
 
 #: Part of sum S^2 below which f as a difference of such sums has too few digits left.
 _SMALL_PART = 1e-5
@@ -29,8 +40,12 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
         value = _from_products(problem, W.astype(np.float64, copy=False))[0]
         if value > _SMALL_PART * problem.squares:
             return value
-    blocks = _residual_blocks(problem, W, bounds)
-    return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted in blocks)
+
+    def of_rows(first: int, last: int) -> float:
+        blocks = _residual_blocks(problem, W, bounds, first, last)
+        return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted in blocks)
+
+    return sum(_in_halves(of_rows, problem.n_items))
 
 
 def size(problem: Problem) -> float:
@@ -81,8 +96,13 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
 
 def _from_products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """The same from S W and W^T W, all pairs known: a third of the work."""
-    blocks = [slice(None)] if problem.dtype == np.float64 else row_blocks(problem.n_items)
-    pull = np.concatenate([problem.values[rows].astype(np.float64, copy=False) @ W for rows in blocks])
+    pull = np.empty_like(W)
+
+    def multiply(first: int, last: int) -> None:
+        for rows in row_blocks(first, last):
+            np.matmul(problem.values[rows].astype(np.float64, copy=False), W, out=pull[rows])
+
+    _in_halves(multiply, problem.n_items)
     gram = W.T @ W
     slope = -2.0 * (pull - W @ gram)
     total = problem.squares - 2.0 * float(pull.ravel() @ W.ravel()) + float(np.sum(gram**2))
@@ -93,15 +113,30 @@ def _from_products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.nda
 
 
 def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> tuple[float, np.ndarray, np.ndarray]:
-    value = 0.0
+    """The same from the residuals."""
     slope, pull = np.empty_like(W), np.empty_like(W)
-    for rows, residual, weighted in _residual_blocks(problem, W, bounds):
-        value += 0.5 * float(residual.ravel() @ weighted.ravel())
-        slope[rows] = -2.0 * (weighted @ W)
-        values = problem.values[rows]
-        data = values if problem.complete else np.where(np.isnan(values), 0.0, values)
-        pull[rows] = (data * problem.weights[rows] if problem.weights.size else data) @ W
-    return value, slope, pull
+
+    def of_rows(first: int, last: int) -> float:
+        value = 0.0
+        for rows, residual, weighted in _residual_blocks(problem, W, bounds, first, last):
+            value += 0.5 * float(residual.ravel() @ weighted.ravel())
+            slope[rows] = -2.0 * (weighted @ W)
+            values = problem.values[rows]
+            data = values if problem.complete else np.where(np.isnan(values), 0.0, values)
+            pull[rows] = (data * problem.weights[rows] if problem.weights.size else data) @ W
+        return value
+
+    return sum(_in_halves(of_rows, problem.n_items)), slope, pull
+
+
+def _in_halves(of_rows: Callable[[int, int], T], n_items: int) -> list[T]:
+    """Call a function of rows first .. last - 1 for all of them: where they are many, for half in each thread."""
+    if n_items < MANY:
+        return [of_rows(0, n_items)]
+    half = n_items // 2
+    with _threads.second_thread() as second:
+        rest = _threads.begin(second, of_rows, half, n_items)
+        return [of_rows(0, half), rest.result()]
 
 
 def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -118,24 +153,22 @@ def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.n
 
 
 def _residual_blocks(
-    problem: MatrixProblem, W: np.ndarray, bounds: Bounds
+    problem: MatrixProblem, W: np.ndarray, bounds: Bounds, first: int, last: int
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Blocks of rows of the residual and of the weighted residual, in float64."""
+    """Blocks of rows first .. last - 1 of the residual and of the weighted residual, in float64."""
     W = W.astype(np.float64, copy=False)
-    for start in range(0, problem.n_items, 256):
-        rows = slice(start, min(start + 256, problem.n_items))
+    for rows in row_blocks(first, last):
         predicted = W[rows] @ W.T
         residual = problem.values[rows] - predicted
         missing = np.isnan(residual)
         if not problem.complete:
             beyond = 0.0 if bounds is None else np.clip(predicted, *bounds) - predicted
-            residual = np.where(missing, beyond, residual)
+            np.copyto(residual, beyond, where=missing)
         weighted = residual
         if problem.weights.size:
             weighted = residual * np.where(missing, 1.0, problem.weights[rows])
-        index = np.arange(rows.start, rows.stop)
-        unknown = index[problem.diagonal_weights[rows] == 0]
-        residual[unknown - start, unknown] = weighted[unknown - start, unknown] = 0.0
+        unknown = np.flatnonzero(problem.diagonal_weights[rows] == 0)
+        residual[unknown, rows.start + unknown] = weighted[unknown, rows.start + unknown] = 0.0
         yield rows, residual, weighted
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from simdims import _memory, _threads
 from simdims.solvers import descents, kernels
 from simdims.solvers.ahead import MatrixProducts, sweep_ahead
-from simdims.solvers.complete import MANY, block_size
+from simdims.solvers.complete import block_size
 from simdims.solvers.criterion import Bounds
-from simdims.solvers.problem import MatrixProblem
+from simdims.solvers.problem import MANY, MatrixProblem
 from simdims.solvers.progress import Descent, Report, Rule, descend, stopping_rule
 
 #: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.

@@ -39,7 +39,7 @@ def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
     if not problem.weights.size:
         return False
     count, total, squares = 0, 0.0, 0.0
-    for rows in row_blocks(problem.n_items):
+    for rows in row_blocks(0, problem.n_items):
         weights = problem.weights[rows][~np.isnan(problem.values[rows])].astype(np.float64)
         count += int(np.count_nonzero(weights))
         total += float(weights.sum())

@@ -26,6 +26,10 @@ _REACH = {4: 1e15, 8: 1e100}
 #: The square that a loading of an item without an observed diagonal may reach, in units of the largest similarity.
 _MOST_SQUARE = 100.0
 
+#: From so many items on, a sweep is a matter of milliseconds: Python may lie between its blocks, and a second thread
+#: is worth waking.
+MANY = 1000
+
 
 @dataclass(frozen=True)
 class MatrixProblem:
@@ -172,7 +176,7 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
     partners = np.empty(starts[-1], np.int32)
     values = np.empty(starts[-1], problem.dtype)
     weights = np.empty(starts[-1], problem.dtype)
-    for rows in row_blocks(n):
+    for rows in row_blocks(0, n):
         known = ~np.isnan(problem.values[rows])
         known[np.arange(len(known)), np.arange(rows.start, rows.stop)] = False
         listed = slice(starts[rows.start], starts[rows.stop])
@@ -191,10 +195,10 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
     )
 
 
-def row_blocks(n_items: int) -> Iterator[slice]:
-    """Rows of a matrix that are looked at together, so that what is made of them stays small."""
-    for start in range(0, n_items, 256):
-        yield slice(start, min(start + 256, n_items))
+def row_blocks(first: int, last: int) -> Iterator[slice]:
+    """Rows first .. last - 1 of a matrix by those that are looked at together: what is made of them stays small."""
+    for start in range(first, last, 128):
+        yield slice(start, min(start + 128, last))
 
 
 def matrix_of(problem: Problem) -> MatrixProblem:
@@ -297,7 +301,7 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
 
 def _without_weightless(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Values with NaN where the weight is zero: the very ones given where there is no such pair."""
-    blocks = list(row_blocks(len(values)))
+    blocks = list(row_blocks(0, len(values)))
     if not any(np.any((weights[rows] == 0) & ~np.isnan(values[rows])) for rows in blocks):
         return values
     _require_copy(values.nbytes, len(values))
@@ -310,7 +314,7 @@ def _without_weightless(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def _largest_weight(values: np.ndarray, weights: np.ndarray) -> tuple[float, bool]:
     """The largest weight of a known pair, and whether all have it."""
     low, high = np.inf, 0.0
-    for rows in row_blocks(len(values)):
+    for rows in row_blocks(0, len(values)):
         known = weights[rows][~np.isnan(values[rows])]
         low, high = min(low, float(known.min(initial=np.inf))), max(high, float(known.max(initial=0.0)))
     return high, low == high
