@@ -25,7 +25,17 @@ def test_tasks_have_seeds_of_their_own():
     assert seed_of(0, 1) != seed_of(1, 1)
 
 
-@pytest.mark.parametrize(("given", "error"), [(0, ValueError), (1.5, TypeError), (True, TypeError), ("2", TypeError)])
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (0, ValueError),
+        (10**30, ValueError),
+        (-(10**30), ValueError),
+        (1.5, TypeError),
+        (True, TypeError),
+        ("2", TypeError),
+    ],
+)
 def test_what_is_no_number_of_workers_is_said(given, error):
     with pytest.raises(error, match="n_jobs must be"):
         check_n_jobs(given)

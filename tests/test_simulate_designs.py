@@ -208,14 +208,24 @@ def test_a_design_may_be_drawn_for_every_repeat():
     [
         ({"snrs": [2.0]}, "snrs must be between 0 and 1, got 2.0"),
         ({"snrs": []}, "snrs must be between 0 and 1, got none"),
+        ({"snrs": "0.5"}, "snrs must be a number, got '0.5'"),
+        ({"snrs": [None]}, "snrs must be a number, got None"),
+        ({"snrs": [float("nan")]}, "snrs must be between 0 and 1, got nan"),
+        ({"snrs": [0.5, 0.5]}, "snrs must be distinct, got 0.5 more than once"),
+        ({"noise": 5}, 'noise must be "features", "similarities" or a list of them, got 5'),
+        ({"noise": [["features"]]}, "noise must be"),
+        ({"by_column": 1}, "by_column must be True or False, got 1"),
+        ({"checkpoint": 5}, "checkpoint must be a path, got 5"),
+        ({"design": [["a"]]}, r"design must give a table of numbers, got \[\['a'\]\]"),
+        ({"design": None}, "design must give a row of features"),
         ({"noise": "pixels"}, 'noise must be "features", "similarities" or a list of them, got \'pixels\''),
-        ({"n_repeats": 0}, "n_repeats must be a whole number of at least 1, got 0"),
+        ({"n_repeats": 0}, "n_repeats must be at least 1, got 0"),
         ({"design": np.ones(4)}, r"design must give a row of features for every item, got shape \(4,\)"),
         ({"n_permutations": -1}, "n_permutations must be a whole number of at least 1, got -1"),
     ],
 )
 def test_bad_studies_are_named(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
         simulate.power_study(**{"design": DESIGN, "snrs": [0.5], **QUICK, **arguments})
 
 

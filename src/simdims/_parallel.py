@@ -15,15 +15,18 @@ logger = logging.getLogger("simdims")
 #: So often in a row, without a result in between, workers may be lost before their loss is an error.
 _MOST_LOSSES = 3
 
+#: More workers than this is a slip of the hand.
+_MOST_JOBS = 100_000
+
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Raise unless `n_jobs` is None or an integer other than 0."""
+    """Raise unless `n_jobs` is None or an integer other than 0, and no slip of the hand."""
     if n_jobs is None:
         return
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
         raise TypeError(f"n_jobs must be None or an integer, got {n_jobs!r}.")
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a number of workers, or -1 for one a core, got 0.")
+    if n_jobs == 0 or abs(int(n_jobs)) > _MOST_JOBS:
+        raise ValueError(f"n_jobs must be a number of workers, or -1 for one a core, got {n_jobs}.")
 
 
 def workers_here(n_jobs: int | None) -> int:

@@ -124,10 +124,10 @@ def _backbone(similarity: Similarity, n_neighbors: int) -> tuple[NDArray, NDArra
     """Each item's strongest edges and a maximum spanning tree, and how many edges there are in all."""
     upper = _positive_pairs(similarity)
     n_all = upper.nnz
-    # The tree of smallest lengths is the one of largest weights.
-    lengths = upper.copy()
-    lengths.data = 1.0 + upper.data.max(initial=0.0) - upper.data
-    tree = sparse.coo_array(minimum_spanning_tree(lengths))
+    # The tree of smallest lengths is the one of largest weights; older versions of scipy take 32-bit indices only.
+    lengths = 1.0 + upper.data.max(initial=0.0) - upper.data
+    places = upper.indices.astype(np.int32), upper.indptr.astype(np.int32)
+    tree = sparse.coo_array(minimum_spanning_tree(sparse.csr_array((lengths, *places), shape=upper.shape)))
     full = sparse.csr_array(upper + upper.T)
     rows = np.repeat(np.arange(full.shape[0]), np.diff(full.indptr))
     order = np.lexsort((-full.data, rows))

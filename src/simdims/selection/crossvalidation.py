@@ -29,7 +29,7 @@ from simdims.selection.fits import (
     score_fits,
     variance_of,
 )
-from simdims.selection.result import RankSelection, Score, choose
+from simdims.selection.result import RankSelection, Score, choose, conclude
 from simdims.selection.splits import (
     MOST_SAMPLING,
     Matrix,
@@ -156,7 +156,7 @@ def select_rank(
         trials = _Trials(matrix, design, estimator, protocol, n_jobs, journal, reporter)
         largest = most_dimensions(matrix, design)
         tried = _walk(candidates, largest, found, trials)
-    selection = RankSelection.from_scores(
+    selection = conclude(
         trials.scores,
         sampling=design.sampling,
         calibration=found,

@@ -76,48 +76,6 @@ class RankSelection:
     n_repeats: int
     protocol: str
 
-    @classmethod
-    def from_scores(
-        cls,
-        scores: Mapping[int, Score],
-        *,
-        sampling: float,
-        calibration: Calibration | None,
-        n_folds: int,
-        n_repeats: int,
-        protocol: str,
-        tried: tuple[int, ...],
-        n_items: int,
-        largest: int,
-        variance: float,
-    ) -> RankSelection:
-        """Everything that follows from the errors of all fits."""
-        import pandas as pd
-
-        fits = [fit for rank in sorted(scores) for fit in scores[rank].fits]
-        if protocol == "paper":
-            fits = [{**fit, "error": fit["error_alone"]} for fit in fits]
-        minimum, chosen = choose(scores, protocol, variance)
-        curve = _curve(scores, protocol, variance, minimum)
-        valley = tuple(int(rank) for rank in curve.loc[curve["in_valley"], "rank"])
-        return cls(
-            rank=chosen,
-            minimum=minimum,
-            scores=pd.DataFrame(fits),
-            sampling=sampling,
-            calibration=calibration,
-            one_standard_error_rank=min(valley),
-            valley=valley,
-            curve=curve,
-            training_share=pool_sampling(sampling, n_folds) * (n_folds - 1) / n_folds,
-            tried=tried,
-            n_items=n_items,
-            largest=largest,
-            n_folds=n_folds,
-            n_repeats=n_repeats,
-            protocol=protocol,
-        )
-
     @property
     def at_edge(self) -> bool:
         """Whether the smallest error belongs to the largest rank that was tried: larger ones may be better."""
@@ -179,6 +137,47 @@ class RankSelection:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def conclude(
+    scores: Mapping[int, Score],
+    *,
+    sampling: float,
+    calibration: Calibration | None,
+    n_folds: int,
+    n_repeats: int,
+    protocol: str,
+    tried: tuple[int, ...],
+    n_items: int,
+    largest: int,
+    variance: float,
+) -> RankSelection:
+    """Everything that follows from the errors of all fits."""
+    import pandas as pd
+
+    fits = [fit for rank in sorted(scores) for fit in scores[rank].fits]
+    if protocol == "paper":
+        fits = [{**fit, "error": fit["error_alone"]} for fit in fits]
+    minimum, chosen = choose(scores, protocol, variance)
+    curve = _curve(scores, protocol, variance, minimum)
+    valley = tuple(int(rank) for rank in curve.loc[curve["in_valley"], "rank"])
+    return RankSelection(
+        rank=chosen,
+        minimum=minimum,
+        scores=pd.DataFrame(fits),
+        sampling=sampling,
+        calibration=calibration,
+        one_standard_error_rank=min(valley),
+        valley=valley,
+        curve=curve,
+        training_share=pool_sampling(sampling, n_folds) * (n_folds - 1) / n_folds,
+        tried=tried,
+        n_items=n_items,
+        largest=largest,
+        n_folds=n_folds,
+        n_repeats=n_repeats,
+        protocol=protocol,
+    )
 
 
 class Score(NamedTuple):

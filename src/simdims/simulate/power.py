@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from simdims._journal import Journal, fingerprint
+from simdims._journal import Journal, as_folder, fingerprint
 from simdims._parallel import root_seed, run_tasks, seed_of
+from simdims._parameters import require_count, require_flag, require_real, shown
 from simdims._progress import Callback, reporting
 from simdims.simulate.noise import add_feature_noise, add_noise
 
@@ -129,9 +129,9 @@ def power_study(
     check_matching(matching)
     check_method(method)
     check_weighting(weighting)
-    kinds = [noise] if isinstance(noise, str) else list(noise)
-    ratios = [float(snr) for snr in np.atleast_1d(np.asarray(snrs, dtype=np.float64))]
-    _check(kinds, ratios, n_repeats)
+    require_count("n_repeats", n_repeats)
+    require_flag("by_column", by_column)
+    kinds, ratios = _as_kinds(noise), _as_ratios(snrs)
     options = {
         "n_permutations": int(n_permutations),
         "alternative": alternative,
@@ -140,7 +140,7 @@ def power_study(
         "weighting": weighting,
         "alpha": float(alpha),
     }
-    is_begun = checkpoint is not None and (Path(checkpoint) / "settings.json").exists()
+    is_begun = checkpoint is not None and (as_folder(checkpoint, "checkpoint") / "settings.json").exists()
     seed = None if random_state is None and is_begun else root_seed(random_state)
     settings: dict[str, Any] = {"design": _fingerprint(design), **options, "seed": seed}
     tasks = [Task(kind, snr, repeat) for repeat in range(n_repeats) for kind in kinds for snr in ratios]
@@ -197,7 +197,11 @@ def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) ->
 
 
 def _draw(design: Design, seed: int) -> NDArray[np.float64]:
-    return np.asarray(design(random_state=seed) if callable(design) else design, dtype=np.float64)
+    X = design(random_state=seed) if callable(design) else design
+    try:
+        return np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"design must give a table of numbers, got {shown(X)}.") from None
 
 
 def _fingerprint(design: Design) -> str:
@@ -237,17 +241,28 @@ def _as_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["noise", "snr", "repeat"], kind="stable", ignore_index=True)
 
 
-def _check(kinds: list[str], ratios: list[float], n_repeats: int) -> None:
-    unknown = [kind for kind in kinds if kind not in NOISES]
+def _as_kinds(noise: Any) -> list[str]:
+    kinds = [noise] if isinstance(noise, str) or not isinstance(noise, Iterable) else list(noise)
+    unknown = [kind for kind in kinds if not isinstance(kind, str) or kind not in NOISES]
     if unknown or not kinds:
-        got = repr(unknown[0]) if unknown else "none"
+        got = shown(unknown[0]) if unknown else "none"
         raise ValueError(f'noise must be "features", "similarities" or a list of them, got {got}.')
-    for name, values in (("noise", kinds), ("snrs", ratios)):
-        repeated = [value for place, value in enumerate(values) if value in values[:place]]
-        if repeated:
-            raise ValueError(f"{name} must be distinct, got {repeated[0]!r} more than once.")
+    _require_distinct("noise", kinds)
+    return kinds
+
+
+def _as_ratios(snrs: Any) -> list[float]:
+    ratios = list(snrs) if isinstance(snrs, Iterable) and not isinstance(snrs, str) else [snrs]
+    for snr in ratios:
+        require_real("snrs", snr)
     wrong = [snr for snr in ratios if not 0 <= snr <= 1]
     if wrong or not ratios:
         raise ValueError(f"snrs must be between 0 and 1, got {wrong[0] if wrong else 'none'}.")
-    if not isinstance(n_repeats, int | np.integer) or isinstance(n_repeats, bool) or n_repeats < 1:
-        raise ValueError(f"n_repeats must be a whole number of at least 1, got {n_repeats!r}.")
+    _require_distinct("snrs", ratios)
+    return [float(snr) for snr in ratios]
+
+
+def _require_distinct(name: str, values: list[Any]) -> None:
+    repeated = [value for place, value in enumerate(values) if value in values[:place]]
+    if repeated:
+        raise ValueError(f"{name} must be distinct, got {repeated[0]!r} more than once.")
