@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, nnls
 
-from simdims.solvers import kernels
+from simdims.solvers import descents, kernels
 
 SEEDS = range(40)
 
@@ -156,3 +156,64 @@ def test_any_block_size_gives_the_same_sweep():
         swept.append(W)
     for W in swept[1:]:
         np.testing.assert_allclose(W, swept[0], atol=1e-12)
+
+
+def slow_step_together(S, W, curvature, n_passes):
+    """One step of all rows from W without momentum: the model's coordinates in turn, by its definition."""
+    gram = W.T @ W
+    slope = -2 * (S - W @ W.T) @ W
+    moved = W.copy()
+    for _ in range(n_passes):
+        for k in range(W.shape[1]):
+            # The derivative of <slope, D> + c sum_i d_i (W^T W) d_i^T in column k of D = moved - W.
+            at = slope[:, k] + 2 * curvature * (moved - W) @ gram[:, k]
+            size = gram[k, k] + descents.SMALLEST * gram.diagonal().max()
+            moved[:, k] = np.maximum(moved[:, k] - at / (2 * curvature * size), 0)
+    return moved
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_first_step_of_all_rows_is_the_slow_one(dtype):
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.full(4, 0.5), 30)
+    S = (truth @ truth.T).astype(dtype)
+    start = (truth + 0.2 * rng.uniform(size=(30, 4)) * (rng.random((30, 4)) < 0.5)).astype(dtype)
+    W, history = start.copy(), np.full(2, np.inf)
+    done, ended = descents.descend_together(S, float(np.sum(S**2)), W, history, 0, 1, (25, 0.0, 0.0))
+    expected = slow_step_together(S.astype(float), start.astype(float), descents.CURVATURE, descents.TOGETHER_PASSES)
+    np.testing.assert_allclose(W, expected, rtol=0, atol=1e-12 if dtype == np.float64 else 1e-5)
+    assert (done, ended) == (1, False)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("seed", range(5))
+def test_all_rows_together_lower_the_objective_and_say_what_it_is(seed, dtype):
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet(np.full(5, 0.3), 60)
+    S = truth @ truth.T + 0.05 * rng.uniform(size=(60, 60))
+    S = ((S + S.T) / 2).astype(dtype)
+    W = rng.uniform(size=(60, 5)).astype(dtype) * 0.3
+    history = np.empty(81)
+    history[0] = 0.5 * np.sum((S - W @ W.T) ** 2, dtype=float)
+    for last in range(10, 90, 10):  # in several calls, as a long fit is
+        descents.descend_together(S, float(np.sum(S**2)), W, history, last - 10, last, (25, 0.0, 0.0))
+        exact = 0.5 * np.sum((S.astype(float) - W.astype(float) @ W.T.astype(float)) ** 2)
+        assert history[last] == pytest.approx(exact, rel=1e-10 if dtype == np.float64 else 1e-3)
+    assert np.all(np.diff(history) <= 0)
+    assert np.all(W >= 0)
+    assert history[-1] < 0.2 * history[0]
+    slope = -2 * (S - W @ W.T) @ W
+    assert np.all(np.abs(np.where(W > 0, slope, np.minimum(slope, 0))) < 0.02 * np.abs(S @ W).max())
+
+
+def test_all_rows_together_leave_a_minimum_where_it_is():
+    W = np.kron(np.eye(3), np.ones((8, 1)))
+    S = W @ W.T + np.where(W @ W.T > 0, 0.0, 0.01)
+    at = W * np.sqrt(0.99)
+    history = np.full(41, np.inf)
+    swept = at.copy()
+    for _ in range(50):
+        kernels.sweep_matrix(S, S.diagonal().copy(), np.ones(24), swept, 4, 32)
+    moved = swept.copy()
+    descents.descend_together(S, float(np.sum(S**2)), moved, history, 0, 40, (50, 0.0, 0.0))
+    np.testing.assert_allclose(moved, swept, atol=1e-6)

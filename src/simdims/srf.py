@@ -53,12 +53,14 @@ class SRF(TransformerMixin, BaseEstimator):
         Where W starts: uniform numbers, or the non-negative parts of the leading eigenvectors, both scaled so that
         the first reconstruction has the data's mean; or an array, taken as it is.
     max_iter : int, default=500
-        Most sweeps over the items (bcd) or most outer iterations (admm).
+        Most sweeps over the items (bcd) or most outer iterations (admm). Up to 100 of the sweeps move all items at
+        once where there are fewer than 1,000 and no pair is missing.
     inner_iter : int, default=10
         Sweeps in one outer iteration; admm only.
     tol : float, default=1e-4
-        Relative tolerance. bcd stops when ten sweeps lower f by less than `tol` of it; admm when an outer iteration
-        changes f by less than `tol` of it and |Z - W W^T| is less than `tol` |Z|.
+        Relative tolerance. bcd stops when ten sweeps (25 of those that move all items at once, and three that do not)
+        lower f by less than `tol` of it; admm when an outer iteration changes f by less than `tol` of it and
+        |Z - W W^T| is less than `tol` |Z|.
     rho : float, default=3.0
         Penalty of the augmented Lagrangian; admm only. At least sqrt(2) for the paper's guarantee.
     device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from functools import partial
 
 import numpy as np
 
@@ -21,6 +20,13 @@ _SMALLEST_SAMPLE = 100
 #: Below so many items a further product costs little beside the row updates; above, extrapolation begins after so many
 #: sweeps: most descents have ended by then, and those that have not are long.
 _SMALL, _LONG = 500, 20
+
+#: All rows together gain about half of what they gain in turn; where so many iterations are not enough, rows in turn,
+#: which need fewer, have to do it.
+_TOGETHER_WINDOW, _MOST_TOGETHER = 25, 100
+
+#: Sweeps that follow before one may be the last: where moving together ends, f has settled, but not yet its slope.
+_SETTLING = 2
 
 #: Items placed at a time, so that their similarities to the sample stay a small matrix.
 _PLACED_TOGETHER = 4096
@@ -49,21 +55,43 @@ def fit_complete(
     width = problem.factors.shape[1] + block_size(n) if isinstance(problem, FactorProblem) else n
     settings = {"work": n * width * rank, "report": report, "measure": lambda: objective(problem, W)}
     if isinstance(problem, MatrixProblem) and n < MANY:
-        return descend(partial(_descend_few, problem, W, history, rule), history, **settings)
+        return descend(_ShortDescent(problem, W, history, rule).sweeps, history, **settings)
     with _threads.second_thread() as second:
         return descend(_LongDescent(problem, W, history, rule, second).sweeps, history, **settings)
 
 
-def _descend_few(
-    problem: MatrixProblem, W: np.ndarray, history: np.ndarray, rule: Rule, first: int, last: int
-) -> tuple[int, bool]:
-    """Sweeps first .. last - 1 in compiled code."""
-    own = problem.diagonal, problem.diagonal_weights
-    block = block_size(len(W))
-    first_far = 0 if len(W) < _SMALL else _LONG
-    return descents.descend_matrix(
-        problem.values, problem.squares, *own, W, N_PASSES, block, history, first, last, rule, first_far
-    )
+class _ShortDescent:
+    """Sweeps over few items in compiled code: all rows together as long as that helps, then one after the other."""
+
+    def __init__(self, problem: MatrixProblem, W: np.ndarray, history: np.ndarray, rule: Rule) -> None:
+        self.problem, self.W, self.history, self.rule = problem, W, history, rule
+        self.together = bool(np.all(problem.diagonal_weights == 1))
+        self.settled = 0
+
+    def sweeps(self, first: int, last: int) -> tuple[int, bool]:
+        """Do sweeps first .. last - 1; return (sweeps done, converged)."""
+        window, tol, floor = self.rule
+        if self.together:
+            most = min(last, _MOST_TOGETHER)
+            rule = (_TOGETHER_WINDOW, tol, floor)
+            data = self.problem.values, self.problem.squares
+            first, ended = descents.descend_together(*data, self.W, self.history, first, most, rule)
+            self.together = not ended and first < _MOST_TOGETHER
+            self.settled = first + _SETTLING
+        for until, rule in ((min(self.settled, last), (window, -1.0, floor)), (last, self.rule)):
+            if first < until:
+                first, converged = self._in_turn(first, until, rule)
+                if converged:
+                    return first, True
+        return first, False
+
+    def _in_turn(self, first: int, last: int, rule: Rule) -> tuple[int, bool]:
+        problem, n = self.problem, len(self.W)
+        data = problem.values, problem.squares, problem.diagonal, problem.diagonal_weights
+        first_far = 0 if n < _SMALL else _LONG
+        return descents.descend_matrix(
+            *data, self.W, N_PASSES, block_size(n), self.history, first, last, rule, first_far
+        )
 
 
 class _LongDescent:

@@ -3,13 +3,31 @@
 import numpy as np
 from numba import njit
 
-from simdims.solvers.kernels import _COMPILED, _INSIDE, fill_rows, product_objective, sweep_matrix
+from simdims.solvers.kernels import (
+    _COMPILED,
+    _FAST,
+    _INSIDE,
+    _SUMMED,
+    _multiply,
+    fill_rows,
+    product_objective,
+    sweep_matrix,
+)
 
 # The first sweeps on a filled matrix go far by themselves.
 FIRST_FAR = 5
 
 # A relative rise of the objective that float32 storage can cause.
 ROUNDING = 1e-5
+
+# Curvature of the model by which all rows move together, and passes over its dimensions: more of either did not pay.
+CURVATURE, TOGETHER_PASSES = 1.65, 2
+
+# Part of the largest dimension's square that a small one counts as in its steps: one near zero would go too far.
+SMALLEST = 1e-4
+
+# Part of |T|^2 below which f, as a difference of such sums, has too few digits to go by.
+SMALL_PART = 1e-5
 
 
 @njit(**_COMPILED)
@@ -50,6 +68,126 @@ def go_on(W, before, momentum, beyond):
             x = W[i, k]
             beyond[i, k] = max(x + momentum * (x - before[i, k]), 0.0)
             before[i, k] = x
+
+
+@njit(**_INSIDE, fastmath=_FAST)
+def _transpose(A, transposed):
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            transposed[k, i] = A[i, k]
+
+
+@njit(**_INSIDE, fastmath=_SUMMED)
+def _gram_of_rows(V):
+    """V V^T in float64."""
+    rank, n = V.shape
+    gram = np.empty((rank, rank))
+    for k in range(rank):
+        for m in range(k + 1):
+            total = 0.0
+            for i in range(n):
+                total += V[k, i] * V[m, i]
+            gram[k, m] = gram[m, k] = total
+    return gram
+
+
+@njit(**_INSIDE, fastmath=_FAST)
+def _evaluate(T, squares, V, W, products, slope):
+    """Return f(W) for W = V^T on a complete matrix, and W^T W; write the gradient 2 (W^T W V - V T) to `slope`."""
+    rank, n = V.shape
+    _transpose(V, W)
+    gram = _gram_of_rows(V)
+    _multiply(T, W, products)
+    total = squares
+    for i in range(n):
+        inner = 0.0
+        for k in range(rank):
+            inner += W[i, k] * products[i, k]
+            slope[k, i] = -2.0 * products[i, k]
+        total -= 2.0 * inner
+    for k in range(rank):
+        for m in range(rank):
+            total += gram[k, m] * gram[k, m]
+            x = 2.0 * gram[k, m]
+            for i in range(n):
+                slope[k, i] += x * V[m, i]
+    return 0.5 * total, gram
+
+
+@njit(**_INSIDE, fastmath=_FAST)
+def _lower_model(V, slope, gram, curvature):
+    """Lower <slope, D> + c <D, W^T W D> over V + D >= 0, in place, dimension by dimension, each for all items."""
+    rank, n = V.shape
+    largest = 0.0
+    for k in range(rank):
+        largest = max(largest, gram[k, k])
+    step = np.empty(n)
+    for _ in range(TOGETHER_PASSES):
+        for k in range(rank):
+            scale = 0.5 / (curvature * (gram[k, k] + SMALLEST * largest))
+            for i in range(n):
+                x = V[k, i] - scale * slope[k, i]
+                x = x if x > 0.0 else 0.0
+                step[i] = x - V[k, i]
+                V[k, i] = x
+            for m in range(rank):
+                x = 2.0 * curvature * gram[k, m]
+                for i in range(n):
+                    slope[m, i] += x * step[i]
+
+
+@njit(**_INSIDE, fastmath=_SUMMED)
+def _rise(slope, before, after):
+    """<slope, after - before>."""
+    total = 0.0
+    for k in range(slope.shape[0]):
+        for i in range(slope.shape[1]):
+            total += slope[k, i] * (after[k, i] - before[k, i])
+    return total
+
+
+@njit(**_COMPILED)
+def descend_together(T, squares, W, history, first, last, rule):
+    """Iterations first .. last - 1 on a complete matrix that move all rows at once; return (done, stalled).
+
+    Around Y the objective is modelled by f(Y + D) ~ f(Y) + <grad f(Y), D> + c sum_i d_i Y^T Y d_i^T, the model is
+    lowered over Y + D >= 0, and Nesterov's extrapolation leads on to the next Y. Where the last step leads uphill its
+    momentum is forgotten, and what is higher than before is given up; if it had no momentum, c is raised. Items lie
+    side by side in memory, so that this costs little beside one product with T: for small matrices a tenth of a sweep
+    over the rows in turn, for half of its gain.
+    """
+    n, rank = W.shape
+    V, products, slope = np.empty((rank, n), W.dtype), np.empty_like(W), np.empty((rank, n))
+    _transpose(W, V)
+    lowered_before, beyond, slope_beyond, working = V.copy(), V.copy(), slope.copy(), slope.copy()
+    f, gram = _evaluate(T, squares, V, W, products, slope)
+    t, curvature = 1.0, CURVATURE
+    done, ended = last, False
+    for s in range(first, last):
+        target = V.copy()
+        working[:] = slope
+        _lower_model(target, working, gram, curvature)
+        t_next, momentum = next_momentum(t if _rise(slope, lowered_before, target) <= 0.0 else 1.0)
+        for k in range(rank):
+            for i in range(n):
+                x = target[k, i] + momentum * (target[k, i] - lowered_before[k, i])
+                beyond[k, i] = x if x > 0.0 else 0.0
+        f_beyond, gram_beyond = _evaluate(T, squares, beyond, W, products, slope_beyond)
+        if f_beyond <= f:
+            V, beyond = beyond, V
+            slope, slope_beyond = slope_beyond, slope
+            f, gram, t, lowered_before = f_beyond, gram_beyond, t_next, target
+            curvature = max(CURVATURE, 0.9 * curvature)
+        else:
+            if momentum == 0.0:
+                curvature *= 2.0
+            t, lowered_before = 1.0, V.copy()
+        history[s + 1] = min(max(f, 0.0), history[s])
+        if f <= SMALL_PART * squares or stalled(history, s + 1, rule):
+            done, ended = s + 1, True
+            break
+    _transpose(V, W)
+    return done, ended
 
 
 @njit(**_COMPILED)
@@ -104,9 +242,7 @@ def relax(over, damping, diagonal_weights, relaxation, scaled_weights):
 def _fill(S, weights, W, relaxation, low, high, T):
     """Fill all rows; return f(W)."""
     transposed = np.empty((W.shape[1], W.shape[0]), W.dtype)
-    for i in range(W.shape[0]):
-        for k in range(W.shape[1]):
-            transposed[k, i] = W[i, k]
+    _transpose(W, transposed)
     return fill_rows(S, weights, W, transposed, relaxation, low, high, T, 0, W.shape[0])
 
 
