@@ -166,7 +166,11 @@ def frames(draw):
         frame = pd.DataFrame(table.astype(object), index=axes[0], columns=axes[1])
     except UnicodeEncodeError:  # half of a character, which pandas cannot store
         assume(False)
-    return frame.convert_dtypes() if draw(st.booleans()) and frame.columns.is_unique else frame
+    if not draw(st.booleans()) or not frame.columns.is_unique:
+        return frame
+    with warnings.catch_warnings():  # older versions of pandas try complex numbers as integers
+        warnings.simplefilter("ignore")
+        return frame.convert_dtypes()
 
 
 @st.composite
