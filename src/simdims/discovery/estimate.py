@@ -12,7 +12,7 @@ import numpy as np
 from simdims import _threads, solvers
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
-from simdims.selection.splits import plain, zero_filled
+from simdims.selection.splits import draw_pairs, plain, training_problem, zero_filled
 from simdims.selection.walk import coarse_grid
 from simdims.similarity import Similarity
 from simdims.srf import SRF, problem_of
@@ -24,6 +24,9 @@ _FOLDS, _SHARES = 5, 20
 
 #: "auto" refines its grid by about so many ranks.
 _REFINED = 6
+
+#: Share of the pairs that a fold trains on, as a rule.
+_TRAINED = 0.5
 
 
 def estimate_seconds(
@@ -39,11 +42,12 @@ def estimate_seconds(
 ) -> float:
     """Seconds that discover will take on this machine, to within a factor of two or three as a rule."""
     n = similarity.n_items
-    tried = candidates or coarse_grid(min(n - 1, max(12, n // 10))) + [10] * _REFINED
+    grid = candidates or coarse_grid(min(n - 1, max(12, n // 10)))
+    tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
-    sweep = _seconds_of_sweep(similarity, typical, device)
-    total = n_runs * _SWEEPS_OF_RUN * sweep
+    total = n_runs * _SWEEPS_OF_RUN * _seconds_of_sweep(problem_of(similarity), typical, device)
     if selects:
+        sweep = _seconds_of_sweep(_fold(similarity), typical, device)
         # The work of a sweep grows with the rank, about as a line.
         total += _FOLDS * n_repeats * _SWEEPS_OF_FOLD * sweep * sum(tried) / typical
         if calibrates:
@@ -60,9 +64,15 @@ def in_words(seconds: float) -> str:
     return f"{max(1, round(seconds))} seconds" if seconds >= 1.5 else "a second"
 
 
-def _seconds_of_sweep(similarity: Similarity, rank: int, device: str) -> float:
+def _fold(similarity: Similarity) -> solvers.Problem:
+    """What a fold of the cross-validation is fitted to: some of the pairs."""
+    matrix, rng = plain(similarity), np.random.default_rng(0)
+    pairs = draw_pairs(matrix, rng)
+    return training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
+
+
+def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float:
     trial = SRF(rank, random_state=0, max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
-    problem = problem_of(similarity)
     with _threads.one_blas_thread():
         trial._solve(problem)  # compiles, or loads what was compiled
         return _seconds_of(lambda: trial._solve(problem)) / _SWEEPS_OF_TRIAL
