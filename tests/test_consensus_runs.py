@@ -49,7 +49,7 @@ STORAGES = [
     "sparse, weighted zero",
     "implicit",
 ]
-QUICK = SRF(max_iter=60, tol=1e-2)
+QUICK = SRF(max_iter=30, tol=1e-2)
 
 
 def assert_equal(one, other):

@@ -168,9 +168,10 @@ def frames(draw):
         assume(False)
     if not draw(st.booleans()) or not frame.columns.is_unique:
         return frame
-    with warnings.catch_warnings():  # older versions of pandas try complex numbers as integers
+    with warnings.catch_warnings(), suppress(TypeError):  # older versions of pandas try complex numbers as integers
         warnings.simplefilter("ignore")
-        return frame.convert_dtypes()
+        frame = frame.convert_dtypes()
+    return frame
 
 
 @st.composite

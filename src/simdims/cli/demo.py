@@ -54,7 +54,9 @@ def add(commands: Any) -> None:
         example="simdims demo",
     )
     parser.add_argument("--words", action="store_true", help="Les Miserables: who appears together with whom")
-    parser.add_argument("--full", action="store_true", help="all items, and the settings of discover (much longer)")
+    parser.add_argument(
+        "--full", action="store_true", help="all items, and the settings of discover (about 45 minutes of one core)"
+    )
     parser.add_argument("--items", type=int, metavar="N", help=f"how many digits (default {_N_QUICK})")
     parser.add_argument(
         "-o", "--out", type=Path, metavar="FOLDER", help=f"the folder to write (default {_FOLDER}/digits or /words)"
