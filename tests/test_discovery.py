@@ -17,6 +17,7 @@ from simdims import (
     SRF,
     Discovery,
     Similarity,
+    _memory,
     datasets,
     dimension_test,
     discover,
@@ -29,6 +30,7 @@ from simdims import (
     simulate,
 )
 from simdims._parallel import root_seed, seed_of
+from simdims.discovery import estimate, storage
 from simdims.discovery.estimate import in_words
 
 
@@ -202,6 +204,37 @@ def test_a_failed_save_leaves_the_earlier_one(found, tmp_path, monkeypatch):
     monkeypatch.undo()
     same(found, Discovery.load(tmp_path / "folder"))
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_save_replaces_a_link_to_nowhere(found, tmp_path):
+    (tmp_path / "folder").symlink_to(tmp_path / "nowhere")
+    found.save(tmp_path / "folder")
+    same(found, Discovery.load(tmp_path / "folder"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_process_forked_during_a_save_holds_up_no_other(found, tmp_path):
+    with storage._in_turn(tmp_path / "folder"):
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        start = time.perf_counter()
+        found.save(tmp_path / "folder")
+        assert time.perf_counter() - start < 30
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_what_memory_is_too_small_for_is_refused_before_the_estimate(monkeypatch):
+    S = noisy()
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
+    monkeypatch.setattr(estimate, "draw_pairs", lambda *_: pytest.fail("pairs were drawn"))
+    with pytest.raises(MemoryError, match="A fit of 50 items with pairs left out"):
+        discover(S, **QUICK)
 
 
 def test_a_checkpoint_gives_the_same_result_and_is_used(found, tmp_path):

@@ -209,6 +209,8 @@ def test_a_design_may_be_drawn_for_every_repeat():
         ({"snrs": [2.0]}, "snrs must be between 0 and 1, got 2.0"),
         ({"snrs": []}, "snrs must be between 0 and 1, got none"),
         ({"snrs": "0.5"}, "snrs must be a number, got '0.5'"),
+        ({"snrs": b"0.5"}, "snrs must be a number, got b'0.5'"),
+        ({"snrs": np.array(0.5)}, "snrs must be a number, got array"),
         ({"snrs": [None]}, "snrs must be a number, got None"),
         ({"snrs": [float("nan")]}, "snrs must be between 0 and 1, got nan"),
         ({"snrs": [0.5, 0.5]}, "snrs must be distinct, got 0.5 more than once"),

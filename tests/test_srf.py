@@ -54,6 +54,31 @@ def test_auto_is_bcd():
     np.testing.assert_allclose(auto.embedding_, bcd.embedding_, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scale", [1e-25, 1e-3, 1e2, 1e4, 1e25])
+def test_a_start_of_any_size_leads_to_the_same_fit(scale, dtype):
+    S = similarities().astype(dtype)
+    start = np.random.default_rng(0).uniform(size=(len(S), 4))
+    expected = SRF(4, init=start).fit(S)
+    srf = SRF(4, init=scale * start).fit(S)
+    assert np.all(np.diff(srf.history_) <= 0)
+    assert srf.objective_ <= 1.05 * expected.objective_ + 1e-6 * np.sum(S**2)
+
+
+@pytest.mark.parametrize("seed", [2, 4, 9, 10])
+@pytest.mark.parametrize("init", ["random", "spectral"])
+def test_few_items_that_are_fitted_to_rounding_have_converged(init, seed):
+    W = np.random.default_rng(seed).dirichlet(np.full(2, 0.3), 2)
+    srf = SRF(2, init=init, random_state=0, max_iter=500).fit((W @ W.T).astype(np.float32))
+    assert srf.converged_
+
+
+def test_no_dimension_of_a_spectral_start_is_lost():
+    S = np.maximum(np.corrcoef(np.random.default_rng(1).normal(size=(50, 10))), 0)
+    srf = SRF(50, init="spectral", random_state=1).fit(S)
+    assert np.all(srf.embedding_.any(axis=0))
+
+
 def test_an_unfinished_fit_says_so_and_what_to_change():
     with pytest.warns(ConvergenceWarning, match=r"max_iter=3 .*Raise max_iter, or raise tol"):
         srf = SRF(4, max_iter=3, random_state=0).fit(similarities())

@@ -15,7 +15,7 @@ T = TypeVar("T")
 _lock = threading.Lock()
 _inside = 0
 _many = 0
-_limit: Any = None
+_limit: list[tuple[Any, int | None]] = []
 _n_forks = 0
 
 
@@ -33,7 +33,8 @@ def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
     with _lock:
         _many += not for_one_fit
         if _inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
+            _limit = [(library, library.get_num_threads()) for library in _blas()]
+            _set_threads([(library, 1) for library, _ in _limit])
         _inside += 1
     try:
         yield
@@ -43,16 +44,15 @@ def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
                 _many -= not for_one_fit
                 _inside -= 1
                 if _inside == 0:
-                    _limit.restore_original_limits()
-                    _limit = None
+                    _set_threads(_limit)
+                    _limit = []
 
 
 def _begin_anew() -> None:
     """In a forked process: the threads that were inside are not there, and would never unlock or restore anything."""
     global _lock, _inside, _many, _limit, _n_forks
-    if _limit is not None:
-        _limit.restore_original_limits()
-    _lock, _inside, _many, _limit, _n_forks = threading.Lock(), 0, 0, None, _n_forks + 1
+    _set_threads(_limit)
+    _lock, _inside, _many, _limit, _n_forks = threading.Lock(), 0, 0, [], _n_forks + 1
 
 
 if hasattr(os, "register_at_fork"):
@@ -83,9 +83,14 @@ def n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _set_threads(of_libraries: list[tuple[Any, int | None]]) -> None:
+    for library, n_threads in of_libraries:
+        library.set_num_threads(n_threads)
+
+
 @cache
-def _controller() -> Any:
-    # Both libraries bring a BLAS; it must be loaded to be found.
+def _blas() -> list[Any]:
+    """The BLAS libraries of this process: NumPy and SciPy may bring one each, and are loaded by now."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]

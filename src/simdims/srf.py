@@ -54,7 +54,7 @@ class SRF(TransformerMixin, BaseEstimator):
         the first reconstruction has the data's mean; or an array, taken as it is.
     max_iter : int, default=500
         Most sweeps over the items (bcd) or most outer iterations (admm). Up to 100 of the sweeps move all items at
-        once where there are fewer than 1,000 and no pair is missing.
+        once where there are some hundreds and no pair is missing.
     inner_iter : int, default=10
         Sweeps in one outer iteration; admm only.
     tol : float, default=1e-4

@@ -12,7 +12,7 @@ import numpy as np
 from simdims import _threads, solvers
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
-from simdims.selection.splits import draw_pairs, plain, training_problem, zero_filled
+from simdims.selection.splits import draw_pairs, plain, require_memory, training_problem, zero_filled
 from simdims.selection.walk import coarse_grid
 from simdims.similarity import Similarity
 from simdims.srf import SRF, problem_of
@@ -67,6 +67,7 @@ def in_words(seconds: float) -> str:
 def _fold(similarity: Similarity) -> solvers.Problem:
     """What a fold of the cross-validation is fitted to: some of the pairs."""
     matrix, rng = plain(similarity), np.random.default_rng(0)
+    require_memory(matrix, similarity.density, SRF(), 1)
     pairs = draw_pairs(matrix, rng)
     return training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
 

@@ -80,6 +80,8 @@ def _in_turn(target: Path) -> Iterator[None]:
             handle = os.open(target.parent, os.O_RDONLY)
             lock.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX)
+            # Not left to the closing: a process that was forked meanwhile holds the folder open too.
+            lock.callback(fcntl.flock, handle, fcntl.LOCK_UN)
         yield
 
 
@@ -87,7 +89,7 @@ def _exchange(part: Path, target: Path) -> None:
     """Put `part` in the place of `target`, whole; what is there is first set aside, where `load` finds it."""
     earlier = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
     try:
-        if target.exists():
+        if os.path.lexists(target):  # a link to nowhere too
             os.replace(target, earlier)
         os.replace(part, target)
     except BaseException:

@@ -242,7 +242,7 @@ def _as_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _as_kinds(noise: Any) -> list[str]:
-    kinds = [noise] if isinstance(noise, str) or not isinstance(noise, Iterable) else list(noise)
+    kinds = _as_list(noise)
     unknown = [kind for kind in kinds if not isinstance(kind, str) or kind not in NOISES]
     if unknown or not kinds:
         got = shown(unknown[0]) if unknown else "none"
@@ -252,7 +252,7 @@ def _as_kinds(noise: Any) -> list[str]:
 
 
 def _as_ratios(snrs: Any) -> list[float]:
-    ratios = list(snrs) if isinstance(snrs, Iterable) and not isinstance(snrs, str) else [snrs]
+    ratios = _as_list(snrs)
     for snr in ratios:
         require_real("snrs", snr)
     wrong = [snr for snr in ratios if not 0 <= snr <= 1]
@@ -260,6 +260,12 @@ def _as_ratios(snrs: Any) -> list[float]:
         raise ValueError(f"snrs must be between 0 and 1, got {wrong[0] if wrong else 'none'}.")
     _require_distinct("snrs", ratios)
     return [float(snr) for snr in ratios]
+
+
+def _as_list(values: Any) -> list[Any]:
+    """One or several, as a list; texts and arrays without a dimension are one."""
+    is_one = isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0
+    return [values] if is_one else list(values)
 
 
 def _require_distinct(name: str, values: list[Any]) -> None:

@@ -25,6 +25,13 @@ _SMALL, _LONG = 500, 20
 #: which need fewer, have to do it.
 _TOGETHER_WINDOW, _MOST_TOGETHER = 25, 100
 
+#: A sweep costs about 1 + 1800 / n products of S and W, an iteration of all rows together 1 + 13 r / n, and gains half.
+_PAYS_TOGETHER = 1800
+
+#: Sweeps that come first, of one pass unless the start is worse than none: they bring it near, from where all rows
+#: together would go too far and leave whole dimensions at zero, for good.
+_BROUGHT_NEAR = 2
+
 #: Sweeps that follow before one may be the last: where moving together ends, f has settled, but not yet its slope.
 _SETTLING = 2
 
@@ -53,7 +60,12 @@ def fit_complete(
     history[0] = objective(problem, W)
     rule = stopping_rule(problem, tol)
     width = problem.factors.shape[1] + block_size(n) if isinstance(problem, FactorProblem) else n
-    settings = {"work": n * width * rank, "report": report, "measure": lambda: objective(problem, W)}
+    settings = {
+        "work": n * width * rank,
+        "report": report,
+        "measure": lambda: objective(problem, W),
+        "floor": rule[2],
+    }
     if isinstance(problem, MatrixProblem) and n < MANY:
         return descend(_ShortDescent(problem, W, history, rule).sweeps, history, **settings)
     with _threads.second_thread() as second:
@@ -61,37 +73,42 @@ def fit_complete(
 
 
 class _ShortDescent:
-    """Sweeps over few items in compiled code: all rows together as long as that helps, then one after the other."""
+    """Sweeps over few items in compiled code: two in turn, all rows together as long as that helps, then in turn."""
 
     def __init__(self, problem: MatrixProblem, W: np.ndarray, history: np.ndarray, rule: Rule) -> None:
         self.problem, self.W, self.history, self.rule = problem, W, history, rule
-        self.together = bool(np.all(problem.diagonal_weights == 1))
+        n, rank = W.shape
+        self.together = 2 * rank <= n and n + 26 * rank < _PAYS_TOGETHER and bool(np.all(problem.diagonal_weights == 1))
         self.settled = 0
 
     def sweeps(self, first: int, last: int) -> tuple[int, bool]:
         """Do sweeps first .. last - 1; return (sweeps done, converged)."""
         window, tol, floor = self.rule
-        if self.together:
+        whatever_it_gains = (window, -1.0, floor)
+        if self.together and first < _BROUGHT_NEAR:
+            n_passes = 1 if self.history[0] < 0.5 * self.problem.squares else N_PASSES
+            first, converged = self._in_turn(first, min(_BROUGHT_NEAR, last), whatever_it_gains, n_passes)
+            if converged:
+                return first, True
+        if self.together and first < last:
             most = min(last, _MOST_TOGETHER)
             rule = (_TOGETHER_WINDOW, tol, floor)
             data = self.problem.values, self.problem.squares
             first, ended = descents.descend_together(*data, self.W, self.history, first, most, rule)
             self.together = not ended and first < _MOST_TOGETHER
             self.settled = first + _SETTLING
-        for until, rule in ((min(self.settled, last), (window, -1.0, floor)), (last, self.rule)):
+        for until, rule in ((min(self.settled, last), whatever_it_gains), (last, self.rule)):
             if first < until:
                 first, converged = self._in_turn(first, until, rule)
                 if converged:
                     return first, True
         return first, False
 
-    def _in_turn(self, first: int, last: int, rule: Rule) -> tuple[int, bool]:
-        problem, n = self.problem, len(self.W)
+    def _in_turn(self, first: int, last: int, rule: Rule, n_passes: int = N_PASSES) -> tuple[int, bool]:
+        problem, W, n = self.problem, self.W, len(self.W)
         data = problem.values, problem.squares, problem.diagonal, problem.diagonal_weights
-        first_far = 0 if n < _SMALL else _LONG
-        return descents.descend_matrix(
-            *data, self.W, N_PASSES, block_size(n), self.history, first, last, rule, first_far
-        )
+        first_far = 0 if n < _SMALL and n_passes == N_PASSES else _LONG
+        return descents.descend_matrix(*data, W, n_passes, block_size(n), self.history, first, last, rule, first_far)
 
 
 class _LongDescent:

@@ -43,7 +43,7 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
 
     def of_rows(first: int, last: int) -> float:
         blocks = _residual_blocks(problem, W, bounds, first, last)
-        return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted in blocks)
+        return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted, _ in blocks)
 
     return sum(_in_halves(of_rows, problem.n_items))
 
@@ -64,7 +64,7 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     """
     value, slope, pull = gradient(problem, W, bounds)
     slope = np.where(W > 0, slope, np.minimum(slope, 0.0))
-    if not isinstance(problem, FactorProblem):
+    if not isinstance(problem, FactorProblem) and not problem.diagonal_weights.all():
         limit = np.where(problem.diagonal_weights == 0, problem.diagonal, np.inf)[:, None]
         slope = np.where((1 - 1e-6) * limit > W**2, slope, np.maximum(slope, 0.0))
     projected = float(np.linalg.norm(slope))
@@ -107,9 +107,11 @@ def _from_products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.nda
     slope = -2.0 * (pull - W @ gram)
     total = problem.squares - 2.0 * float(pull.ravel() @ W.ravel()) + float(np.sum(gram**2))
     unknown = np.flatnonzero(problem.diagonal_weights == 0)  # zeros of S, which have no term
-    norms = np.einsum("ik,ik->i", W[unknown], W[unknown])
-    slope[unknown] -= 2.0 * norms[:, None] * W[unknown]
-    return 0.5 * (total - float(norms @ norms)), slope, pull
+    if unknown.size:
+        norms = np.einsum("ik,ik->i", W[unknown], W[unknown])
+        slope[unknown] -= 2.0 * norms[:, None] * W[unknown]
+        total -= float(norms @ norms)
+    return 0.5 * total, slope, pull
 
 
 def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> tuple[float, np.ndarray, np.ndarray]:
@@ -118,11 +120,10 @@ def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> t
 
     def of_rows(first: int, last: int) -> float:
         value = 0.0
-        for rows, residual, weighted in _residual_blocks(problem, W, bounds, first, last):
+        for rows, residual, weighted, missing in _residual_blocks(problem, W, bounds, first, last):
             value += 0.5 * float(residual.ravel() @ weighted.ravel())
             slope[rows] = -2.0 * (weighted @ W)
-            values = problem.values[rows]
-            data = values if problem.complete else np.where(np.isnan(values), 0.0, values)
+            data = np.where(missing, 0.0, problem.values[rows])
             pull[rows] = (data * problem.weights[rows] if problem.weights.size else data) @ W
         return value
 
@@ -154,8 +155,8 @@ def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.n
 
 def _residual_blocks(
     problem: MatrixProblem, W: np.ndarray, bounds: Bounds, first: int, last: int
-) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Blocks of rows first .. last - 1 of the residual and of the weighted residual, in float64."""
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+    """Blocks of rows first .. last - 1: the residual and the weighted residual, in float64, and what is missing."""
     W = W.astype(np.float64, copy=False)
     for rows in row_blocks(first, last):
         predicted = W[rows] @ W.T
@@ -169,7 +170,7 @@ def _residual_blocks(
             weighted = residual * np.where(missing, 1.0, problem.weights[rows])
         unknown = np.flatnonzero(problem.diagonal_weights[rows] == 0)
         residual[unknown, rows.start + unknown] = weighted[unknown, rows.start + unknown] = 0.0
-        yield rows, residual, weighted
+        yield rows, residual, weighted, missing
 
 
 def _with_zeros(problem: PairProblem, W: np.ndarray, listed: float) -> float:

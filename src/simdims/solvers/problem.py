@@ -280,7 +280,7 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
     diagonal = np.diagonal(values).astype(np.float64)
     own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
     known, weight, total, squares = kernels.survey(values, weights)
-    largest = float(np.nanmax(values, initial=0.0))
+    largest = float(np.fmax.reduce(values, axis=None, initial=0.0))  # of what is no NaN
     require_scale(largest, values.dtype)
     if not weights.size and np.all(known == n - 1) and not own.all():
         _require_copy(values.nbytes, n)

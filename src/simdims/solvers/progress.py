@@ -58,10 +58,12 @@ def descend(
     work: float,
     report: Report,
     measure: Callable[[], float] | None = None,
+    floor: float = 0.0,
 ) -> Descent:
     """Call `sweeps(first, last)` until it has converged or filled `history`; `work` is the cost of one sweep.
 
-    Where sweeps add up the changes of the objective, `measure` computes it afresh before convergence is believed.
+    Where sweeps add up the changes of the objective, `measure` computes it afresh before convergence is believed;
+    at the `floor` of rounding there is nothing to doubt.
     """
     most = len(history) - 1
     step = int(min(max(_WORK_PER_CALL / work, 1), most))
@@ -70,7 +72,7 @@ def descend(
         done, converged = sweeps(done, min(done + step, most))
         if measure is not None and converged:
             measured = measure()
-            converged = measured <= 1.01 * history[done]
+            converged = measured <= max(1.01 * history[done], floor)
             settle(history[: done + 1], measured)
         if report is not None:
             report(done, history[done])
