@@ -8,9 +8,9 @@ method is the time until its objective is no larger: for bcd that of a whole SRF
 L-BFGS-B (scipy, the same f with its gradient) the clock at the first such iteration, for NMF (scikit-learn, solver
 "cd") the sum of its iterations up to the first such one. What takes less than a second is run three times or more, and
 the shortest counts. A method that has not arrived after five times ADMM's time, or has stopped before, is "not
-reached". NMF needs all pairs and fits another model, W H with two factors: its objective is that of W H, and f of its symmetrised
-factors is given too. bcd and ADMM choose their BLAS threads themselves; the others run with one and with all, and the
-faster counts.
+reached". NMF needs all pairs and fits another model, W H with two factors: its objective is that of W H, and f of its
+symmetrised factors is given too. bcd and ADMM choose their BLAS threads themselves; the others run with one and with
+all, and the faster counts.
 
 For complete data the time of a default fit is also compared with as many bare products S @ W on as many BLAS threads.
 Prints Markdown tables, writes every number to a JSON file and, where matplotlib is installed, a figure beside it.
