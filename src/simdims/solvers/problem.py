@@ -197,8 +197,8 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
 
 def row_blocks(first: int, last: int) -> Iterator[slice]:
     """Rows first .. last - 1 of a matrix by those that are looked at together: what is made of them stays small."""
-    for start in range(first, last, 128):
-        yield slice(start, min(start + 128, last))
+    for start in range(first, last, 64):
+        yield slice(start, min(start + 64, last))
 
 
 def matrix_of(problem: Problem) -> MatrixProblem:
