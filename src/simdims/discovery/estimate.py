@@ -12,7 +12,7 @@ import numpy as np
 from simdims import _threads, solvers
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
-from simdims.selection.splits import draw_pairs, plain, require_memory, training_problem, zero_filled
+from simdims.selection.splits import Matrix, draw_pairs, plain, require_memory, training_problem, zero_filled
 from simdims.selection.walk import coarse_grid
 from simdims.similarity import Similarity
 from simdims.srf import SRF, problem_of
@@ -47,11 +47,12 @@ def estimate_seconds(
     typical = int(np.median(tried))
     total = n_runs * _SWEEPS_OF_RUN * _seconds_of_sweep(problem_of(similarity), typical, device)
     if selects:
-        sweep = _seconds_of_sweep(_fold(similarity), typical, device)
+        matrix = plain(similarity)
+        sweep = _seconds_of_sweep(_fold(matrix, similarity.density), typical, device)
         # The work of a sweep grows with the rank, about as a line.
         total += _FOLDS * n_repeats * _SWEEPS_OF_FOLD * sweep * sum(tried) / typical
         if calibrates:
-            total += default_bootstraps(n) * _SHARES * _seconds_of_spectrum(similarity)
+            total += default_bootstraps(n) * _SHARES * _seconds_of_spectrum(matrix)
     return total / _processes(n_jobs)
 
 
@@ -64,10 +65,10 @@ def in_words(seconds: float) -> str:
     return f"{max(1, round(seconds))} seconds" if seconds >= 1.5 else "a second"
 
 
-def _fold(similarity: Similarity) -> solvers.Problem:
+def _fold(matrix: Matrix, density: float) -> solvers.Problem:
     """What a fold of the cross-validation is fitted to: some of the pairs."""
-    matrix, rng = plain(similarity), np.random.default_rng(0)
-    require_memory(matrix, similarity.density, SRF(), 1)
+    require_memory(matrix, density, SRF(), 1)
+    rng = np.random.default_rng(0)
     pairs = draw_pairs(matrix, rng)
     return training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
 
@@ -79,9 +80,9 @@ def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float
         return _seconds_of(lambda: trial._solve(problem)) / _SWEEPS_OF_TRIAL
 
 
-def _seconds_of_spectrum(similarity: Similarity) -> float:
-    S = zero_filled(plain(similarity))
-    k = default_eigenpairs(similarity.n_items)
+def _seconds_of_spectrum(matrix: Matrix) -> float:
+    S = zero_filled(matrix)
+    k = default_eigenpairs(matrix.n_items)
     with _threads.one_blas_thread():
         return _seconds_of(lambda: solvers.leading_eigenpairs(S, k, np.random.RandomState(0)))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from simdims import _threads
 from simdims.solvers import kernels
+from simdims.solvers.descents import SMALL_PART
 from simdims.solvers.problem import (
     MANY,
     FactorProblem,
@@ -26,9 +27,6 @@ from simdims.solvers.problem import (
 Bounds = tuple[float, float] | None
 T = TypeVar("T")
 
-#: Part of sum S^2 below which f as a difference of such sums has too few digits left.
-_SMALL_PART = 1e-5
-
 
 def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     """f(W)."""
@@ -38,7 +36,7 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
         return _factor_gradient(problem, W.astype(np.float64, copy=False))[0]
     if problem.complete:
         value = _from_products(problem, W.astype(np.float64, copy=False))[0]
-        if value > _SMALL_PART * problem.squares:
+        if value > SMALL_PART * problem.squares:
             return value
 
     def of_rows(first: int, last: int) -> float:
@@ -78,7 +76,7 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     if isinstance(problem, MatrixProblem):
         if problem.complete:
             value, slope, pull = _from_products(problem, W)
-            if value > _SMALL_PART * problem.squares:
+            if value > SMALL_PART * problem.squares:
                 return value, slope, pull
         return _matrix_gradient(problem, W, bounds)
     if isinstance(problem, FactorProblem):

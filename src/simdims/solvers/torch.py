@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from simdims.solvers.criterion import evaluate
-from simdims.solvers.descents import stalled
+from simdims.solvers.descents import SMALLEST, stalled
 from simdims.solvers.filled import over_relaxation
 from simdims.solvers.problem import FactorProblem, MatrixProblem
 from simdims.solvers.progress import WINDOW, Descent, Report, settle
@@ -41,8 +41,6 @@ _ROUNDING = 2e-6
 #: Where f is a difference of large sums, what rounding leaves of f(0).
 _CANCELLATION = 3e-8
 
-#: Part of the largest dimension's square that a small one counts as in its steps: one near zero would go too far.
-_SMALLEST = 1e-4
 #: Damping beyond which too little moves for a stall to mean anything.
 _MOST_DAMPING = 100.0
 
@@ -236,7 +234,7 @@ def _minimise_model(data: _Data, state: _State) -> tuple[torch.Tensor, torch.Ten
     Y = state.Y
     gram = Y.mT @ Y
     sizes = gram.diagonal(dim1=1, dim2=2)[:, None, :]
-    sizes = sizes + _SMALLEST * sizes.amax(dim=2, keepdim=True) + torch.finfo(Y.dtype).tiny
+    sizes = sizes + SMALLEST * sizes.amax(dim=2, keepdim=True) + torch.finfo(Y.dtype).tiny
     roots = sizes.sqrt()
     largest, direction = _largest_eigenvalue(gram / (roots * roots.mT), state.direction)
     steps = 1 / (largest * sizes)
