@@ -28,9 +28,10 @@ _TOGETHER_WINDOW, _MOST_TOGETHER = 25, 100
 #: A sweep costs about 1 + 1800 / n products of S and W, an iteration of all rows together 1 + 13 r / n, and gains half.
 _PAYS_TOGETHER = 1800
 
-#: Sweeps that come first, of one pass unless the start is worse than none: they bring it near, from where all rows
-#: together would go too far and leave whole dimensions at zero, for good.
-_BROUGHT_NEAR = 2
+#: Sweeps that come first, and their passes: they bring the start near, from where all rows together would go too far
+#: and leave whole dimensions at zero, for good. One short sweep does it where W W^T is about as large as S, within a
+#: factor of two, as a random start is.
+_NEAR, _FAR = (1, 1), (2, N_PASSES)
 
 #: Sweeps that follow before one may be the last: where moving together ends, f has settled, but not yet its slope.
 _SETTLING = 2
@@ -79,15 +80,17 @@ class _ShortDescent:
         self.problem, self.W, self.history, self.rule = problem, W, history, rule
         n, rank = W.shape
         self.together = 2 * rank <= n and n + 26 * rank < _PAYS_TOGETHER and bool(np.all(problem.diagonal_weights == 1))
+        size = float(np.sum(W.sum(axis=0) ** 2))
+        self.approach = _NEAR if 0.5 * problem.total < size < 2.0 * problem.total else _FAR
         self.settled = 0
 
     def sweeps(self, first: int, last: int) -> tuple[int, bool]:
         """Do sweeps first .. last - 1; return (sweeps done, converged)."""
         window, tol, floor = self.rule
         whatever_it_gains = (window, -1.0, floor)
-        if self.together and first < _BROUGHT_NEAR:
-            n_passes = 1 if self.history[0] < 0.5 * self.problem.squares else N_PASSES
-            first, converged = self._in_turn(first, min(_BROUGHT_NEAR, last), whatever_it_gains, n_passes)
+        n_first, n_passes = self.approach
+        if self.together and first < n_first:
+            first, converged = self._in_turn(first, min(n_first, last), whatever_it_gains, n_passes)
             if converged:
                 return first, True
         if self.together and first < last:

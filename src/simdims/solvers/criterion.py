@@ -35,7 +35,7 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     if isinstance(problem, FactorProblem):
         return _factor_gradient(problem, W.astype(np.float64, copy=False))[0]
     if problem.complete:
-        value = _from_products(problem, W.astype(np.float64, copy=False))[0]
+        value = _products(problem, W.astype(np.float64, copy=False))[0]
         if value > SMALL_PART * problem.squares:
             return value
 
@@ -75,9 +75,9 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     W = W.astype(np.float64, copy=False)
     if isinstance(problem, MatrixProblem):
         if problem.complete:
-            value, slope, pull = _from_products(problem, W)
+            value, pull, gram = _products(problem, W)
             if value > SMALL_PART * problem.squares:
-                return value, slope, pull
+                return value, _slope(problem, W, pull, gram), pull
         return _matrix_gradient(problem, W, bounds)
     if isinstance(problem, FactorProblem):
         return _factor_gradient(problem, W)
@@ -92,8 +92,8 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     return _with_zeros(problem, W, listed), slope, pull + problem.diagonal[:, None] * own
 
 
-def _from_products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """The same from S W and W^T W, all pairs known: a third of the work."""
+def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """f(W) where all pairs are known, from S W and W^T W, which are returned too: a third of the work."""
     pull = np.empty_like(W)
 
     def multiply(first: int, last: int) -> None:
@@ -102,14 +102,20 @@ def _from_products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.nda
 
     _in_halves(multiply, problem.n_items)
     gram = W.T @ W
-    slope = -2.0 * (pull - W @ gram)
     total = problem.squares - 2.0 * float(pull.ravel() @ W.ravel()) + float(np.sum(gram**2))
     unknown = np.flatnonzero(problem.diagonal_weights == 0)  # zeros of S, which have no term
     if unknown.size:
-        norms = np.einsum("ik,ik->i", W[unknown], W[unknown])
-        slope[unknown] -= 2.0 * norms[:, None] * W[unknown]
-        total -= float(norms @ norms)
-    return 0.5 * total, slope, pull
+        total -= float(np.sum(np.einsum("ik,ik->i", W[unknown], W[unknown]) ** 2))
+    return 0.5 * total, pull, gram
+
+
+def _slope(problem: MatrixProblem, W: np.ndarray, pull: np.ndarray, gram: np.ndarray) -> np.ndarray:
+    """The gradient of f from the same products."""
+    slope = -2.0 * (pull - W @ gram)
+    unknown = np.flatnonzero(problem.diagonal_weights == 0)
+    if unknown.size:
+        slope[unknown] -= 2.0 * np.einsum("ik,ik->i", W[unknown], W[unknown])[:, None] * W[unknown]
+    return slope
 
 
 def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> tuple[float, np.ndarray, np.ndarray]:

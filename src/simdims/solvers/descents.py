@@ -92,20 +92,15 @@ def _gram_of_rows(V):
 
 
 @njit(**_INSIDE, fastmath=_FAST)
-def _evaluate(T, squares, V, W, products, slope):
+def _evaluate(T, squares, V, products, slope):
     """Return f(W) for W = V^T on a complete matrix, and W^T W; write the gradient 2 (W^T W V - V T) to `slope`."""
     rank, n = V.shape
-    _transpose(V, W)
     gram = _gram_of_rows(V)
-    _multiply(T, W, products)
-    total = squares
-    for i in range(n):
-        inner = 0.0
-        for k in range(rank):
-            inner += W[i, k] * products[i, k]
-            slope[k, i] = -2.0 * products[i, k]
-        total -= 2.0 * inner
+    _multiply(V, T, products)
+    total = squares - 2.0 * _inner(products, V)
     for k in range(rank):
+        for i in range(n):
+            slope[k, i] = -2.0 * products[k, i]
         for m in range(rank):
             total += gram[k, m] * gram[k, m]
             x = 2.0 * gram[k, m]
@@ -137,6 +132,16 @@ def _lower_model(V, slope, gram, curvature):
 
 
 @njit(**_INSIDE, fastmath=_SUMMED)
+def _inner(A, B):
+    """<A, B> in float64."""
+    total = 0.0
+    for k in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            total += A[k, i] * B[k, i]
+    return total
+
+
+@njit(**_INSIDE, fastmath=_SUMMED)
 def _rise(slope, before, after):
     """<slope, after - before>."""
     total = 0.0
@@ -157,10 +162,10 @@ def descend_together(T, squares, W, history, first, last, rule):
     over the rows in turn, for half of its gain.
     """
     n, rank = W.shape
-    V, products, slope = np.empty((rank, n), W.dtype), np.empty_like(W), np.empty((rank, n))
+    V, products, slope = np.empty((rank, n), W.dtype), np.empty((rank, n), W.dtype), np.empty((rank, n))
     _transpose(W, V)
     lowered_before, beyond, slope_beyond, working = V.copy(), V.copy(), slope.copy(), slope.copy()
-    f, gram = _evaluate(T, squares, V, W, products, slope)
+    f, gram = _evaluate(T, squares, V, products, slope)
     t, curvature = 1.0, CURVATURE
     done, ended = last, False
     for s in range(first, last):
@@ -172,7 +177,7 @@ def descend_together(T, squares, W, history, first, last, rule):
             for i in range(n):
                 x = target[k, i] + momentum * (target[k, i] - lowered_before[k, i])
                 beyond[k, i] = x if x > 0.0 else 0.0
-        f_beyond, gram_beyond = _evaluate(T, squares, beyond, W, products, slope_beyond)
+        f_beyond, gram_beyond = _evaluate(T, squares, beyond, products, slope_beyond)
         if f_beyond <= f:
             V, beyond = beyond, V
             slope, slope_beyond = slope_beyond, slope

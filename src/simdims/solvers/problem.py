@@ -289,7 +289,7 @@ def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixPro
     return MatrixProblem(
         values=values,
         weights=weights,
-        diagonal=np.where(own > 0, np.nan_to_num(diagonal), _MOST_SQUARE * largest),
+        diagonal=np.where(own > 0, diagonal, _MOST_SQUARE * largest),
         diagonal_weights=own.astype(np.float64),
         known=known,
         shares=weight / max(n - 1, 1),
@@ -371,7 +371,8 @@ class _Unmarked:
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+        described = array.__array_interface__
+        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
 
 
 def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, background: float) -> PairProblem:
