@@ -158,52 +158,71 @@ def test_any_block_size_gives_the_same_sweep():
         np.testing.assert_allclose(W, swept[0], atol=1e-12)
 
 
-def slow_step_together(S, W, curvature, n_passes):
+def slow_step_together(S, W, over, curvature, n_passes):
     """One step of all rows from W without momentum: the model's coordinates in turn, by its definition."""
     gram = W.T @ W
-    slope = -2 * (S - W @ W.T) @ W
+    slope = -2 * np.where(np.isnan(S), 0, S - W @ W.T) @ W
     moved = W.copy()
     for _ in range(n_passes):
         for k in range(W.shape[1]):
-            # The derivative of <slope, D> + c sum_i d_i (W^T W) d_i^T in column k of D = moved - W.
-            at = slope[:, k] + 2 * curvature * (moved - W) @ gram[:, k]
-            size = gram[k, k] + descents.SMALLEST * gram.diagonal().max()
+            # The derivative of <slope, D> + c sum_i d_i (W^T W) d_i^T / over_i in column k of D = moved - W.
+            at = slope[:, k] + 2 * curvature * ((moved - W) @ gram[:, k]) / over
+            size = (gram[k, k] + descents.SMALLEST * gram.diagonal().max()) / over
             moved[:, k] = np.maximum(moved[:, k] - at / (2 * curvature * size), 0)
     return moved
 
 
+def together(S, over=None):
+    """What descend_together is told of a matrix: its values, sum S^2, the factors `over` and room for residuals."""
+    if over is None:
+        return S, float(np.sum(S**2)), np.empty(0), np.empty((0, 0), S.dtype)
+    return S, float(np.nansum(S**2)), over, np.empty_like(S)
+
+
+def with_gaps(S, share, seed=7):
+    missing = np.triu(np.random.default_rng(seed).random(S.shape) > share, 1)
+    gaps = np.where(missing | missing.T, np.nan, S).astype(S.dtype)
+    return gaps, (len(S) - 1) / np.maximum(np.sum(~np.isnan(gaps), axis=1) - 1, 1)
+
+
+@pytest.mark.parametrize("share", [None, 0.9, 0.5])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_first_step_of_all_rows_is_the_slow_one(dtype):
+def test_the_first_step_of_all_rows_is_the_slow_one(dtype, share):
     rng = np.random.default_rng(0)
     truth = rng.dirichlet(np.full(4, 0.5), 30)
     S = (truth @ truth.T).astype(dtype)
+    S, over = (S, None) if share is None else with_gaps(S, share)
     start = (truth + 0.2 * rng.uniform(size=(30, 4)) * (rng.random((30, 4)) < 0.5)).astype(dtype)
     W, history = start.copy(), np.full(2, np.inf)
-    done, ended = descents.descend_together(S, float(np.sum(S**2)), W, history, 0, 1, (25, 0.0, 0.0))
-    expected = slow_step_together(S.astype(float), start.astype(float), descents.CURVATURE, descents.TOGETHER_PASSES)
+    done, ended = descents.descend_together(*together(S, over), W, 1.7, history, 0, 1, (25, 0.0, 0.0))
+    factors = np.ones(30) if over is None else over
+    expected = slow_step_together(S.astype(float), start.astype(float), factors, 1.7, descents.TOGETHER_PASSES)
     np.testing.assert_allclose(W, expected, rtol=0, atol=1e-12 if dtype == np.float64 else 1e-5)
     assert (done, ended) == (1, False)
 
 
+@pytest.mark.parametrize("share", [None, 0.7])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("seed", range(5))
-def test_all_rows_together_lower_the_objective_and_say_what_it_is(seed, dtype):
+def test_all_rows_together_lower_the_objective_and_say_what_it_is(seed, dtype, share):
     rng = np.random.default_rng(seed)
     truth = rng.dirichlet(np.full(5, 0.3), 60)
     S = truth @ truth.T + 0.05 * rng.uniform(size=(60, 60))
     S = ((S + S.T) / 2).astype(dtype)
+    S, over = (S, None) if share is None else with_gaps(S, share)
     W = rng.uniform(size=(60, 5)).astype(dtype) * 0.3
     history = np.empty(81)
-    history[0] = 0.5 * np.sum((S - W @ W.T) ** 2, dtype=float)
+    history[0] = 0.5 * np.nansum((S - W @ W.T) ** 2, dtype=float)
     for last in range(10, 90, 10):  # in several calls, as a long fit is
-        descents.descend_together(S, float(np.sum(S**2)), W, history, last - 10, last, (25, 0.0, 0.0))
-        exact = 0.5 * np.sum((S.astype(float) - W.astype(float) @ W.T.astype(float)) ** 2)
+        descents.descend_together(*together(S, over), W, 2.0, history, last - 10, last, (25, -1.0, 0.0))
+        exact = 0.5 * np.nansum((S.astype(float) - W.astype(float) @ W.T.astype(float)) ** 2)
         assert history[last] == pytest.approx(exact, rel=1e-10 if dtype == np.float64 else 1e-3)
     assert np.all(np.diff(history) <= 0)
     assert np.all(W >= 0)
     assert history[-1] < 0.2 * history[0]
-    slope = -2 * (S - W @ W.T) @ W
-    assert np.all(np.abs(np.where(W > 0, slope, np.minimum(slope, 0))) < 0.02 * np.abs(S @ W).max())
+    slope = -2 * np.nan_to_num(S - W @ W.T) @ W
+    size = np.abs(np.nan_to_num(S) @ W).max()
+    assert np.all(np.abs(np.where(W > 0, slope, np.minimum(slope, 0))) < 0.02 * size)
 
 
 def test_all_rows_together_leave_a_minimum_where_it_is():
@@ -215,5 +234,5 @@ def test_all_rows_together_leave_a_minimum_where_it_is():
     for _ in range(50):
         kernels.sweep_matrix(S, S.diagonal().copy(), np.ones(24), swept, 4, 32)
     moved = swept.copy()
-    descents.descend_together(S, float(np.sum(S**2)), moved, history, 0, 40, (50, 0.0, 0.0))
+    descents.descend_together(*together(S), moved, 1.65, history, 0, 40, (50, 0.0, 0.0))
     np.testing.assert_allclose(moved, swept, atol=1e-6)

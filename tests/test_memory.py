@@ -102,7 +102,7 @@ def no_memory(n_bytes):
 
 ASKED = {
     "observed": (lambda: SRF(6, random_state=0).fit(masked()), "filled copy of 60 x 60 similarities .* sparse"),
-    "lists": (lambda: SRF(3, random_state=0).fit(masked(share=0.3)), "Lists of the .* known pairs .* float32"),
+    "lists": (lambda: SRF(7, random_state=0).fit(masked(share=0.3)), "Lists of the .* known pairs .* float32"),
     "admm": (
         lambda: SRF(6, solver="admm", random_state=0).fit(masked()),
         "auxiliary matrix and the dual of ADMM .* float32 .* solver='bcd'",

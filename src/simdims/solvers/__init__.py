@@ -36,6 +36,7 @@ from simdims.solvers.problem import (
 from simdims.solvers.progress import Descent, Report, settle
 from simdims.solvers.spectra import leading_eigenpairs
 from simdims.solvers.start import random_start, spectral_start
+from simdims.solvers.together import are_better_listed, can_move_together
 
 __all__ = [
     "Problem",
@@ -109,8 +110,8 @@ def solve(
             )
             bounds = None  # a constraint on Z, not a part of f
         else:
-            if isinstance(problem, MatrixProblem) and bounds is None and prefers_pairs(problem, W.shape[1]):
-                problem = pairs_of(problem)
+            if bounds is None:
+                problem = _in_best_storage(problem, W.shape[1])
             descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
         objective, kkt_residual = evaluate(problem, W, bounds)
         if solver == "bcd":
@@ -177,6 +178,16 @@ def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
     embedding = np.zeros((len(similarities), W.shape[1]), W.dtype)
     kernels.embed_rows(np.ascontiguousarray(similarities, dtype=W.dtype), W, embedding, _EMBED_PASSES)
     return embedding
+
+
+def _in_best_storage(problem: Problem, n_components: int) -> Problem:
+    """The same problem, as lists of pairs or as a matrix, whichever is fitted faster."""
+    if isinstance(problem, PairProblem):
+        is_better_dense = can_move_together(problem, n_components) and not are_better_listed(problem, n_components)
+        return matrix_of(problem) if is_better_dense else problem
+    if isinstance(problem, MatrixProblem) and prefers_pairs(problem, n_components):
+        return pairs_of(problem)
+    return problem
 
 
 def _fit_bcd(problem: Problem, W: np.ndarray, *, max_iter: int, tol: float, bounds: Bounds, report: Report) -> Descent:

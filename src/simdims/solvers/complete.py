@@ -12,6 +12,7 @@ from simdims.solvers.ahead import FactorProducts, MatrixProducts, Products, swee
 from simdims.solvers.criterion import objective
 from simdims.solvers.problem import MANY, CompleteProblem, FactorProblem, MatrixProblem, similarities_between
 from simdims.solvers.progress import N_PASSES, Descent, Report, Rule, descend, stopping_rule
+from simdims.solvers.together import ShortDescent
 
 #: Items of the sample that a fit starts from: for each dimension enough to see it more than once.
 _SAMPLE_PER_COMPONENT = 10
@@ -20,21 +21,6 @@ _SMALLEST_SAMPLE = 100
 #: Below so many items a further product costs little beside the row updates; above, extrapolation begins after so many
 #: sweeps: most descents have ended by then, and those that have not are long.
 _SMALL, _LONG = 500, 20
-
-#: All rows together gain about half of what they gain in turn; where so many iterations are not enough, rows in turn,
-#: which need fewer, have to do it.
-_TOGETHER_WINDOW, _MOST_TOGETHER = 25, 100
-
-#: A sweep costs about 1 + 1800 / n products of S and W, an iteration of all rows together 1 + 13 r / n, and gains half.
-_PAYS_TOGETHER = 1800
-
-#: Sweeps that come first, and their passes: they bring the start near, from where all rows together would go too far
-#: and leave whole dimensions at zero, for good. One short sweep does it where W W^T is about as large as S, within a
-#: factor of two, as a random start is.
-_NEAR, _FAR = (1, 1), (2, N_PASSES)
-
-#: Sweeps that follow before one may be the last: where moving together ends, f has settled, but not yet its slope.
-_SETTLING = 2
 
 #: Items placed at a time, so that their similarities to the sample stay a small matrix.
 _PLACED_TOGETHER = 4096
@@ -68,50 +54,15 @@ def fit_complete(
         "floor": rule[2],
     }
     if isinstance(problem, MatrixProblem) and n < MANY:
-        return descend(_ShortDescent(problem, W, history, rule).sweeps, history, **settings)
+
+        def in_turn(first: int, last: int, rule: Rule, n_passes: int = N_PASSES) -> tuple[int, bool]:
+            data = problem.values, problem.squares, problem.diagonal, problem.diagonal_weights
+            first_far = 0 if n < _SMALL and n_passes == N_PASSES else _LONG
+            return descents.descend_matrix(*data, W, n_passes, block_size(n), history, first, last, rule, first_far)
+
+        return descend(ShortDescent(problem, W, history, rule, in_turn).sweeps, history, **settings)
     with _threads.second_thread() as second:
         return descend(_LongDescent(problem, W, history, rule, second).sweeps, history, **settings)
-
-
-class _ShortDescent:
-    """Sweeps over few items in compiled code: two in turn, all rows together as long as that helps, then in turn."""
-
-    def __init__(self, problem: MatrixProblem, W: np.ndarray, history: np.ndarray, rule: Rule) -> None:
-        self.problem, self.W, self.history, self.rule = problem, W, history, rule
-        n, rank = W.shape
-        self.together = 2 * rank <= n and n + 26 * rank < _PAYS_TOGETHER and bool(np.all(problem.diagonal_weights == 1))
-        size = float(np.sum(W.sum(axis=0) ** 2))
-        self.approach = _NEAR if 0.5 * problem.total < size < 2.0 * problem.total else _FAR
-        self.settled = 0
-
-    def sweeps(self, first: int, last: int) -> tuple[int, bool]:
-        """Do sweeps first .. last - 1; return (sweeps done, converged)."""
-        window, tol, floor = self.rule
-        whatever_it_gains = (window, -1.0, floor)
-        n_first, n_passes = self.approach
-        if self.together and first < n_first:
-            first, converged = self._in_turn(first, min(n_first, last), whatever_it_gains, n_passes)
-            if converged:
-                return first, True
-        if self.together and first < last:
-            most = min(last, _MOST_TOGETHER)
-            rule = (_TOGETHER_WINDOW, tol, floor)
-            data = self.problem.values, self.problem.squares
-            first, ended = descents.descend_together(*data, self.W, self.history, first, most, rule)
-            self.together = not ended and first < _MOST_TOGETHER
-            self.settled = first + _SETTLING
-        for until, rule in ((min(self.settled, last), whatever_it_gains), (last, self.rule)):
-            if first < until:
-                first, converged = self._in_turn(first, until, rule)
-                if converged:
-                    return first, True
-        return first, False
-
-    def _in_turn(self, first: int, last: int, rule: Rule, n_passes: int = N_PASSES) -> tuple[int, bool]:
-        problem, W, n = self.problem, self.W, len(self.W)
-        data = problem.values, problem.squares, problem.diagonal, problem.diagonal_weights
-        first_far = 0 if n < _SMALL and n_passes == N_PASSES else _LONG
-        return descents.descend_matrix(*data, W, n_passes, block_size(n), self.history, first, last, rule, first_far)
 
 
 class _LongDescent:

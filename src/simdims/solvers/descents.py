@@ -20,8 +20,8 @@ FIRST_FAR = 5
 # A relative rise of the objective that float32 storage can cause.
 ROUNDING = 1e-5
 
-# Curvature of the model by which all rows move together, and passes over its dimensions: more of either did not pay.
-CURVATURE, TOGETHER_PASSES = 1.65, 2
+# Passes over the dimensions of the model by which all rows move together: more did not pay.
+TOGETHER_PASSES = 2
 
 # Part of the largest dimension's square that a small one counts as in its steps: one near zero would go too far.
 SMALLEST = 1e-4
@@ -91,18 +91,52 @@ def _gram_of_rows(V):
     return gram
 
 
+@njit(**_INSIDE, fastmath=_SUMMED)
+def _inner(A, B):
+    """<A, B> in float64."""
+    total = 0.0
+    for k in range(A.shape[0]):
+        for i in range(A.shape[1]):
+            total += A[k, i] * B[k, i]
+    return total
+
+
+@njit(**_INSIDE, fastmath=_SUMMED)
+def _leave_residuals(S, R):
+    """Turn predictions R into S - R, zero where a pair is missing; return the sum of their squares."""
+    total = 0.0
+    for i in range(S.shape[0]):
+        row = 0.0
+        for j in range(S.shape[1]):
+            residual = S[i, j] - R[i, j]
+            residual = 0.0 if np.isnan(residual) else residual
+            row += residual * residual
+            R[i, j] = residual
+        total += row
+    return total
+
+
 @njit(**_INSIDE, fastmath=_FAST)
-def _evaluate(T, squares, V, products, slope):
-    """Return f(W) for W = V^T on a complete matrix, and W^T W; write the gradient 2 (W^T W V - V T) to `slope`."""
+def _evaluate(S, squares, V, W, room, products, slope):
+    """Return f(W) for W = V^T, and W^T W; write the gradient to `slope`, and V^T to W.
+
+    It is -2 V R with the residuals R, which need a matrix of `room`, or 2 (W^T W V - V S) where all pairs are known and
+    there is none.
+    """
     rank, n = V.shape
+    _transpose(V, W)
     gram = _gram_of_rows(V)
-    _multiply(V, T, products)
-    total = squares - 2.0 * _inner(products, V)
+    if room.size > 0:
+        _multiply(W, V, room)
+        total = _leave_residuals(S, room)
+        _multiply(V, room, products)
+    else:
+        _multiply(V, S, products)
+        total = squares - 2.0 * _inner(products, V) + _inner(gram, gram)
     for k in range(rank):
         for i in range(n):
             slope[k, i] = -2.0 * products[k, i]
-        for m in range(rank):
-            total += gram[k, m] * gram[k, m]
+        for m in range(rank if room.size == 0 else 0):
             x = 2.0 * gram[k, m]
             for i in range(n):
                 slope[k, i] += x * V[m, i]
@@ -132,16 +166,6 @@ def _lower_model(V, slope, gram, curvature):
 
 
 @njit(**_INSIDE, fastmath=_SUMMED)
-def _inner(A, B):
-    """<A, B> in float64."""
-    total = 0.0
-    for k in range(A.shape[0]):
-        for i in range(A.shape[1]):
-            total += A[k, i] * B[k, i]
-    return total
-
-
-@njit(**_INSIDE, fastmath=_SUMMED)
 def _rise(slope, before, after):
     """<slope, after - before>."""
     total = 0.0
@@ -152,43 +176,48 @@ def _rise(slope, before, after):
 
 
 @njit(**_COMPILED)
-def descend_together(T, squares, W, history, first, last, rule):
-    """Iterations first .. last - 1 on a complete matrix that move all rows at once; return (done, stalled).
+def descend_together(S, squares, over, room, W, smallest_curvature, history, first, last, rule):
+    """Iterations first .. last - 1 that move all rows at once; return (done, stalled).
 
-    Around Y the objective is modelled by f(Y + D) ~ f(Y) + <grad f(Y), D> + c sum_i d_i Y^T Y d_i^T, the model is
-    lowered over Y + D >= 0, and Nesterov's extrapolation leads on to the next Y. Where the last step leads uphill its
-    momentum is forgotten, and what is higher than before is given up; if it had no momentum, c is raised. Items lie
-    side by side in memory, so that this costs little beside one product with T: for small matrices a tenth of a sweep
+    Around Y the objective is modelled by f(Y + D) ~ f(Y) + <grad f(Y), D> + c sum_i d_i Y^T Y d_i^T / over_i, the model
+    is lowered over Y + D >= 0, and Nesterov's extrapolation leads on to the next Y. Where the last step leads uphill
+    its momentum is forgotten, and what is higher than before is given up; if it had no momentum, c is raised. Items lie
+    side by side in memory, so that this costs little beside the products with S: for small matrices a tenth of a sweep
     over the rows in turn, for half of its gain.
+
+    Row i sees 1 / over_i of Y^T Y through its known pairs. `over` and `room` are empty where all pairs are known.
     """
     n, rank = W.shape
     V, products, slope = np.empty((rank, n), W.dtype), np.empty((rank, n), W.dtype), np.empty((rank, n))
     _transpose(W, V)
     lowered_before, beyond, slope_beyond, working = V.copy(), V.copy(), slope.copy(), slope.copy()
-    f, gram = _evaluate(T, squares, V, products, slope)
-    t, curvature = 1.0, CURVATURE
+    f, gram = _evaluate(S, squares, V, W, room, products, slope)
+    least = SMALL_PART * squares if room.size == 0 else 0.0
+    t, curvature = 1.0, smallest_curvature
     done, ended = last, False
     for s in range(first, last):
         target = V.copy()
-        working[:] = slope
+        for k in range(rank):
+            for i in range(n):
+                working[k, i] = slope[k, i] * (over[i] if room.size > 0 else 1.0)
         _lower_model(target, working, gram, curvature)
         t_next, momentum = next_momentum(t if _rise(slope, lowered_before, target) <= 0.0 else 1.0)
         for k in range(rank):
             for i in range(n):
                 x = target[k, i] + momentum * (target[k, i] - lowered_before[k, i])
                 beyond[k, i] = x if x > 0.0 else 0.0
-        f_beyond, gram_beyond = _evaluate(T, squares, beyond, products, slope_beyond)
+        f_beyond, gram_beyond = _evaluate(S, squares, beyond, W, room, products, slope_beyond)
         if f_beyond <= f:
             V, beyond = beyond, V
             slope, slope_beyond = slope_beyond, slope
             f, gram, t, lowered_before = f_beyond, gram_beyond, t_next, target
-            curvature = max(CURVATURE, 0.9 * curvature)
+            curvature = max(smallest_curvature, 0.9 * curvature)
         else:
             if momentum == 0.0:
                 curvature *= 2.0
             t, lowered_before = 1.0, V.copy()
         history[s + 1] = min(max(f, 0.0), history[s])
-        if f <= SMALL_PART * squares or stalled(history, s + 1, rule):
+        if f <= least or stalled(history, s + 1, rule):
             done, ended = s + 1, True
             break
     _transpose(V, W)
@@ -274,8 +303,7 @@ def descend_filled(
     Row i is over-relaxed by omega_i = 1 + damping (over_i - 1), where over_i is one over the observed share of row i:
     the observed part of W^T W is about that share of it. A sweep that raises the objective is undone and the damping
     halved; without over-relaxation filling majorises f, and only rounding can raise it. Sweeps begin where Nesterov's
-    extrapolation leads from the last one, unless that is higher than where it began. Between calls T holds the filling
-    of W.
+    extrapolation leads from the last one, unless that is higher than where it began. T is the filling of W.
     """
     low, high = box
     relaxation = np.empty(over.size)
@@ -284,8 +312,9 @@ def descend_filled(
     t = 1.0
     _copy(W, before)
     relax(over, damping, diagonal_weights, relaxation, scaled_weights)
+    f = _fill(S, weights, W, relaxation, low, high, T)
     if first == 0:
-        history[0] = _fill(S, weights, W, relaxation, low, high, T)
+        history[0] = f
     for s in range(first, last):
         _copy(W, kept)
         sweep_matrix(T, diagonal, scaled_weights, W, n_passes, block)

@@ -13,6 +13,7 @@ from simdims.solvers.complete import block_size
 from simdims.solvers.criterion import Bounds
 from simdims.solvers.problem import MANY, MatrixProblem
 from simdims.solvers.progress import Descent, Report, Rule, descend, stopping_rule
+from simdims.solvers.together import ShortDescent
 
 #: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.
 _PASSES = 3
@@ -38,10 +39,14 @@ def fit_filled(
         f"The filled copy of {n} x {n} similarities",
         "pass float32 values, or a sparse matrix with absent='missing', which is fitted from its stored pairs alone",
     )
-    filling = _Filling(problem, W, max_iter, stopping_rule(problem, tol), bounds or (-np.inf, np.inf))
+    rule = stopping_rule(problem, tol)
+    filling = _Filling(problem, W, max_iter, rule, bounds or (-np.inf, np.inf))
     with _threads.second_thread(n >= MANY) as second:
         filling.second = second
-        sweeps = filling.sweeps_of_many if n >= MANY else filling.sweeps_of_few
+        sweeps = filling.sweeps_of_many
+        if n < MANY:
+            given = problem, W, filling.history, rule, filling.sweep_few, filling.over, filling.filled
+            sweeps = ShortDescent(*given, together=bounds is None).sweeps
         return descend(sweeps, filling.history, work=2 * n * n * rank, report=report)
 
 
@@ -61,7 +66,7 @@ class _Filling:
         self.damping = 1.0
         self._damp(1.0)
 
-    def sweeps_of_few(self, first: int, last: int) -> tuple[int, bool]:
+    def sweep_few(self, first: int, last: int, rule: Rule, n_passes: int = _PASSES) -> tuple[int, bool]:
         """Do sweeps first .. last - 1 in compiled code; return (sweeps done, converged)."""
         problem = self.problem
         done, converged, self.damping = descents.descend_filled(
@@ -74,12 +79,12 @@ class _Filling:
             self.damping,
             self.filled,
             self.W,
-            _PASSES,
+            n_passes,
             block_size(len(self.W)),
             self.history,
             first,
             last,
-            self.rule,
+            rule,
         )
         return done, converged
 

@@ -11,6 +11,7 @@ from simdims.solvers import descents, kernels
 from simdims.solvers.criterion import objective
 from simdims.solvers.problem import MatrixProblem, PairProblem, row_blocks
 from simdims.solvers.progress import N_PASSES, Descent, Report, descend, stopping_rule
+from simdims.solvers.together import are_better_listed, can_move_together
 
 #: Mean square of the weights over the square of their mean from which they count as uneven; trial counts have 1 to 1.5.
 _UNEVEN = 2.0
@@ -29,12 +30,14 @@ def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
     """Whether lists are the better way: they cost known pairs x r^2 a sweep, filling n^2 r and a few sweeps more.
 
     Lists of nearly all pairs are larger than the filled matrix, whatever r is. Filling crawls where a few weights dwarf
-    the others, because no pair may count for more than 1 of it.
+    the others, because no pair may count for more than 1 of it. Where all rows can move together, lists are for few.
     """
     if problem.complete:
         return False
-    known = problem.known.sum()
-    if known * n_components < 3.0 * problem.n_items**2 and known < _MOST_LISTED * problem.n_items**2:
+    if can_move_together(problem, n_components):
+        return are_better_listed(problem, n_components)
+    n, known = problem.n_items, problem.known.sum()
+    if known * n_components < 3.0 * n**2 and known < _MOST_LISTED * n**2:
         return True
     if not problem.weights.size:
         return False

@@ -202,7 +202,7 @@ def row_blocks(first: int, last: int) -> Iterator[slice]:
 
 
 def matrix_of(problem: Problem) -> MatrixProblem:
-    """Any problem as a dense one, for the one solver that needs every entry."""
+    """Any problem as a dense one, for a solver that needs every entry."""
     if isinstance(problem, MatrixProblem):
         return problem
     n = problem.n_items
@@ -210,7 +210,8 @@ def matrix_of(problem: Problem) -> MatrixProblem:
         _require_dense(n, n * n * problem.dtype.itemsize)
         return _matrix_problem(problem.factors @ problem.factors.T, None)
     own = problem.diagonal_weights[problem.diagonal_weights > 0]
-    weighted = problem.background not in (0.0, 1.0) or np.any(problem.weights != 1.0) or np.any(own != 1.0)
+    weights_differ = not np.isin(problem.weights, (0.0, 1.0)).all() or bool(np.any(own != 1.0))
+    weighted = weights_differ or problem.background not in (0.0, 1.0)
     _require_dense(n, (2 if weighted else 1) * n * n * problem.dtype.itemsize)
     rows = np.repeat(np.arange(n), np.diff(problem.starts))
     values = np.full((n, n), 0.0 if problem.background else np.nan, problem.dtype)
@@ -238,16 +239,21 @@ def mean_similarity(problem: Problem) -> float:
     return float((problem.weights @ problem.values + own @ problem.diagonal) / weight)
 
 
+def known_pairs(problem: MatrixProblem | PairProblem) -> int:
+    """Known pairs of two different items, each counted from both sides."""
+    if isinstance(problem, MatrixProblem):
+        return int(problem.known.sum())
+    unlisted = problem.n_items * (problem.n_items - 1) - len(problem.values)
+    return int(np.count_nonzero(problem.weights)) + (unlisted if problem.background > 0 else 0)
+
+
 def has_missing(problem: Problem) -> bool:
     """Whether any pair, the diagonal included, is unknown."""
     if isinstance(problem, FactorProblem):
         return False
     if not problem.diagonal_weights.all():
         return True
-    if isinstance(problem, PairProblem):
-        listed_all = len(problem.values) == problem.n_items * (problem.n_items - 1)
-        return (problem.background == 0 and not listed_all) or not problem.weights.all()
-    return bool(np.any(problem.known < problem.n_items - 1))
+    return known_pairs(problem) < problem.n_items * (problem.n_items - 1)
 
 
 def observed_range(problem: Problem) -> tuple[float, float]:
@@ -352,8 +358,8 @@ def require_scale(largest: float, dtype: np.dtype, what: str = "values") -> None
 def _require_dense(n_items: int, n_bytes: int) -> None:
     _memory.require(
         n_bytes,
-        f"A dense matrix of {n_items} x {n_items} similarities (solver='admm' needs every entry)",
-        "solver='bcd' works on the stored pairs or factors alone, and float32 halves it",
+        f"A dense matrix of {n_items} x {n_items} similarities (solver='admm' and small fits use every entry)",
+        "solver='bcd' fits large ones from the stored pairs or factors alone, and float32 halves it",
     )
 
 

@@ -1,0 +1,144 @@
+"""Few items, all in compiled code: rows in turn bring W near, all rows together go on, rows in turn end it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from simdims.solvers import descents
+from simdims.solvers.problem import MANY, MatrixProblem, PairProblem, known_pairs, mean_similarity
+from simdims.solvers.progress import Rule
+
+#: Iterations over which the gain of all rows together is judged, which is about half of what rows gain in turn, and
+#: the largest part of f that is too little: iterations are cheap, and plateaus on the way long.
+_WINDOW, _MOST_TOL = 25, 1e-3
+
+
+class _Together(NamedTuple):
+    """How all rows move together, and when it pays: where n + items_for_each r < largest.
+
+    A sweep costs about 1 + 1800 / n products of S and W, an iteration of all rows together 1 + 13 r / n, and gains
+    half. Where pairs are missing both need two products, and rows differ more: they overshoot more easily, by the
+    curvature of the model that moves them. Where so many iterations are not enough, rows in turn have to do it.
+    """
+
+    items_for_each: float
+    largest: float
+    curvature: float
+    most: int
+
+
+_COMPLETE = _Together(items_for_each=26, largest=1800, curvature=1.65, most=100)
+_MISSING = _Together(items_for_each=6.5, largest=800, curvature=2.2, most=200)
+
+#: Known pairs of an item, for each dimension or for so many of n^2, below which they are better listed.
+_PAIRS_FOR_EACH, _ITEMS_SQUARED_FOR_EACH = 3, 5000
+
+#: Sweeps that come first where the start is far, and where W W^T is about as large as S, within a factor of two, as a
+#: random start is; the latter of one pass. They bring it near, from where all rows together would go too far and leave
+#: whole dimensions at zero, for good.
+_FIRST_IF_FAR, _FIRST_IF_NEAR = 2, 1
+
+#: Sweeps that follow before one may be the last: where moving together ends, f has settled, but not yet its slope.
+_SETTLING = 2
+
+
+def can_move_together(problem: MatrixProblem | PairProblem, n_components: int) -> bool:
+    """Whether moving all rows together pays, and is possible: all known pairs count the same, the diagonal among them.
+
+    With as many dimensions as items there is too much to overshoot into.
+    """
+    n = problem.n_items
+    how = _COMPLETE if known_pairs(problem) == n * (n - 1) else _MISSING
+    if n >= MANY or 2 * n_components > n or n + how.items_for_each * n_components >= how.largest:
+        return False
+    if isinstance(problem, PairProblem):
+        count_alike = problem.background in (0.0, 1.0) and bool(np.isin(problem.weights, (0.0, 1.0)).all())
+    else:
+        count_alike = not problem.weights.size
+    return count_alike and bool(np.all(problem.diagonal_weights == 1))
+
+
+def are_better_listed(problem: MatrixProblem | PairProblem, n_components: int) -> bool:
+    """Whether so few pairs are known that lists of them win, though all rows could move together.
+
+    A pass over a small matrix costs little, but less than three pairs for each dimension say too little of W^T W.
+    """
+    n, n_known = problem.n_items, known_pairs(problem)
+    return n_known < n * max(_PAIRS_FOR_EACH * n_components, n**2 / _ITEMS_SQUARED_FOR_EACH)
+
+
+class InTurn(Protocol):
+    """Rows in turn, in compiled code."""
+
+    def __call__(self, first: int, last: int, rule: Rule, n_passes: int = ...) -> tuple[int, bool]:
+        """Do sweeps first .. last - 1; return (sweeps done, converged)."""
+
+
+class ShortDescent:
+    """The iterations of a fit to few items.
+
+    Where pairs are missing, row i sees 1 / over_i of W^T W through its known ones; `room` is a matrix for residuals.
+    Without `together` rows only move in turn.
+    """
+
+    def __init__(
+        self,
+        problem: MatrixProblem,
+        W: np.ndarray,
+        history: np.ndarray,
+        rule: Rule,
+        in_turn: InTurn,
+        over: np.ndarray | None = None,
+        room: np.ndarray | None = None,
+        *,
+        together: bool = True,
+    ) -> None:
+        self.problem, self.W, self.history, self.rule, self.in_turn = problem, W, history, rule, in_turn
+        self.over = np.empty(0) if over is None else over
+        self.room = np.empty((0, 0), W.dtype) if room is None else room
+        self.how = _COMPLETE if problem.complete else _MISSING
+        self.together = together and can_move_together(problem, W.shape[1])
+        root = float(np.linalg.norm(W.sum(axis=0, dtype=np.float64)))
+        size_of_data = mean_similarity(problem) * len(W) ** 2
+        self.is_near = 0.5 * size_of_data < root * root < 2.0 * size_of_data
+        self.settled = 0
+
+    def sweeps(self, first: int, last: int) -> tuple[int, bool]:
+        """Do iterations first .. last - 1; return (iterations done, converged)."""
+        window, _, floor = self.rule
+        whatever_it_gains = (window, -1.0, floor)
+        n_first = _FIRST_IF_NEAR if self.is_near else _FIRST_IF_FAR
+        if self.together and first < n_first:
+            passes = {"n_passes": 1} if self.is_near else {}
+            first, converged = self.in_turn(first, min(n_first, last), whatever_it_gains, **passes)
+            if converged:
+                return first, True
+        if self.together and first < last:
+            first = self._move_together(first, min(last, self.how.most))
+        for until, rule in ((min(self.settled, last), whatever_it_gains), (last, self.rule)):
+            if first < until:
+                first, converged = self.in_turn(first, until, rule)
+                if converged:
+                    return first, True
+        return first, False
+
+    def _move_together(self, first: int, last: int) -> int:
+        problem, W = self.problem, self.W
+        _, tol, floor = self.rule
+        first, ended = descents.descend_together(
+            problem.values,
+            problem.squares,
+            self.over,
+            self.room,
+            W,
+            self.how.curvature,
+            self.history,
+            first,
+            last,
+            (_WINDOW, min(tol, _MOST_TOL), floor),
+        )
+        self.together = not ended and first < self.how.most
+        self.settled = first + _SETTLING
+        return first
