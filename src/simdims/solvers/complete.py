@@ -10,7 +10,14 @@ from simdims import _threads
 from simdims.solvers import descents, kernels
 from simdims.solvers.ahead import FactorProducts, MatrixProducts, Products, sweep_ahead
 from simdims.solvers.criterion import objective
-from simdims.solvers.problem import MANY, CompleteProblem, FactorProblem, MatrixProblem, similarities_between
+from simdims.solvers.problem import (
+    MANY,
+    CompleteProblem,
+    FactorProblem,
+    MatrixProblem,
+    matrix_problem,
+    similarities_between,
+)
 from simdims.solvers.progress import N_PASSES, Descent, Report, Rule, descend, stopping_rule
 from simdims.solvers.together import ShortDescent
 
@@ -25,12 +32,8 @@ _SMALL, _LONG = 500, 20
 #: Items placed at a time, so that their similarities to the sample stay a small matrix.
 _PLACED_TOGETHER = 4096
 
-#: A sample is fitted until its dimensions have found each other: until five sweeps gain less than 0.3%, or this many.
-_SAMPLE_SWEEPS = 60
-_SAMPLE_RULE = (5, 0.003, 0.0)
-
-#: Passes over a row of it, and its first extrapolated sweep.
-_SAMPLE_PASSES, _SAMPLE_FIRST_FAR = 2, 10
+#: A sample is fitted until its dimensions have found each other, or for so many iterations.
+_SAMPLE_ITERATIONS, _SAMPLE_TOL = 60, 0.003
 
 
 def block_size(n_items: int) -> int:
@@ -77,7 +80,7 @@ class _LongDescent:
 
     def sweeps(self, first: int, last: int) -> tuple[int, bool]:
         """Do sweeps first .. last - 1; return (sweeps done, converged)."""
-        if first == 0 and _start_from_sample(self.problem, self.W, self.history):
+        if first == 0 and _start_from_sample(self.problem, self.W, self.history, self.second):
             return 1, False
         for s in range(first, last):
             if descents.lowered(self.history, s, self._sweep(), self.rule):
@@ -109,7 +112,7 @@ class _LongDescent:
                 self.t = 1.0
 
 
-def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndarray) -> bool:
+def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndarray, second: Executor | None) -> bool:
     """Replace a start that explains nothing by a fit to a sample of the items; return whether it was done.
 
     A sweep over the sample costs a fraction of one over all items, and the dimensions it finds place the other items by
@@ -129,9 +132,7 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     candidate[sample] = fitted
     for start in range(0, len(rest), _PLACED_TOGETHER):
         items = rest[start : start + _PLACED_TOGETHER]
-        placed = W[items]
-        kernels.embed_rows(similarities_between(problem, items, sample), fitted, placed, 2 * N_PASSES)
-        candidate[items] = placed
+        candidate[items] = _place(similarities_between(problem, items, sample), fitted, W[items], second)
     history[1] = objective(problem, candidate)
     if not history[1] < history[0]:
         return False
@@ -142,23 +143,20 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
 def _fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Fit the similarities within a sample of items from the start V."""
     S = similarities_between(problem, sample, sample)
-    history = np.empty(_SAMPLE_SWEEPS + 1)
-    history[0] = 0.5 * float(np.sum((S - V @ V.T) ** 2, dtype=np.float64))
-    descents.descend_matrix(
-        S,
-        float(np.sum(S**2, dtype=np.float64)),
-        problem.diagonal[sample],
-        _diagonal_weights(problem)[sample],
-        V,
-        _SAMPLE_PASSES,
-        block_size(len(V)),
-        history,
-        0,
-        _SAMPLE_SWEEPS,
-        _SAMPLE_RULE,
-        _SAMPLE_FIRST_FAR,
-    )
+    unknown = np.flatnonzero(_diagonal_weights(problem)[sample] == 0)
+    S[unknown, unknown] = np.nan
+    fit_complete(matrix_problem(S), V, max_iter=_SAMPLE_ITERATIONS, tol=_SAMPLE_TOL)
     return V
+
+
+def _place(similarities: np.ndarray, fitted: np.ndarray, placed: np.ndarray, second: Executor | None) -> np.ndarray:
+    """Place items by their similarities to the fitted ones, in place, half of them in each thread."""
+    half = len(placed) // 2
+    parts = [(similarities[rows], fitted, placed[rows], 2 * N_PASSES) for rows in (slice(half, None), slice(half))]
+    other = _threads.begin(second, kernels.embed_rows, *parts[0])
+    kernels.embed_rows(*parts[1])
+    other.result()
+    return placed
 
 
 def _diagonal_weights(problem: CompleteProblem) -> np.ndarray:

@@ -128,7 +128,7 @@ def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Pro
     """
     if sparse.issparse(values):
         return _pair_problem(values, weights, background)
-    return _matrix_problem(values, weights)
+    return matrix_problem(values, weights)
 
 
 def float_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
@@ -208,7 +208,7 @@ def matrix_of(problem: Problem) -> MatrixProblem:
     n = problem.n_items
     if isinstance(problem, FactorProblem):
         _require_dense(n, n * n * problem.dtype.itemsize)
-        return _matrix_problem(problem.factors @ problem.factors.T, None)
+        return matrix_problem(problem.factors @ problem.factors.T, None)
     own = problem.diagonal_weights[problem.diagonal_weights > 0]
     weights_differ = not np.isin(problem.weights, (0.0, 1.0)).all() or bool(np.any(own != 1.0))
     weighted = weights_differ or problem.background not in (0.0, 1.0)
@@ -222,7 +222,7 @@ def matrix_of(problem: Problem) -> MatrixProblem:
         weights = np.full((n, n), problem.background, problem.dtype)
         weights[rows, problem.partners] = problem.weights
         np.fill_diagonal(weights, problem.diagonal_weights)
-    dense = _matrix_problem(values, weights)
+    dense = matrix_problem(values, weights)
     return replace(dense, scale=dense.scale * problem.scale)
 
 
@@ -274,7 +274,8 @@ def observed_range(problem: Problem) -> tuple[float, float]:
     return low, max(float(np.nanmax(part)) for part in both if part.size)
 
 
-def _matrix_problem(values: np.ndarray, weights: np.ndarray | None) -> MatrixProblem:
+def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> MatrixProblem:
+    """The problem that a dense matrix poses."""
     scale = 1.0
     if weights is not None:
         values = _without_weightless(values, weights)

@@ -18,7 +18,7 @@ _WINDOW, _MOST_TOL = 25, 1e-3
 class _Together(NamedTuple):
     """How all rows move together, and when it pays: where n + items_for_each r < largest.
 
-    A sweep costs about 1 + 1800 / n products of S and W, an iteration of all rows together 1 + 13 r / n, and gains
+    A sweep costs about 1 + 2000 / n products of S and W, an iteration of all rows together 1 + 13 r / n, and gains
     half. Where pairs are missing both need two products, and rows differ more: they overshoot more easily, by the
     curvature of the model that moves them. Where so many iterations are not enough, rows in turn have to do it.
     """
@@ -29,7 +29,7 @@ class _Together(NamedTuple):
     most: int
 
 
-_COMPLETE = _Together(items_for_each=26, largest=1800, curvature=1.65, most=100)
+_COMPLETE = _Together(items_for_each=26, largest=2000, curvature=1.65, most=100)
 _MISSING = _Together(items_for_each=6.5, largest=800, curvature=2.2, most=200)
 
 #: Known pairs of an item, for each dimension or for so many of n^2, below which they are better listed.
