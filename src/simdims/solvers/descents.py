@@ -17,6 +17,9 @@ from simdims.solvers.kernels import (
 # The first sweeps on a filled matrix go far by themselves.
 FIRST_FAR = 5
 
+# Where a sweep on it may end: where extrapolation leads, where it led itself, or where it began.
+BEYOND, SWEPT, KEPT = 0, 1, 2
+
 # A relative rise of the objective that float32 storage can cause.
 ROUNDING = 1e-5
 
@@ -165,16 +168,6 @@ def _lower_model(V, slope, gram, curvature):
                     slope[m, i] += x * step[i]
 
 
-@njit(**_INSIDE, fastmath=_SUMMED)
-def _rise(slope, before, after):
-    """<slope, after - before>."""
-    total = 0.0
-    for k in range(slope.shape[0]):
-        for i in range(slope.shape[1]):
-            total += slope[k, i] * (after[k, i] - before[k, i])
-    return total
-
-
 @njit(**_COMPILED)
 def descend_together(S, squares, over, room, W, smallest_curvature, history, first, last, rule):
     """Iterations first .. last - 1 that move all rows at once; return (done, stalled).
@@ -190,36 +183,44 @@ def descend_together(S, squares, over, room, W, smallest_curvature, history, fir
     n, rank = W.shape
     V, products, slope = np.empty((rank, n), W.dtype), np.empty((rank, n), W.dtype), np.empty((rank, n))
     _transpose(W, V)
-    lowered_before, beyond, slope_beyond, working = V.copy(), V.copy(), slope.copy(), slope.copy()
-    f, gram = _evaluate(S, squares, V, W, room, products, slope)
+    lowered_before, beyond, target = V.copy(), V.copy(), V.copy()
+    slope_beyond, working = slope.copy(), slope.copy()
+    f, gram = np.inf, np.empty((rank, rank))
     least = SMALL_PART * squares if room.size == 0 else 0.0
-    t, curvature = 1.0, smallest_curvature
-    done, ended = last, False
-    for s in range(first, last):
-        target = V.copy()
-        for k in range(rank):
-            for i in range(n):
-                working[k, i] = slope[k, i] * (over[i] if room.size > 0 else 1.0)
-        _lower_model(target, working, gram, curvature)
-        t_next, momentum = next_momentum(t if _rise(slope, lowered_before, target) <= 0.0 else 1.0)
-        for k in range(rank):
-            for i in range(n):
-                x = target[k, i] + momentum * (target[k, i] - lowered_before[k, i])
-                beyond[k, i] = x if x > 0.0 else 0.0
+    t, t_next, momentum, curvature = 1.0, 1.0, 0.0, smallest_curvature
+    done, ended = first, False
+    while True:
         f_beyond, gram_beyond = _evaluate(S, squares, beyond, W, room, products, slope_beyond)
         if f_beyond <= f:
             V, beyond = beyond, V
             slope, slope_beyond = slope_beyond, slope
-            f, gram, t, lowered_before = f_beyond, gram_beyond, t_next, target
+            lowered_before, target = target, lowered_before
+            f, gram, t = f_beyond, gram_beyond, t_next
             curvature = max(smallest_curvature, 0.9 * curvature)
         else:
             if momentum == 0.0:
                 curvature *= 2.0
-            t, lowered_before = 1.0, V.copy()
-        history[s + 1] = min(max(f, 0.0), history[s])
-        if f <= least or stalled(history, s + 1, rule):
-            done, ended = s + 1, True
+            t = 1.0
+            _copy(V, lowered_before)
+        if done > first:
+            history[done] = min(max(f, 0.0), history[done - 1])
+            ended = f <= least or stalled(history, done, rule)
+        if ended or done == last:
             break
+        done += 1
+        for k in range(rank):
+            for i in range(n):
+                target[k, i] = V[k, i]
+                working[k, i] = slope[k, i] * (over[i] if room.size > 0 else 1.0)
+        _lower_model(target, working, gram, curvature)
+        for k in range(rank):
+            for i in range(n):
+                working[k, i] = target[k, i] - lowered_before[k, i]
+        t_next, momentum = next_momentum(t if _inner(slope, working) <= 0.0 else 1.0)
+        for k in range(rank):
+            for i in range(n):
+                x = target[k, i] + momentum * working[k, i]
+                beyond[k, i] = x if x > 0.0 else 0.0
     _transpose(V, W)
     return done, ended
 
@@ -245,7 +246,7 @@ def descend_matrix(
             go_on(W, before, momentum, beyond)
             if momentum > 0.0:
                 hold(beyond, diagonal, diagonal_weights)
-                value = product_objective(T, squares, diagonal_weights, beyond, block)
+                value = product_objective(T, squares, diagonal_weights, beyond)
                 if value <= history[s]:
                     history[s + 1] = value
                     _copy(beyond, W)
@@ -277,7 +278,7 @@ def _fill(S, weights, W, relaxation, low, high, T):
     """Fill all rows; return f(W)."""
     transposed = np.empty((W.shape[1], W.shape[0]), W.dtype)
     _transpose(W, transposed)
-    return fill_rows(S, weights, W, transposed, relaxation, low, high, T, 0, W.shape[0])
+    return fill_rows(S, weights, W, transposed, relaxation, low, high, T, np.int64(0), W.shape[0])
 
 
 @njit(**_COMPILED)
@@ -322,22 +323,25 @@ def descend_filled(
         _copy(W, swept)
         go_on(swept, before, momentum, W)
         hold(W, diagonal, diagonal_weights)
-        history[s + 1] = _fill(S, weights, W, relaxation, low, high, T)
-        if momentum > 0.0 and not history[s + 1] <= history[s]:
+        place = BEYOND if momentum > 0.0 else SWEPT
+        while True:
+            f = _fill(S, weights, W, relaxation, low, high, T)
+            if place == KEPT or f <= history[s]:
+                break
             t = 1.0
-            _copy(swept, W)
-            history[s + 1] = _fill(S, weights, W, relaxation, low, high, T)
-        rise = history[s + 1] - history[s]
-        if not rise <= 0.0:
+            if place == BEYOND:
+                _copy(swept, W)
+                place = SWEPT
+                continue
             _copy(kept, W)
             _copy(kept, before)
-            t = 1.0
-            history[s + 1] = history[s]
-            if damping == 0.0 and rise <= ROUNDING * history[s]:
+            place = KEPT
+            if damping == 0.0 and f - history[s] <= ROUNDING * history[s]:
+                history[s + 1] = history[s]
                 return s + 1, True, damping
             damping = 0.5 * damping if damping > 0.1 else 0.0
             relax(over, damping, diagonal_weights, relaxation, scaled_weights)
-            _fill(S, weights, W, relaxation, low, high, T)
-        elif stalled(history, s + 1, rule):
+        history[s + 1] = history[s] if place == KEPT else f
+        if place != KEPT and stalled(history, s + 1, rule):
             return s + 1, True, damping
     return last, False, damping

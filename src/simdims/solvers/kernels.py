@@ -200,41 +200,37 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     n, rank = W.shape
     gram = _gram(W)
     products = np.empty((block, rank), W.dtype)
-    own = np.empty((block, block), W.dtype)
     workspace = np.empty((4, rank))
     change = 0.0
     for start in range(0, n, block):
         size = min(n - start, block)
         _multiply(T[start : start + size], W, products[:size])
-        within = own[:size, :size]
+        own = np.empty((size, size), W.dtype)
         for e in range(size):
             for later in range(size):
-                within[e, later] = T[start + e, start + later]
-        change += update_block(within, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace)
+                own[e, later] = T[start + e, start + later]
+        change += update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace)
     return change
 
 
 @njit(**_COMPILED, fastmath=_FAST)
-def product_objective(T, squares, diagonal_weights, W, block):
+def product_objective(T, squares, diagonal_weights, W):
     """Return f(W) = 1/2 (|T|^2 - 2 <T W, W> + |W^T W|^2) on a complete matrix; `squares` is |T|^2."""
     n, rank = W.shape
     gram = _gram(W)
-    products = np.empty((block, rank), W.dtype)
+    products = np.empty_like(W)
+    _multiply(T, W, products)
     total = squares
     for k in range(rank):
         for m in range(rank):
             total += gram[k, m] * gram[k, m]
-    for start in range(0, n, block):
-        size = min(n - start, block)
-        _multiply(T[start : start + size], W, products[:size])
-        for e in range(size):
-            i = start + e
-            norm = 0.0
-            for k in range(rank):
-                total -= 2.0 * products[e, k] * W[i, k]
-                norm += W[i, k] * W[i, k]
-            if diagonal_weights[i] != 1.0:
-                total += (diagonal_weights[i] - 1.0) * (T[i, i] - norm) ** 2
+    for i in range(n):
+        norm = 0.0
+        for k in range(rank):
+            total -= 2.0 * products[i, k] * W[i, k]
+            norm += W[i, k] * W[i, k]
+        if diagonal_weights[i] != 1.0:
+            total += (diagonal_weights[i] - 1.0) * (T[i, i] - norm) ** 2
     return 0.5 * total
 
 
@@ -276,6 +272,18 @@ def fill_rows(S, weights, W, transposed, relaxation, low, high, T, first, last):
     return 0.5 * total
 
 
+@njit(**_INSIDE)
+def _first_from(item, partners, low, high):
+    """The first of the sorted partners[low:high] that is not before `item`, by halving."""
+    while low < high:
+        middle = (low + high) // 2
+        if partners[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @njit(**_COMPILED, fastmath=_FAST)
 def gather_pairs(starts, partners, values, weights, background, W, block, first, last, A, b):
     """What listed partners add to A and b of rows first .. last - 1 of the block of rows that begins at `block`.
@@ -290,9 +298,8 @@ def gather_pairs(starts, partners, values, weights, background, W, block, first,
             b[e, k] = 0.0
             for m in range(k + 1):
                 A[e, k, m] = 0.0
-        of_row = partners[starts[i] : starts[i + 1]]
-        before = starts[i] + np.searchsorted(of_row, block)
-        after = starts[i] + np.searchsorted(of_row, i)
+        before = _first_from(block, partners, starts[i], starts[i + 1])
+        after = _first_from(i, partners, starts[i], starts[i + 1])
         _add_partners(A[e], b[e], W, partners, values, weights, background, starts[i], before)
         _add_partners(A[e], b[e], W, partners, values, weights, background, after, starts[i + 1])
 
@@ -313,9 +320,8 @@ def update_listed(
     change = 0.0
     for i in range(block, last):
         A_i, b_i = A[i - block], b[i - block]
-        of_row = partners[starts[i] : starts[i + 1]]
-        before = starts[i] + np.searchsorted(of_row, block)
-        after = starts[i] + np.searchsorted(of_row, i)
+        before = _first_from(block, partners, starts[i], starts[i + 1])
+        after = _first_from(i, partners, starts[i], starts[i + 1])
         _add_partners(A_i, b_i, W, partners, values, weights, background, before, after)
         for k in range(rank):
             w[k] = W[i, k]
@@ -327,7 +333,8 @@ def update_listed(
                 for m in range(rank):
                     A_i[k, m] += background * gram[k, m]
         if diagonal_weights[i] == 0.0:
-            _settle_columns(A_i, W, w, i, background, of_row, weights[starts[i] : starts[i + 1]])
+            listed = slice(starts[i], starts[i + 1])
+            _settle_columns(A_i, W, w, i, background, partners[listed], weights[listed])
         change += update_row(A_i, b_i, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
