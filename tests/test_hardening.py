@@ -194,7 +194,7 @@ def test_a_sample_that_does_not_help_is_dropped(large, monkeypatch):
     history[0] = criterion.objective(large, W)
     monkeypatch.setattr(complete, "_fit_sample", lambda problem, sample, V: 100.0 * V)
     before = W.copy()
-    assert not complete._start_from_sample(large, W, history)
+    assert not complete._start_from_sample(large, W, history, None)
     np.testing.assert_array_equal(W, before)
 
 
@@ -202,7 +202,7 @@ def test_a_start_that_explains_the_data_is_not_replaced(large):
     good = SRF(3, random_state=0).fit(large.values).embedding_ * 1.05
     history = np.full(3, np.nan)
     history[0] = criterion.objective(large, good)
-    assert not complete._start_from_sample(large, good.copy(), history)
+    assert not complete._start_from_sample(large, good.copy(), history, None)
 
 
 def test_a_sample_leaves_an_unknown_diagonal_out():

@@ -27,18 +27,19 @@ class _Together(NamedTuple):
     largest: float
     curvature: float
     most: int
+    sweeps_before: int
 
 
-_COMPLETE = _Together(items_for_each=26, largest=2000, curvature=1.65, most=100)
-_MISSING = _Together(items_for_each=6.5, largest=800, curvature=2.2, most=200)
+_COMPLETE = _Together(items_for_each=26, largest=2000, curvature=1.65, most=100, sweeps_before=0)
+_MISSING = _Together(items_for_each=6.5, largest=800, curvature=2.2, most=200, sweeps_before=1)
 
 #: Known pairs of an item, for each dimension or for so many of n^2, below which they are better listed.
 _PAIRS_FOR_EACH, _ITEMS_SQUARED_FOR_EACH = 3, 5000
 
-#: Sweeps that come first where the start is far, and where W W^T is about as large as S, within a factor of two, as a
-#: random start is; the latter of one pass. They bring it near, from where all rows together would go too far and leave
-#: whole dimensions at zero, for good.
-_FIRST_IF_FAR, _FIRST_IF_NEAR = 2, 1
+#: Sweeps that come first where the start is far. They bring it near, from where all rows together would go too far and
+#: leave whole dimensions at zero, for good. Where W W^T is about as large as S, within a factor of two, as a random
+#: start is, a short one does, or none.
+_SWEEPS_FROM_FAR = 2
 
 #: Sweeps that follow before one may be the last: where moving together ends, f has settled, but not yet its slope.
 _SETTLING = 2
@@ -109,7 +110,7 @@ class ShortDescent:
         """Do iterations first .. last - 1; return (iterations done, converged)."""
         window, _, floor = self.rule
         whatever_it_gains = (window, -1.0, floor)
-        n_first = _FIRST_IF_NEAR if self.is_near else _FIRST_IF_FAR
+        n_first = self.how.sweeps_before if self.is_near else _SWEEPS_FROM_FAR
         if self.together and first < n_first:
             passes = {"n_passes": 1} if self.is_near else {}
             first, converged = self.in_turn(first, min(n_first, last), whatever_it_gains, **passes)
