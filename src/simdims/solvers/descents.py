@@ -7,10 +7,10 @@ from simdims.solvers.kernels import (
     _COMPILED,
     _FAST,
     _INSIDE,
-    _SUMMED,
+    _gram,
     _multiply,
+    _sum,
     fill_rows,
-    product_objective,
     sweep_matrix,
 )
 
@@ -83,43 +83,27 @@ def _transpose(A, transposed):
             transposed[k, i] = A[i, k]
 
 
-@njit(**_INSIDE, fastmath=_SUMMED)
-def _gram_of_rows(V):
-    """V V^T in float64."""
-    rank, n = V.shape
-    gram = np.empty((rank, rank))
-    for k in range(rank):
-        for m in range(k + 1):
-            total = 0.0
-            for i in range(n):
-                total += V[k, i] * V[m, i]
-            gram[k, m] = gram[m, k] = total
-    return gram
-
-
-@njit(**_INSIDE, fastmath=_SUMMED)
+@njit(**_INSIDE, fastmath=_FAST)
 def _inner(A, B):
     """<A, B> in float64."""
-    total = 0.0
+    sums = np.zeros(A.shape[1])
     for k in range(A.shape[0]):
         for i in range(A.shape[1]):
-            total += A[k, i] * B[k, i]
-    return total
+            sums[i] += A[k, i] * B[k, i]
+    return _sum(sums)
 
 
-@njit(**_INSIDE, fastmath=_SUMMED)
+@njit(**_INSIDE, fastmath=_FAST)
 def _leave_residuals(S, R):
     """Turn predictions R into S - R, zero where a pair is missing; return the sum of their squares."""
-    total = 0.0
+    squares = np.zeros(S.shape[1])
     for i in range(S.shape[0]):
-        row = 0.0
         for j in range(S.shape[1]):
             residual = S[i, j] - R[i, j]
             residual = 0.0 if np.isnan(residual) else residual
-            row += residual * residual
+            squares[j] += residual * residual
             R[i, j] = residual
-        total += row
-    return total
+    return _sum(squares)
 
 
 @njit(**_INSIDE, fastmath=_FAST)
@@ -131,7 +115,8 @@ def _evaluate(S, squares, V, W, room, products, slope):
     """
     rank, n = V.shape
     _transpose(V, W)
-    gram = _gram_of_rows(V)
+    gram = np.empty((rank, rank), V.dtype)
+    _multiply(V, W, gram)
     if room.size > 0:
         _multiply(W, V, room)
         total = _leave_residuals(S, room)
@@ -188,7 +173,7 @@ def descend_together(S, squares, over, room, W, smallest_curvature, history, fir
     _transpose(W, V)
     lowered_before, beyond, target = V.copy(), V.copy(), V.copy()
     slope_beyond, working = slope.copy(), slope.copy()
-    f, gram = np.inf, np.empty((rank, rank))
+    f, gram = np.inf, np.empty((rank, rank), W.dtype)
     least = SMALL_PART * squares if room.size == 0 else 0.0
     t, t_next, momentum = 1.0, 1.0, 0.0
     curvature = smallest_curvature * (FIRST_CURVATURE if first == 0 else 1.0)
@@ -229,6 +214,27 @@ def descend_together(S, squares, over, room, W, smallest_curvature, history, fir
     return done, ended
 
 
+@njit(**_INSIDE, fastmath=_FAST)
+def _product_objective(T, squares, diagonal_weights, W):
+    """Return f(W) = 1/2 (|T|^2 - 2 <T W, W> + |W^T W|^2) on a complete matrix; `squares` is |T|^2."""
+    n, rank = W.shape
+    gram = _gram(W)
+    products = np.empty_like(W)
+    _multiply(T, W, products)
+    total = squares
+    for k in range(rank):
+        for m in range(rank):
+            total += gram[k, m] * gram[k, m]
+    for i in range(n):
+        norm = 0.0
+        for k in range(rank):
+            total -= 2.0 * products[i, k] * W[i, k]
+            norm += W[i, k] * W[i, k]
+        if diagonal_weights[i] != 1.0:
+            total += (diagonal_weights[i] - 1.0) * (T[i, i] - norm) ** 2
+    return 0.5 * total
+
+
 @njit(**_COMPILED)
 def descend_matrix(
     T, squares, diagonal, diagonal_weights, W, n_passes, block, history, first, last, rule, extrapolates
@@ -250,7 +256,7 @@ def descend_matrix(
             go_on(W, before, momentum, beyond)
             if momentum > 0.0:
                 hold(beyond, diagonal, diagonal_weights)
-                value = product_objective(T, squares, diagonal_weights, beyond)
+                value = _product_objective(T, squares, diagonal_weights, beyond)
                 if value <= history[s]:
                     history[s + 1] = value
                     _copy(beyond, W)

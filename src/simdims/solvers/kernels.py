@@ -19,12 +19,11 @@ from numba import njit
 _COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _INSIDE: dict[str, Any] = {**_COMPILED, "no_cpython_wrapper": True}
 
-# A compiled loop exists twice, in vectors and one by one, and where its arrays lie decides which one runs. Flags
-# that let the two round differently ("reassoc", "contract") would make the last digit of a fit a matter of luck; the
-# two kernels that gain much from them sum over whole rows of large matrices, which always run in vectors.
+# Nothing that lets the compiler change the order of a sum or fuse operations ("reassoc", "contract"): what it makes of
+# that depends on what it sees around a loop, and the last digits of a fit on whether a process compiled a kernel or
+# found it in the cache. Sums over a matrix are taken column by column instead, which runs in vectors, in a given order.
 # No "nnan": missing pairs are NaN.
 _FAST = {"nsz"}
-_SUMMED = {"nsz", "arcp", "contract", "reassoc"}
 
 
 @njit(**_COMPILED)
@@ -213,28 +212,15 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     return change
 
 
+@njit(**_INSIDE, fastmath=_FAST)
+def _sum(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
 @njit(**_COMPILED, fastmath=_FAST)
-def product_objective(T, squares, diagonal_weights, W):
-    """Return f(W) = 1/2 (|T|^2 - 2 <T W, W> + |W^T W|^2) on a complete matrix; `squares` is |T|^2."""
-    n, rank = W.shape
-    gram = _gram(W)
-    products = np.empty_like(W)
-    _multiply(T, W, products)
-    total = squares
-    for k in range(rank):
-        for m in range(rank):
-            total += gram[k, m] * gram[k, m]
-    for i in range(n):
-        norm = 0.0
-        for k in range(rank):
-            total -= 2.0 * products[i, k] * W[i, k]
-            norm += W[i, k] * W[i, k]
-        if diagonal_weights[i] != 1.0:
-            total += (diagonal_weights[i] - 1.0) * (T[i, i] - norm) ** 2
-    return 0.5 * total
-
-
-@njit(**_COMPILED, fastmath=_SUMMED)
 def fill_rows(S, weights, W, transposed, relaxation, low, high, T, first, last):
     """Write rows first .. last - 1 of T = R + omega_i Omega * (S - R) with R = W W^T; return their part of f(W).
 
@@ -243,17 +229,16 @@ def fill_rows(S, weights, W, transposed, relaxation, low, high, T, first, last):
     """
     n = W.shape[0]
     _multiply(W[first:last], transposed, T[first:last])
-    total = 0.0
+    squares = np.zeros(n)
     for i in range(first, last):
         omega = relaxation[i]
         own = T[i, i]
-        row = 0.0
         if weights.size == 0:
             for j in range(n):
                 residual = S[i, j] - T[i, j]
                 if np.isnan(residual):
                     residual = min(max(T[i, j], low), high) - T[i, j]
-                row += residual * residual
+                squares[j] += residual * residual
                 T[i, j] += omega * residual
         else:
             for j in range(n):
@@ -262,14 +247,13 @@ def fill_rows(S, weights, W, transposed, relaxation, low, high, T, first, last):
                 if np.isnan(residual):
                     residual = min(max(T[i, j], low), high) - T[i, j]
                     weight = 1.0
-                row += weight * residual * residual
+                squares[j] += weight * residual * residual
                 T[i, j] += omega * weight * residual
         if np.isnan(S[i, i]):
             own -= min(max(own, low), high)
-            row -= own * own
+            squares[i] -= own * own
         T[i, i] = 0.0  # has a term of its own in the row update
-        total += row
-    return 0.5 * total
+    return 0.5 * _sum(squares)
 
 
 @njit(**_INSIDE)
@@ -373,7 +357,22 @@ def _add_partners(A, b, W, partners, values, weights, background, first, last):
                 b[k] += pull * W[partners[e], k]
 
 
-@njit(**_COMPILED, fastmath=_SUMMED)
+@njit(**_INSIDE, fastmath=_FAST)
+def _dot(W, i, j):
+    """w_i . w_j, in four sums that do not wait for each other."""
+    rank = W.shape[1]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for k in range(0, rank - 3, 4):
+        a += W[i, k] * W[j, k]
+        b += W[i, k + 1] * W[j, k + 1]
+        c += W[i, k + 2] * W[j, k + 2]
+        d += W[i, k + 3] * W[j, k + 3]
+    for k in range(rank - rank % 4, rank):
+        a += W[i, k] * W[j, k]
+    return (a + b) + (c + d)
+
+
+@njit(**_COMPILED, fastmath=_FAST)
 def pair_gradient(starts, partners, values, weights, background, W, slope, pull):
     """Listed pairs' part of twice f(W); writes what pulls on each row, and the data's part of that.
 
@@ -388,9 +387,7 @@ def pair_gradient(starts, partners, values, weights, background, W, slope, pull)
             pull[i, k] = 0.0
         for e in range(starts[i], starts[i + 1]):
             j = partners[e]
-            product = 0.0
-            for k in range(rank):
-                product += W[i, k] * W[j, k]
+            product = _dot(W, i, j)
             residual = values[e] - product
             force = weights[e] * residual + background * product
             data = weights[e] * values[e]
@@ -401,16 +398,14 @@ def pair_gradient(starts, partners, values, weights, background, W, slope, pull)
     return total
 
 
-@njit(**_COMPILED, fastmath=_SUMMED)
+@njit(**_COMPILED, fastmath=_FAST)
 def split_step(S, weights, rho, low, high, T, dual):
     """One Z-update and dual update of ADMM; T holds R = W W^T on entry and the next target Z + dual / rho on return.
 
     Z = clip((Omega S + rho R - dual) / (rho + Omega)), dual += rho (Z - R). `weights` of shape (0, 0) stand for ones on
     the pairs that are not NaN. Returns (f(W), |Z - R|^2, |Z|^2).
     """
-    objective = 0.0
-    gap = 0.0
-    size = 0.0
+    objective, gap, size = np.zeros(S.shape[1]), np.zeros(S.shape[1]), np.zeros(S.shape[1])
     for i in range(S.shape[0]):
         for j in range(S.shape[1]):
             value = S[i, j]
@@ -426,10 +421,10 @@ def split_step(S, weights, rho, low, high, T, dual):
             z = min(max(z, low), high)
             dual[i, j] += rho * (z - product)
             T[i, j] = z + dual[i, j] / rho
-            objective += weight * residual * residual
-            gap += (z - product) * (z - product)
-            size += z * z
-    return 0.5 * objective, gap, size
+            objective[j] += weight * residual * residual
+            gap[j] += (z - product) * (z - product)
+            size[j] += z * z
+    return 0.5 * _sum(objective), _sum(gap), _sum(size)
 
 
 @njit(**_COMPILED, fastmath=_FAST)
@@ -465,36 +460,26 @@ def embed_rows(similarities, W, embedding, n_passes):
             embedding[i, k] = x[k]
 
 
-@njit(**_COMPILED, fastmath=_SUMMED)
+@njit(**_COMPILED, fastmath=_FAST)
 def survey(S, weights):
     """Known pairs and their weight in each row, off the diagonal; sum Omega S and sum Omega S^2.
 
-    One pass without branches, at the speed of memory.
+    One pass without branches, at the speed of memory. S and its weights are symmetric: what stands in a row is summed
+    in a column.
     """
     n = S.shape[0]
-    known = np.zeros(n, np.int64)
-    weight = np.zeros(n)
-    total = 0.0
-    squares = 0.0
+    known, weight, linear, quadratic = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     for i in range(n):
-        count = 0.0
-        mass = 0.0
-        linear = 0.0
-        quadratic = 0.0
         for j in range(n):
             value = S[i, j]
             omega = 1.0 if weights.size == 0 else weights[i, j]
-            count += 0.0 if np.isnan(value) else 1.0
+            known[j] += 0.0 if np.isnan(value) else 1.0
             omega = 0.0 if np.isnan(value) else omega
             value = 0.0 if np.isnan(value) else value
-            mass += omega
-            linear += omega * value
-            quadratic += omega * value * value
+            weight[j] += omega
+            linear[j] += omega * value
+            quadratic[j] += omega * value * value
         if not np.isnan(S[i, i]):
-            count -= 1.0
-            mass -= 1.0 if weights.size == 0 else weights[i, i]
-        known[i] = int(count)
-        weight[i] = mass
-        total += linear
-        squares += quadratic
-    return known, weight, total, squares
+            known[i] -= 1.0
+            weight[i] -= 1.0 if weights.size == 0 else weights[i, i]
+    return known.astype(np.int64), weight, _sum(linear), _sum(quadratic)
