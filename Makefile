@@ -69,6 +69,7 @@ docs: $(DOCS)
 bench: $(CORE)
 	$(PY) benchmarks/bench_rivals.py
 	$(PY) benchmarks/bench_fit.py
+	$(PY) benchmarks/bench_small.py
 	$(PY) benchmarks/bench_scale.py
 	$(PY) benchmarks/bench_construct.py
 	$(PY) benchmarks/bench_selection.py speed

@@ -29,6 +29,7 @@ ORDER = [
     "similarity",
     "metrics",
     "solvers",
+    "_arrays",
     "_rows",
     "srf",
     "_tables",

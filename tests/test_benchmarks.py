@@ -11,7 +11,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["rivals", "scale"])
+@pytest.mark.parametrize("name", ["rivals", "scale", "small"])
 def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
     out = tmp_path / "numbers.json"
     command = [sys.executable, BENCHMARKS / f"bench_{name}.py", "--quick", "--out", out]

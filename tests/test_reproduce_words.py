@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from simdims import SRF, Similarity, solvers
+from simdims._arrays import arrays_of, problem_of
 from simdims.metrics import hold_out_links
 from simdims.reproduce import reproduce, words
 from simdims.reproduce.frame import Settings
 from simdims.reproduce.words_data import load_words, made_up_words, plain_names, read_associations, read_ratings
 from simdims.reproduce.words_fits import absent_of, measure, predictions
-from simdims.srf import problem_of
 
 HELD_OUT = "One link in ten held out, by the weight of absent pairs"
 ITERATIONS = "Solvers over their iterations, the words with most links"
@@ -268,7 +268,7 @@ def test_the_first_iteration_from_the_zero_filled_start_fits_absent_pairs_as_zer
     made = made_up_words(80, 5, seed=2)
     training, pairs = training_of(made)
     S = words_with_most_links(made.similarity, 60)
-    missing = problem_of(replace(training, absent="missing"))
+    missing = problem_of(arrays_of(replace(training, absent="missing")))
     W0 = solvers.random_start(missing, 4, np.random.RandomState(5))
     srf = SRF(4, solver="admm", bounds=None, init=W0, max_iter=1, inner_iter=3, tol=0)
     with pytest.warns(UserWarning, match="did not converge"):

@@ -15,8 +15,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 and "\n" not in text else f"{type(value).__name__} that is not"
 
 
-def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in choices:
+def require_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
+    if not isinstance(value, str | None) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}.")
 
 

@@ -16,6 +16,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
+from simdims._arrays import arrays_of, problem_of
 from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
 from simdims._rows import as_rows, check_rows
 from simdims.metrics import explained_variance
@@ -158,7 +159,7 @@ class SRF(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
             )
-        solution = self._solve(problem_of(similarity))
+        solution = self._solve(problem_of(arrays_of(similarity)))
         by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
         self.embedding_ = np.ascontiguousarray(solution.W[:, by_share])
         self.n_iter_ = solution.n_iter
@@ -456,13 +457,6 @@ def solve_many(
         return [model._solve(problem) for model, problem in zip(models, problems, strict=True)]
     starts = [model._start(problem) for model, problem in zip(models, problems, strict=True)]
     return solvers.solve_on(estimator.device, problems, starts, max_iter=estimator.max_iter, tol=estimator.tol)
-
-
-def problem_of(similarity: Similarity) -> solvers.Problem:
-    """What a fit to similarities solves."""
-    if similarity.factors is not None:
-        return solvers.factor_problem(similarity.factors)
-    return solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
+from simdims._arrays import Arrays, arrays_of, problem_of
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import require_count
 from simdims._progress import Callback, Reporter, reporting
@@ -27,20 +28,6 @@ _DEFAULT_MAX_ITER = 2000
 
 #: Runs that a device fits together and that are kept together.
 _RUNS_TOGETHER = 32
-
-
-class Arrays(NamedTuple):
-    """Similarities as plain arrays, which travel to workers once, however many fits they serve.
-
-    Dense `values`; or the data of compressed rows with their `indices` and `starts`; or, where `implicit`, factors.
-    """
-
-    values: np.ndarray
-    weights: np.ndarray | None
-    indices: np.ndarray | None
-    starts: np.ndarray | None
-    absent_weight: float
-    implicit: bool
 
 
 class Run(NamedTuple):
@@ -136,7 +123,7 @@ def fit_consensus(
     _parallel.check_n_jobs(n_jobs)
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     _require_memory(similarity, n_components, n_runs, estimator, n_workers)
-    arrays = plain(similarity)
+    arrays = arrays_of(similarity)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
         seed = None if random_state is None else _parallel.root_seed(random_state)
@@ -166,31 +153,6 @@ def fit_consensus(
     )
     _warn_of_unsettled(consensus, estimator)
     return consensus
-
-
-def plain(similarity: Similarity) -> Arrays:
-    """The arrays of a Similarity, without a copy."""
-    if similarity.factors is not None:
-        return Arrays(similarity.factors, None, None, None, 0.0, True)
-    values, weights = similarity.values, similarity.weights
-    if not sparse.issparse(values):
-        return Arrays(values, weights, None, None, 0.0, False)
-    own = None if weights is None else weights.data
-    return Arrays(values.data, own, values.indices, values.indptr, similarity.absent_weight, False)
-
-
-def problem_of(arrays: Arrays) -> solvers.Problem:
-    """What a fit solves."""
-    if arrays.implicit:
-        return solvers.factor_problem(arrays.values)
-    if arrays.starts is None:
-        return solvers.as_problem(arrays.values, arrays.weights)
-    n = len(arrays.starts) - 1
-    values, weights = (
-        None if data is None else sparse.csr_array((data, arrays.indices, arrays.starts), shape=(n, n))
-        for data in (arrays.values, arrays.weights)
-    )
-    return solvers.as_problem(values, weights, arrays.absent_weight)
 
 
 def fit_runs(*arguments: Any) -> list[Run]:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from simdims import _threads, solvers
+from simdims._arrays import Arrays, arrays_of, problem_of
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
-from simdims.selection.splits import Matrix, draw_pairs, plain, require_memory, training_problem, zero_filled
+from simdims.selection.splits import draw_pairs, plain, require_memory, training_problem, zero_filled
 from simdims.selection.walk import coarse_grid
 from simdims.similarity import Similarity
-from simdims.srf import SRF, problem_of
+from simdims.srf import SRF
 
 #: Sweeps that fits usually take, to the tolerances of cross-validation and of the final fits, and those of a trial.
 _SWEEPS_OF_FOLD, _SWEEPS_OF_RUN, _SWEEPS_OF_TRIAL = 40, 250, 3
@@ -45,7 +46,7 @@ def estimate_seconds(
     grid = candidates or coarse_grid(min(n - 1, max(12, n // 10)))
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
-    total = n_runs * _SWEEPS_OF_RUN * _seconds_of_sweep(problem_of(similarity), typical, device)
+    total = n_runs * _SWEEPS_OF_RUN * _seconds_of_sweep(problem_of(arrays_of(similarity)), typical, device)
     if selects:
         matrix = plain(similarity)
         sweep = _seconds_of_sweep(_fold(matrix, similarity.density), typical, device)
@@ -65,7 +66,7 @@ def in_words(seconds: float) -> str:
     return f"{max(1, round(seconds))} seconds" if seconds >= 1.5 else "a second"
 
 
-def _fold(matrix: Matrix, density: float) -> solvers.Problem:
+def _fold(matrix: Arrays, density: float) -> solvers.Problem:
     """What a fold of the cross-validation is fitted to: some of the pairs."""
     require_memory(matrix, density, SRF(), 1)
     rng = np.random.default_rng(0)
@@ -80,7 +81,7 @@ def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float
         return _seconds_of(lambda: trial._solve(problem)) / _SWEEPS_OF_TRIAL
 
 
-def _seconds_of_spectrum(matrix: Matrix) -> float:
+def _seconds_of_spectrum(matrix: Arrays) -> float:
     S = zero_filled(matrix)
     k = default_eigenpairs(matrix.n_items)
     with _threads.one_blas_thread():

@@ -7,8 +7,7 @@ wants it otherwise, as journals print it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from numbers import Integral
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -239,21 +238,6 @@ def write_names(
             break
         if n_written >= most:
             return
-
-
-def require_count(name: str, value: Any, at_least: int = 1) -> None:
-    """Refuse what is no whole number of at least `at_least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number, got {value!r}.")
-    if value < at_least:
-        raise ValueError(f"{name} must be at least {at_least}, got {value}.")
-
-
-def require_choice(name: str, value: Any, choices: Iterable[Any]) -> None:
-    """Refuse what is not among the choices."""
-    known = list(choices)
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in known):
-        raise ValueError(f"{name} must be {' or '.join(map(repr, known))}, got {value!r}.")
 
 
 def _font_size() -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._checks import _warn
+from simdims._parameters import require_count
 from simdims.plots._sources import dimension_place, loadings_of
 from simdims.plots._style import (
     PLAIN,
@@ -16,7 +17,6 @@ from simdims.plots._style import (
     colour_map,
     inner_size,
     one_axes,
-    require_count,
     shown,
     small,
     text_size,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import require_flag
+from simdims._parameters import require_count, require_flag
 from simdims.plots._sources import Loadings, dimension_place, loadings_of
 from simdims.plots._style import (
     COLUMN,
@@ -19,7 +19,6 @@ from simdims.plots._style import (
     bare,
     fitted,
     inner_size,
-    require_count,
     several_axes,
     small,
     text_size,

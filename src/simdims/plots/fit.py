@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from simdims._parameters import require_count
 from simdims.discovery import Discovery
 from simdims.metrics import explained_variance
 from simdims.metrics._pairs import known_values, pair_products
 from simdims.plots._sources import both_of
-from simdims.plots._style import ACCENT, MAIN, one_axes, require_count, small, tidy, tiny
+from simdims.plots._style import ACCENT, MAIN, one_axes, small, tidy, tiny
 from simdims.similarity import Similarity
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from simdims._parameters import require_count
 from simdims._parts import library
 from simdims._threads import one_blas_thread
 from simdims.metrics._embedding import as_numbers
@@ -22,7 +23,6 @@ from simdims.plots._style import (
     inner_size,
     key,
     one_axes,
-    require_count,
     shown,
     tiny,
     write_names,

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._parameters import as_range, require_flag
+from simdims._parameters import as_range, require_choice, require_count, require_flag
 from simdims.plots._sources import Loadings, both_of
 from simdims.plots._style import (
     PLAIN,
     colour_map,
     key,
     one_axes,
-    require_choice,
-    require_count,
     root_figure,
     shown,
     small,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import require_choice, require_count
 from simdims.inference import HypothesisTests
 from simdims.plots._style import (
     ACCENT,
@@ -17,8 +18,6 @@ from simdims.plots._style import (
     SECOND,
     key,
     one_axes,
-    require_choice,
-    require_count,
     several_axes,
     shown,
     small,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import require_count
 from simdims.metrics._embedding import unit_rows
 from simdims.plots._sources import Loadings, described, item_place, loadings_of, main_dimensions
 from simdims.plots._style import (
@@ -20,7 +21,6 @@ from simdims.plots._style import (
     inner_size,
     key,
     one_axes,
-    require_count,
     shown,
     small,
     text_size,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import require_flag
+from simdims._parameters import require_choice, require_flag
 from simdims.discovery import Discovery
 from simdims.plots._style import (
     ACCENT,
@@ -19,7 +19,6 @@ from simdims.plots._style import (
     QUIET,
     key,
     one_axes,
-    require_choice,
     several_axes,
     shown,
     tidy,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from simdims import solvers
+from simdims._arrays import arrays_of, problem_of
 from simdims.metrics import PairCorrelation, hold_out_links, link_auc, pair_correlation, readout
 from simdims.reproduce.dataset_files import densest_items
 from simdims.reproduce.frame import Cell
@@ -20,7 +21,7 @@ from simdims.reproduce.words_data import Words
 from simdims.similarity import Similarity
 from simdims.solvers.admm import initial_state, iterate
 from simdims.solvers.problem import matrix_of
-from simdims.srf import SRF, problem_of
+from simdims.srf import SRF
 
 #: Share of the links that are held out.
 HELD_OUT = 0.1
@@ -156,7 +157,7 @@ def _embeddings(training: Similarity, cell: Cell) -> Iterator[tuple[int, NDArray
         for sweeps in cell["iterations"]:
             yield sweeps, _fit(training, cell["weight"], cell["rank"], sweeps, cell["seed"], tol=0.0).embedding_
         return
-    problem = matrix_of(problem_of(replace(training, absent=absent_of(cell["weight"]))))
+    problem = matrix_of(problem_of(arrays_of(replace(training, absent=absent_of(cell["weight"])))))
     W = solvers.random_start(problem, min(cell["rank"], training.n_items), np.random.RandomState(cell["seed"]))
     state = initial_state(problem, W, rho=RHO, start=cell["start"])
     bounds = solvers.observed_range(problem)

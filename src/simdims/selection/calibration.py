@@ -16,9 +16,10 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
+from simdims._arrays import Arrays
 from simdims._checks import _warn
 from simdims._parameters import require_count
-from simdims.selection.splits import Matrix, plain, zero_filled
+from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
 
 #: Leakage is read off the densest part of the grid: its values at or above this quantile.
@@ -164,7 +165,7 @@ def default_eigenpairs(n_items: int) -> int:
     return max(2, min(n_items // 4, 100))
 
 
-def reference(matrix: Matrix, k: int, root: int) -> tuple[np.ndarray, np.ndarray]:
+def reference(matrix: Arrays, k: int, root: int) -> tuple[np.ndarray, np.ndarray]:
     """The k leading eigenpairs of S, missing pairs as zeros."""
     rng = np.random.RandomState(_parallel.seed_of(root, _REFERENCE))
     eigenvalues, eigenvectors = solvers.leading_eigenpairs(zero_filled(matrix), k, rng)
@@ -179,7 +180,7 @@ def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
     nested: each is a fair draw at its share, and the curves are smooth.
     """
     *parts, eigenvectors, grid, root, number = arguments
-    matrix = Matrix(*parts)
+    matrix = Arrays(*parts)
     rng = np.random.default_rng(_parallel.seed_of(root, _BOOTSTRAP, number))
     S = zero_filled(matrix)
     chances = rng.random(n_draws(S))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from simdims import __version__, _parallel, _threads
+from simdims._arrays import Arrays
 from simdims._checks import _warn
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import require_count, shown
@@ -32,7 +33,6 @@ from simdims.selection.fits import (
 from simdims.selection.result import RankSelection, Score, choose, conclude
 from simdims.selection.splits import (
     MOST_SAMPLING,
-    Matrix,
     plain,
     pool_sampling,
     require_memory,
@@ -177,7 +177,7 @@ class _Trials:
 
     def __init__(
         self,
-        matrix: Matrix,
+        matrix: Arrays,
         design: Design,
         estimator: SRF,
         protocol: str,
@@ -268,7 +268,7 @@ class _Trials:
 
 
 def _calibrate(
-    matrix: Matrix, root: int, n_jobs: int | None, journal: Journal | None, reporter: Reporter
+    matrix: Arrays, root: int, n_jobs: int | None, journal: Journal | None, reporter: Reporter
 ) -> Calibration:
     """What `calibrate` does, one bootstrap at a time, so that none is lost."""
     n = matrix.n_items
@@ -356,7 +356,7 @@ def _check_estimator(estimator: Any) -> SRF:
 
 
 def _settings(
-    matrix: Matrix, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, seed: int | None
+    matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, seed: int | None
 ) -> dict[str, Any]:
     """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
     parameters = estimator.get_params()
@@ -374,7 +374,7 @@ def _settings(
     }
 
 
-def _check_design(matrix: Matrix, design: Design) -> None:
+def _check_design(matrix: Arrays, design: Design) -> None:
     pairs = draw_candidates(matrix, design.root)
     for repeat in range(design.n_repeats):
         n_pool = np.count_nonzero(draw_folds(len(pairs.rows), design, repeat) >= 0)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdims import _parallel, _threads, solvers
+from simdims._arrays import Arrays
 from simdims.selection.result import Score
-from simdims.selection.splits import Matrix, Pairs, assign_folds, draw_pairs, pool_sampling, training_problem
+from simdims.selection.splits import Pairs, assign_folds, draw_pairs, pool_sampling, training_problem
 from simdims.srf import SRF, solve_many
 
 #: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
@@ -66,7 +67,7 @@ def fit_fold(*arguments: Any) -> Fit:
 def fit_folds(*arguments: Any) -> list[Fit]:
     """Fits of one rank; on a device of the estimator's all at once."""
     *parts, design, estimator, tasks = arguments
-    matrix = Matrix(*parts)
+    matrix = Arrays(*parts)
     start = time.perf_counter()
     with _threads.one_blas_thread():
         pairs = draw_candidates(matrix, design.root)
@@ -80,7 +81,7 @@ def fit_folds(*arguments: Any) -> list[Fit]:
     ]
 
 
-def draw_candidates(matrix: Matrix, root: int) -> Pairs:
+def draw_candidates(matrix: Arrays, root: int) -> Pairs:
     """The pairs that may be held out, the same in every repeat."""
     return draw_pairs(matrix, np.random.default_rng(_parallel.seed_of(root, _PAIRS)))
 
@@ -99,7 +100,7 @@ def variance_of(pairs: Pairs) -> float:
 
 
 def fit_trainings(
-    matrix: Matrix,
+    matrix: Arrays,
     pairs: Pairs,
     trains: Sequence[np.ndarray],
     estimator: SRF,
@@ -131,7 +132,7 @@ def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, hi
     return predicted.clip(low, high)
 
 
-def score_fits(matrix: Matrix, design: Design, fits: Sequence[Fit]) -> Score:
+def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit]) -> Score:
     """The errors of all fits of one rank on their folds: of the mean of all fits that have not seen a pair, and alone.
 
     Also what standard errors need: the part that each item, and each pair of a sample, has in the mean of either.
@@ -185,7 +186,7 @@ def _sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
     return place, n_sampled
 
 
-def most_dimensions(matrix: Matrix, design: Design) -> int:
+def most_dimensions(matrix: Arrays, design: Design) -> int:
     """The largest rank with no more loadings than similarities to learn them from, the diagonal included.
 
     Beyond it a fit is not determined by what it sees, and its error says how it was started rather than how many

@@ -9,9 +9,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from simdims import _threads, solvers
+from simdims._arrays import Arrays
 from simdims._parameters import require_count
 from simdims.selection.calibration import _check_items, _require_share
-from simdims.selection.splits import Matrix, observed_pairs, plain, zero_filled
+from simdims.selection.splits import observed_pairs, plain, zero_filled
 from simdims.similarity import as_similarity
 
 #: All eigenvalues are looked at up to so many items, and of larger matrices that many leading ones.
@@ -116,7 +117,7 @@ def _eigenvalues(S: np.ndarray | sparse.csr_array, rng: np.random.RandomState) -
         return solvers.leading_eigenpairs(S, _MOST_EIGENVALUES, rng)[0]
 
 
-def _shuffled(matrix: Matrix, rng: np.random.RandomState) -> np.ndarray | sparse.csr_array:
+def _shuffled(matrix: Arrays, rng: np.random.RandomState) -> np.ndarray | sparse.csr_array:
     """The observed similarities, with those of different items in random places."""
     S = zero_filled(matrix)
     n = matrix.n_items

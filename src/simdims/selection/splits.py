@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from simdims import _memory, solvers
+from simdims._arrays import Arrays, arrays_of
 from simdims.similarity import Similarity
 from simdims.srf import SRF
 
@@ -22,24 +23,6 @@ OUTSIDE_POOL = -1
 
 #: Of each pair that may be held out: its items, value and weight, as drawn and as they are cut to folds.
 _PAIR_BYTES = 40
-
-
-class Matrix(NamedTuple):
-    """Similarities as plain arrays: dense `values`, or the data of compressed rows with their `indices` and `starts`.
-
-    Plain arrays travel to workers once, however many fits they serve.
-    """
-
-    values: np.ndarray
-    weights: np.ndarray | None
-    indices: np.ndarray | None
-    starts: np.ndarray | None
-    absent_weight: float
-
-    @property
-    def n_items(self) -> int:
-        """The number of items."""
-        return len(self.values) if self.starts is None else len(self.starts) - 1
 
 
 class Pairs(NamedTuple):
@@ -56,7 +39,7 @@ class Pairs(NamedTuple):
     n_stored: int
 
 
-def plain(similarity: Similarity) -> Matrix:
+def plain(similarity: Similarity) -> Arrays:
     """The arrays of a Similarity; implicit ones are built, since a fold of S = F F^T has no factors of its own."""
     if similarity.factors is not None:
         F = similarity.factors
@@ -68,17 +51,13 @@ def plain(similarity: Similarity) -> Matrix:
         with np.errstate(over="ignore"):
             products = F @ F.T
         solvers.require_scale(float(products.max()), F.dtype, "factors")
-        return Matrix(products, None, None, None, 0.0)
-    values, weights = similarity.values, similarity.weights
-    stored = values.data if sparse.issparse(values) else values
-    solvers.require_scale(float(np.fmax.reduce(stored, axis=None, initial=0.0)), values.dtype)
-    if not sparse.issparse(values):
-        return Matrix(values, weights, None, None, 0.0)
-    own = None if weights is None else weights.data
-    return Matrix(values.data, own, values.indices, values.indptr, similarity.absent_weight)
+        return Arrays(products)
+    arrays = arrays_of(similarity)
+    solvers.require_scale(float(np.fmax.reduce(arrays.values, axis=None, initial=0.0)), arrays.values.dtype)
+    return arrays
 
 
-def require_memory(matrix: Matrix, density: float, estimator: SRF, n_workers: int) -> None:
+def require_memory(matrix: Arrays, density: float, estimator: SRF, n_workers: int) -> None:
     """Refuse fits that there is no memory for: each has the pairs, its training values, and what it fits with."""
     item = matrix.values.dtype.itemsize
     if matrix.starts is None:
@@ -96,7 +75,7 @@ def require_memory(matrix: Matrix, density: float, estimator: SRF, n_workers: in
     )
 
 
-def zero_filled(matrix: Matrix) -> np.ndarray | sparse.csr_array:
+def zero_filled(matrix: Arrays) -> np.ndarray | sparse.csr_array:
     """The observed similarities as a matrix, zero where a pair is missing; float64."""
     known = np.isfinite(matrix.values)
     if matrix.weights is not None:
@@ -107,14 +86,14 @@ def zero_filled(matrix: Matrix) -> np.ndarray | sparse.csr_array:
     return sparse.csr_array((values, matrix.indices, matrix.starts), shape=(matrix.n_items, matrix.n_items))
 
 
-def observed_pairs(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def observed_pairs(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, columns and values of the stored pairs (rows < columns) that were observed, row by row."""
     rows, columns, values, weights = _upper_entries(matrix)
     known = np.isfinite(values) & (weights > 0)
     return rows[known], columns[known], values[known]
 
 
-def draw_pairs(matrix: Matrix, rng: np.random.Generator) -> Pairs:
+def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
     """The observed pairs, and with zeros of some weight that are not stored, as many of those."""
     rows, columns, values, weights = _upper_entries(matrix)
     known = np.isfinite(values) & (weights > 0)
@@ -147,7 +126,7 @@ def assign_folds(n_pairs: int, sampling: float, n_folds: int, rng: np.random.Gen
     return folds
 
 
-def training_problem(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
+def training_problem(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
     """The problem of a fold: the pairs that train and the diagonal; of the others no value is read."""
     if matrix.starts is not None:
         return _sparse_training(matrix, pairs, trains)
@@ -158,7 +137,7 @@ def training_problem(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solver
     return solvers.as_problem(values, matrix.weights)
 
 
-def _sparse_training(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
+def _sparse_training(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
     """Pairs that are left out must be listed, without a value, where they would be taken for zeros otherwise."""
     rows, columns, values, weights = _upper_entries(matrix)
     n, n_stored = matrix.n_items, pairs.n_stored
@@ -181,7 +160,7 @@ def _sparse_training(matrix: Matrix, pairs: Pairs, trains: np.ndarray) -> solver
     return solvers.as_problem(as_csr[0], as_csr[1], matrix.absent_weight)
 
 
-def _upper_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _upper_entries(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rows, columns, values and weights of the upper triangle: of dense values all that are known, else all stored."""
     if matrix.starts is None:
         known = ~np.isnan(matrix.values)
@@ -198,7 +177,7 @@ def _upper_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     return rows[upper], indices[upper], values, weights
 
 
-def _diagonal_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _diagonal_entries(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows, indices = _stored_places(matrix)
     own = rows == indices
     values = matrix.values[own].astype(np.float64)
@@ -206,7 +185,7 @@ def _diagonal_entries(matrix: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return rows[own], values, weights
 
 
-def _stored_places(matrix: Matrix) -> tuple[np.ndarray, np.ndarray]:
+def _stored_places(matrix: Arrays) -> tuple[np.ndarray, np.ndarray]:
     """Row and column of every stored entry."""
     starts, indices = matrix.starts, matrix.indices
     assert starts is not None and indices is not None  # noqa: PT018

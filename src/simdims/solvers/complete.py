@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,9 @@ _SMALLEST_SAMPLE = 100
 #: Below so many items a further product costs little beside the row updates; above, extrapolation begins after so many
 #: sweeps: most descents have ended by then, and those that have not are long.
 _SMALL, _LONG = 500, 20
+
+#: Every third row leads where the others follow: as good a start for all rows together as a sweep over all of them.
+_EVERY = 3
 
 #: Items placed at a time, so that their similarities to the sample stay a small matrix.
 _PLACED_TOGETHER = 4096
@@ -58,14 +62,28 @@ def fit_complete(
     }
     if isinstance(problem, MatrixProblem) and n < MANY:
 
-        def in_turn(first: int, last: int, rule: Rule, n_passes: int = N_PASSES) -> tuple[int, bool]:
+        def in_turn(first: int, last: int, rule: Rule) -> tuple[int, bool]:
             data = problem.values, problem.squares, problem.diagonal, problem.diagonal_weights
-            first_far = 0 if n < _SMALL and n_passes == N_PASSES else _LONG
-            return descents.descend_matrix(*data, W, n_passes, block_size(n), history, first, last, rule, first_far)
+            first_far = 0 if n < _SMALL else _LONG
+            return descents.descend_matrix(*data, W, N_PASSES, block_size(n), history, first, last, rule, first_far)
 
-        return descend(ShortDescent(problem, W, history, rule, in_turn).sweeps, history, **settings)
+        few_in_turn = partial(_move_some, problem, W)
+        return descend(ShortDescent(problem, W, history, rule, in_turn, few_in_turn).sweeps, history, **settings)
     with _threads.second_thread() as second:
         return descend(_LongDescent(problem, W, history, rule, second).sweeps, history, **settings)
+
+
+def _move_some(problem: MatrixProblem, W: np.ndarray) -> float:
+    """Update some rows in turn; return the change of the objective."""
+    some = slice(None, None, _EVERY)
+    rows, moved = np.ascontiguousarray(problem.values[some]), W[some].copy()
+    diagonal, weights = problem.diagonal[some].copy(), problem.diagonal_weights[some].copy()
+    own, precise = np.ascontiguousarray(rows[:, some]), W.astype(np.float64, copy=False)
+    workspace = np.empty((4, W.shape[1]))
+    gram = precise.T @ precise
+    change = kernels.update_block(own, rows @ W, diagonal, weights, moved, gram, 0, N_PASSES, workspace)
+    W[some] = moved
+    return float(change)
 
 
 class _LongDescent:

@@ -6,6 +6,7 @@ off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2. Weights are the problem's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -65,9 +66,12 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     if not isinstance(problem, FactorProblem) and not problem.diagonal_weights.all():
         limit = np.where(problem.diagonal_weights == 0, problem.diagonal, np.inf)[:, None]
         slope = np.where((1 - 1e-6) * limit > W**2, slope, np.maximum(slope, 0.0))
-    projected = float(np.linalg.norm(slope))
-    scale = 2.0 * float(np.linalg.norm(pull))
+    projected, scale = _norm(slope), 2.0 * _norm(pull)
     return value, projected / scale if scale > 0 else projected
+
+
+def _norm(A: np.ndarray) -> float:
+    return math.sqrt(float(A.ravel() @ A.ravel()))
 
 
 def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[float, np.ndarray, np.ndarray]:
@@ -97,7 +101,8 @@ def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray,
     pull = np.empty_like(W)
 
     def multiply(first: int, last: int) -> None:
-        for rows in row_blocks(first, last):
+        blocks = row_blocks(first, last) if problem.n_items >= MANY else [slice(first, last)]
+        for rows in blocks:
             np.matmul(problem.values[rows].astype(np.float64, copy=False), W, out=pull[rows])
 
     _in_halves(multiply, problem.n_items)

@@ -26,9 +26,6 @@ ROUNDING = 1e-5
 # Passes over the dimensions of the model by which all rows move together: more did not pay.
 TOGETHER_PASSES = 2
 
-# Times the curvature by which a descent begins at its start; that of later ones has been brought near before.
-FIRST_CURVATURE = 2.0
-
 # Part of the largest dimension's square that a small one counts as in its steps: one near zero would go too far.
 SMALLEST = 1e-4
 
@@ -175,8 +172,7 @@ def descend_together(S, squares, over, room, W, smallest_curvature, history, fir
     slope_beyond, working = slope.copy(), slope.copy()
     f, gram = np.inf, np.empty((rank, rank), W.dtype)
     least = SMALL_PART * squares if room.size == 0 else 0.0
-    t, t_next, momentum = 1.0, 1.0, 0.0
-    curvature = smallest_curvature * (FIRST_CURVATURE if first == 0 else 1.0)
+    t, t_next, momentum, curvature = 1.0, 1.0, 0.0, smallest_curvature
     done, ended = first, False
     while True:
         f_beyond, gram_beyond = _evaluate(S, squares, beyond, W, room, products, slope_beyond)

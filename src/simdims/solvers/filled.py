@@ -45,7 +45,7 @@ def fit_filled(
         filling.second = second
         sweeps = filling.sweeps_of_many
         if n < MANY:
-            given = problem, W, filling.history, rule, filling.sweep_few, filling.over, filling.filled
+            given = problem, W, filling.history, rule, filling.sweep_few, None, filling.over, filling.filled
             sweeps = ShortDescent(*given, together=bounds is None).sweeps
         return descend(sweeps, filling.history, work=2 * n * n * rank, report=report)
 
@@ -66,7 +66,7 @@ class _Filling:
         self.damping = 1.0
         self._damp(1.0)
 
-    def sweep_few(self, first: int, last: int, rule: Rule, n_passes: int = _PASSES) -> tuple[int, bool]:
+    def sweep_few(self, first: int, last: int, rule: Rule) -> tuple[int, bool]:
         """Do sweeps first .. last - 1 in compiled code; return (sweeps done, converged)."""
         problem = self.problem
         done, converged, self.damping = descents.descend_filled(
@@ -79,7 +79,7 @@ class _Filling:
             self.damping,
             self.filled,
             self.W,
-            n_passes,
+            _PASSES,
             block_size(len(self.W)),
             self.history,
             first,

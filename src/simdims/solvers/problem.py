@@ -289,7 +289,7 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
     known, weight, total, squares = kernels.survey(values, weights)
     largest = float(np.fmax.reduce(values, axis=None, initial=0.0))  # of what is no NaN
     require_scale(largest, values.dtype)
-    if not weights.size and np.all(known == n - 1) and not own.all():
+    if not own.all() and not weights.size and np.all(known == n - 1):
         _require_copy(values.nbytes, n)
         values = values.copy()  # products with a complete matrix must not meet a NaN
         np.fill_diagonal(values, np.nan_to_num(diagonal))
@@ -297,7 +297,7 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
         values=values,
         weights=weights,
         diagonal=np.where(own > 0, diagonal, _MOST_SQUARE * largest),
-        diagonal_weights=own.astype(np.float64),
+        diagonal_weights=own.astype(np.float64, copy=False),
         known=known,
         shares=weight / max(n - 1, 1),
         total=total,

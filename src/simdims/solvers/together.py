@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -27,19 +28,19 @@ class _Together(NamedTuple):
     largest: float
     curvature: float
     most: int
-    sweeps_before: int
 
 
-_COMPLETE = _Together(items_for_each=26, largest=2000, curvature=1.65, most=100, sweeps_before=0)
-_MISSING = _Together(items_for_each=6.5, largest=800, curvature=2.2, most=200, sweeps_before=1)
+_COMPLETE = _Together(items_for_each=26, largest=2000, curvature=1.65, most=100)
+_MISSING = _Together(items_for_each=6.5, largest=800, curvature=2.2, most=200)
 
 #: Known pairs of an item, for each dimension or for so many of n^2, below which they are better listed.
 _PAIRS_FOR_EACH, _ITEMS_SQUARED_FOR_EACH = 3, 5000
 
-#: Sweeps that come first where the start is far. They bring it near, from where all rows together would go too far and
-#: leave whole dimensions at zero, for good. Where W W^T is about as large as S, within a factor of two, as a random
-#: start is, a short one does, or none.
-_SWEEPS_FROM_FAR = 2
+#: Sweeps of rows in turn that come first, from a start near and far. In the first, rows follow those that have moved
+#: before them: without it, groups of items share dimensions at the end twice as often. Near is where W W^T is about as
+#: large as S, within a factor of two, as a random start is; from far all rows together would go too far and leave whole
+#: dimensions at zero, for good.
+_SWEEPS_FROM_NEAR, _SWEEPS_FROM_FAR = 1, 2
 
 #: Sweeps that follow before one may be the last: where moving together ends, f has settled, but not yet its slope.
 _SETTLING = 2
@@ -58,7 +59,7 @@ def can_move_together(problem: MatrixProblem | PairProblem, n_components: int) -
         count_alike = problem.background in (0.0, 1.0) and bool(np.isin(problem.weights, (0.0, 1.0)).all())
     else:
         count_alike = not problem.weights.size
-    return count_alike and bool(np.all(problem.diagonal_weights == 1))
+    return count_alike and bool((problem.diagonal_weights == 1).all())
 
 
 def are_better_listed(problem: MatrixProblem | PairProblem, n_components: int) -> bool:
@@ -70,16 +71,24 @@ def are_better_listed(problem: MatrixProblem | PairProblem, n_components: int) -
     return n_known < n * max(_PAIRS_FOR_EACH * n_components, n**2 / _ITEMS_SQUARED_FOR_EACH)
 
 
+def _is_near(problem: MatrixProblem, W: np.ndarray) -> bool:
+    """Whether W W^T is about as large as S."""
+    sums = W.sum(axis=0, dtype=np.float64)
+    size_of_data = mean_similarity(problem) * len(W) ** 2
+    return bool(0.5 * size_of_data < sums @ sums < 2.0 * size_of_data)
+
+
 class InTurn(Protocol):
     """Rows in turn, in compiled code."""
 
-    def __call__(self, first: int, last: int, rule: Rule, n_passes: int = ...) -> tuple[int, bool]:
+    def __call__(self, first: int, last: int, rule: Rule) -> tuple[int, bool]:
         """Do sweeps first .. last - 1; return (sweeps done, converged)."""
 
 
 class ShortDescent:
     """The iterations of a fit to few items.
 
+    `few_in_turn`, where there is one, updates some rows in place of a first sweep, and returns the change of f.
     Where pairs are missing, row i sees 1 / over_i of W^T W through its known ones; `room` is a matrix for residuals.
     Without `together` rows only move in turn.
     """
@@ -91,29 +100,30 @@ class ShortDescent:
         history: np.ndarray,
         rule: Rule,
         in_turn: InTurn,
+        few_in_turn: Callable[[], float] | None = None,
         over: np.ndarray | None = None,
         room: np.ndarray | None = None,
         *,
         together: bool = True,
     ) -> None:
         self.problem, self.W, self.history, self.rule, self.in_turn = problem, W, history, rule, in_turn
+        self.few_in_turn = few_in_turn
         self.over = np.empty(0) if over is None else over
         self.room = np.empty((0, 0), W.dtype) if room is None else room
         self.how = _COMPLETE if problem.complete else _MISSING
         self.together = together and can_move_together(problem, W.shape[1])
-        root = float(np.linalg.norm(W.sum(axis=0, dtype=np.float64)))
-        size_of_data = mean_similarity(problem) * len(W) ** 2
-        self.is_near = 0.5 * size_of_data < root * root < 2.0 * size_of_data
+        self.before = _SWEEPS_FROM_NEAR if self.together and _is_near(problem, W) else _SWEEPS_FROM_FAR
         self.settled = 0
 
     def sweeps(self, first: int, last: int) -> tuple[int, bool]:
         """Do iterations first .. last - 1; return (iterations done, converged)."""
         window, _, floor = self.rule
         whatever_it_gains = (window, -1.0, floor)
-        n_first = self.how.sweeps_before if self.is_near else _SWEEPS_FROM_FAR
-        if self.together and first < n_first:
-            passes = {"n_passes": 1} if self.is_near else {}
-            first, converged = self.in_turn(first, min(n_first, last), whatever_it_gains, **passes)
+        if self.together and first == 0 and self.before == _SWEEPS_FROM_NEAR and self.few_in_turn is not None:
+            self.history[1] = self.history[0] + min(self.few_in_turn(), 0.0)
+            first = 1
+        if self.together and first < self.before:
+            first, converged = self.in_turn(first, min(self.before, last), whatever_it_gains)
             if converged:
                 return first, True
         if self.together and first < last:
