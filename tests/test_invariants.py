@@ -264,9 +264,9 @@ def test_input_is_never_changed(storage, solver):
 
 @solvers
 def test_the_same_seed_gives_the_same_result(solver):
-    one, two = (SRF(N_COMPONENTS, solver=solver, random_state=3, max_iter=50).fit(masked()) for _ in range(2))
+    one, two = (SRF(N_COMPONENTS, solver=solver, random_state=3, max_iter=5).fit(masked()) for _ in range(2))
     np.testing.assert_allclose(one.embedding_, two.embedding_, atol=1e-9)
-    other = SRF(N_COMPONENTS, solver=solver, random_state=4, max_iter=50).fit(masked())
+    other = SRF(N_COMPONENTS, solver=solver, random_state=4, max_iter=5).fit(masked())
     assert np.abs(one.embedding_ - other.embedding_).max() > 1e-3
 
 
