@@ -54,6 +54,17 @@ def test_auto_is_bcd():
     np.testing.assert_allclose(auto.embedding_, bcd.embedding_, atol=1e-9)
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_groups_of_items_get_a_dimension_each_from_many_random_starts(missing):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 10, 120)
+    S = (groups[:, None] == groups).astype(float)
+    gaps = np.triu(rng.random(S.shape) < missing, 1)
+    S[gaps | gaps.T] = np.nan
+    found = [SRF(10, random_state=seed, max_iter=300).fit(S).objective_ < 1e-3 for seed in range(30)]
+    assert sum(found) >= 12  # 18 and 16 when this was written; all rows together from the first step on: 4
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("scale", [1e-25, 1e-3, 1e2, 1e4, 1e25])
 def test_a_start_of_any_size_leads_to_the_same_fit(scale, dtype):
