@@ -538,7 +538,7 @@ def test_power_curves_have_a_panel_for_each_noise_and_a_line_for_each_test():
         (
             lambda: plots.similarity_heatmap(np.eye(3) + 0.1, values="odd"),
             ValueError,
-            "values must be one of 'observed', 'predicted', 'both', got 'odd'",
+            "values must be one of 'observed'",
         ),
         (
             lambda: plots.similarity_heatmap(np.eye(3) + 0.1, np.ones((4, 2))),
