@@ -54,8 +54,8 @@ class SRF(TransformerMixin, BaseEstimator):
         Where W starts: uniform numbers, or the non-negative parts of the leading eigenvectors, both scaled so that
         the first reconstruction has the data's mean; or an array, taken as it is.
     max_iter : int, default=500
-        Most sweeps over the items (bcd) or most outer iterations (admm). Up to 100 of the sweeps move all items at
-        once where there are some hundreds and no pair is missing.
+        Most sweeps over the items (bcd) or most outer iterations (admm). Where there are some hundred items, up to 100
+        of the sweeps, 200 with pairs missing, move all of them at once.
     inner_iter : int, default=10
         Sweeps in one outer iteration; admm only.
     tol : float, default=1e-4
