@@ -160,8 +160,8 @@ class SRF(TransformerMixin, BaseEstimator):
                 f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
             )
         solution = self._solve(problem_of(arrays_of(similarity)))
-        by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
-        self.embedding_ = np.ascontiguousarray(solution.W[:, by_share])
+        shares = np.square(solution.W, dtype=np.float64).sum(axis=0)
+        self.embedding_ = solution.W.take(np.argsort(-shares, kind="stable"), axis=1)
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.converged
         self.objective_ = solution.objective
@@ -404,7 +404,7 @@ class SRF(TransformerMixin, BaseEstimator):
             W = _as_start(self.init).astype(problem.dtype)
             if W.shape != shape:
                 raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
-            if not (np.isfinite(W).all() and (W >= 0).all() and W.any()):
+            if not (W.min() >= 0 and 0 < W.max() < np.inf):  # neither holds of a NaN
                 raise ValueError("init must be non-negative, finite and not all zero, got an array that is not.")
             return W
         rng = check_random_state(self.random_state)

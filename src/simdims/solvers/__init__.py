@@ -29,6 +29,7 @@ from simdims.solvers.problem import (
     factor_problem,
     has_missing,
     matrix_of,
+    misses_pairs,
     observed_range,
     pairs_of,
     require_scale,
@@ -168,7 +169,7 @@ def solve_on(
 
 def can_fill(problem: Problem) -> bool:
     """Whether bcd can hold predictions of missing pairs to bounds: a dense problem that misses some."""
-    return isinstance(problem, MatrixProblem) and bool(np.any(problem.known < problem.n_items - 1))
+    return isinstance(problem, MatrixProblem) and misses_pairs(problem)
 
 
 def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:

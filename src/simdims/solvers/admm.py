@@ -52,7 +52,7 @@ def fit_admm(
     Stops when an outer iteration changes f by less than `tol` of it and |Z - W W^T| is below `tol` |Z|. With nothing
     missing, no weights and no box, Z splits off nothing: the iterations are plain sBSUM sweeps on S.
     """
-    if bounds is None and problem.complete and problem.diagonal_weights.all():
+    if bounds is None and problem.complete and not problem.unknown.size:
         return _plain_sweeps(problem, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, report=report)
     problem = _with_gaps(problem)
     state = initial_state(problem, W, rho=rho, start=start)
@@ -98,11 +98,11 @@ def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bo
 
 def _with_gaps(problem: MatrixProblem) -> MatrixProblem:
     """The problem with NaN for every unknown entry: a complete one has zeros where its diagonal is unknown."""
-    unknown = problem.diagonal_weights == 0
-    if not (problem.complete and unknown.any()):
+    unknown = problem.unknown
+    if not (problem.complete and unknown.size):
         return problem
     values = problem.values.copy()
-    np.fill_diagonal(values, np.where(unknown, np.nan, problem.diagonal))
+    values[unknown, unknown] = np.nan
     return replace(problem, values=values)
 
 

@@ -62,16 +62,17 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     an item whose diagonal is not observed only a positive one.
     """
     value, slope, pull = gradient(problem, W, bounds)
-    slope = np.where(W > 0, slope, np.minimum(slope, 0.0))
-    if not isinstance(problem, FactorProblem) and not problem.diagonal_weights.all():
-        limit = np.where(problem.diagonal_weights == 0, problem.diagonal, np.inf)[:, None]
-        slope = np.where((1 - 1e-6) * limit > W**2, slope, np.maximum(slope, 0.0))
+    np.minimum(slope, 0.0, out=slope, where=W == 0)
+    unknown = problem.unknown
+    if unknown.size:
+        at_limit = W[unknown] ** 2 >= (1 - 1e-6) * problem.diagonal[unknown, None]
+        slope[unknown] = np.where(at_limit, np.maximum(slope[unknown], 0.0), slope[unknown])
     projected, scale = _norm(slope), 2.0 * _norm(pull)
     return value, projected / scale if scale > 0 else projected
 
 
 def _norm(A: np.ndarray) -> float:
-    return math.sqrt(float(A.ravel() @ A.ravel()))
+    return math.sqrt(np.vdot(A, A))
 
 
 def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[float, np.ndarray, np.ndarray]:
@@ -107,8 +108,8 @@ def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray,
 
     _in_halves(multiply, problem.n_items)
     gram = W.T @ W
-    total = problem.squares - 2.0 * float(pull.ravel() @ W.ravel()) + float(np.sum(gram**2))
-    unknown = np.flatnonzero(problem.diagonal_weights == 0)  # zeros of S, which have no term
+    total = problem.squares - 2.0 * float(np.vdot(pull, W)) + float(np.vdot(gram, gram))
+    unknown = problem.unknown  # zeros of S, which have no term
     if unknown.size:
         total -= float(np.sum(np.einsum("ik,ik->i", W[unknown], W[unknown]) ** 2))
     return 0.5 * total, pull, gram
@@ -117,7 +118,7 @@ def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray,
 def _slope(problem: MatrixProblem, W: np.ndarray, pull: np.ndarray, gram: np.ndarray) -> np.ndarray:
     """The gradient of f from the same products."""
     slope = -2.0 * (pull - W @ gram)
-    unknown = np.flatnonzero(problem.diagonal_weights == 0)
+    unknown = problem.unknown
     if unknown.size:
         slope[unknown] -= 2.0 * np.einsum("ik,ik->i", W[unknown], W[unknown])[:, None] * W[unknown]
     return slope

@@ -133,13 +133,16 @@ def _evaluate(S, squares, V, W, room, products, slope):
 
 @njit(**_INSIDE, fastmath=_FAST)
 def _lower_model(V, slope, gram, curvature):
-    """Lower <slope, D> + c <D, W^T W D> over V + D >= 0, in place, dimension by dimension, each for all items."""
+    """Lower <slope, D> + c <D, W^T W D> over V + D >= 0, in place, dimension by dimension, each for all items.
+
+    `slope` is used up.
+    """
     rank, n = V.shape
     largest = 0.0
     for k in range(rank):
         largest = max(largest, gram[k, k])
     step = np.empty(n)
-    for _ in range(TOGETHER_PASSES):
+    for later_passes in range(TOGETHER_PASSES - 1, -1, -1):
         for k in range(rank):
             scale = 0.5 / (curvature * (gram[k, k] + SMALLEST * largest))
             for i in range(n):
@@ -147,7 +150,7 @@ def _lower_model(V, slope, gram, curvature):
                 x = x if x > 0.0 else 0.0
                 step[i] = x - V[k, i]
                 V[k, i] = x
-            for m in range(rank):
+            for m in range(0 if later_passes else k + 1, rank):  # whose slopes are still needed
                 x = 2.0 * curvature * gram[k, m]
                 for i in range(n):
                     slope[m, i] += x * step[i]

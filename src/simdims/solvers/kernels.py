@@ -462,13 +462,14 @@ def embed_rows(similarities, W, embedding, n_passes):
 
 @njit(**_COMPILED, fastmath=_FAST)
 def survey(S, weights):
-    """Known pairs and their weight in each row, off the diagonal; sum Omega S and sum Omega S^2.
+    """Known pairs and their weight in each row, off the diagonal; sum Omega S, sum Omega S^2, the largest S or zero.
 
     One pass without branches, at the speed of memory. S and its weights are symmetric: what stands in a row is summed
     in a column.
     """
     n = S.shape[0]
     known, weight, linear, quadratic = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    largest = np.zeros(n)
     for i in range(n):
         for j in range(n):
             value = S[i, j]
@@ -479,7 +480,11 @@ def survey(S, weights):
             weight[j] += omega
             linear[j] += omega * value
             quadratic[j] += omega * value * value
+            largest[j] = value if value > largest[j] else largest[j]
         if not np.isnan(S[i, i]):
             known[i] -= 1.0
             weight[i] -= 1.0 if weights.size == 0 else weights[i, i]
-    return known.astype(np.int64), weight, _sum(linear), _sum(quadratic)
+    most = 0.0
+    for value in largest:
+        most = max(most, value)
+    return known.astype(np.int64), weight, _sum(linear), _sum(quadratic), most

@@ -36,7 +36,7 @@ def prefers_pairs(problem: MatrixProblem, n_components: int) -> bool:
         return False
     if can_move_together(problem, n_components):
         return are_better_listed(problem, n_components)
-    n, known = problem.n_items, problem.known.sum()
+    n, known = problem.n_items, problem.n_known
     if known * n_components < 3.0 * n**2 and known < _MOST_LISTED * n**2:
         return True
     if not problem.weights.size:

@@ -37,7 +37,8 @@ class MatrixProblem:
 
     `weights` is empty where every known pair counts the same. `known` counts the known pairs of each item with others,
     and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2;
-    `complete` says whether all pairs of two different items are known and count the same.
+    `n_known` counts each known pair of two different items twice, and `complete` says whether they all are known and
+    count the same; `unknown` are the items whose own similarity, on the diagonal, is not.
     Complete problems have no NaN: what is unknown of their diagonal is stored as zero and has weight zero.
     """
 
@@ -50,12 +51,16 @@ class MatrixProblem:
     total: float
     squares: float
     scale: float
+    n_known: int = field(init=False)
     complete: bool = field(init=False)
+    unknown: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        # Not a cached_property: its lock is shared by all problems, and a forked process may inherit it locked.
-        is_complete = not self.weights.size and bool(np.all(self.known == self.n_items - 1))
-        object.__setattr__(self, "complete", is_complete)
+        # No cached_property: its lock is shared by all problems, and a forked process may inherit it locked.
+        n_known = int(self.known.sum())
+        object.__setattr__(self, "n_known", n_known)
+        object.__setattr__(self, "complete", not self.weights.size and n_known == _all_pairs(self.n_items))
+        object.__setattr__(self, "unknown", np.flatnonzero(self.diagonal_weights == 0))
 
     @property
     def n_items(self) -> int:
@@ -87,6 +92,17 @@ class PairProblem:
         return len(self.diagonal)
 
     @property
+    def n_known(self) -> int:
+        """Known pairs of two different items, each counted from both sides."""
+        unlisted = _all_pairs(self.n_items) - len(self.values)
+        return int(np.count_nonzero(self.weights)) + (unlisted if self.background > 0 else 0)
+
+    @property
+    def unknown(self) -> np.ndarray:
+        """Items whose own similarity is not known."""
+        return np.flatnonzero(self.diagonal_weights == 0)
+
+    @property
     def dtype(self) -> np.dtype:
         """Precision of the values and of the embedding."""
         return self.values.dtype
@@ -106,6 +122,16 @@ class FactorProblem:
     def n_items(self) -> int:
         """Number of items."""
         return len(self.factors)
+
+    @property
+    def n_known(self) -> int:
+        """All pairs of two different items, each counted from both sides."""
+        return _all_pairs(self.n_items)
+
+    @property
+    def unknown(self) -> np.ndarray:
+        """No item: each is similar to itself by the length of its factors."""
+        return np.empty(0, np.intp)
 
     @property
     def dtype(self) -> np.dtype:
@@ -239,21 +265,18 @@ def mean_similarity(problem: Problem) -> float:
     return float((problem.weights @ problem.values + own @ problem.diagonal) / weight)
 
 
-def known_pairs(problem: MatrixProblem | PairProblem) -> int:
-    """Known pairs of two different items, each counted from both sides."""
-    if isinstance(problem, MatrixProblem):
-        return int(problem.known.sum())
-    unlisted = problem.n_items * (problem.n_items - 1) - len(problem.values)
-    return int(np.count_nonzero(problem.weights)) + (unlisted if problem.background > 0 else 0)
+def _all_pairs(n_items: int) -> int:
+    return n_items * (n_items - 1)
+
+
+def misses_pairs(problem: Problem) -> bool:
+    """Whether any pair of two different items is unknown."""
+    return problem.n_known < _all_pairs(problem.n_items)
 
 
 def has_missing(problem: Problem) -> bool:
     """Whether any pair, the diagonal included, is unknown."""
-    if isinstance(problem, FactorProblem):
-        return False
-    if not problem.diagonal_weights.all():
-        return True
-    return known_pairs(problem) < problem.n_items * (problem.n_items - 1)
+    return misses_pairs(problem) or problem.unknown.size > 0
 
 
 def observed_range(problem: Problem) -> tuple[float, float]:
@@ -286,8 +309,7 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
     weights = np.empty((0, 0), values.dtype) if weights is None else _plain(weights)
     diagonal = np.diagonal(values).astype(np.float64)
     own = np.where(np.isnan(diagonal), 0.0, np.diagonal(weights) if weights.size else 1.0)
-    known, weight, total, squares = kernels.survey(values, weights)
-    largest = float(np.fmax.reduce(values, axis=None, initial=0.0))  # of what is no NaN
+    known, weight, total, squares, largest = kernels.survey(values, weights)
     require_scale(largest, values.dtype)
     if not own.all() and not weights.size and np.all(known == n - 1):
         _require_copy(values.nbytes, n)

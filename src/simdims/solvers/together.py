@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from simdims.solvers import descents
-from simdims.solvers.problem import MANY, MatrixProblem, PairProblem, known_pairs, mean_similarity
+from simdims.solvers.problem import MANY, MatrixProblem, PairProblem, mean_similarity, misses_pairs
 from simdims.solvers.progress import Rule
 
 #: Iterations over which the gain of all rows together is judged, which is about half of what rows gain in turn, and
@@ -52,14 +52,14 @@ def can_move_together(problem: MatrixProblem | PairProblem, n_components: int) -
     With as many dimensions as items there is too much to overshoot into.
     """
     n = problem.n_items
-    how = _COMPLETE if known_pairs(problem) == n * (n - 1) else _MISSING
+    how = _MISSING if misses_pairs(problem) else _COMPLETE
     if n >= MANY or 2 * n_components > n or n + how.items_for_each * n_components >= how.largest:
         return False
     if isinstance(problem, PairProblem):
         count_alike = problem.background in (0.0, 1.0) and bool(np.isin(problem.weights, (0.0, 1.0)).all())
     else:
         count_alike = not problem.weights.size
-    return count_alike and bool((problem.diagonal_weights == 1).all())
+    return count_alike and not problem.unknown.size
 
 
 def are_better_listed(problem: MatrixProblem | PairProblem, n_components: int) -> bool:
@@ -67,8 +67,8 @@ def are_better_listed(problem: MatrixProblem | PairProblem, n_components: int) -
 
     A pass over a small matrix costs little, but less than three pairs for each dimension say too little of W^T W.
     """
-    n, n_known = problem.n_items, known_pairs(problem)
-    return n_known < n * max(_PAIRS_FOR_EACH * n_components, n**2 / _ITEMS_SQUARED_FOR_EACH)
+    n = problem.n_items
+    return problem.n_known < n * max(_PAIRS_FOR_EACH * n_components, n**2 / _ITEMS_SQUARED_FOR_EACH)
 
 
 def _is_near(problem: MatrixProblem, W: np.ndarray) -> bool:
