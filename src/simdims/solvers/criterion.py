@@ -174,7 +174,7 @@ def _residual_blocks(
         missing = np.isnan(residual)
         if not problem.complete:
             beyond = 0.0 if bounds is None else np.clip(predicted, *bounds) - predicted
-            np.copyto(residual, beyond, where=missing)
+            np.putmask(residual, missing, beyond)
         weighted = residual
         if problem.weights.size:
             weighted = residual * np.where(missing, 1.0, problem.weights[rows])

@@ -25,6 +25,9 @@ _INSIDE: dict[str, Any] = {**_COMPILED, "no_cpython_wrapper": True}
 # No "nnan": missing pairs are NaN.
 _FAST = {"nsz"}
 
+# Rows of a product that are still in the cache when they are looked at.
+_FILLED_TOGETHER = 96
+
 
 @njit(**_COMPILED)
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
@@ -228,9 +231,11 @@ def fill_rows(S, weights, W, transposed, relaxation, low, high, T, first, last):
     of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing. `transposed` is W^T.
     """
     n = W.shape[0]
-    _multiply(W[first:last], transposed, T[first:last])
     squares = np.zeros(n)
     for i in range(first, last):
+        if (i - first) % _FILLED_TOGETHER == 0:
+            until = min(i + _FILLED_TOGETHER, last)
+            _multiply(W[i:until], transposed, T[i:until])
         omega = relaxation[i]
         own = T[i, i]
         if weights.size == 0:
