@@ -112,8 +112,8 @@ def sweep_alone(problem: solvers.Problem, runs: list[np.ndarray]) -> None:
 def sweep_stacked(problem: solvers.Problem, runs: list[np.ndarray]) -> None:
     S, block = problem.values, block_size(problem.n_items)
     n, n_components = runs[0].shape
-    stack, workspace = np.hstack(runs), np.empty((4, n_components))
-    grams = [kernels._gram(W) for W in runs]
+    stack, workspace = np.hstack(runs), np.empty((3, n_components))
+    grams = [W.T @ W for W in runs]
     for start in range(0, n, block):
         rows = slice(start, min(start + block, n))
         products, within = S[rows] @ stack, np.ascontiguousarray(S[rows, rows])
@@ -121,7 +121,7 @@ def sweep_stacked(problem: solvers.Problem, runs: list[np.ndarray]) -> None:
             columns = slice(place * n_components, (place + 1) * n_components)
             own = np.ascontiguousarray(products[:, columns])
             diagonal = problem.diagonal, problem.diagonal_weights
-            kernels._update_block(within, own, *diagonal, W, gram, start, N_PASSES, workspace)
+            kernels.update_block(within, own, *diagonal, W, gram, start, N_PASSES, workspace)
             stack[rows, columns] = W[rows]
 
 

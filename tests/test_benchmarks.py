@@ -19,3 +19,26 @@ def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("|---|") >= 2
     assert json.loads(out.read_text())["machine"]["cores"] >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        "consensus --out {}/numbers.json",
+        "construct --out {}/numbers.json",
+        "fit --out {}/numbers.json",
+        "inference --out {}/numbers.json",
+        "matching",
+        "power --out {}/numbers.json",
+        "selection speed --out {}",
+        "selection admm --out {}",
+    ],
+)
+def test_the_others_run_too(command, tmp_path):
+    name, *arguments = command.format(tmp_path).split()
+    script = [sys.executable, BENCHMARKS / f"bench_{name}.py", *arguments, "--quick"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert list(tmp_path.glob("*.json")) or "--out" not in command

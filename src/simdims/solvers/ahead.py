@@ -81,7 +81,7 @@ def sweep_ahead(
     """Update every row of W once, in place; return the change of the objective. `products` has W as it is."""
     n, rank = W.shape
     gram = W.T.astype(np.float64) @ W.astype(np.float64)
-    workspace = np.empty((4, rank))
+    workspace = np.empty((3, rank))
     blocks = [slice(start, min(start + block, n)) for start in range(0, n, block)]
     change = 0.0
     pending = begin(second, products.of, blocks[0])

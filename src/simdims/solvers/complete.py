@@ -79,7 +79,7 @@ def _move_some(problem: MatrixProblem, W: np.ndarray) -> float:
     rows, moved = np.ascontiguousarray(problem.values[some]), W[some].copy()
     diagonal, weights = problem.diagonal[some].copy(), problem.diagonal_weights[some].copy()
     own, precise = np.ascontiguousarray(rows[:, some]), W.astype(np.float64, copy=False)
-    workspace = np.empty((4, W.shape[1]))
+    workspace = np.empty((3, W.shape[1]))
     gram = precise.T @ precise
     change = kernels.update_block(own, rows @ W, diagonal, weights, moved, gram, 0, N_PASSES, workspace)
     W[some] = moved

@@ -158,31 +158,30 @@ def update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_pa
     """Update the rows of one block in turn, in place; return the change of the objective.
 
     `own` holds the similarities within the block and `products` its rows of S W: A_i = W^T W - w_i w_i^T and
-    b_i = (S W)_i - S_ii w_i. Rows that have moved correct the products of those after them.
+    b_i = (S W)_i - S_ii w_i, where those before it in the block have moved since. `workspace` has three rows.
     """
     rank = W.shape[1]
-    w, b, move, gradient = workspace[0], workspace[1], workspace[2], workspace[3]
+    w, b, gradient = workspace[0], workspace[1], workspace[2]
+    moves = np.empty((own.shape[0], rank))
     change = 0.0
     for e in range(own.shape[0]):
         i = start + e
         for k in range(rank):
             w[k] = W[i, k]
             b[k] = products[e, k] - own[e, e] * w[k]
+        for before in range(e):
+            for k in range(rank):
+                b[k] += own[e, before] * moves[before, k]
         _add_outer(gram, w, -1.0)
         if diagonal_weights[i] == 0.0:
             _settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
         change += update_row(gram, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
-        moved = False
         for k in range(rank):
-            before = W[i, k]
+            moves[e, k] = -W[i, k]
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
-            move[k] = w[k] - before
-            moved = moved or move[k] != 0.0
+            moves[e, k] += w[k]
         _add_outer(gram, w, 1.0)
-        for later in range(e + 1, own.shape[0] if moved else 0):
-            for k in range(rank):
-                products[later, k] += own[later, e] * move[k]
     return change
 
 
@@ -202,7 +201,7 @@ def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
     n, rank = W.shape
     gram = _gram(W)
     products = np.empty((block, rank), W.dtype)
-    workspace = np.empty((4, rank))
+    workspace = np.empty((3, rank))
     change = 0.0
     for start in range(0, n, block):
         size = min(n - start, block)
