@@ -1,6 +1,6 @@
 """What moving all rows together gives: whole fits of small problems with it, and with rows in turn alone.
 
-    python benchmarks/bench_small.py [--quick] [--out benchmarks/results/small.json]
+    python benchmarks/bench_small.py [--quick] [--sizes 40 120] [--out benchmarks/results/small.json]
 
 Seven kinds of data, complete or with pairs missing at random, in a block or far from the diagonal, from random starts
 at the defaults. For each size, mask and kind: the time of rows in turn over that of all rows together and the ratio of
@@ -27,17 +27,19 @@ from simdims.solvers import together
 
 warnings.simplefilter("ignore")  # not every fit converges
 
-SIZES = ((40, 5), (120, 10), (300, 15), (500, 20))
+SIZES = {40: 5, 120: 10, 300: 15, 500: 20}
 MASKS = ("complete", "70%", "35%", "block", "band")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one small size, to see that it runs")
+    parser.add_argument("--sizes", type=int, nargs="+", choices=list(SIZES), help="numbers of items; all by default")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "small.json")
     options = parser.parse_args()
     runs = []
-    for n_items, n_components in SIZES[:1] if options.quick else SIZES:
+    for n_items in options.sizes or ([40] if options.quick else SIZES):
+        n_components = SIZES[n_items]
         for seed in range(1 if options.quick else 3):
             for kind, S in similarities(n_items, n_components, seed):
                 for mask in MASKS:
