@@ -111,6 +111,20 @@ MUTATIONS = [
         "spread = squares",
         "test_metrics.py",
     ),
+    Mutation(
+        "all rows together follow half of what W^T W pulls",
+        "solvers/descents.py",
+        "x = 2.0 * gram[k, m]\n",
+        "x = gram[k, m]\n",
+        "test_kernels.py",
+    ),
+    Mutation(
+        "a row does not see the last of those that moved before it in its block",
+        "solvers/kernels.py",
+        "for before in range(e):",
+        "for before in range(e - 1):",
+        "test_kernels.py",
+    ),
 ]
 
 
