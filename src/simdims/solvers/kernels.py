@@ -158,7 +158,7 @@ def update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_pa
     """Update the rows of one block in turn, in place; return the change of the objective.
 
     `own` holds the similarities within the block and `products` its rows of S W: A_i = W^T W - w_i w_i^T and
-    b_i = (S W)_i - S_ii w_i, where those before it in the block have moved since. `workspace` has three rows.
+    b_i = (S W)_i - S_ii w_i, with what the rows before it in the block have moved since. `workspace` has three rows.
     """
     rank = W.shape[1]
     w, b, gradient = workspace[0], workspace[1], workspace[2]

@@ -56,7 +56,8 @@ def can_move_together(problem: MatrixProblem | PairProblem, n_components: int) -
     if n >= MANY or 2 * n_components > n or n + how.items_for_each * n_components >= how.largest:
         return False
     if isinstance(problem, PairProblem):
-        count_alike = problem.background in (0.0, 1.0) and bool(np.isin(problem.weights, (0.0, 1.0)).all())
+        weights = np.concatenate([problem.weights, problem.diagonal_weights, [problem.background]])
+        count_alike = bool(np.isin(weights, (0.0, 1.0)).all())
     else:
         count_alike = not problem.weights.size
     return count_alike and not problem.unknown.size
