@@ -117,6 +117,17 @@ def test_noiseless_data_end_at_the_floor_of_rounding():
     assert srf.objective_ < 1e-11 * np.sum((W @ W.T) ** 2)
 
 
+@pytest.mark.parametrize("observed", [1.0, 0.7, 0.15])
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_noiseless_data_are_explained_and_not_called_unfinished(observed):
+    for seed in range(3):
+        W = simulate.dirichlet(300, 6, random_state=seed)
+        S = simulate.mask_pairs(W @ W.T, observed, random_state=seed)
+        srf = SRF(6, random_state=seed).fit(S)
+        assert srf.objective_ <= 1e-12 * 0.5 * np.nansum(S**2)
+        assert srf.kkt_residual_ < 1e-6
+
+
 @pytest.mark.parametrize("solver", ["bcd", "admm"])
 @pytest.mark.parametrize("observed", [1.0, 0.8])
 @pytest.mark.filterwarnings("ignore:values looks like a dissimilarity")

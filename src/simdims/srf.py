@@ -80,7 +80,8 @@ class SRF(TransformerMixin, BaseEstimator):
     n_iter_ : int
         Sweeps (bcd) or outer iterations (admm) that were done.
     converged_ : bool
-        Whether `tol` was met within `max_iter`, or the objective is down at the rounding error of the data.
+        Whether `tol` was met within `max_iter`, or nothing is left to explain: the objective is down at 1e-8 `tol` of
+        that of W = 0, or at the rounding error of the data.
     objective_ : float
         f(W), in the units of S squared times the weights (with bounds and bcd, the soft constraint included).
     history_ : ndarray of shape (n_iter_ + 1,)

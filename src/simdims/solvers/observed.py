@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from functools import partial
 
 import numpy as np
 
@@ -65,7 +66,8 @@ def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float,
                     return t + 1, True
             return last, False
 
-        return descend(sweeps, history, work=work, report=report, measure=lambda: objective(problem, W))
+        measure = partial(objective, problem, W)
+        return descend(sweeps, history, work=work, report=report, measure=measure, floor=rule[2])
 
 
 def _sweep_pairs(problem: PairProblem, W: np.ndarray, second: Executor | None) -> float:

@@ -40,9 +40,13 @@ class Descent:
 
 
 def stopping_rule(problem: Problem, tol: float) -> Rule:
-    """(window, tol, floor): stop when `window` sweeps gain less than `tol` of f, or when f is down at rounding."""
+    """(window, tol, floor): stop when `window` sweeps gain less than `tol` of f, or when nothing is left to explain.
+
+    That is where f is down at rounding, or at a hundred-millionth of `tol` of what it is without any dimension: data
+    without noise can gain forever.
+    """
     precision = 100.0 * float(np.finfo(problem.dtype).eps)
-    return WINDOW, float(tol), max(1e-14, precision**2) * size(problem)
+    return WINDOW, float(tol), max(1e-14, precision**2, 1e-8 * tol) * size(problem)
 
 
 def settle(history: np.ndarray, objective: float) -> None:
