@@ -427,10 +427,12 @@ def kill_and_resume(folder, n_jobs, n_kills, seed):
     done = [0]
     for _ in range(n_kills):
         code, stderr = run_and_kill(folder, n_jobs, rng)
-        assert code == -signal.SIGKILL, stderr
         done.append(n_lines(folder))
+        if code == 0 and len(done) > 2:  # the last ones are sometimes done before they are killed
+            break
+        assert code == -signal.SIGKILL, stderr
     assert done == sorted(done)
-    assert 0 < done[-1] < N_FITS + 4  # it was killed in the middle
+    assert 0 < done[1] < N_FITS + 4  # it was killed in the middle
     told = []
     resumed = select_rank(S, [2, 3, 5, 8], checkpoint=folder, n_jobs=n_jobs, progress=told.append, **settings)
     assert len(told) < N_FITS  # and did not begin again
