@@ -399,3 +399,10 @@ def test_a_grid_may_be_any_iterable():
     lists = calibrate(similarities(), grid=shares, n_bootstraps=2, random_state=0)
     same(lists, calibrate(similarities(), grid=(share for share in shares), n_bootstraps=2, random_state=0))
     same(lists, calibrate(similarities(), grid=np.array(shares), n_bootstraps=2, random_state=0))
+
+
+def test_leading_eigenpairs_of_sparse_groups_are_found():
+    group = np.random.default_rng(59).integers(0, 3, 96)
+    S = (group[:, None] == group) - np.eye(96)
+    values, _ = spectra.leading_eigenpairs(sparse.csr_array(S), 12, np.random.RandomState(0))
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(S)[::-1][:12], atol=1e-8)

@@ -630,3 +630,9 @@ def test_large_results_stay_small_in_notebooks():
 def test_axes_come_back(found):
     assert isinstance(plots.reliability(found), Axes)
     assert all(isinstance(ax, Axes) for ax in plots.dimension_grid(found))
+
+
+@pytest.mark.parametrize("name", ["nowhere/picture.png", "picture.xyz"])
+def test_save_figure_refuses_a_path_in_a_sentence(tmp_path, name):
+    with pytest.raises((ValueError, FileNotFoundError), match="path must"):
+        plots.save_figure(plots.reliability([0.9, 0.8]), tmp_path / name)

@@ -460,3 +460,23 @@ def test_fits_side_by_side_agree_and_leave_the_blas_threads_as_they_were():
         assert blas_threads() == before
     processes = Parallel(n_jobs=2)(delayed(fit)(seed) for seed in range(4))
     np.testing.assert_allclose(processes, alone[:4], rtol=1e-9)
+
+
+def test_transform_leaves_out_what_is_masked():
+    W = simulate.dirichlet(30, 3, random_state=0)
+    S = W @ W.T
+    srf = SRF(3, random_state=0).fit(S)
+    masked = np.ma.masked_array(S, np.random.default_rng(0).uniform(size=S.shape) < 0.5)
+    np.testing.assert_array_equal(srf.transform(masked), srf.transform(masked.filled(np.nan)))
+
+
+def test_transform_refuses_numbers_beyond_the_floats():
+    srf = SRF(1, random_state=0).fit(np.ones((2, 2)))
+    with pytest.raises(ValueError, match="S must hold a row of similarities"):
+        srf.transform(np.array([[10**400, 1]], dtype=object))
+
+
+@pytest.mark.parametrize("init", [np.ones((4, 2)) * 1j, np.ma.masked_equal(np.eye(4, 2), 0), np.ones((4, 2), "m8[s]")])
+def test_a_start_of_other_numbers_is_refused(init):
+    with pytest.raises(TypeError, match="init must be"):
+        SRF(2, init=init).fit(np.eye(4))

@@ -458,3 +458,21 @@ def test_two_thousand_fits_leave_no_memory_behind():
     # One matrix a fit, 40 x 40 in float64, would be 23 MB over the 1,800.
     assert readings[-1] - readings[0] < 4 * 2**20
     assert max(readings) - readings[0] < 8 * 2**20
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-50])
+def test_sparse_float32_takes_weights_beyond_float32(weight):
+    W = np.random.default_rng(0).uniform(size=(30, 2)).astype(np.float32)
+    S = sparse.csr_array(W @ W.T)
+    weights = sparse.csr_array(np.full((30, 30), weight))
+    srf = SRF(2, random_state=0).fit(Similarity(S, weights=weights, absent="missing"))
+    plain = SRF(2, random_state=0).fit(Similarity(S, absent="missing"))
+    np.testing.assert_array_equal(srf.embedding_, plain.embedding_)
+
+
+def test_similarities_of_a_sample_may_be_too_small_to_be_fitted():
+    S = np.full((1200, 1200), 1e-20, np.float32)
+    order = np.random.default_rng(0).permutation(1200)
+    S[order[-5:][:, None], order[-5:]] = 1.0  # outside of the sample that a fit to many items starts from
+    np.fill_diagonal(S, np.nan)
+    assert np.isfinite(SRF(2, random_state=0, max_iter=20).fit(S).objective_)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from simdims._checks import as_array
+
 
 def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
     """The rows as floats, NaN where a pair is missing."""
@@ -17,6 +19,8 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
         raise TypeError(
             "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
         )
+    if isinstance(S, np.ma.MaskedArray):  # check_array takes what is masked for known
+        S = as_array(S, "S")
     try:
         return check_array(
             S,
@@ -26,11 +30,12 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
             estimator=estimator,
             input_name="S",
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         # Without the lines that print the data.
         lines = [line for line in str(error).splitlines() if not line.startswith(("array=", "[", " "))]
         reason = " ".join(lines).rstrip(".")
-        raise type(error)(f"S must hold a row of similarities for each new item, got others: {reason}.") from None
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"S must hold a row of similarities for each new item, got others: {reason}.") from None
 
 
 def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray) -> None:

@@ -477,7 +477,7 @@ def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_a
 
 def _as_start(init: Any) -> NDArray[np.float64]:
     try:
-        if sparse.issparse(init):
+        if sparse.issparse(init) or np.ma.is_masked(init) or np.asarray(init).dtype.kind not in "biufOU":
             raise TypeError
         return np.asarray(init, dtype=np.float64)
     except (TypeError, ValueError):

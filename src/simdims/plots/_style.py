@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +62,11 @@ def save_figure(axes: Any, path: str | os.PathLike[str], *, dpi: int = 300) -> N
     figure = first if hasattr(first, "savefig") else getattr(first, "figure", None)
     if figure is None:
         raise TypeError(f"axes must be matplotlib Axes or a Figure, got {type(first).__name__}.")
+    if not Path(path).absolute().parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that is there, got {str(path)!r}.")
+    known = figure.canvas.get_supported_filetypes()
+    if Path(path).suffix[1:].lower() not in known:
+        raise ValueError(f"path must end in one of {', '.join('.' + one for one in known)}, got {str(path)!r}.")
     with matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(path, dpi=dpi)
 

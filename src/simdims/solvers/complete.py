@@ -146,6 +146,8 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     order = np.random.default_rng(0).permutation(n)
     sample, rest = np.sort(order[:size]), np.sort(order[size:])
     fitted = _fit_sample(problem, sample, W[sample])
+    if fitted is None:
+        return False
     candidate = np.empty_like(W)
     candidate[sample] = fitted
     for start in range(0, len(rest), _PLACED_TOGETHER):
@@ -158,12 +160,16 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     return True
 
 
-def _fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray) -> np.ndarray:
-    """Fit the similarities within a sample of items from the start V."""
+def _fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray) -> np.ndarray | None:
+    """Fit the similarities within a sample of items from the start V; None where they are too small to be fitted."""
     S = similarities_between(problem, sample, sample)
     unknown = np.flatnonzero(_diagonal_weights(problem)[sample] == 0)
     S[unknown, unknown] = np.nan
-    fit_complete(matrix_problem(S), V, max_iter=_SAMPLE_ITERATIONS, tol=_SAMPLE_TOL)
+    try:
+        within = matrix_problem(S)
+    except ValueError:  # what is alike lies outside of the sample
+        return None
+    fit_complete(within, V, max_iter=_SAMPLE_ITERATIONS, tol=_SAMPLE_TOL)
     return V
 
 

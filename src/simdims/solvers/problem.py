@@ -262,7 +262,9 @@ def mean_similarity(problem: Problem) -> float:
         return float(problem.total / (problem.shares.sum() * n_others + own.sum()))
     unlisted = problem.n_items * n_others - len(problem.values)
     weight = problem.weights.sum() + problem.background * unlisted + own.sum()
-    return float((problem.weights @ problem.values + own @ problem.diagonal) / weight)
+    # No product of BLAS, whose last digits depend on the number of threads.
+    total = np.sum(problem.weights * problem.values, dtype=np.float64)
+    return float((total + np.sum(own * problem.diagonal)) / weight)
 
 
 def _all_pairs(n_items: int) -> int:
@@ -415,14 +417,14 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
     values, weights = (
         one if one is None or one.has_sorted_indices else one.sorted_indices() for one in (values, weights)
     )
-    omega = np.ones_like(values.data) if weights is None else weights.data.astype(values.dtype)
+    omega = np.ones_like(values.data) if weights is None else weights.data.copy()
     omega[np.isnan(values.data)] = 0
     stored = np.nan_to_num(values.data)
     largest = float(stored.max(initial=0.0))
     require_scale(largest, stored.dtype)
     # Unlisted zeros keep their weight relative to the listed pairs.
     scale = float(max(omega.max(initial=0.0), background)) or 1.0
-    omega /= values.dtype.type(scale)
+    omega = (omega / scale).astype(values.dtype, copy=False)  # only now: the weights may be beyond float32
     rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(values.indptr))
     own = rows == values.indices
     others = ~own

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 #: Up to here a dense matrix is quicker reduced to tridiagonal form than multiplied with vectors.
 _REDUCED_SIZE = 4000
@@ -42,5 +42,7 @@ def leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.n
         eigenvectors = np.hstack([error.eigenvectors, np.zeros((n, k - found))])
         order = np.concatenate([np.argsort(error.eigenvalues)[::-1], np.arange(found, k)])
         return eigenvalues[order], eigenvectors[:, order]
+    except ArpackError:  # few different eigenvalues left it without a direction to go on: more vectors do not
+        eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=start, ncv=min(n, 10 * k + 20))
     order = np.argsort(eigenvalues)[::-1]
     return eigenvalues[order], eigenvectors[:, order]
