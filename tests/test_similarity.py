@@ -905,3 +905,9 @@ def test_columns_alone_may_name_the_items_of_a_frame():
     assert as_similarity(frame).labels == tuple(NAMES)
     assert as_similarity(frame.T).labels == tuple(NAMES)
     assert as_similarity(pd.DataFrame(complete())).labels is None
+
+
+def test_a_frame_names_every_item():
+    names = ["a", np.nan, "c"]
+    with pytest.raises(ValueError, match="the index of values must name every item, got none in place 1"):
+        as_similarity(pd.DataFrame(np.eye(3), index=names, columns=names))

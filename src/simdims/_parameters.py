@@ -31,11 +31,13 @@ def is_whole(value: object) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def require_count(name: str, value: Any, at_least: int = 1) -> None:
+def require_count(name: str, value: Any, at_least: int = 1, at_most: int = 10**9) -> None:
     if not is_whole(value):
         raise TypeError(f"{name} must be an integer, got {shown(value)}.")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {value}.")
+    if value > at_most:
+        raise ValueError(f"{name} must be at most {at_most}, got {shown(value)}.")
 
 
 def require_flag(name: str, value: Any) -> None:

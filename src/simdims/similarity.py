@@ -445,11 +445,15 @@ def _cells(frame: Any) -> np.ndarray:
 
 def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The items a DataFrame names, or `labels` where given, after checking that all names there are agree."""
-    named = [
-        (f"the {kind} of {name}", tuple(map(str, axis)))
+    axes = [
+        (f"the {kind} of {name}", axis)
         for kind, axis in (("index", frame.index), ("columns", frame.columns))
         if not is_default_axis(axis)
     ]
+    for what, axis in axes:
+        if axis.nlevels == 1 and axis.hasnans:
+            raise ValueError(f"{what} must name every item, got none in place {int(np.argmax(axis.isna()))}.")
+    named = [(what, tuple(map(str, axis))) for what, axis in axes]
     if labels is not None:
         named.insert(0, ("labels", labels))
     if not named:

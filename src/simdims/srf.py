@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
 from simdims._arrays import arrays_of, problem_of
-from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
+from simdims._parameters import as_range, require_choice, require_count, require_device, require_number, shown
 from simdims._rows import as_rows, check_rows
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
@@ -293,7 +293,7 @@ class SRF(TransformerMixin, BaseEstimator):
         require_choice("solver", self.solver, ("auto", "bcd", "admm"))
         require_device(self.device)
         require_count("n_components", self.n_components)
-        require_count("max_iter", self.max_iter)
+        require_count("max_iter", self.max_iter, at_most=10**7)
         require_count("inner_iter", self.inner_iter)
         require_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, "at least 0")
         require_number("tol", self.tol, "at least 0")
@@ -400,15 +400,15 @@ class SRF(TransformerMixin, BaseEstimator):
         return "bcd" if self.solver == "auto" else self.solver
 
     def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
-        shape = (problem.n_items, self.n_components)
         if not isinstance(self.init, str):
-            W = _as_start(self.init).astype(problem.dtype)
-            if W.shape != shape:
-                raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
-            if not (W.min() >= 0 and 0 < W.max() < np.inf):  # neither holds of a NaN
-                raise ValueError("init must be non-negative, finite and not all zero, got an array that is not.")
-            return W
-        rng = check_random_state(self.random_state)
+            return solvers.given_start(problem, self.n_components, self.init)
+        try:
+            rng = check_random_state(self.random_state)
+        except ValueError:
+            raise ValueError(
+                "random_state must be None, an integer from 0 to 2**32 - 1 or a RandomState, got "
+                f"{shown(self.random_state)}."
+            ) from None
         start = solvers.random_start if self.init == "random" else solvers.spectral_start
         return start(problem, self.n_components, rng)
 
@@ -473,17 +473,6 @@ def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_a
             f"S must have weights of one size, or zero, for transform, got {positive.min():g} to {positive.max():g}."
         )
     return np.where(similarity.weights > 0, similarity.values, np.nan)
-
-
-def _as_start(init: Any) -> NDArray[np.float64]:
-    try:
-        if sparse.issparse(init) or np.ma.is_masked(init) or np.asarray(init).dtype.kind not in "biufOU":
-            raise TypeError
-        return np.asarray(init, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"init must be 'random', 'spectral' or an array of numbers, got {type(init).__name__} that is not."
-        ) from None
 
 
 def _require_square(rows: NDArray[np.floating], what: str) -> None:

@@ -319,7 +319,7 @@ def _node_names(graph: Any, nodes: Sequence[Any]) -> tuple[str, ...] | None:
 def _number(value: Any, name: str, where: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number, got {value!r} on {where}.") from None
 
 

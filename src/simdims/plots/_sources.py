@@ -149,7 +149,7 @@ def numbers_of(values: Any, name: str) -> NDArray[np.float64]:
     """A sequence of numbers; NaN may stand for none."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must hold numbers, got {type(values).__name__}.") from None
     if array.ndim != 1 or not array.size:
         raise ValueError(f"{name} must hold one number for each dimension, got shape {array.shape}.")

@@ -199,7 +199,7 @@ def _map(W: NDArray[np.float64], random_state: int) -> NDArray[np.float64]:
 def _checked(coordinates: Any, n_items: int) -> NDArray[np.float64]:
     try:
         xy = np.asarray(coordinates, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"coordinates must hold numbers, got {type(coordinates).__name__}.") from None
     if xy.shape != (n_items, 2):
         raise ValueError(f"coordinates must have shape ({n_items}, 2), a row an item, got {xy.shape}.")

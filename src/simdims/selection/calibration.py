@@ -300,7 +300,7 @@ def _check_grid(grid: ArrayLike | None) -> np.ndarray:
         return np.linspace(0.05, 0.95, 20)
     try:
         shares = np.array(grid if not isinstance(grid, Iterable) else list(grid), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"grid must be a sequence of numbers, got {grid!r}.") from None
     if shares.ndim != 1 or shares.size < 2:
         raise ValueError(f"grid must hold at least 2 shares in one dimension, got shape {shares.shape}.")

@@ -200,7 +200,7 @@ def _draw(design: Design, seed: int) -> NDArray[np.float64]:
     X = design(random_state=seed) if callable(design) else design
     try:
         return np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"design must give a table of numbers, got {shown(X)}.") from None
 
 

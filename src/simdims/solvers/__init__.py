@@ -36,7 +36,7 @@ from simdims.solvers.problem import (
 )
 from simdims.solvers.progress import Descent, Report, settle
 from simdims.solvers.spectra import leading_eigenpairs
-from simdims.solvers.start import random_start, spectral_start
+from simdims.solvers.start import given_start, random_start, spectral_start
 from simdims.solvers.together import are_better_listed, can_move_together
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "can_fill",
     "embed",
     "factor_problem",
+    "given_start",
     "has_missing",
     "leading_eigenpairs",
     "observed_range",
@@ -117,10 +118,12 @@ def solve(
         objective, kkt_residual = evaluate(problem, W, bounds)
         if solver == "bcd":
             settle(descent.history, objective)
+    history = descent.history * scale
+    history[-1] = objective * problem.scale
     return Solution(
         W=W,
         objective=objective * problem.scale,
-        history=descent.history * scale,
+        history=history,
         n_iter=descent.n_iter,
         converged=descent.converged,
         kkt_residual=kkt_residual,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 #: Up to here a dense matrix is quicker reduced to tridiagonal form than multiplied with vectors.
 _REDUCED_SIZE = 4000
+
+#: Whether ARPACK asks where to draw from when it has lost its direction; older versions of SciPy do not.
+_DRAWS = "rng" in inspect.signature(eigsh).parameters
 
 
 def leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
@@ -34,8 +39,10 @@ def leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.n
     start = rng.uniform(size=n)
     if not np.any(S @ start):  # a non-negative matrix without an entry above zero
         return np.zeros(k), np.zeros((n, k))
+    drawn = {"rng": np.random.default_rng(0)} if _DRAWS else {}
+    largest = partial(eigsh, S, k=k, which="LA", v0=start, **drawn)
     try:
-        eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=start)
+        eigenvalues, eigenvectors = largest()
     except ArpackNoConvergence as error:
         found = len(error.eigenvalues)
         eigenvalues = np.concatenate([error.eigenvalues, np.zeros(k - found)])
@@ -43,6 +50,6 @@ def leading_eigenpairs(S: Any, k: int, rng: np.random.RandomState) -> tuple[np.n
         order = np.concatenate([np.argsort(error.eigenvalues)[::-1], np.arange(found, k)])
         return eigenvalues[order], eigenvectors[:, order]
     except ArpackError:  # few different eigenvalues left it without a direction to go on: more vectors do not
-        eigenvalues, eigenvectors = eigsh(S, k=k, which="LA", v0=start, ncv=min(n, 10 * k + 20))
+        eigenvalues, eigenvectors = largest(ncv=min(n, 10 * k + 20))
     order = np.argsort(eigenvalues)[::-1]
     return eigenvalues[order], eigenvectors[:, order]

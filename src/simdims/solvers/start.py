@@ -11,6 +11,30 @@ from scipy.sparse.linalg import LinearOperator
 from simdims.solvers.problem import FactorProblem, MatrixProblem, Problem, mean_similarity
 from simdims.solvers.spectra import leading_eigenpairs
 
+#: Loadings in float32 whose cubes, and in float64 whose fourth powers, can be summed over many items.
+_LARGEST = {4: 1e10, 8: 1e70}
+
+
+def given_start(problem: Problem, n_components: int, init: Any) -> np.ndarray:
+    """A W that is given, in the precision of the problem."""
+    try:
+        if sparse.issparse(init) or np.ma.is_masked(init) or np.asarray(init).dtype.kind not in "biufOU":
+            raise TypeError
+        W = np.array(init, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(
+            f"init must be 'random', 'spectral' or an array of numbers, got {type(init).__name__} that is not."
+        ) from None
+    shape = (problem.n_items, n_components)
+    if W.shape != shape:
+        raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
+    if not (W.min() >= 0 and 0 < W.max() < np.inf):  # neither holds of a NaN
+        raise ValueError("init must be non-negative, finite and not all zero, got an array that is not.")
+    most = _LARGEST[problem.dtype.itemsize]
+    if W.max() > most:
+        raise ValueError(f"init must be at most {most:g} in {problem.dtype}, got {W.max():g}.")
+    return W.astype(problem.dtype)
+
 
 def random_start(problem: Problem, n_components: int, rng: np.random.RandomState) -> np.ndarray:
     """W ~ U(0, 1), scaled to the data's mean."""
