@@ -20,7 +20,7 @@ def given_start(problem: Problem, n_components: int, init: Any) -> np.ndarray:
     try:
         if sparse.issparse(init) or np.ma.is_masked(init) or np.asarray(init).dtype.kind not in "biufOU":
             raise TypeError
-        W = np.array(init, dtype=np.float64)
+        W = np.asarray(init, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(
             f"init must be 'random', 'spectral' or an array of numbers, got {type(init).__name__} that is not."
@@ -28,11 +28,12 @@ def given_start(problem: Problem, n_components: int, init: Any) -> np.ndarray:
     shape = (problem.n_items, n_components)
     if W.shape != shape:
         raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
-    if not (W.min() >= 0 and 0 < W.max() < np.inf):  # neither holds of a NaN
+    largest = W.max()
+    if not (W.min() >= 0 and 0 < largest < np.inf):  # neither holds of a NaN
         raise ValueError("init must be non-negative, finite and not all zero, got an array that is not.")
     most = _LARGEST[problem.dtype.itemsize]
-    if W.max() > most:
-        raise ValueError(f"init must be at most {most:g} in {problem.dtype}, got {W.max():g}.")
+    if largest > most:
+        raise ValueError(f"init must be at most {most:g} in {problem.dtype}, got {largest:g}.")
     return W.astype(problem.dtype)
 
 
