@@ -445,15 +445,11 @@ def _cells(frame: Any) -> np.ndarray:
 
 def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The items a DataFrame names, or `labels` where given, after checking that all names there are agree."""
-    axes = [
-        (f"the {kind} of {name}", axis)
+    named = [
+        (what := f"the {kind} of {name}", axis_names(axis, what))
         for kind, axis in (("index", frame.index), ("columns", frame.columns))
         if not is_default_axis(axis)
     ]
-    for what, axis in axes:
-        if axis.nlevels == 1 and axis.hasnans:
-            raise ValueError(f"{what} must name every item, got none in place {int(np.argmax(axis.isna()))}.")
-    named = [(what, tuple(map(str, axis))) for what, axis in axes]
     if labels is not None:
         named.insert(0, ("labels", labels))
     if not named:
@@ -466,6 +462,13 @@ def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tupl
 def is_default_axis(axis: Any) -> bool:
     """Whether an axis is the 0, 1, 2, ... that pandas makes up where no names are given."""
     return isinstance(axis, sys.modules["pandas"].RangeIndex) and axis.start == 0 and axis.step == 1
+
+
+def axis_names(axis: Any, what: str) -> tuple[str, ...]:
+    """The names on an axis, one for every item."""
+    if getattr(axis, "nlevels", 1) == 1 and getattr(axis, "hasnans", False):
+        raise ValueError(f"{what} must name every item, got none in place {int(np.argmax(axis.isna()))}.")
+    return tuple(map(str, axis))
 
 
 def _refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._checks import as_array, clean_labels
-from simdims.similarity import Similarity, is_default_axis, is_frame
+from simdims.similarity import Similarity, axis_names, is_default_axis, is_frame
 
 # One item is left out of every matching, and two points always lie on a line.
 FEWEST_ITEMS = 4
@@ -277,9 +277,7 @@ def _hypothesis_names(names: tuple[str, ...] | None, number: int) -> tuple[str, 
 
 
 def _row_names(axis: Any, what: str) -> tuple[str, ...]:
-    if getattr(axis, "nlevels", 1) == 1 and getattr(axis, "hasnans", False):
-        raise ValueError(f"{what} must name every item, got none in place {int(np.argmax(axis.isna()))}.")
-    return _distinct(tuple(map(str, axis)), what)
+    return _distinct(axis_names(axis, what), what)
 
 
 def _distinct(names: tuple[str, ...], what: str) -> tuple[str, ...]:

@@ -118,11 +118,12 @@ def solve(
         objective, kkt_residual = evaluate(problem, W, bounds)
         if solver == "bcd":
             settle(descent.history, objective)
+    objective *= problem.scale
     history = descent.history * scale
-    history[-1] = objective * problem.scale
+    history[-1] = objective
     return Solution(
         W=W,
-        objective=objective * problem.scale,
+        objective=objective,
         history=history,
         n_iter=descent.n_iter,
         converged=descent.converged,
