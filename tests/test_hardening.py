@@ -35,6 +35,15 @@ def clusters(seed, n=40):
     return S
 
 
+def as_matrix(S):
+    """The similarities as a dense matrix, NaN where a pair or the diagonal is not known."""
+    if not isinstance(S, Similarity):
+        return S
+    dense = S.values.toarray()
+    np.fill_diagonal(dense, np.nan)
+    return dense
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("storage", ["matrix", "gaps", "sparse"])
 def test_without_a_diagonal_nothing_explodes_and_the_history_is_true(storage, dtype):
@@ -47,8 +56,10 @@ def test_without_a_diagonal_nothing_explodes_and_the_history_is_true(storage, dt
             S = Similarity(sparse.csr_array(np.triu(np.nan_to_num(S), 1)), absent="zero")
         srf = SRF(8, random_state=seed).fit(S)
         assert srf.embedding_.max() <= 10 * np.sqrt(0.9) * (1 + 1e-6)
-        assert np.all(np.diff(srf.history_) <= 0)
-        assert srf.history_[-1] == pytest.approx(srf.objective_, rel=1e-4, abs=1e-6 * srf.history_[0])
+        residual = np.nan_to_num(as_matrix(S) - srf.embedding_.astype(float) @ srf.embedding_.T.astype(float))
+        assert srf.objective_ == pytest.approx(0.5 * np.sum(residual**2), rel=1e-4, abs=1e-6 * srf.history_[0])
+        assert srf.history_[-1] == srf.objective_
+        assert np.diff(srf.history_).max() <= (1e-6 if dtype == np.float32 else 1e-13) * srf.history_[0]
 
 
 def test_a_hub_and_its_spokes_stop_at_the_limit_which_is_a_kkt_point():
@@ -104,35 +115,6 @@ def test_history_and_objective_share_their_scale(solver, weights):
 # --- filling -----------------------------------------------------------------------------------------------------
 
 
-def test_a_sweep_that_raises_the_objective_is_undone():
-    """Over-relaxed far beyond what is stable, each accepted objective is the lowest so far, and W belongs to it."""
-    problem = as_problem(simulate.mask_pairs(noisy(), 0.5, random_state=0))
-    W = np.random.default_rng(0).uniform(size=(60, 4)) * 0.5
-    history = np.empty(41)
-    over = np.full(60, 30.0)
-    filled = np.empty((60, 60))
-    done, _, damping = descents.descend_filled(
-        problem.values,
-        problem.weights,
-        problem.diagonal,
-        problem.diagonal_weights,
-        (-np.inf, np.inf),
-        over,
-        1.0,
-        filled,
-        W,
-        3,
-        32,
-        history,
-        0,
-        40,
-        (10, 0.0, 0.0),
-    )
-    assert damping < 1
-    assert np.all(np.diff(history[: done + 1]) <= 0)
-    assert criterion.objective(problem, W) == pytest.approx(history[done])
-
-
 def test_over_relaxation_is_bounded_by_what_stays_stable():
     few = as_problem(simulate.mask_pairs(noisy(), 0.2, random_state=0))
     over = filled.over_relaxation(few, 10)
@@ -148,6 +130,24 @@ def test_the_kkt_residual_sees_a_zero_that_should_grow():
     S = np.array([[1.0, 0.9], [0.9, 1.0]])
     problem = as_problem(S)
     assert criterion.evaluate(problem, np.array([[1.0], [0.0]]))[1] > 0.1
+
+
+def test_the_kkt_residual_counts_no_slope_that_leads_beyond_the_limit():
+    """At its limit a loading of an item without a diagonal may want to grow: that is no step it could take."""
+    S = np.zeros((12, 12))
+    S[0, 1:] = S[1:, 0] = 1.0
+    np.fill_diagonal(S, np.nan)
+    W = np.full((12, 1), 0.05)
+    W[0] = 10.0  # the limit, 10 sqrt(max S); the hub predicts 0.5 where it should predict 1
+    slope = -2 * np.nan_to_num(S - W @ W.T) @ W
+    assert slope[0, 0] < -1
+    pull = 2 * np.linalg.norm(np.nan_to_num(S) @ W)
+    slope[0, 0] = 0.0
+    assert criterion.evaluate(as_problem(S), W)[1] == pytest.approx(np.linalg.norm(slope) / pull)
+    W[0] = 9.9
+    slope = -2 * np.nan_to_num(S - W @ W.T) @ W
+    pull = 2 * np.linalg.norm(np.nan_to_num(S) @ W)
+    assert criterion.evaluate(as_problem(S), W)[1] == pytest.approx(np.linalg.norm(slope) / pull)
 
 
 def test_convergence_is_not_believed_before_the_objective_is_measured():
@@ -203,6 +203,32 @@ def test_a_start_that_explains_the_data_is_not_replaced(large):
     history = np.full(3, np.nan)
     history[0] = criterion.objective(large, good)
     assert not complete._start_from_sample(large, good.copy(), history, None)
+
+
+def test_runs_from_different_starts_see_different_samples(large, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(complete, "_fit_sample", lambda problem, sample, V: drawn.append(tuple(sample)))
+    for seed in (0, 1, 0):
+        W = SRF(3, random_state=seed)._start(large)
+        complete._start_from_sample(large, W, np.array([criterion.objective(large, W), np.nan]), None)
+    assert drawn[0] != drawn[1]
+    assert drawn[0] == drawn[2]
+
+
+def test_an_error_in_the_fit_of_a_sample_is_not_swallowed(large, monkeypatch):
+    def fail(*arguments):
+        raise ValueError("something is wrong")
+
+    monkeypatch.setattr(complete, "matrix_problem", fail)
+    with pytest.raises(ValueError, match="something is wrong"):
+        SRF(3, random_state=0).fit(large.values)
+
+
+def test_a_sample_of_similarities_too_small_to_fit_is_passed_over():
+    S = np.full((1000, 1000), 1e-120)
+    S[:3, :3] = 1.0
+    assert complete._fit_sample(as_problem(S), np.arange(100, 200), np.ones((100, 2))) is None
+    assert SRF(2, random_state=0).fit(S).score(S) > 0.99
 
 
 def test_a_sample_leaves_an_unknown_diagonal_out():

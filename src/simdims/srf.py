@@ -17,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
 from simdims._arrays import arrays_of, problem_of
+from simdims._checks import _plural, _some, _warn
 from simdims._parameters import as_range, require_choice, require_count, require_device, require_number, shown
 from simdims._rows import as_rows, check_rows
+from simdims._triangles import name_of
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
 
@@ -85,7 +87,9 @@ class SRF(TransformerMixin, BaseEstimator):
     objective_ : float
         f(W), in the units of S squared times the weights (with bounds and bcd, the soft constraint included).
     history_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each iteration.
+        The objective at the start and after each iteration, as measured. With bcd it never rises by more than rounding:
+        1e-13 (float64) or 1e-6 (float32) of the objective of W = 0; on a device of PyTorch, which computes in float32,
+        by more than 2e-6 of the objective and 6e-8 of that of W = 0.
     kkt_residual_ : float
         Norm of the projected gradient relative to that of its data part: 0 at a KKT point, below 1e-3 at a solution
         one would call converged.
@@ -153,6 +157,14 @@ class SRF(TransformerMixin, BaseEstimator):
         -------
         SRF
             The estimator itself.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `tol` was not met within `max_iter`.
+        UserWarning
+            If the observed pairs do not determine the loadings: fewer pairs than loadings, items with fewer pairs than
+            dimensions, or predicted self-similarities far beyond the observed range where the diagonal is missing.
         """
         self._check_parameters()
         similarity = as_similarity(S)
@@ -160,7 +172,8 @@ class SRF(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
             )
-        solution = self._solve(problem_of(arrays_of(similarity)))
+        problem = problem_of(arrays_of(similarity))
+        solution = self._solve(problem)
         shares = np.square(solution.W, dtype=np.float64).sum(axis=0)
         self.embedding_ = solution.W.take(np.argsort(-shares, kind="stable"), axis=1)
         self.n_iter_ = solution.n_iter
@@ -172,6 +185,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self._remember_items(similarity)
         if not self.converged_:
             warnings.warn(self._advice(), ConvergenceWarning, stacklevel=2)
+        warn_of_underdetermined(problem, self.embedding_, similarity.labels)
         return self
 
     def fit_transform(self, S: Any, y: None = None) -> NDArray[np.floating]:
@@ -458,6 +472,36 @@ def solve_many(
         return [model._solve(problem) for model, problem in zip(models, problems, strict=True)]
     starts = [model._start(problem) for model, problem in zip(models, problems, strict=True)]
     return solvers.solve_on(estimator.device, problems, starts, max_iter=estimator.max_iter, tol=estimator.tol)
+
+
+def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], labels: Sequence[str] | None) -> None:
+    """Warn, with numbers, of loadings that the observed pairs do not determine."""
+    found = solvers.determinacy(problem, W)
+    n_short, n_excessive = found.short.size, found.excessive.size
+    said = []
+    if found.n_values < found.n_loadings:
+        said.append(
+            f"The fit is underdetermined: {found.n_loadings:,} loadings from {found.n_values:,} observed similarities. "
+            "In-sample figures say nothing about other pairs. Use fewer dimensions (see select_rank) or observe more "
+            "pairs."
+        )
+    if n_short:
+        listed = [f"{name_of(i, labels)} ({count})" for i, count in zip(found.short, found.counts, strict=True)]
+        said.append(
+            f"{n_short:,} {'item has' if n_short == 1 else 'items have'} fewer observed similarities than the "
+            f"{W.shape[1]} dimensions: {_some(listed)}. The data do not determine their loadings."
+        )
+    if n_excessive:
+        order = np.argsort(-found.excess, kind="stable")
+        listed = [f"{name_of(found.excessive[at], labels)} ({found.excess[at]:.0f} times)" for at in order]
+        said.append(
+            f"For {n_excessive:,} {_plural('item', n_excessive)} without an observed self-similarity the predicted one "
+            f"is more than ten times the largest observed similarity, {found.largest:.3g}: {_some(listed)}. "
+            "Predictions for their unobserved pairs are not reliable. Use fewer dimensions, or observe more pairs or "
+            "the diagonal."
+        )
+    if said:
+        _warn(" ".join(said))
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

@@ -21,7 +21,7 @@ from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
 from simdims.consensus.result import Consensus
 from simdims.similarity import Similarity, as_similarity
-from simdims.srf import SRF, solve_many
+from simdims.srf import SRF, solve_many, warn_of_underdetermined
 
 #: Real similarities often need more sweeps than the 500 of SRF to its tol; docs/consensus.md has the evidence.
 _DEFAULT_MAX_ITER = 2000
@@ -91,6 +91,8 @@ def fit_consensus(
     -----
     ConvergenceWarning
         If runs did not converge.
+    UserWarning
+        If the observed pairs do not determine the loadings; see `SRF.fit`.
 
     See Also
     --------
@@ -152,6 +154,7 @@ def fit_consensus(
         labels=None if similarity.labels is None else tuple(similarity.labels),
     )
     _warn_of_unsettled(consensus, estimator)
+    warn_of_underdetermined(problem_of(arrays), consensus.embedding, similarity.labels)
     return consensus
 
 

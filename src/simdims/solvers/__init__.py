@@ -17,7 +17,7 @@ from simdims import _threads
 from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.complete import block_size, fit_complete
-from simdims.solvers.criterion import Bounds, evaluate
+from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
 from simdims.solvers.filled import fit_filled
 from simdims.solvers.observed import fit_pairs, prefers_pairs
 from simdims.solvers.problem import (
@@ -34,16 +34,18 @@ from simdims.solvers.problem import (
     pairs_of,
     require_scale,
 )
-from simdims.solvers.progress import Descent, Report, settle
+from simdims.solvers.progress import Descent, Report
 from simdims.solvers.spectra import leading_eigenpairs
 from simdims.solvers.start import given_start, random_start, spectral_start
 from simdims.solvers.together import are_better_listed, can_move_together
 
 __all__ = [
+    "Determinacy",
     "Problem",
     "Solution",
     "as_problem",
     "can_fill",
+    "determinacy",
     "embed",
     "factor_problem",
     "given_start",
@@ -116,8 +118,6 @@ def solve(
                 problem = _in_best_storage(problem, W.shape[1])
             descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
         objective, kkt_residual = evaluate(problem, W, bounds)
-        if solver == "bcd":
-            settle(descent.history, objective)
     objective *= problem.scale
     history = descent.history * scale
     history[-1] = objective

@@ -118,7 +118,7 @@ def _plain_sweeps(
             value += kernels.sweep_matrix(
                 problem.values, problem.diagonal, problem.diagonal_weights, W, _ONE_PASS, block
             )
-        history.append(max(value, 0.0))
+        history.append(value)
         if report is not None:
             report(iteration, history[-1])
         if history[-2] - history[-1] <= tol * history[-2]:

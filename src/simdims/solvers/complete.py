@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from concurrent.futures import Executor
 from functools import partial
 
@@ -16,6 +17,7 @@ from simdims.solvers.problem import (
     CompleteProblem,
     FactorProblem,
     MatrixProblem,
+    in_reach,
     matrix_problem,
     similarities_between,
 )
@@ -101,7 +103,7 @@ class _LongDescent:
         if first == 0 and _start_from_sample(self.problem, self.W, self.history, self.second):
             return 1, False
         for s in range(first, last):
-            if descents.lowered(self.history, s, self._sweep(), self.rule):
+            if descents.record(self.history, s, self._sweep(), self.rule):
                 return s + 1, True
             if s >= _LONG:
                 self._extrapolate(s)
@@ -134,7 +136,8 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     """Replace a start that explains nothing by a fit to a sample of the items; return whether it was done.
 
     A sweep over the sample costs a fraction of one over all items, and the dimensions it finds place the other items by
-    non-negative least squares. Kept only if it lowers the objective, which it writes to history[1].
+    non-negative least squares. Kept only if it lowers the objective, which it writes to history[1]. Which items it is
+    follows from the start, so that runs from different starts see different samples.
     """
     n, rank = W.shape
     size = max(_SAMPLE_PER_COMPONENT * rank, _SMALLEST_SAMPLE)
@@ -143,7 +146,7 @@ def _start_from_sample(problem: CompleteProblem, W: np.ndarray, history: np.ndar
     spread = 0.5 * (problem.squares - problem.total**2 / n**2)  # the objective of the best constant prediction
     if history[0] < 0.5 * spread:
         return False
-    order = np.random.default_rng(0).permutation(n)
+    order = np.random.default_rng(zlib.crc32(np.ascontiguousarray(W[:, 0]))).permutation(n)
     sample, rest = np.sort(order[:size]), np.sort(order[size:])
     fitted = _fit_sample(problem, sample, W[sample])
     if fitted is None:
@@ -165,11 +168,9 @@ def _fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray) -> 
     S = similarities_between(problem, sample, sample)
     unknown = np.flatnonzero(_diagonal_weights(problem)[sample] == 0)
     S[unknown, unknown] = np.nan
-    try:
-        within = matrix_problem(S)
-    except ValueError:  # what is alike lies outside of the sample
+    if not in_reach(float(np.nanmax(S, initial=0.0)), S.dtype):  # similar items lie outside the sample
         return None
-    fit_complete(within, V, max_iter=_SAMPLE_ITERATIONS, tol=_SAMPLE_TOL)
+    fit_complete(matrix_problem(S), V, max_iter=_SAMPLE_ITERATIONS, tol=_SAMPLE_TOL)
     return V
 
 

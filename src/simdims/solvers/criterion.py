@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -22,11 +23,35 @@ from simdims.solvers.problem import (
     PairProblem,
     Problem,
     float_blocks,
+    observed_range,
+    partner_counts,
     row_blocks,
 )
 
 Bounds = tuple[float, float] | None
 T = TypeVar("T")
+
+#: A predicted self-similarity beyond this multiple of the largest observed similarity is no prediction.
+_IMPLAUSIBLE = 10.0
+
+
+@dataclass(frozen=True)
+class Determinacy:
+    """What the data leave open in an embedding.
+
+    `n_values` counts the observed pairs, self-similarities included, and `n_loadings` the numbers fitted to them.
+    `short` are the items with fewer of them than dimensions, and `counts` how many those have. `excessive` are items
+    without an observed self-similarity whose predicted one is more than ten times `largest`, the largest observed
+    similarity, and `excess` how many times.
+    """
+
+    n_values: int
+    n_loadings: int
+    short: np.ndarray
+    counts: np.ndarray
+    excessive: np.ndarray
+    excess: np.ndarray
+    largest: float
 
 
 def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
@@ -69,6 +94,24 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
         slope[unknown] = np.where(at_limit, np.maximum(slope[unknown], 0.0), slope[unknown])
     projected, scale = _norm(slope), 2.0 * _norm(pull)
     return value, projected / scale if scale > 0 else projected
+
+
+def determinacy(problem: Problem, W: np.ndarray) -> Determinacy:
+    """What the observed pairs leave open in W."""
+    n, rank = W.shape
+    unknown = problem.unknown
+    observed = partner_counts(problem)
+    observed += 1
+    observed[unknown] -= 1
+    short = np.flatnonzero(observed < rank)
+    largest, excess = 0.0, np.empty(0)
+    if unknown.size:
+        largest = observed_range(problem)[1]
+        norms = np.sum(np.square(W[unknown], dtype=np.float64), axis=1)
+        excess = norms / largest if largest > 0 else np.zeros(unknown.size)
+    beyond = excess > _IMPLAUSIBLE
+    n_values = (int(observed.sum()) + n - unknown.size) // 2
+    return Determinacy(n_values, n * rank, short, observed[short], unknown[beyond], excess[beyond], largest)
 
 
 def _norm(A: np.ndarray) -> float:

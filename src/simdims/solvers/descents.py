@@ -43,9 +43,9 @@ def stalled(history, t, rule):
 
 
 @njit(**_COMPILED)
-def lowered(history, s, change, rule):
-    """Write what a sweep s made of the objective, which can only fall; return whether that is the end."""
-    history[s + 1] = min(max(history[s] + change, 0.0), history[s])
+def record(history, s, change, rule):
+    """Write the objective after sweep s, from the change that its row updates add up to; return whether to stop."""
+    history[s + 1] = history[s] + change
     return stalled(history, s + 1, rule)
 
 
@@ -191,7 +191,7 @@ def descend_together(S, squares, over, room, W, smallest_curvature, history, fir
             t = 1.0
             _copy(V, lowered_before)
         if done > first:
-            history[done] = min(max(f, 0.0), history[done - 1])
+            history[done] = f
             ended = f <= least or stalled(history, done, rule)
         if ended or done == last:
             break
@@ -248,7 +248,7 @@ def descend_matrix(
     _copy(W, before)
     for s in range(first, last):
         change = sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block)
-        if lowered(history, s, change, rule):
+        if record(history, s, change, rule):
             return s + 1, True
         if extrapolates <= s:
             t, momentum = next_momentum(t)
@@ -350,7 +350,7 @@ def descend_filled(
                 return s + 1, True, damping
             damping = 0.5 * damping if damping > 0.1 else 0.0
             relax(over, damping, diagonal_weights, relaxation, scaled_weights)
-        history[s + 1] = history[s] if place == KEPT else f
+        history[s + 1] = f
         if place != KEPT and stalled(history, s + 1, rule):
             return s + 1, True, damping
     return last, False, damping

@@ -113,7 +113,7 @@ class _Filling:
                 if self.damping == 0.0 and rise <= descents.ROUNDING * history[s]:
                     return s + 1, True
                 self._damp(0.5 * self.damping if self.damping > 0.1 else 0.0)
-                self._fill()
+                history[s + 1] = self._fill()
             elif descents.stalled(history, s + 1, self.rule):
                 return s + 1, True
         return last, False

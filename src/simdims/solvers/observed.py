@@ -62,7 +62,7 @@ def fit_pairs(problem: PairProblem, W: np.ndarray, *, max_iter: int, tol: float,
 
         def sweeps(first: int, last: int) -> tuple[int, bool]:
             for t in range(first, last):
-                if descents.lowered(history, t, _sweep_pairs(problem, W, second), rule):
+                if descents.record(history, t, _sweep_pairs(problem, W, second), rule):
                     return t + 1, True
             return last, False
 

@@ -271,6 +271,18 @@ def _all_pairs(n_items: int) -> int:
     return n_items * (n_items - 1)
 
 
+def partner_counts(problem: Problem) -> np.ndarray:
+    """Known pairs of each item with other items."""
+    n = problem.n_items
+    if isinstance(problem, FactorProblem):
+        return np.full(n, n - 1)
+    if isinstance(problem, MatrixProblem):
+        return problem.known.copy()
+    known = np.add.reduceat(np.append(problem.weights > 0, False), problem.starts[:-1], dtype=np.int64)
+    known[np.diff(problem.starts) == 0] = 0
+    return known + (n - 1 - np.diff(problem.starts) if problem.background > 0 else 0)
+
+
 def misses_pairs(problem: Problem) -> bool:
     """Whether any pair of two different items is unknown."""
     return problem.n_known < _all_pairs(problem.n_items)
@@ -366,10 +378,15 @@ def _require_copy(n_bytes: int, n_items: int) -> None:
     )
 
 
+def in_reach(largest: float, dtype: np.dtype) -> bool:
+    """Whether similarities up to `largest` can be squared and summed in floating-point numbers of this type."""
+    reach = _REACH[dtype.itemsize]
+    return largest == 0 or 1 / reach <= largest <= reach
+
+
 def require_scale(largest: float, dtype: np.dtype, what: str = "values") -> None:
     """Refuse similarities whose squares or products leave the range of their floating-point numbers."""
-    reach = _REACH[dtype.itemsize]
-    if largest > 0 and not 1 / reach <= largest <= reach:
+    if not in_reach(largest, dtype):
         rule = "small" if largest > 1 else "large"
         other = " or pass them as float64" if dtype.itemsize < 8 else ""
         of = "similarity of" if what == "factors" else "of"

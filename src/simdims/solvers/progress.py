@@ -49,12 +49,6 @@ def stopping_rule(problem: Problem, tol: float) -> Rule:
     return WINDOW, float(tol), max(1e-14, precision**2, 1e-8 * tol) * size(problem)
 
 
-def settle(history: np.ndarray, objective: float) -> None:
-    """End a falling history at the objective that was measured; no earlier one can have been lower."""
-    np.maximum(history, objective, out=history)
-    history[-1] = objective
-
-
 def descend(
     sweeps: Callable[[int, int], tuple[int, bool]],
     history: np.ndarray,
@@ -77,7 +71,7 @@ def descend(
         if measure is not None and converged:
             measured = measure()
             converged = measured <= max(1.01 * history[done], floor)
-            settle(history[: done + 1], measured)
+            history[done] = measured
         if report is not None:
             report(done, history[done])
     return Descent(history[: done + 1].copy(), bool(converged))

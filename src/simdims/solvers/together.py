@@ -121,7 +121,7 @@ class ShortDescent:
         window, _, floor = self.rule
         whatever_it_gains = (window, -1.0, floor)
         if self.together and first == 0 and self.before == _SWEEPS_FROM_NEAR and self.few_in_turn is not None:
-            self.history[1] = self.history[0] + min(self.few_in_turn(), 0.0)
+            self.history[1] = self.history[0] + self.few_in_turn()
             first = 1
         if self.together and first < self.before:
             first, converged = self.in_turn(first, min(self.before, last), whatever_it_gains)

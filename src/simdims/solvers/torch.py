@@ -27,7 +27,7 @@ from simdims.solvers.criterion import evaluate
 from simdims.solvers.descents import SMALLEST, stalled
 from simdims.solvers.filled import over_relaxation
 from simdims.solvers.problem import FactorProblem, MatrixProblem
-from simdims.solvers.progress import WINDOW, Descent, Report, settle
+from simdims.solvers.progress import WINDOW, Descent, Report
 
 #: What runs here: everything but lists of pairs.
 DenseProblem = MatrixProblem | FactorProblem
@@ -176,7 +176,7 @@ def _fit_batch(
     active = list(range(len(problems)))
     for iteration in range(1, max_iter + 1):
         state = _step(data, state)
-        histories[active, iteration] = np.minimum(state.f.tolist(), histories[active, iteration - 1])
+        histories[active, iteration] = state.f.tolist()
         if report is not None:
             report(iteration, float(histories[active[0], iteration]) * units[active[0]] ** 2)
         tied = (state.damping > _MOST_DAMPING).tolist()
@@ -380,7 +380,7 @@ def _conclude(
         objective, kkt_residual = _evaluate_factors(data, W) if data.factored else _evaluate_matrix(data, W)
         objective *= unit**2
     history = history * unit**2
-    settle(history, objective)
+    history[-1] = objective
     return Fitted(result, Descent(history, converged), objective, kkt_residual)
 
 
