@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, nnls
 
-from simdims.solvers import descents, kernels
+from simdims.solvers import accelerated, kernels, sweeps
+from simdims.solvers.sweeps import Diagonal, MatrixProducts, sweep
 
 SEEDS = range(40)
 
@@ -24,8 +25,7 @@ def random_row(seed, omega_ii):
     others = rng.uniform(size=(rng.integers(1, 12), rank)) * rng.choice([0.1, 1.0])
     A = others.T @ others
     b = others.T @ rng.uniform(size=len(others))
-    # Without an observed diagonal the place of its value holds a limit, and 0 is none.
-    s_ii = rng.uniform(0, 3) if omega_ii else 0.0
+    s_ii = rng.uniform(0, 3)
     return A, b, s_ii, omega_ii, rng.uniform(size=rank) * (rng.random(rank) < 0.7)
 
 
@@ -53,7 +53,7 @@ def test_a_scalar_step_is_the_minimiser_on_a_fine_grid(seed, omega_ii):
     k = seed % len(w)
     if A[k, k] == 0 and omega_ii == 0:
         pytest.skip("the coordinate does not enter the objective")
-    step = kernels.minimise_coordinate(w[k], (A @ w - b)[k], A[k, k], s_ii, omega_ii, w @ w)
+    step = kernels.minimise_coordinate(w[k], (A @ w - b)[k], A[k, k], s_ii, omega_ii, w @ w, np.inf)
     function = coordinate_function(row, k)
     grid = np.linspace(0, max(4.0, 2 * step), 40_001)
     values = np.array([function(x) for x in grid[::40]])
@@ -80,7 +80,7 @@ def test_the_scalar_step_is_the_papers_closed_form(seed):
         expected = np.cbrt(q / 2 - root) + np.cbrt(q / 2 + root)
     else:
         expected = np.cbrt(b**3 / (27 * a**3) - d / a)
-    step = kernels.minimise_coordinate(x, (A @ w - b_vector)[k], A[k, k], s_ii, 1.0, w @ w)
+    step = kernels.minimise_coordinate(x, (A @ w - b_vector)[k], A[k, k], s_ii, 1.0, w @ w, np.inf)
     assert step == pytest.approx(max(expected, 0.0), rel=1e-6, abs=1e-8)
 
 
@@ -91,7 +91,7 @@ def test_a_row_update_never_raises_phi_reports_its_change_and_ends_at_a_kkt_poin
     before = phi(w, A, b, s_ii, omega_ii)
     for n_passes in (1, 3, 20_000):
         moved = w.copy()
-        change = kernels.update_row(A, b, s_ii, omega_ii, moved, np.empty(len(w)), n_passes)
+        change = kernels.update_row(A, b, s_ii, omega_ii, np.inf, moved, np.empty(len(w)), n_passes)
         assert change <= 0
         assert before + change == pytest.approx(phi(moved, A, b, s_ii, omega_ii), abs=1e-10)
     slope = phi_slope(moved, A, b, s_ii, omega_ii)
@@ -105,7 +105,7 @@ def test_a_row_update_finds_the_global_minimum_where_phi_is_convex(seed):
     A, b, _, omega_ii, w = random_row(seed, 1.0)
     A = A + 0.1 * np.eye(len(A))
     s_ii = 0.05  # A - Omega S_ii I >= 0, so phi is convex
-    kernels.update_row(A, b, s_ii, omega_ii, w, np.empty(len(w)), 20_000)
+    kernels.update_row(A, b, s_ii, omega_ii, np.inf, w, np.empty(len(w)), 20_000)
     starts = np.random.default_rng(seed).uniform(size=(5, len(w)))
     others = [
         minimize(phi, x0, (A, b, s_ii, omega_ii), jac=phi_slope, method="L-BFGS-B", bounds=[(0, None)] * len(w)).fun
@@ -119,14 +119,14 @@ def test_without_a_diagonal_a_row_is_non_negative_least_squares(seed):
     rng = np.random.default_rng(seed)
     others, similarities = rng.uniform(size=(20, 4)), rng.uniform(size=20)
     w = np.zeros(4)
-    kernels.update_row(others.T @ others, others.T @ similarities, 0.0, 0.0, w, np.empty(4), 20_000)
+    kernels.update_row(others.T @ others, others.T @ similarities, 0.0, 0.0, np.inf, w, np.empty(4), 20_000)
     np.testing.assert_allclose(w, nnls(others, similarities)[0], atol=1e-6)
 
 
 def test_a_coordinate_that_no_partner_shares_is_zero():
     """With nothing observed of a dimension any value fits; zero is the one that claims nothing."""
     w = np.array([0.5, 0.5])
-    kernels.update_row(np.diag([1.0, 0.0]), np.array([0.7, 0.0]), 0.0, 0.0, w, np.empty(2), 5)
+    kernels.update_row(np.diag([1.0, 0.0]), np.array([0.7, 0.0]), 0.0, 0.0, np.inf, w, np.empty(2), 5)
     np.testing.assert_allclose(w, [0.7, 0.0])
 
 
@@ -141,24 +141,39 @@ def test_a_sweep_reports_the_change_of_the_objective(dtype):
         return 0.5 * np.sum((S.astype(float) - W.astype(float) @ W.astype(float).T) ** 2)
 
     before = f(W)
-    change = kernels.sweep_matrix(S, np.diag(S).astype(float), np.ones(70), W, 3, 32)
+    diagonal = Diagonal(np.diag(S).astype(float), np.ones(70), np.full(70, np.inf))
+    change = sweep(MatrixProducts(S, W), diagonal, W, 3)
     assert before + change == pytest.approx(f(W), rel=1e-5 if dtype == np.float32 else 1e-12)
 
 
-def test_any_block_size_gives_the_same_sweep():
+@pytest.mark.parametrize("omega_ii", [0.0, 1.0])
+def test_a_limit_holds_the_loadings_of_an_item_without_a_diagonal(omega_ii):
+    w = np.array([0.1])
+    kernels.update_row(np.array([[0.01]]), np.array([1.0]), 4.0, omega_ii, 2.5, w, np.empty(1), 50)
+    if omega_ii == 0.0:
+        assert w[0] == 2.5  # and not 100
+    else:
+        assert phi_slope(w, np.array([[0.01]]), np.array([1.0]), 4.0, omega_ii) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_any_block_size_gives_the_same_sweep(monkeypatch):
     rng = np.random.default_rng(1)
     T = rng.uniform(size=(50, 50))  # not symmetric: only row i may enter the update of row i
     start = rng.uniform(size=(50, 3))
     swept = []
+    diagonal = Diagonal(np.diag(T).copy(), np.ones(50), np.full(50, np.inf))
     for block in (1, 7, 32, 128):
-        W = start.copy()
-        kernels.sweep_matrix(T, np.diag(T).copy(), np.ones(50), W, 2, block)
-        swept.append(W)
+        monkeypatch.setattr(sweeps, "BLOCK", block)
+        for many in (1, 1000):  # products ahead of the rows that move, and when they are needed
+            monkeypatch.setattr(sweeps, "MANY", many)
+            W = start.copy()
+            sweep(MatrixProducts(T, W), diagonal, W, 2)
+            swept.append(W)
     for W in swept[1:]:
         np.testing.assert_allclose(W, swept[0], atol=1e-12)
 
 
-def slow_step_together(S, W, over, curvature, n_passes):
+def slow_step(S, W, over, curvature, n_passes):
     """One step of all rows from W without momentum: the model's coordinates in turn, by its definition."""
     gram = W.T @ W
     slope = -2 * np.where(np.isnan(S), 0, S - W @ W.T) @ W
@@ -167,13 +182,13 @@ def slow_step_together(S, W, over, curvature, n_passes):
         for k in range(W.shape[1]):
             # The derivative of <slope, D> + c sum_i d_i (W^T W) d_i^T / over_i in column k of D = moved - W.
             at = slope[:, k] + 2 * curvature * ((moved - W) @ gram[:, k]) / over
-            size = (gram[k, k] + descents.SMALLEST * gram.diagonal().max()) / over
+            size = (gram[k, k] + accelerated.SMALLEST * gram.diagonal().max()) / over
             moved[:, k] = np.maximum(moved[:, k] - at / (2 * curvature * size), 0)
     return moved
 
 
-def together(S, over=None):
-    """What descend_together is told of a matrix: its values, sum S^2, the factors `over` and room for residuals."""
+def given(S, over=None):
+    """What `descend` is given of a matrix: its values, sum S^2, the factors `over` and a buffer for residuals."""
     if over is None:
         return S, float(np.sum(S**2)), np.empty(0), np.empty((0, 0), S.dtype)
     return S, float(np.nansum(S**2)), over, np.empty_like(S)
@@ -194,9 +209,9 @@ def test_the_first_step_of_all_rows_is_the_slow_one(dtype, share):
     S, over = (S, None) if share is None else with_gaps(S, share)
     start = (truth + 0.2 * rng.uniform(size=(30, 4)) * (rng.random((30, 4)) < 0.5)).astype(dtype)
     W, history = start.copy(), np.full(2, np.inf)
-    done, ended = descents.descend_together(*together(S, over), W, 1.7, history, 0, 1, (25, 0.0, 0.0))
+    done, ended = accelerated.descend(*given(S, over), W, 1.7, history, 0, 1, (25, 0.0, 0.0))
     factors = np.ones(30) if over is None else over
-    expected = slow_step_together(S.astype(float), start.astype(float), factors, 1.7, descents.TOGETHER_PASSES)
+    expected = slow_step(S.astype(float), start.astype(float), factors, 1.7, accelerated.PASSES)
     np.testing.assert_allclose(W, expected, rtol=0, atol=1e-12 if dtype == np.float64 else 1e-5)
     assert (done, ended) == (1, False)
 
@@ -214,7 +229,7 @@ def test_all_rows_together_lower_the_objective_and_say_what_it_is(seed, dtype, s
     history = np.empty(81)
     history[0] = 0.5 * np.nansum((S - W @ W.T) ** 2, dtype=float)
     for last in range(10, 90, 10):  # in several calls, as a long fit is
-        descents.descend_together(*together(S, over), W, 2.0, history, last - 10, last, (25, -1.0, 0.0))
+        accelerated.descend(*given(S, over), W, 2.0, history, last - 10, last, (25, -1.0, 0.0))
         exact = 0.5 * np.nansum((S.astype(float) - W.astype(float) @ W.T.astype(float)) ** 2)
         assert history[last] == pytest.approx(exact, rel=1e-10 if dtype == np.float64 else 1e-3)
     assert np.all(np.diff(history) <= 0)
@@ -231,8 +246,9 @@ def test_all_rows_together_leave_a_minimum_where_it_is():
     at = W * np.sqrt(0.99)
     history = np.full(41, np.inf)
     swept = at.copy()
+    diagonal = Diagonal(S.diagonal().copy(), np.ones(24), np.full(24, np.inf))
     for _ in range(50):
-        kernels.sweep_matrix(S, S.diagonal().copy(), np.ones(24), swept, 4, 32)
+        sweep(MatrixProducts(S, swept), diagonal, swept, 4)
     moved = swept.copy()
-    descents.descend_together(*together(S), moved, 1.65, history, 0, 40, (50, 0.0, 0.0))
+    accelerated.descend(*given(S), moved, 1.65, history, 0, 40, (50, 0.0, 0.0))
     np.testing.assert_allclose(moved, swept, atol=1e-6)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -69,13 +69,20 @@ def second_thread(is_worth_it: bool = True) -> Iterator[Executor | None]:
         yield pool
 
 
-def begin(second: Executor | None, function: Callable[..., T], *arguments: Any) -> Future[T]:
+class Done(Generic[T]):
+    """What a future is when there is nothing to wait for, without its locks."""
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def result(self) -> T:
+        """The value."""
+        return self.value
+
+
+def begin(second: Executor | None, function: Callable[..., T], *arguments: Any) -> Future[T] | Done[T]:
     """Call a function in the second thread; here and now where there is none."""
-    if second is not None:
-        return second.submit(function, *arguments)
-    done: Future[T] = Future()
-    done.set_result(function(*arguments))
-    return done
+    return Done(function(*arguments)) if second is None else second.submit(function, *arguments)
 
 
 def n_cores() -> int:

@@ -1,8 +1,9 @@
 """Minimise f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 over W >= 0: arrays in, arrays out.
 
-`solve` is the one place where a solver is picked. Two problems, many storages: with all pairs known the products S W
-are enough (complete.py); with some pairs known or weighted, lists of pairs or a filled matrix serve (observed.py).
-admm.py is the paper's algorithm, the reference. torch.py fits on a GPU; `solve_on` goes there.
+`solve` fits on the processor: by block coordinate descent (bcd.py), planned in plan.py and run by the one outer loop of
+loop.py, or by the paper's algorithm (admm.py), the reference. A storage is a way to sweep: products with a complete
+matrix (complete.py), a matrix whose gaps are filled (filled.py), lists of pairs (listed.py). `solve_on` fits on a GPU
+(torch.py).
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ import numpy as np
 from simdims import _threads
 from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
-from simdims.solvers.complete import block_size, fit_complete
+from simdims.solvers.bcd import fit_bcd
 from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
-from simdims.solvers.filled import fit_filled
-from simdims.solvers.observed import fit_pairs, prefers_pairs
+from simdims.solvers.loop import Report
+from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
-    FactorProblem,
     MatrixProblem,
     PairProblem,
     Problem,
@@ -31,13 +31,10 @@ from simdims.solvers.problem import (
     matrix_of,
     misses_pairs,
     observed_range,
-    pairs_of,
     require_scale,
 )
-from simdims.solvers.progress import Descent, Report
 from simdims.solvers.spectra import leading_eigenpairs
 from simdims.solvers.start import given_start, random_start, spectral_start
-from simdims.solvers.together import are_better_listed, can_move_together
 
 __all__ = [
     "Determinacy",
@@ -58,10 +55,6 @@ __all__ = [
     "solve_on",
     "spectral_start",
 ]
-
-#: Multiply-adds in the products of one block below which further BLAS threads cost more than they help: they spin
-#: between calls, on cores that the row updates or other fits need.
-_THREADED_WORK = 2**25
 
 #: Coordinate descent on a convex problem of r numbers ends long before.
 _EMBED_PASSES = 10_000
@@ -96,12 +89,9 @@ def solve(
     `bounds` with bcd asks for filling, which needs a dense problem with missing pairs.
     """
     W = np.array(W0, dtype=problem.dtype, order="C")
-    small = W.size * block_size(len(W)) < _THREADED_WORK
-    with _threads.one_blas_thread(for_one_fit=True) if small else nullcontext():
-        scale = problem.scale
+    with _threads.one_blas_thread(for_one_fit=True) if needs_one_blas_thread(*W.shape) else nullcontext():
         if solver == "admm":
             dense = matrix_of(problem)
-            scale = dense.scale
             descent = fit_admm(
                 dense,
                 W,
@@ -112,18 +102,18 @@ def solve(
                 bounds=bounds,
                 report=report,
             )
-            bounds = None  # a constraint on Z, not a part of f
+            history = descent.history * dense.scale
+            objective, kkt_residual = evaluate(problem, W)  # bounds are a constraint on Z, not a part of f
         else:
-            if bounds is None:
-                problem = _in_best_storage(problem, W.shape[1])
-            descent = _fit_bcd(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
-        objective, kkt_residual = evaluate(problem, W, bounds)
-    objective *= problem.scale
-    history = descent.history * scale
-    history[-1] = objective
+            plan = make_plan(problem, W.shape[1], bounded=bounds is not None)
+            problem = plan.problem
+            descent = fit_bcd(plan, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
+            history = descent.history * problem.scale
+            objective, kkt_residual = evaluate(problem, W, bounds)
+    history[-1] = objective * problem.scale
     return Solution(
         W=W,
-        objective=objective,
+        objective=objective * problem.scale,
         history=history,
         n_iter=descent.n_iter,
         converged=descent.converged,
@@ -183,21 +173,3 @@ def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
     embedding = np.zeros((len(similarities), W.shape[1]), W.dtype)
     kernels.embed_rows(np.ascontiguousarray(similarities, dtype=W.dtype), W, embedding, _EMBED_PASSES)
     return embedding
-
-
-def _in_best_storage(problem: Problem, n_components: int) -> Problem:
-    """The same problem, as lists of pairs or as a matrix, whichever is fitted faster."""
-    if isinstance(problem, PairProblem):
-        is_better_dense = can_move_together(problem, n_components) and not are_better_listed(problem, n_components)
-        return matrix_of(problem) if is_better_dense else problem
-    if isinstance(problem, MatrixProblem) and prefers_pairs(problem, n_components):
-        return pairs_of(problem)
-    return problem
-
-
-def _fit_bcd(problem: Problem, W: np.ndarray, *, max_iter: int, tol: float, bounds: Bounds, report: Report) -> Descent:
-    if isinstance(problem, PairProblem):
-        return fit_pairs(problem, W, max_iter=max_iter, tol=tol, report=report)
-    if isinstance(problem, FactorProblem) or problem.complete:
-        return fit_complete(problem, W, max_iter=max_iter, tol=tol, report=report)
-    return fit_filled(problem, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)

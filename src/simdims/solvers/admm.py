@@ -11,10 +11,10 @@ import numpy as np
 
 from simdims import _memory
 from simdims.solvers import kernels
-from simdims.solvers.complete import block_size
 from simdims.solvers.criterion import Bounds, objective
+from simdims.solvers.loop import Descent, Report
 from simdims.solvers.problem import MatrixProblem
-from simdims.solvers.progress import Descent, Report
+from simdims.solvers.sweeps import Diagonal, MatrixProducts, sweep
 
 #: sBSUM visits each entry of W once a sweep.
 _ONE_PASS = 1
@@ -86,9 +86,9 @@ def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bo
     """One outer iteration in place: W, then Z, then the dual; returns f(W), |Z - W W^T| and |Z|."""
     n = len(state.W)
     low, high = (-np.inf, np.inf) if bounds is None else bounds
-    diagonal = np.diagonal(state.target).astype(np.float64)
+    diagonal = Diagonal(np.diagonal(state.target).astype(np.float64), np.ones(n), np.full(n, np.inf))
     for _ in range(inner_iter):
-        kernels.sweep_matrix(state.target, diagonal, np.ones(n), state.W, _ONE_PASS, block_size(n))
+        sweep(MatrixProducts(state.target, state.W), diagonal, state.W, _ONE_PASS)
     np.matmul(state.W, state.W.T, out=state.target)
     value, gap, size = kernels.split_step(
         problem.values, problem.weights, state.rho, low, high, state.target, state.dual
@@ -110,14 +110,12 @@ def _plain_sweeps(
     problem: MatrixProblem, W: np.ndarray, *, max_iter: int, inner_iter: int, tol: float, report: Report
 ) -> Descent:
     """The W-update alone, on S itself: `max_iter` times `inner_iter` sBSUM sweeps."""
-    block = block_size(len(W))
+    diagonal = Diagonal(problem.diagonal, problem.diagonal_weights, problem.limits)
     history = [objective(problem, W)]
     for iteration in range(1, max_iter + 1):
         value = history[-1]
         for _ in range(inner_iter):
-            value += kernels.sweep_matrix(
-                problem.values, problem.diagonal, problem.diagonal_weights, W, _ONE_PASS, block
-            )
+            value += sweep(MatrixProducts(problem.values, W), diagonal, W, _ONE_PASS)
         history.append(value)
         if report is not None:
             report(iteration, history[-1])

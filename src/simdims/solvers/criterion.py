@@ -15,7 +15,7 @@ import numpy as np
 
 from simdims import _threads
 from simdims.solvers import kernels
-from simdims.solvers.descents import SMALL_PART
+from simdims.solvers.accelerated import SMALL_PART
 from simdims.solvers.problem import (
     MANY,
     FactorProblem,
@@ -90,7 +90,7 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     np.minimum(slope, 0.0, out=slope, where=W == 0)
     unknown = problem.unknown
     if unknown.size:
-        at_limit = W[unknown] ** 2 >= (1 - 1e-6) * problem.diagonal[unknown, None]
+        at_limit = W[unknown] >= (1 - 5e-7) * problem.limits[unknown, None]
         slope[unknown] = np.where(at_limit, np.maximum(slope[unknown], 0.0), slope[unknown])
     projected, scale = _norm(slope), 2.0 * _norm(pull)
     return value, projected / scale if scale > 0 else projected

@@ -5,9 +5,11 @@ With every row of W but row i fixed, the objective f(W) = 1/2 sum_ij Omega_ij (S
     phi_i(w) = w^T A w - 2 b^T w + 1/2 Omega_ii (S_ii - |w|^2)^2,
     A = sum_{j != i} Omega_ij w_j w_j^T,    b = sum_{j != i} Omega_ij S_ij w_j.
 
-`update_row` lowers phi_i and never sees the data; what the data look like only decides how A and b are had:
-from products with a matrix (`sweep_matrix`) or from lists of pairs (`gather_pairs`). Row workspaces are float64,
-whatever the storage, so that the change of the objective can be summed exactly while S and W stay float32.
+`update_row` lowers phi_i and never sees the data; the storage only decides where A and b come from: products with a
+matrix (`update_block`) or lists of pairs (`gather_pairs`, `update_listed`). Row workspaces are float64 whatever the
+storage, so that the change of the objective is summed precisely while S and W stay float32.
+
+`limits` holds the largest loading that an item may have, infinite for most; see problem.py.
 """
 
 from typing import Any
@@ -25,24 +27,20 @@ _INSIDE: dict[str, Any] = {**_COMPILED, "no_cpython_wrapper": True}
 # No "nnan": missing pairs are NaN.
 _FAST = {"nsz"}
 
-# Rows of a product that are still in the cache when they are looked at.
-_FILLED_TOGETHER = 96
-
 
 @njit(**_COMPILED)
-def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
+def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, limit):
     """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
 
     The stationary point is a root of Omega_ii x^3 + p x + q with p = A_kk - Omega_ii (S_ii - |w|^2 + x^2) and
     q = (A w)_k - A_kk x - b_k. For p < 0 the quartic is not convex and its smallest convex majorizer is minimised.
-    `gradient` is (A w - b)_k, `curvature` is A_kk. Where the diagonal is not observed (Omega_ii = 0), a positive `s_ii`
-    is the most that x^2 may be.
+    `gradient` is (A w - b)_k, `curvature` is A_kk. Where the diagonal is not observed (Omega_ii = 0) x may not exceed
+    `limit`.
     """
     p = curvature - omega_ii * (s_ii - squared_norm + x * x)
     q = gradient - curvature * x
     if omega_ii == 0.0:
-        x = -q / p if q < 0.0 and p > 0.0 else 0.0
-        return min(x, np.sqrt(s_ii)) if s_ii > 0.0 else x
+        return min(-q / p, limit) if q < 0.0 and p > 0.0 else 0.0
     if p <= 0.0:
         cube = -(p * x + q) / omega_ii
         return np.cbrt(cube) if cube > 0.0 else 0.0
@@ -63,7 +61,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm):
 
 
 @njit(**_COMPILED, fastmath=_FAST)
-def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
+def update_row(A, b, s_ii, omega_ii, limit, w, gradient, n_passes):
     """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
     `gradient` is workspace: it holds A w - b, kept current by one row of A for each coordinate that moves.
@@ -85,7 +83,7 @@ def update_row(A, b, s_ii, omega_ii, w, gradient, n_passes):
             x = w[k]
             if x == 0.0 and gradient[k] >= 0.0:
                 continue
-            new = minimise_coordinate(x, gradient[k], A[k, k], s_ii, omega_ii, squared_norm)
+            new = minimise_coordinate(x, gradient[k], A[k, k], s_ii, omega_ii, squared_norm, limit)
             largest = max(largest, new)
             step = new - x
             if step == 0.0:
@@ -154,14 +152,15 @@ def _settle_columns(A, W, w, i, background, partners, weights):
 
 
 @njit(**_COMPILED, fastmath=_FAST)
-def update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace):
+def update_block(own, products, diagonal, diagonal_weights, limits, W, gram, start, n_passes):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
     `own` holds the similarities within the block and `products` its rows of S W: A_i = W^T W - w_i w_i^T and
-    b_i = (S W)_i - S_ii w_i, with what the rows before it in the block have moved since. `workspace` has three rows.
+    b_i = (S W)_i - S_ii w_i, with what the rows before it in the block have moved since. `gram` is W^T W, kept current.
+    S need not be symmetric: only row i of it enters the update of row i.
     """
     rank = W.shape[1]
-    w, b, gradient = workspace[0], workspace[1], workspace[2]
+    w, b, gradient = np.empty(rank), np.empty(rank), np.empty(rank)
     moves = np.empty((own.shape[0], rank))
     change = 0.0
     for e in range(own.shape[0]):
@@ -175,42 +174,13 @@ def update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_pa
         _add_outer(gram, w, -1.0)
         if diagonal_weights[i] == 0.0:
             _settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
-        change += update_row(gram, b, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
+        change += update_row(gram, b, diagonal[i], diagonal_weights[i], limits[i], w, gradient, n_passes)
         for k in range(rank):
             moves[e, k] = -W[i, k]
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
             moves[e, k] += w[k]
         _add_outer(gram, w, 1.0)
-    return change
-
-
-@njit(**_INSIDE)
-def _multiply(A, B, product):
-    """Matrix product by BLAS; in one place and for one layout, because it takes long to compile."""
-    np.dot(A, B, product)
-
-
-@njit(**_COMPILED, fastmath=_FAST)
-def sweep_matrix(T, diagonal, diagonal_weights, W, n_passes, block):
-    """Update every row of W once against the complete matrix T; return the change of the objective.
-
-    The products of `block` rows come from one BLAS call. T need not be symmetric: only row i of it enters the update of
-    row i. The diagonal terms have values and weights of their own.
-    """
-    n, rank = W.shape
-    gram = _gram(W)
-    products = np.empty((block, rank), W.dtype)
-    workspace = np.empty((3, rank))
-    change = 0.0
-    for start in range(0, n, block):
-        size = min(n - start, block)
-        _multiply(T[start : start + size], W, products[:size])
-        own = np.empty((size, size), W.dtype)
-        for e in range(size):
-            for later in range(size):
-                own[e, later] = T[start + e, start + later]
-        change += update_block(own, products, diagonal, diagonal_weights, W, gram, start, n_passes, workspace)
     return change
 
 
@@ -223,18 +193,15 @@ def _sum(values):
 
 
 @njit(**_COMPILED, fastmath=_FAST)
-def fill_rows(S, weights, W, transposed, relaxation, low, high, T, first, last):
-    """Write rows first .. last - 1 of T = R + omega_i Omega * (S - R) with R = W W^T; return their part of f(W).
+def fill_rows(S, weights, relaxation, low, high, T, first, last):
+    """Turn rows first .. last - 1 of T from R = W W^T to R + omega_i Omega * (S - R); return their part of f(W).
 
     Missing pairs (NaN) are filled with R clipped to [low, high], which adds 1/2 dist(R, [low, high])^2 to f. `weights`
-    of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing. `transposed` is W^T.
+    of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing.
     """
-    n = W.shape[0]
+    n = S.shape[1]
     squares = np.zeros(n)
     for i in range(first, last):
-        if (i - first) % _FILLED_TOGETHER == 0:
-            until = min(i + _FILLED_TOGETHER, last)
-            _multiply(W[i:until], transposed, T[i:until])
         omega = relaxation[i]
         own = T[i, i]
         if weights.size == 0:
@@ -294,7 +261,21 @@ def gather_pairs(starts, partners, values, weights, background, W, block, first,
 
 @njit(**_COMPILED, fastmath=_FAST)
 def update_listed(
-    starts, partners, values, weights, background, diagonal, diagonal_weights, W, gram, block, last, A, b, n_passes
+    starts,
+    partners,
+    values,
+    weights,
+    background,
+    diagonal,
+    diagonal_weights,
+    limits,
+    W,
+    gram,
+    block,
+    last,
+    A,
+    b,
+    n_passes,
 ):
     """Update rows block .. last - 1 of W in turn, in place, after `gather_pairs`; return the change of the objective.
 
@@ -323,7 +304,7 @@ def update_listed(
         if diagonal_weights[i] == 0.0:
             listed = slice(starts[i], starts[i + 1])
             _settle_columns(A_i, W, w, i, background, partners[listed], weights[listed])
-        change += update_row(A_i, b_i, diagonal[i], diagonal_weights[i], w, gradient, n_passes)
+        change += update_row(A_i, b_i, diagonal[i], diagonal_weights[i], limits[i], w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
@@ -459,7 +440,7 @@ def embed_rows(similarities, W, embedding, n_passes):
                 b[k] += value * w[k]
             if not complete:
                 _add_outer(A, w, 1.0)
-        update_row(A, b, 0.0, 0.0, x, gradient, n_passes)
+        update_row(A, b, 0.0, 0.0, np.inf, x, gradient, n_passes)
         for k in range(rank):
             embedding[i, k] = x[k]
 

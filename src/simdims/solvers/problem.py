@@ -4,8 +4,8 @@ They carry weights divided by their largest value (`scale`): filling majorises t
 ADMM's threshold on rho assumes it. The solvers multiply the objective back.
 
 Where the diagonal of an item is not observed, nothing keeps a loading of it from growing while those of its partners
-shrink: a hub and its spokes fit best at infinity. There `diagonal` holds the most that the square of a loading may be,
-100 times the largest similarity.
+shrink: a hub and its spokes fit best at infinity. There `limits` holds the largest loading that the item may have, ten
+times the root of the largest similarity; it is infinite elsewhere.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from simdims.solvers import kernels
 #: Largest similarity, and one over the smallest largest one, that floats of 4 and 8 bytes can take.
 _REACH = {4: 1e15, 8: 1e100}
 
-#: The square that a loading of an item without an observed diagonal may reach, in units of the largest similarity.
-_MOST_SQUARE = 100.0
+#: The loading that an item without an observed diagonal may reach, in units of the root of the largest similarity.
+_LARGEST_LOADING = 10.0
 
 #: From so many items on, a sweep is a matter of milliseconds: Python may lie between its blocks, and a second thread
 #: is worth waking.
@@ -46,6 +46,7 @@ class MatrixProblem:
     weights: np.ndarray
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
+    limits: np.ndarray
     known: np.ndarray
     shares: np.ndarray
     total: float
@@ -84,6 +85,7 @@ class PairProblem:
     background: float
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
+    limits: np.ndarray
     scale: float
 
     @property
@@ -129,8 +131,18 @@ class FactorProblem:
         return _all_pairs(self.n_items)
 
     @property
+    def diagonal_weights(self) -> np.ndarray:
+        """Ones: every item is similar to itself by the length of its factors."""
+        return np.ones(self.n_items)
+
+    @property
+    def limits(self) -> np.ndarray:
+        """None: no loading has a limit."""
+        return np.full(self.n_items, np.inf)
+
+    @property
     def unknown(self) -> np.ndarray:
-        """No item: each is similar to itself by the length of its factors."""
+        """No item."""
         return np.empty(0, np.intp)
 
     @property
@@ -217,6 +229,7 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
         background=0.0,
         diagonal=problem.diagonal,
         diagonal_weights=problem.diagonal_weights,
+        limits=problem.limits,
         scale=problem.scale,
     )
 
@@ -332,14 +345,21 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
     return MatrixProblem(
         values=values,
         weights=weights,
-        diagonal=np.where(own > 0, diagonal, _MOST_SQUARE * largest),
+        diagonal=np.where(own > 0, diagonal, 0.0),
         diagonal_weights=own.astype(np.float64, copy=False),
+        limits=_limits(own, largest),
         known=known,
         shares=weight / max(n - 1, 1),
         total=total,
         squares=squares,
         scale=scale,
     )
+
+
+def _limits(diagonal_weights: np.ndarray, largest: float) -> np.ndarray:
+    """The largest loading that each item may have; with nothing to be similar to, there is nothing to limit."""
+    limited = (diagonal_weights == 0) & (largest > 0)
+    return np.where(limited, _LARGEST_LOADING * np.sqrt(largest), np.inf)
 
 
 def _without_weightless(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -448,7 +468,7 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
     diagonal, diagonal_weights = np.zeros(n), np.zeros(n)
     diagonal[rows[own]] = stored[own]
     diagonal_weights[rows[own]] = omega[own]
-    diagonal[diagonal_weights == 0] = _MOST_SQUARE * largest
+    diagonal[diagonal_weights == 0] = 0.0
     return PairProblem(
         starts=np.concatenate([[0], np.cumsum(np.bincount(rows[others], minlength=n))]),
         partners=values.indices[others].astype(np.int32, copy=False),
@@ -457,5 +477,6 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
         background=background / scale,
         diagonal=diagonal,
         diagonal_weights=diagonal_weights,
+        limits=_limits(diagonal_weights, largest),
         scale=scale,
     )

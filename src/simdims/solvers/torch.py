@@ -23,11 +23,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from simdims.solvers.accelerated import SMALLEST, stalled
 from simdims.solvers.criterion import evaluate
-from simdims.solvers.descents import SMALLEST, stalled
 from simdims.solvers.filled import over_relaxation
+from simdims.solvers.loop import WINDOW, Descent, Report
 from simdims.solvers.problem import FactorProblem, MatrixProblem
-from simdims.solvers.progress import WINDOW, Descent, Report
 
 #: What runs here: everything but lists of pairs.
 DenseProblem = MatrixProblem | FactorProblem
@@ -343,17 +343,8 @@ def _values(problem: DenseProblem) -> np.ndarray:
 
 def _of_items(problem: DenseProblem, rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """For each item its similarity to itself and the weight of that, the most a loading may be, and c_i."""
-    if isinstance(problem, FactorProblem):
-        ones = np.ones(problem.n_items)
-        return problem.diagonal, ones, ones * np.inf, 2.0 * ones
-    observed = problem.diagonal_weights > 0
-    limits = np.sqrt(np.where(observed | (problem.diagonal == 0), np.inf, problem.diagonal))
-    return (
-        np.where(observed, problem.diagonal, 0.0),
-        problem.diagonal_weights,
-        limits,
-        2.0 / over_relaxation(problem, rank),
-    )
+    shares = np.ones(problem.n_items) if isinstance(problem, FactorProblem) else 1.0 / over_relaxation(problem, rank)
+    return problem.diagonal, problem.diagonal_weights, problem.limits, 2.0 * shares
 
 
 def _tensor(array: np.ndarray, device: torch.device, unit: float = 1.0) -> torch.Tensor:

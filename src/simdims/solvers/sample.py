@@ -1,0 +1,79 @@
+"""Many items: a start that explains nothing is replaced by a fit to a sample of them, which places the others.
+
+A sweep over the sample costs a fraction of one over all items, and the dimensions that it finds place the other items
+by non-negative least squares.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+import numpy as np
+
+from simdims import _threads
+from simdims.solvers import criterion, kernels
+from simdims.solvers.problem import MANY, CompleteProblem, MatrixProblem, in_reach, matrix_problem, similarities_between
+
+#: Items of the sample: for each dimension enough to see it more than once.
+_PER_COMPONENT, _SMALLEST = 10, 100
+
+#: Items placed at a time, so that their similarities to the sample stay a small matrix.
+_PLACED = 4096
+
+#: Passes over the loadings of an item that is placed.
+_PASSES = 8
+
+#: Fits a problem in place from a start: the sample is fitted as any other problem of its size.
+Fit = Callable[[MatrixProblem, np.ndarray], object]
+
+
+def start_from_sample(
+    problem: CompleteProblem, W: np.ndarray, objective: float, fit: Fit, second: Executor | None
+) -> float | None:
+    """Replace W, whose objective is given, by a better start in place; return its objective, or None if there is none.
+
+    Which items are drawn follows from the start, so that runs from different starts see different samples.
+    """
+    n, rank = W.shape
+    size = max(_PER_COMPONENT * rank, _SMALLEST)
+    spread = 0.5 * (problem.squares - problem.total**2 / n**2)  # the objective of the best constant prediction
+    if n < max(3 * size, MANY) or objective < 0.5 * spread:
+        return None
+    order = np.random.default_rng(zlib.crc32(W[:, 0].tobytes())).permutation(n)
+    sample, rest = np.sort(order[:size]), np.sort(order[size:])
+    fitted = fit_sample(problem, sample, W[sample], fit)
+    if fitted is None:
+        return None
+    candidate = np.empty_like(W)
+    candidate[sample] = fitted
+    for first in range(0, len(rest), _PLACED):
+        items = rest[first : first + _PLACED]
+        candidate[items] = _place(similarities_between(problem, items, sample), fitted, W[items], second)
+    found = criterion.objective(problem, candidate)
+    if not found < objective:
+        return None
+    W[:] = candidate
+    return found
+
+
+def fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray, fit: Fit) -> np.ndarray | None:
+    """Fit the similarities within a sample of items from the start V; None where they are too small to be fitted."""
+    S = similarities_between(problem, sample, sample)
+    unknown = np.flatnonzero(problem.diagonal_weights[sample] == 0)
+    S[unknown, unknown] = np.nan
+    if not in_reach(float(np.nanmax(S, initial=0.0)), S.dtype):  # similar items lie outside the sample
+        return None
+    fit(matrix_problem(S), V)
+    return V
+
+
+def _place(similarities: np.ndarray, fitted: np.ndarray, placed: np.ndarray, second: Executor | None) -> np.ndarray:
+    """Place items by their similarities to the fitted ones, in place, half of them in each thread."""
+    half = len(placed) // 2
+    parts = [(similarities[rows], fitted, placed[rows], _PASSES) for rows in (slice(half, None), slice(half))]
+    other = _threads.begin(second, kernels.embed_rows, *parts[0])
+    kernels.embed_rows(*parts[1])
+    other.result()
+    return placed
