@@ -24,8 +24,8 @@ import numpy as np
 from simdims import SRF, _threads, simulate, solvers
 from simdims.consensus import fit_consensus, split_half_reliability
 from simdims.solvers import kernels
-from simdims.solvers.complete import block_size
-from simdims.solvers.progress import N_PASSES
+from simdims.solvers.complete import N_PASSES, CompleteSweeps
+from simdims.solvers.sweeps import BLOCK
 
 
 def main() -> None:
@@ -105,23 +105,22 @@ def cpu_seconds(sweep: Callable, problem: solvers.Problem, starts: list[np.ndarr
 
 def sweep_alone(problem: solvers.Problem, runs: list[np.ndarray]) -> None:
     for W in runs:
-        own = problem.diagonal, problem.diagonal_weights
-        kernels.sweep_matrix(problem.values, *own, W, N_PASSES, block_size(len(W)))
+        CompleteSweeps(problem).sweep(W)
 
 
 def sweep_stacked(problem: solvers.Problem, runs: list[np.ndarray]) -> None:
-    S, block = problem.values, block_size(problem.n_items)
+    S = problem.values
     n, n_components = runs[0].shape
-    stack, workspace = np.hstack(runs), np.empty((3, n_components))
+    stack = np.hstack(runs)
     grams = [W.T @ W for W in runs]
-    for start in range(0, n, block):
-        rows = slice(start, min(start + block, n))
+    for start in range(0, n, BLOCK):
+        rows = slice(start, min(start + BLOCK, n))
         products, within = S[rows] @ stack, np.ascontiguousarray(S[rows, rows])
         for place, (W, gram) in enumerate(zip(runs, grams, strict=True)):
             columns = slice(place * n_components, (place + 1) * n_components)
             own = np.ascontiguousarray(products[:, columns])
-            diagonal = problem.diagonal, problem.diagonal_weights
-            kernels.update_block(within, own, *diagonal, W, gram, start, N_PASSES, workspace)
+            diagonal = problem.diagonal, problem.diagonal_weights, problem.limits
+            kernels.update_block(within, own, *diagonal, W, gram, start, N_PASSES)
             stack[rows, columns] = W[rows]
 
 

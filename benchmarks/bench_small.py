@@ -1,9 +1,9 @@
-"""What moving all rows together gives: whole fits of small problems with it, and with rows in turn alone.
+"""What moving all rows at once gives: whole fits of small problems with it, and with rows in turn alone.
 
     python benchmarks/bench_small.py [--quick] [--sizes 40 120] [--out benchmarks/results/small.json]
 
 Seven kinds of data, complete or with pairs missing at random, in a block or far from the diagonal, from random starts
-at the defaults. For each size, mask and kind: the time of rows in turn over that of all rows together and the ratio of
+at the defaults. For each size, mask and kind: the time of rows in turn over that of all rows at once and the ratio of
 the final objectives (geometric means; what is below a millionth of sum S^2 counts as exact), how many dimensions are
 left, and how often a fit converged. With pairs missing, rows in turn go through a filled matrix, or through lists where
 those are faster for them.
@@ -23,7 +23,7 @@ import numpy as np
 from bench_fit import describe_machine
 
 from simdims import SRF
-from simdims.solvers import together
+from simdims.solvers import plan
 
 warnings.simplefilter("ignore")  # not every fit converges
 
@@ -86,12 +86,12 @@ def with_gaps(S: np.ndarray, mask: str, seed: int) -> np.ndarray:
 
 def compare(S: np.ndarray, n_components: int, seed: int) -> dict[str, Any]:
     """The same fit both ways, three times each in turn; the shortest counts."""
-    ways = {"together": (together._COMPLETE, together._MISSING)}
-    ways["in_turn"] = tuple(how._replace(largest=0) for how in ways["together"])
+    ways = {"at_once": (plan._COMPLETE, plan._MISSING)}
+    ways["in_turn"] = tuple(how._replace(largest=0) for how in ways["at_once"])
     found: dict[str, Any] = {name: {"seconds": np.inf} for name in ways}
     for _ in range(3):
         for name, hows in ways.items():
-            together._COMPLETE, together._MISSING = hows
+            plan._COMPLETE, plan._MISSING = hows
             model = SRF(n_components, random_state=seed)
             began = time.perf_counter()
             model.fit(S)
@@ -102,22 +102,22 @@ def compare(S: np.ndarray, n_components: int, seed: int) -> dict[str, Any]:
                 "iterations": model.n_iter_,
                 "converged": model.converged_,
             }
-    together._COMPLETE, together._MISSING = ways["together"]
+    plan._COMPLETE, plan._MISSING = ways["at_once"]
     found["rounding"] = 1e-6 * float(np.nansum(S**2))
     return found
 
 
 def print_table(runs: list[dict[str, Any]], by: str) -> None:
-    print(f"\n| {by} | times faster (range) | objective, together / in turn | dimensions | converged |")
+    print(f"\n| {by} | times faster (range) | objective, at once / in turn | dimensions | converged |")
     print("|---|---|---|---|---|")
     for value in dict.fromkeys(run[by] for run in runs):
         some = [run for run in runs if run[by] == value]
-        speed = [run["in_turn"]["seconds"] / run["together"]["seconds"] for run in some]
+        speed = [run["in_turn"]["seconds"] / run["at_once"]["seconds"] for run in some]
         left, right = (
-            np.log([run[way]["objective"] + run["rounding"] for run in some]) for way in ("together", "in_turn")
+            np.log([run[way]["objective"] + run["rounding"] for run in some]) for way in ("at_once", "in_turn")
         )
         both = {
-            what: " / ".join(f"{np.mean([run[way][what] for run in some]):.3g}" for way in ("together", "in_turn"))
+            what: " / ".join(f"{np.mean([run[way][what] for run in some]):.3g}" for way in ("at_once", "in_turn"))
             for what in ("dimensions", "converged")
         }
         print(

@@ -56,7 +56,7 @@ ORDER = [
 
 # Library -> the files that may import it, at any depth.
 ONLY_IN = {
-    "numba": {"solvers/kernels.py", "solvers/descents.py"},
+    "numba": {"solvers/kernels.py", "solvers/accelerated.py"},
     "torch": {"solvers/torch.py"},
     "joblib": {"_parallel.py"},
 }

@@ -37,7 +37,7 @@ def test_the_objective_is_its_definition_and_begins_and_ends_the_history(storage
     assert srf.history_[-1] == srf.objective_
     assert srf.history_[0] == pytest.approx(objective(*as_dense(S), start()), rel=1e-5)
     assert len(srf.history_) == srf.n_iter_ + 1
-    assert srf.solver_ == "rows at once"
+    assert srf.solver_ == "torch"
 
 
 @devices

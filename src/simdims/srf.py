@@ -94,7 +94,7 @@ class SRF(TransformerMixin, BaseEstimator):
         Norm of the projected gradient relative to that of its data part: 0 at a KKT point, below 1e-3 at a solution
         one would call converged.
     solver_ : str
-        The solver that was used: "bcd", "admm", or "rows at once" on a device of PyTorch.
+        The solver that was used: "bcd", "admm", or "torch" on a device of PyTorch.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str
@@ -410,7 +410,7 @@ class SRF(TransformerMixin, BaseEstimator):
 
     def _resolved_solver(self) -> str:
         if self.device != "cpu":
-            return "rows at once"
+            return "torch"
         return "bcd" if self.solver == "auto" else self.solver
 
     def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:

@@ -171,17 +171,19 @@ def _fit_batch(
     floors = (_floor(data) * data.sizes).expand(len(Y)).tolist()
     histories = np.empty((len(Y), max_iter + 1))
     histories[:, 0] = f.tolist()
+    lowest = histories.copy()  # so far: rounding makes f waver, and that is not progress
     done = [max_iter] * len(Y)
     ended: dict[int, tuple[torch.Tensor, bool]] = {}
     active = list(range(len(problems)))
     for iteration in range(1, max_iter + 1):
         state = _step(data, state)
         histories[active, iteration] = state.f.tolist()
+        lowest[active, iteration] = np.minimum(histories[active, iteration], lowest[active, iteration - 1])
         if report is not None:
             report(iteration, float(histories[active[0], iteration]) * units[active[0]] ** 2)
         tied = (state.damping > _MOST_DAMPING).tolist()
         rules = [(WINDOW, float(tol), floors[at]) for at in active]
-        ends = [stalled(histories[at], iteration, rule) for at, rule in zip(active, rules, strict=True)]
+        ends = [stalled(lowest[at], iteration, rule) for at, rule in zip(active, rules, strict=True)]
         still = [place for place, end in enumerate(ends) if tied[place] or not end]
         if len(still) < len(active):
             for place in sorted(set(range(len(active))) - set(still)):
