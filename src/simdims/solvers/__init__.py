@@ -32,6 +32,7 @@ from simdims.solvers.problem import (
     misses_pairs,
     observed_range,
     require_scale,
+    row_blocks,
 )
 from simdims.solvers.spectra import leading_eigenpairs
 from simdims.solvers.start import given_start, random_start, spectral_start
@@ -170,6 +171,17 @@ def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
     """Rows of non-negative least squares: the embedding of items from their similarities to the rows of W."""
     if similarities.shape[1] != len(W):
         raise ValueError(f"similarities must have a column for each of {len(W)} items, got {similarities.shape[1]}.")
-    embedding = np.zeros((len(similarities), W.shape[1]), W.dtype)
-    kernels.embed_rows(np.ascontiguousarray(similarities, dtype=W.dtype), W, embedding, _EMBED_PASSES)
-    return embedding
+    precise = W.astype(np.float64, copy=False)
+    gram, embedding = precise.T @ precise, np.zeros((len(similarities), W.shape[1]))
+    for rows in row_blocks(0, len(similarities)):
+        block = similarities[rows].astype(np.float64, copy=False)
+        known = ~np.isnan(block)
+        complete = np.flatnonzero(known.all(axis=1))
+        embedded = np.zeros((len(complete), W.shape[1]))
+        kernels.embed_rows(gram, block[complete] @ precise, embedded, _EMBED_PASSES)
+        embedding[rows.start + complete] = embedded
+        for i in np.flatnonzero(~known.all(axis=1)):
+            partners, row = precise[known[i]], slice(rows.start + i, rows.start + i + 1)
+            b = block[i : i + 1, known[i]] @ partners
+            kernels.embed_rows(partners.T @ partners, b, embedding[row], _EMBED_PASSES)
+    return embedding.astype(W.dtype, copy=False)

@@ -112,19 +112,6 @@ def _add_outer(A, w, sign):
 
 
 @njit(**_INSIDE, fastmath=_FAST)
-def _gram(W):
-    """W^T W in float64."""
-    rank = W.shape[1]
-    gram = np.zeros((rank, rank))
-    w = np.empty(rank)
-    for i in range(W.shape[0]):
-        for k in range(rank):
-            w[k] = W[i, k]
-        _add_outer(gram, w, 1.0)
-    return gram
-
-
-@njit(**_INSIDE, fastmath=_FAST)
 def _settle_columns(A, W, w, i, background, partners, weights):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
@@ -412,37 +399,16 @@ def split_step(S, weights, rho, low, high, T, dual):
     return 0.5 * _sum(objective), _sum(gap), _sum(size)
 
 
-@njit(**_COMPILED, fastmath=_FAST)
-def embed_rows(similarities, W, embedding, n_passes):
-    """Non-negative least squares of rows of `similarities` (NaN = missing) on those of W, from and into `embedding`."""
-    n, rank = W.shape
-    gram = _gram(W)
-    A = np.empty((rank, rank))
-    w = np.empty(rank)
-    x = np.empty(rank)
-    b = np.empty(rank)
-    gradient = np.empty(rank)
-    for i in range(similarities.shape[0]):
-        complete = True
-        for j in range(n):
-            complete = complete and not np.isnan(similarities[i, j])
-        for k in range(rank):
-            x[k] = embedding[i, k]
-            b[k] = 0.0
-            for m in range(rank):
-                A[k, m] = gram[k, m] if complete else 0.0
-        for j in range(n):
-            value = similarities[i, j]
-            if np.isnan(value):
-                continue
-            for k in range(rank):
-                w[k] = W[j, k]
-                b[k] += value * w[k]
-            if not complete:
-                _add_outer(A, w, 1.0)
-        update_row(A, b, 0.0, 0.0, np.inf, x, gradient, n_passes)
-        for k in range(rank):
-            embedding[i, k] = x[k]
+@njit(**_COMPILED)
+def embed_rows(A, b, embedding, n_passes):
+    """Minimise w^T A w - 2 b_i^T w over w >= 0 for every row of `embedding`, from and into it."""
+    w, gradient = np.empty(A.shape[0]), np.empty(A.shape[0])
+    for i in range(b.shape[0]):
+        for k in range(w.size):
+            w[k] = embedding[i, k]
+        update_row(A, b[i], 0.0, 0.0, np.inf, w, gradient, n_passes)
+        for k in range(w.size):
+            embedding[i, k] = w[k]
 
 
 @njit(**_COMPILED, fastmath=_FAST)

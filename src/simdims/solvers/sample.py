@@ -71,9 +71,9 @@ def fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray, fit:
 
 def _place(similarities: np.ndarray, fitted: np.ndarray, placed: np.ndarray, second: Executor | None) -> np.ndarray:
     """Place items by their similarities to the fitted ones, in place, half of them in each thread."""
-    half = len(placed) // 2
-    parts = [(similarities[rows], fitted, placed[rows], _PASSES) for rows in (slice(half, None), slice(half))]
-    other = _threads.begin(second, kernels.embed_rows, *parts[0])
-    kernels.embed_rows(*parts[1])
+    precise = fitted.astype(np.float64, copy=False)
+    A, b, half = precise.T @ precise, (similarities @ fitted).astype(np.float64, copy=False), len(placed) // 2
+    other = _threads.begin(second, kernels.embed_rows, A, b[half:], placed[half:], _PASSES)
+    kernels.embed_rows(A, b[:half], placed[:half], _PASSES)
     other.result()
     return placed
