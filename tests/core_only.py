@@ -60,7 +60,6 @@ def works(folder: Path) -> dict[str, object]:
     again = Discovery.load(folder / "library")
     again.report(folder / "library.html")
     said = command("discover", folder / "S.npy", "-o", folder / "program", "--ranks", "2", "--runs", "2", "--seed", "0")
-    reproduced = command("reproduce", "convergence", "--smoke", "--quiet")
     return {
         "modules": modules,
         "loaded": bool(np.array_equal(again.embedding, result.embedding)),
@@ -69,7 +68,6 @@ def works(folder: Path) -> dict[str, object]:
         "shown": "<table" in result._repr_html_(),
         "page": (folder / "library.html").stat().st_size,
         "program": [said[0], (folder / "program" / "report.html").is_file()],
-        "reproduced": reproduced[0],
     }
 
 
@@ -80,7 +78,6 @@ def needs(folder: Path) -> dict[str, list[str]]:
 
     from simdims import SRF, Similarity, calibrate, dimension_test, discover, load_similarity, plots
     from simdims.datasets import fetch_mur92_behaviour, load_miserables
-    from simdims.reproduce import reproduce
 
     (folder / "S.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
     (folder / "S.parquet").write_bytes(b"PAR1")
@@ -93,7 +90,6 @@ def needs(folder: Path) -> dict[str, list[str]]:
     S = load_similarity(folder / "S.npy")
     found = discover(S, ranks=[2, 3], sampling=0.7, n_repeats=2, n_runs=2, random_state=0)
     tests = dimension_test(found.embedding, found.embedding, n_permutations=19, random_state=0)
-    analysis = reproduce("convergence", size="smoke", progress=False)
     power = {"noise": "features", "snr": 0.5, "test": "rsa", "power": 0.5, "standard_error": 0.1}
     study = pd.DataFrame([power])
     drawn = {
@@ -119,8 +115,6 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "fetch": fetch_mur92_behaviour,
         "report": lambda: found.report(folder / "no.html", images=[np.zeros((4, 4))] * 20),
         "--images": lambda: fails("discover", folder / "S.npy", "-o", folder / "no", "--images", pictures),
-        "reproduce": lambda: analysis.save(folder / "no"),
-        "reproduce --out": lambda: fails("reproduce", "convergence", "--smoke", "-o", folder / "no"),
     }
     errors = {name: raised(feature) for name, feature in features.items()}
     errors["written"] = sorted(path.name for path in folder.glob("no*"))

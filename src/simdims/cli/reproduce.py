@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from simdims._parts import library
 from simdims.cli.options import Findings, UsageError, add_command, add_running, progress_of
 from simdims.cli.outputs import check_place
 
@@ -50,7 +49,6 @@ def _reproduce(options: argparse.Namespace) -> Findings:
         raise ValueError(f"FOLDER must be a folder, got {str(options.out)!r}, which is a file.")
     if options.out is not None:
         check_place(options.out, "FOLDER", is_filled=True)
-        library("matplotlib", "--out", '"simdims[plot]"')
     found = reproduce(
         options.name,
         size=options.size,

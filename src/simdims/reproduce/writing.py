@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simdims._journal import replacing
-from simdims._parts import library
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +34,6 @@ def summary(found: Reproduction) -> str:
 
 def save(found: Reproduction, folder: Path) -> list[Path]:
     """Write NAME.json (all numbers), NAME.md (to be read), and the figure as NAME.png and NAME.pdf."""
-    if found.outcome.draw is not None:
-        library("matplotlib", "The figure of an analysis", '"simdims[plot]"')
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for ending, text in ((".json", _as_json(found)), (".md", _as_markdown(found))):
