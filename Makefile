@@ -45,7 +45,7 @@ test: lint
 
 test-all: lint docs
 	$(ONE_THREAD) $(PYTEST) $(PARALLEL) -m "slow or not slow"
-	$(ONE_THREAD) $(PY) .ci/mutations.py
+	$(ONE_THREAD) $(PY) .ci/mutations.py by-hand
 	$(MAKE) test-oldest test-wheel
 
 test-oldest: | $(PY)

@@ -1,6 +1,6 @@
 """Break the package one place at a time; the tests that guard the place have to fail.
 
-python .ci/mutations.py [--list] [--jobs 2] [--again] [number or range ...]
+python .ci/mutations.py [--list] [--jobs 2] [--again] [by-hand | number or range ...]
 
 The first mutations are formulas, broken by hand. The others are drawn: one place or a few of every module, chosen at
 random with a fixed seed, are changed by a rule: another operator or comparison, another constant, a term or a negation
@@ -392,14 +392,14 @@ def main() -> None:
 def asked_for(n_mutations: int) -> argparse.Namespace:
     """The options, `chosen` being the numbers."""
     parser = argparse.ArgumentParser(description="Break the package one place at a time; tests have to fail.")
-    parser.add_argument("numbers", nargs="*", help="numbers, or ranges as in 15-40 (default: all)")
+    parser.add_argument("numbers", nargs="*", help="numbers, ranges as in 15-40, or by-hand (default: all)")
     parser.add_argument("--list", action="store_true", help="list the mutations and end")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time (default: all cores)")
     parser.add_argument("--again", action="store_true", help="forget the results of earlier runs")
     options = parser.parse_args()
     options.chosen = []
     for words in options.numbers or [f"1-{n_mutations}"]:
-        first, _, last = words.partition("-")
+        first, _, last = (f"1-{len(BY_HAND)}" if words == "by-hand" else words).partition("-")
         options.chosen += range(int(first), int(last or first) + 1)
     return options
 

@@ -1,5 +1,6 @@
 """What a release promises: one version everywhere, and an install that works without the extras and read-only."""
 
+import ast
 import json
 import os
 import re
@@ -72,6 +73,27 @@ def test_importing_warns_of_nothing():
     code = f"import importlib, simdims\nfor name in {simdims.__all__}: getattr(simdims, name)"
     said = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (said.returncode, said.stderr) == (0, "")
+
+
+def test_ci_runs_the_commands_of_the_readme_before_anything_is_installed():
+    """In a bare environment, and what needs PyTorch after them, by name."""
+    script = (REPOSITORY / ".ci" / "run").read_text()
+    commands = re.findall(r"^(make \w+) +#", (REPOSITORY / "README.md").read_text(), flags=re.MULTILINE)
+    assert commands == ["make demo", "make test"]
+    lines = [line for line in script.splitlines() if re.match(r"(if ! )?bare ", line)]
+    assert lines[:2] == [f"bare {command}" for command in commands]
+    assert "torch==" in lines[2]
+    assert "-k torch" in lines[-1]
+    assert 'env -i "${kept[@]}"' in script
+
+
+def test_what_needs_torch_has_it_in_its_name():
+    """By which CI finds it."""
+    for path in Path(__file__).parent.glob("test_*.py"):
+        tree = ast.parse(path.read_text())
+        for test in tree.body:
+            if "importorskip('torch'" in ast.unparse(test):
+                assert "torch" in f"{path.name} {getattr(test, 'name', '')}", f"{path.name}: {test.lineno}"
 
 
 def installed_with(names: list[str]) -> set[str]:
