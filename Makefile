@@ -8,6 +8,7 @@
 #     make test-oldest the tests with the lowest version of every library that is allowed
 #     make test-wheel  the tests against a wheel that is built and installed for it
 #     make docs        the documentation, into docs/_build/html
+#     make pictures    the pictures in docs/images that the README and the pages show
 #     make bench       the benchmarks
 #     make clean       remove what these commands made, .venv included
 #
@@ -31,7 +32,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 PARALLEL := -n $(WORKERS) --maxprocesses 8
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-oldest test-wheel lint docs bench clean
+.PHONY: help demo test test-all test-oldest test-wheel lint docs pictures bench clean
 
 help:
 	@sed -n 's/^#     //p' Makefile
@@ -44,7 +45,7 @@ test: lint
 
 test-all: lint docs
 	$(ONE_THREAD) $(PYTEST) $(PARALLEL) -m "slow or not slow"
-	$(ONE_THREAD) $(PY) .ci/mutations.py
+	$(ONE_THREAD) $(PY) .ci/mutations.py by-hand
 	$(MAKE) test-oldest test-wheel
 
 test-oldest: | $(PY)
@@ -65,6 +66,9 @@ lint: $(TEST)
 
 docs: $(DOCS)
 	$(PY) -m sphinx -b html -d docs/_build/doctrees -W --keep-going -n docs docs/_build/html
+
+pictures: $(TEST)
+	$(PY) docs/pictures.py
 
 bench: $(CORE)
 	$(PY) benchmarks/bench_rivals.py

@@ -1,32 +1,128 @@
-"""Break formulas one at a time in a copy of the package; the tests that guard each one have to fail.
+"""Break the package one place at a time; the tests that guard the place have to fail.
 
-python .ci/mutations.py [number ...]
+python .ci/mutations.py [--list] [--jobs 2] [--again] [by-hand | number or range ...]
 
-docs/testing.md has the table. A formula that can be broken without a test failing ends this with status 1.
+The first mutations are formulas, broken by hand. The others are drawn: one place or a few of every module, chosen at
+random with a fixed seed, are changed by a rule: another operator or comparison, another constant, a term or a negation
+dropped, two arguments swapped. Results are kept in build/mutations, and a run that was stopped resumes; --again forgets
+them. The last lines name the survivors and the rate. docs/testing.md says which survive and why.
 """
 
+import argparse
+import ast
+import copy
+import hashlib
+import json
 import os
+import random
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Queue
 from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+PACKAGE = REPOSITORY / "src" / "simdims"
+KEPT = REPOSITORY / "build" / "mutations"
+SEED = 0
+#: Folders whose modules compute what a paper rests on: two mutations of each, of all others one.
+TWICE = ("consensus/", "inference/", "metrics/", "selection/", "simulate/", "solvers/")
+#: Folders in which constants are the looks of a picture or of a page, and stay.
+LOOKS = ("cli/", "plots/", "report/")
+#: Seconds that the tests of a mutation may take beyond thrice what they take unbroken.
+PATIENCE = 60
+#: Compiled functions are cached by the file that calls them, and would be those of the unbroken file.
+COMPILED = {"solvers/kernels.py", "solvers/descents.py"}
+
+#: Module, or folder of modules -> the tests that should notice; the longest name that fits counts.
+TESTS = {
+    "__init__.py": "test_architecture.py test_release.py",
+    "_arrays.py": "test_srf.py test_consensus_runs.py",
+    "_checks.py": "test_similarity.py",
+    "_downloads.py": "test_datasets.py",
+    "_inputs.py": "test_cli.py test_cli_discover.py",
+    "_journal.py": "test_journal.py test_faults.py",
+    "_landmarks.py": "test_landmarks.py",
+    "_memory.py": "test_memory.py",
+    "_parallel.py": "test_parallel.py test_consensus_runs.py",
+    "_parameters.py": "test_bad_input.py test_junk_input.py",
+    "_parts.py": "test_io.py test_release.py",
+    "_progress.py": "test_selection.py test_cli_terminal.py",
+    "_rows.py": "test_srf.py test_junk_input.py",
+    "_tables.py": "test_cli.py test_associations.py test_construct.py",
+    "_threads.py": "test_parallel.py test_hardening.py",
+    "_triangles.py": "test_similarity.py test_inference_rsa.py",
+    "associations.py": "test_associations.py",
+    "construct.py": "test_construct.py",
+    "datasets.py": "test_datasets.py",
+    "features.py": "test_features.py",
+    "similarity.py": "test_similarity.py",
+    "srf.py": "test_srf.py",
+    "triplets.py": "test_triplets.py",
+    "cli": "test_cli.py test_cli_discover.py test_cli_tools.py",
+    "cli/completion.py": "test_cli_tools.py",
+    "cli/evaluate.py": "test_cli_results.py test_cli.py",
+    "cli/inference.py": "test_cli_results.py test_cli.py",
+    "cli/options.py": "test_cli_mistakes.py test_cli.py",
+    "cli/outputs.py": "test_cli_mistakes.py test_cli.py",
+    "cli/report.py": "test_cli_tools.py test_cli_mistakes.py",
+    "cli/selection.py": "test_cli_results.py test_cli.py",
+    "cli/sentences.py": "test_cli_mistakes.py test_cli.py",
+    "cli/terminal.py": "test_cli_terminal.py",
+    "consensus": "test_consensus_runs.py test_consensus_alignment.py test_consensus_reliability.py",
+    "discovery": "test_discovery.py test_cli_discover.py",
+    "inference": "test_inference_rsa.py test_inference_dimension.py",
+    "io": "test_io.py",
+    "io/exchange.py": "test_exchange.py",
+    "metrics": "test_metrics.py test_metrics_structure.py test_metrics_readouts.py",
+    "metrics/_answers.py": "test_metrics_triplets.py",
+    "metrics/ceiling.py": "test_metrics_triplets.py",
+    "metrics/choices.py": "test_metrics_triplets.py",
+    "metrics/links.py": "test_metrics_links.py",
+    "plots": "test_plots.py",
+    "report": "test_report.py",
+    "selection": "test_selection.py",
+    "selection/calibration.py": "test_calibration.py",
+    "selection/spectrum.py": "test_spectrum.py",
+    "selection/splits.py": "test_splits.py",
+    "simulate": "test_simulate.py test_simulate_designs.py",
+    "solvers": "test_invariants.py test_kernels.py",
+    "solvers/admm.py": "test_admm.py test_invariants.py",
+    "solvers/criterion.py": "test_criterion.py test_invariants.py",
+}
+
+#: Not broken: the looks of pictures, and what is tested only where PyTorch is installed.
+LEFT_OUT = ("plots/_style.py", "solvers/torch.py", "__main__.py")
 
 
 class Mutation(NamedTuple):
-    """What is broken: a file, a piece of it, what stands there instead, and the tests that should notice."""
+    """What is broken: a file, a piece of it, what stands there instead, and the tests that should notice.
+
+    `start` is where the piece begins; None if it stands there once.
+    """
 
     what: str
     file: str
     right: str
     wrong: str
     tests: str
+    start: int | None = None
+
+    def broken(self, text: str) -> str:
+        """The text of the file with the piece replaced."""
+        if self.start is None:
+            assert text.count(self.right) == 1, f"{self.file} does not hold {self.right!r} once"
+            return text.replace(self.right, self.wrong)
+        end = self.start + len(self.right)
+        assert text[self.start : end] == self.right, f"{self.file} has changed"
+        return text[: self.start] + self.wrong + text[end:]
 
 
-MUTATIONS = [
+BY_HAND = [
     Mutation(
         "the cubic of the scalar step loses x^2",
         "solvers/kernels.py",
@@ -128,44 +224,279 @@ MUTATIONS = [
 ]
 
 
+def drawn() -> list[Mutation]:
+    """Mutations of every module, drawn with a fixed seed."""
+    mutations = []
+    for file in modules()[0]:
+        text = (PACKAGE / file).read_text(encoding="utf-8")
+        by_rule: dict[str, list[Place]] = {}
+        for place in places(text):
+            by_rule.setdefault(place.rule, []).append(place)
+        if file.startswith(LOOKS):
+            by_rule.pop("constant", None)
+        drawing = random.Random(f"{SEED} {file}")
+        rules = drawing.sample(sorted(by_rule), min(len(by_rule), 2 if file.startswith(TWICE) else 1))
+        for start, right, wrong, _ in (drawing.choice(by_rule[rule]) for rule in rules):
+            line = text.count("\n", 0, start) + 1
+            shown = " ".join(right.split()), " ".join(wrong.split())
+            what = f"{file}:{line}: {shown[0]} -> {shown[1]}"
+            mutations.append(Mutation(what, file, right, wrong, tests_of(file), start))
+    return mutations
+
+
+def tests_of(file: str) -> str:
+    """The tests that should notice if a module is broken."""
+    return TESTS[max((name for name in TESTS if file.startswith(name)), key=len)]
+
+
+def modules() -> tuple[list[str], list[str]]:
+    """The modules for which tests are named above, and those for which none are."""
+    files = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
+    files = [file for file in files if file not in LEFT_OUT]
+    named = [file for file in files if file.startswith(tuple(TESTS))]
+    return named, [file for file in files if file not in named]
+
+
+class Place(NamedTuple):
+    """Where a module can be broken: where the piece begins, the piece, what stands there instead, and by which rule."""
+
+    start: int
+    right: str
+    wrong: str
+    rule: str
+
+
+def places(text: str) -> Iterator[Place]:
+    """All places of a module, in the order of the file, with every rule that applies."""
+    rows = [row.encode() for row in text.splitlines(keepends=True)]
+    starts = [0]
+    for row in rows:
+        starts.append(starts[-1] + len(row.decode()))
+    for node in computing(ast.parse(text)):
+        if node.lineno != node.end_lineno:
+            continue
+        row = rows[node.lineno - 1]
+        start = starts[node.lineno - 1] + len(row[: node.col_offset].decode())
+        piece = row[node.col_offset : node.end_col_offset].decode()
+        for rule, changed in changes(node):
+            wrong = ast.unparse(changed)
+            yield Place(start, piece, wrong if is_atom(changed) else f"({wrong})", rule)
+
+
+def is_atom(node: ast.expr) -> bool:
+    """Whether it needs no parentheses wherever it stands."""
+    return isinstance(node, ast.Name | ast.Call | ast.Subscript | ast.Attribute) or (
+        isinstance(node, ast.Constant) and not str(node.value).startswith("-")
+    )
+
+
+def computing(node: ast.AST) -> Iterator[ast.expr]:
+    """Every expression but those of types, words, errors, warnings, decorators and defaults of keywords."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "defaults", "kw_defaults", "bases"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or is_words(child):
+                continue
+            if isinstance(child, ast.expr):
+                yield child
+            yield from computing(child)
+
+
+def is_words(node: ast.AST) -> bool:
+    """Whether it is only about words and types."""
+    if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
+        return node.test.id == "TYPE_CHECKING"
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        return called.startswith(("warnings.", "logger.", "log.", "cast", "TypeVar")) or called.endswith("add_argument")
+    return isinstance(node, ast.BinOp) and any(
+        isinstance(part, ast.JoinedStr) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+        for part in ast.walk(node)
+    )
+
+
+OPERATORS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Add,
+    ast.FloorDiv: ast.Div, ast.Mod: ast.FloorDiv, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+
+
+def changes(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """What may stand in the place of an expression, and the rule that it follows."""
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OPERATORS:
+        yield "operator", with_field(node, op=OPERATORS[type(node.op)]())
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+        yield "dropped", node.left  # a term or a factor
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in OPERATORS:
+        yield "comparison", with_field(node, ops=[OPERATORS[type(node.ops[0])](), *node.ops[1:]])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not | ast.Invert):
+        yield "negation", node.operand
+    if isinstance(node, ast.Constant) and type(node.value) in (bool, int, float):
+        value = node.value
+        changed = (not value) if type(value) is bool else value + 1 if type(value) is int else (2 * value or 1.0)
+        yield "constant", ast.Constant(changed)
+    if isinstance(node, ast.Call) and len(node.args) >= 2 and ast.unparse(node.func) not in ("isinstance", "zip"):
+        first, second, *others = node.args
+        if not any(isinstance(part, ast.Starred | ast.Constant) for part in (first, second)):
+            yield "swapped", with_field(node, args=[second, first, *others])
+
+
+def with_field(node: ast.expr, **fields: object) -> ast.expr:
+    """A copy of a node with other fields."""
+    changed = copy.copy(node)
+    for name, value in fields.items():
+        setattr(changed, name, value)
+    return changed
+
+
 def main() -> None:
-    """Break and test."""
-    chosen = [int(number) for number in sys.argv[1:]] or range(1, len(MUTATIONS) + 1)
-    unnoticed = [number for number in chosen if not is_noticed(number, MUTATIONS[number - 1])]
-    if unnoticed:
-        sys.exit(f"No test noticed: {', '.join(MUTATIONS[number - 1].what for number in unnoticed)}")
+    """Break and test those that are asked for, or all."""
+    mutations = [*BY_HAND, *drawn()]
+    options = asked_for(len(mutations))
+    if options.list:
+        for number in options.chosen:
+            sys.stdout.write(f"{number:3d}. {mutations[number - 1].what}\n")
+        return
+    KEPT.mkdir(parents=True, exist_ok=True)
+    copies: Queue[Copy] = Queue()
+    for name in range(options.jobs):
+        copies.put(Copy(KEPT / f"copy{name}"))
+    known = {} if options.again else read_results()
+
+    def judge(number: int) -> tuple[int, str]:
+        mutation = mutations[number - 1]
+        key = key_of(mutation)
+        said = known.get(key)
+        if said is None:
+            place = copies.get()
+            try:
+                said = place.judged(mutation)
+            finally:
+                copies.put(place)
+            with (KEPT / "results.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "number": number, "what": mutation.what, "said": said}) + "\n")
+        sys.stdout.write(f"{number:3d}. {mutation.what}: {said}\n")
+        sys.stdout.flush()
+        return number, said
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        found = dict(pool.map(judge, options.chosen))
+    conclude(mutations, found)
 
 
-def is_noticed(number: int, mutation: Mutation) -> bool:
-    """Whether a test fails on a copy in which the formula is broken, and passes on a copy in which it is not."""
-    broken = tested(mutation, mutation.wrong, mutation.tests)
-    failed = next((line for line in broken.stdout.splitlines() if line.startswith("FAILED")), None)
-    if broken.returncode != 1 or failed is None:
-        noticed, said = False, "no test"
-    else:
-        test = failed.removeprefix("FAILED tests/").split(" - ")[0]
-        noticed = tested(mutation, mutation.right, test).returncode == 0
-        said = test if noticed else f"{test}, which fails on the right formula too"
-    sys.stdout.write(f"{number:2d}. {mutation.what}: {said}\n")
-    sys.stdout.flush()
-    return noticed
+def asked_for(n_mutations: int) -> argparse.Namespace:
+    """The options, `chosen` being the numbers."""
+    parser = argparse.ArgumentParser(description="Break the package one place at a time; tests have to fail.")
+    parser.add_argument("numbers", nargs="*", help="numbers, ranges as in 15-40, or by-hand (default: all)")
+    parser.add_argument("--list", action="store_true", help="list the mutations and end")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time (default: all cores)")
+    parser.add_argument("--again", action="store_true", help="forget the results of earlier runs")
+    options = parser.parse_args()
+    options.chosen = []
+    for words in options.numbers or [f"1-{n_mutations}"]:
+        first, _, last = (f"1-{len(BY_HAND)}" if words == "by-hand" else words).partition("-")
+        options.chosen += range(int(first), int(last or first) + 1)
+    return options
 
 
-def tested(mutation: Mutation, formula: str, tests: str) -> subprocess.CompletedProcess[str]:
-    """Run tests on a copy of the package in which a formula stands in the place of the right one."""
-    with tempfile.TemporaryDirectory() as name:
-        copy = Path(name)
-        for part in ("src", "tests", "pyproject.toml"):
-            source = REPOSITORY / part
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(source, copy / part, ignore=ignored) if source.is_dir() else shutil.copy(source, copy)
-        file = copy / "src" / "simdims" / mutation.file
+def conclude(mutations: list[Mutation], found: dict[int, str]) -> None:
+    """Name the survivors and the rate; end with status 1 if there are any."""
+    if modules()[1]:
+        sys.stdout.write(f"\nNot broken, because TESTS names no tests for them: {', '.join(modules()[1])}\n")
+    survivors = [number for number, said in found.items() if said.startswith(("survived", "cannot"))]
+    killed = len(found) - len(survivors)
+    sys.stdout.write(f"\n{killed} of {len(found)} mutations were noticed ({killed / max(len(found), 1):.0%}).\n")
+    if survivors:
+        names = "\n".join(f"{number:3d}. {mutations[number - 1].what}: {found[number]}" for number in survivors)
+        sys.exit(f"Not noticed:\n{names}")
+
+
+def key_of(mutation: Mutation) -> str:
+    """What a result depends on: the mutation, the package and the tests that judge it."""
+    read = [PACKAGE / mutation.file, *(REPOSITORY / "tests" / name for name in mutation.tests.split())]
+    digest = hashlib.sha256(repr(mutation).encode())
+    for path in read:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def read_results() -> dict[str, str]:
+    """What earlier runs found, by key."""
+    path = KEPT / "results.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {result["key"]: result["said"] for result in map(json.loads, lines)}
+
+
+class Copy:
+    """A copy of the package and its tests, in which one file at a time is broken.
+
+    It stays where it is, and files keep their dates, so that what is compiled from unbroken files is compiled once.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.unbroken: dict[str, float | None] = {}
+        for part in ("src", "tests"):
+            shutil.rmtree(folder / part, ignore_errors=True)
+            shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("pyproject.toml", "conftest.py", "README.md"):
+            shutil.copy2(REPOSITORY / name, folder)
+        if not (folder / "docs").exists():
+            (folder / "docs").symlink_to(REPOSITORY / "docs")
+
+    def judged(self, mutation: Mutation) -> str:
+        """Which test fails where the package is broken and passes where it is not, or that none does."""
+        seconds = self.seconds_unbroken(mutation.tests)
+        if seconds is None:
+            return f"cannot be judged: {mutation.tests} fails without it"
+        file = self.folder / "src" / "simdims" / mutation.file
+        dates = file.stat()
         text = file.read_text(encoding="utf-8")
-        assert text.count(mutation.right) == 1, f"{mutation.file} does not hold {mutation.right!r} once"
-        file.write_text(text.replace(mutation.right, formula), encoding="utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"tests/{tests}"]
-        environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "NUMBA_CACHE_DIR": str(copy / "numba")}
-        return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
+        try:
+            file.write_text(mutation.broken(text), encoding="utf-8")
+            status, said = self.tested(mutation.tests, 3 * seconds + PATIENCE, afresh=mutation.file in COMPILED)
+        finally:
+            file.write_text(text, encoding="utf-8")
+            os.utime(file, ns=(dates.st_atime_ns, dates.st_mtime_ns))
+        if status is None:
+            return "the tests do not end"
+        failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        if status in (1, 2, 3, 4) and failed:  # failed, or could not even be collected
+            return failed[0].split(" - ")[0].removeprefix("FAILED tests/")
+        return "survived" if status == 0 else f"cannot be judged: status {status}"
+
+    def seconds_unbroken(self, tests: str) -> float | None:
+        """How long the tests take on the unbroken package; None if they fail."""
+        if tests not in self.unbroken:
+            began = time.monotonic()
+            status, _ = self.tested(tests, 3600)
+            self.unbroken[tests] = time.monotonic() - began if status == 0 else None
+        return self.unbroken[tests]
+
+    def tested(self, tests: str, limit: float, afresh: bool = False) -> tuple[int | None, str]:
+        """The status of the tests, None if they do not end in time, and what they say."""
+        cache = self.folder / ("numba-broken" if afresh else "numba")
+        if afresh:
+            shutil.rmtree(cache, ignore_errors=True)
+        data = os.environ.get("SIMDIMS_DATA", str(REPOSITORY.parent / "shared" / "data"))
+        environment = {
+            **os.environ, "PYTHONPATH": str(self.folder / "src"), "NUMBA_CACHE_DIR": str(cache), "SIMDIMS_DATA": data,
+            "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
+        command += [f"tests/{name}" for name in tests.split()]
+        try:
+            run = subprocess.run(
+                command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=limit
+            )
+        except subprocess.TimeoutExpired:
+            return None, ""
+        return run.returncode, run.stdout
 
 
 if __name__ == "__main__":

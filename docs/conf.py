@@ -108,6 +108,14 @@ def setup(app):
         where = {"refdomain": "py", "reftype": "obj", "reftarget": pages[text], "refdoc": app.env.docname}
         return [addnodes.pending_xref(rawtext, code, refexplicit=True, refwarn=True, **where)], []
 
+    def built(app, docname, source):
+        """Lead from a program of the gallery, which is what the repository holds, to the page that is built of it."""
+        for written, page in (
+            (r"gallery/(plot_\w+)\.py\)", r"_build/gallery/\1.rst)"),
+            (r"gallery/README\.rst\)", "_build/gallery/index.rst)"),
+        ):
+            source[0] = re.sub(written, page, source[0])
+
     def find(app, env, node, contnode):
         """See Also says names as the modules do."""
         target = pages.get(node.get("reftarget"))
@@ -129,6 +137,7 @@ def setup(app):
                 lines[number] = re.sub(r"(?<!\\)\||(?<=\w)_(?=[\s,;.)+]|$)", lambda found: "\\" + found[0], line)
 
     app.add_role("name", name)
+    app.connect("source-read", built)
     app.connect("autodoc-process-docstring", escape, priority=900)
     app.connect("missing-reference", find)
     app.connect("autodoc-skip-member", skip)

@@ -382,7 +382,7 @@ def test_the_page_shows_the_pictures(similarities):
     assert main(["discover", similarities, "-o", "out", "--images", "pictures", "--title", "My items", *QUICK]) == 0
     page = Path("out/report.html").read_text()
     assert page.count("data:image/png") == N
-    assert "<h1>My items</h1>" in page or ">My items<" in page
+    assert ">My items<" in page
 
 
 def test_fits_on_a_device_of_torch(similarities):

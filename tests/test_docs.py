@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import simdims
+from simdims.cli import main
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
@@ -21,6 +22,7 @@ PAGES = [
     REPOSITORY / "README.md",
     *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.relative_to(DOCS).parts),
 ]
+WRITTEN = [*PAGES, *(REPOSITORY / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))]
 GALLERY = sorted((DOCS / "gallery").glob("plot_*.py"))
 TOOLS = ["sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser", "sphinx_gallery"]
 MODULES = ["metrics", "simulate", "datasets", "plots"]
@@ -36,6 +38,14 @@ def python_of(page: Path) -> str:
 
 def prose_of(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def links_of(page: Path) -> list[tuple[str, str]]:
+    """Where links and pictures of a page lead within the repository: file, and anchor in it."""
+    prose = re.sub(r"`[^`\n]*`", "", prose_of(page))
+    found = re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose)
+    found += [(target, "") for target in re.findall(r"\{(?:figure|image)\} (\S+)", page.read_text(encoding="utf-8"))]
+    return [(target, anchor) for target, anchor in found if not target.startswith(("http", "mailto:"))]
 
 
 def anchors_of(page: Path) -> set[str]:
@@ -87,31 +97,41 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     pyplot.close("all")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_between_pages_lead_somewhere(page):
-    text = re.sub(r"`[^`\n]*`", "", prose_of(page))
-    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
-        if target.startswith("http"):
-            continue
-        if "_build/gallery/" in target:
-            program = DOCS / "gallery" / Path(target).with_suffix(".py").name
-            assert Path(target).name == "index.rst" or program in GALLERY, target
-            continue
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_links_and_pictures_of_pages_are_in_the_repository(page):
+    """Not in what a build writes: pages are read where nothing was built."""
+    for target, anchor in links_of(page):
         file = (page.parent / target).resolve() if target else page
         assert file.exists(), target
+        assert "_build" not in file.relative_to(REPOSITORY).parts, target
         assert not anchor or anchor in anchors_of(file), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_pictures_of_pages_are_there_or_made_by_the_gallery(page):
-    for target in re.findall(r"^(?:```|:::)\{figure\} (\S+)", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
-        made = re.fullmatch(r"(?:\.\./)*_build/gallery/images/sphx_glr_(\w+)_(\d{3})\.png", target)
-        if made is None:
-            assert (page.parent / target).exists(), target
-        else:
-            program = DOCS / "gallery" / f"{made[1]}.py"
-            assert program in GALLERY, target
-            assert int(made[2]) <= n_pictures(program), target
+def test_links_and_pictures_of_pages_are_found():
+    """Otherwise the test above has nothing to look at."""
+    targets = {target for page in WRITTEN for target, _ in links_of(page)}
+    assert len(targets) > 60
+    assert {"docs/images/report.png", "images/report.png", "images/gallery/plot_5_how_many_1.png"} <= targets
+    assert {"docs/quickstart.md", "../gallery/plot_3_novel.py", "CITATION.cff"} <= targets
+
+
+def test_pictures_are_small_and_each_is_shown():
+    shown = {(page.parent / target).resolve() for page in WRITTEN for target, _ in links_of(page)}
+    pictures = sorted(DOCS.joinpath("images").rglob("*.*"))
+    assert pictures
+    for picture in pictures:
+        assert picture in shown, name_of(picture)
+        assert picture.stat().st_size < 300_000, name_of(picture)
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_demo_shows_what_the_demo_finds(tmp_path):
+    """`make pictures` keeps the number of dimensions that the demo found as text in the picture."""
+    image = pytest.importorskip("PIL.Image")
+    assert main(["demo", "-o", str(tmp_path / "digits"), "--quiet"]) == 0
+    found = simdims.Discovery.load(tmp_path / "digits")
+    with image.open(DOCS / "images" / "report.png") as picture:
+        assert picture.text["dimensions"] == str(found.n_components)
 
 
 def test_there_are_enough_programs_in_the_gallery():

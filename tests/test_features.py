@@ -50,8 +50,8 @@ def test_the_median_is_exact_when_it_is_narrowed_down(monkeypatch, few, kind):
             "far apart": np.append(rng.normal(size=(n - 1, 2)), [[1e6, -1e6]], axis=0),
         }[kind]
         expected = np.median(pdist(X))
-        if expected > 0:
-            assert from_features(X, kernel="rbf").info["sigma"] == pytest.approx(0.4 * expected, rel=1e-6)
+        assert expected > 0
+        assert from_features(X, kernel="rbf").info["sigma"] == pytest.approx(0.4 * expected, rel=1e-6)
 
 
 def test_blocks_change_nothing(monkeypatch):

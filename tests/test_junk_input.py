@@ -1,12 +1,17 @@
-"""Any argument may be junk: it is refused by the function itself, in a sentence of ours, whatever it is."""
+"""Any argument may be junk: the function itself refuses it, in a sentence of ours, or it is on a list of what is taken.
+
+A function is called with one argument replaced by junk, all others as they should be. What it accepts is listed below,
+with what has to come of it; anything else that is accepted fails, and so does anything on the list that is refused.
+"""
 
 import copy
-from itertools import product
+import inspect
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import optimize, sparse
 
 from simdims import (
     SRF,
@@ -45,14 +50,18 @@ COLUMNS = {"item1": "a", "item2": "b", "rating": "rating"}
 
 
 def transform(S):
-    return SRF(3, random_state=0, max_iter=5).fit(Similarity(W @ W.T, labels=NAMES)).transform(S)
+    return fitted().transform(S)
 
 
 def score(S):
-    return SRF(3, random_state=0, max_iter=5).fit(Similarity(W @ W.T, labels=NAMES)).score(S)
+    return fitted().score(S)
 
 
-#: What no argument takes, or, where it does, may well take.
+def fitted():
+    return SRF(3, random_state=0, max_iter=5).fit(Similarity(W @ W.T, labels=NAMES))
+
+
+#: What hardly an argument takes.
 JUNK = {
     "None": None, "text": "junk", "empty text": "", "-1": -1, "nan": NAN, "object": object(), "complex": 1j,
     "bytes": b"x", "empty list": [], "ragged": [[1], [1, 2]], "3-d": np.zeros((2, 2, 2)), "0-d": np.array(3),
@@ -87,7 +96,7 @@ CALLS = [
     ),
     (
         load_similarity,
-        {"path": "nowhere.csv", "key": None, "form": None, "labels": None, "absent": None, "symmetrize": None},
+        {"path": "S.csv", "key": None, "form": None, "labels": None, "absent": None, "symmetrize": None},
     ),
     (split_half_reliability, {"embeddings": [W, W], "n_splits": 2, "random_state": 0}),
     (
@@ -113,20 +122,163 @@ CALLS = [
 ]
 
 
+#: What an argument may be called in the sentence that refuses it: S is checked as the values of a Similarity, the names
+#: of a table as labels, and scikit-learn has its own words for columns that were not fitted.
+CALLED = {
+    "S": "values|labels|X|feature names", "x": "values|labels", "X": "labels", "W": "values|labels", "W_true": "labels",
+    "reference": "labels", "factors": "values", "embeddings": "Reliability",
+}  # fmt: skip
+
+EYE, HUGE = np.eye(12), 1e308
+
+
+def has_values(value):
+    return lambda found: np.array_equal(found.values, np.full((12, 12), value))
+
+
+def has_weights(found):
+    return np.array_equal(found.weights, np.full((12, 12), HUGE))
+
+
+def has_columns_of(W):
+    """The same columns, in whatever order."""
+    return lambda found: np.array_equal(
+        np.sort(np.asarray(found.embedding), axis=1), np.sort(np.asarray(W, dtype=float), axis=1)
+    )
+
+
+def is_least_squares(found):
+    """Of rows of the identity, by an independent solver."""
+    basis = fitted().embedding_
+    return np.allclose(found, [optimize.nnls(basis, row)[0] for row in EYE], atol=1e-6)
+
+
+def explains(found):
+    """S has no pair in common with the identity: what is explained is the share of squares about the mean, and less."""
+    pairs = S[np.triu_indices(12, 1)]
+    return np.isclose(found, 1 - np.sum(pairs**2) / np.sum((pairs - pairs.mean()) ** 2))
+
+
+def correlations_with_identity(found):
+    r = np.corrcoef(EYE.T, W.T)[:12, 12:]
+    rows, columns = optimize.linear_sum_assignment(-r)
+    return np.allclose(np.sort(found.correlations), np.sort(r[rows, columns]))
+
+
+def is_about_chance(found):
+    """Dimensions that one item each has; with nine permutations no p-value is below 0.1."""
+    return bool(found.table["statistic"].between(-1, 1).all() and found.table["pvalue"].between(0.1, 1).all())
+
+
+def is_nothing(found):
+    """Constant dimensions correlate with nothing."""
+    return is_constant(0)(found.table["statistic"]) and is_constant(1)(found.table["pvalue"])
+
+
+def rescaled_from_minus_1(found):
+    cat, dog = found.labels.index("cat"), found.labels.index("dog")
+    return np.isclose(found.values[cat, dog], (1 + 1) / (5 + 1))
+
+
+def counts_rows(found):
+    """Every row is one answer."""
+    expected = from_associations(WORDS.assign(count=1), absent=0.03)
+    return np.array_equal(found.values.toarray(), expected.values.toarray())
+
+
+def is_constant(value):
+    return lambda found: bool(np.allclose(found, value))
+
+
+#: function, argument -> junk that is accepted, and what to hold the result to. None where it is the default, and -1 for
+#: `odd`, the last column, are not junk; see IS_DEFAULT.
+ACCEPTED = {
+    ("Similarity", "values"): {"huge": has_values(HUGE)},
+    ("Similarity", "weights"): {"huge": has_weights},
+    ("as_similarity", "x"): {"huge": has_values(HUGE)},
+    ("as_similarity", "weights"): {"huge": has_weights},
+    ("from_factors", "factors"): {"huge": lambda found: np.array_equal(found.factors, np.full((12, 12), HUGE))},
+    ("transform", "S"): {"levels": is_least_squares},
+    ("align", "W"): {"levels": has_columns_of(EYE), "huge": has_columns_of(np.full((12, 12), HUGE))},
+    ("align", "reference"): {"levels": has_columns_of(W), "huge": has_columns_of(W)},
+    ("scree_test", "S"): {"levels": is_constant(1)},
+    ("from_ratings", "low"): {"-1": rescaled_from_minus_1},
+    ("from_associations", "count"): {"None": counts_rows},
+    ("dimension_test", "embedding"): {"levels": is_about_chance, "huge": is_nothing},
+    ("explained_variance", "W"): {"levels": explains, "huge": is_constant(-np.inf)},
+    ("hoyer_sparsity", "W"): {"levels": is_constant(1), "huge": is_constant(0)},
+    ("factor_alignment", "W"): {
+        "levels": correlations_with_identity,
+        "huge": lambda found: is_constant(0)(found.correlations),
+    },
+    ("factor_alignment", "W_true"): {
+        "levels": correlations_with_identity,
+        "huge": lambda found: is_constant(0)(found.correlations),
+    },
+    ("link_auc", "W"): {"levels": is_constant(0.5), "huge": is_constant(0.5)},
+    ("pair_correlation", "W"): {
+        "levels": lambda found: np.isnan(found.correlation),
+        "huge": lambda found: np.isnan(found.correlation),
+    },
+    ("triplet_accuracy", "W"): {"levels": is_constant(1 / 3), "huge": is_constant(1 / 3)},
+    ("triplet_probabilities", "W"): {"levels": is_constant(1 / 3), "huge": is_constant(1 / 3)},
+    ("from_embedding", "W"): {
+        kind: lambda found: found.shape == (5, 2) and set(np.unique(found)) == {0.0, 1.0}
+        for kind in ("same names", "levels")
+    },
+    ("mask_pairs", "S"): {
+        "levels": lambda found: np.array_equal(found[~np.isnan(found)], EYE[~np.isnan(found)]),
+        "huge": lambda found: np.nanmin(found) == HUGE,
+    },
+}
+
+#: What means the same as leaving the argument out.
+IS_DEFAULT = {"None": None, "-1": -1}
+
+
+def is_default(function, name, kind):
+    default = inspect.signature(function).parameters[name].default
+    return kind in IS_DEFAULT and default is not inspect.Parameter.empty and default == IS_DEFAULT[kind]
+
+
 @pytest.mark.parametrize(("function", "arguments"), CALLS, ids=[call[0].__name__ for call in CALLS])
-def test_any_argument_may_be_junk_and_is_then_refused_by_the_function_itself(function, arguments):
+def test_any_argument_may_be_junk_and_is_then_refused_by_the_function_itself(
+    function, arguments, tmp_path, monkeypatch
+):
     """Not by NumPy or pandas, that is, which know nothing of what it was meant to be."""
-    for name, (kind, value) in product(arguments, JUNK.items()):
-        given = copy.deepcopy({**arguments, name: value})
-        try:
-            function(**given)
-        except (ValueError, TypeError, FileNotFoundError, MemoryError) as error:
-            refusal = error
-        else:
-            continue
-        what = f"{name} = {kind}: {refusal!r}"
-        assert type(refusal) in (ValueError, TypeError, FileNotFoundError, MemoryError), what
-        words = ("must", "need", "cannot", "is used by", "is expecting", "should match")
-        assert any(word in str(refusal) for word in words), what
-        if isinstance(value, np.ndarray | pd.DataFrame):
-            assert repr(given[name]) == repr(value), what
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("S.csv", S, delimiter=",")
+    function(**copy.deepcopy(arguments))  # nothing is refused but for the junk
+    for name in arguments:
+        accepted = ACCEPTED.get((function.__name__, name), {})
+        for kind, value in JUNK.items():
+            what = f"{name} = {kind}"
+            given = copy.deepcopy({**arguments, name: value})
+            if is_default(function, name, kind):
+                left_out = {other: value for other, value in arguments.items() if other != name}
+                if name != "random_state":
+                    assert repr(function(**given)) == repr(function(**copy.deepcopy(left_out))), what
+            elif kind in accepted:
+                assert accepted[kind](function(**given)), what
+            else:
+                assert_refused(function, given, name, what)
+            if isinstance(value, np.ndarray | pd.DataFrame):
+                assert repr(given[name]) == repr(value), what
+
+
+def assert_refused(function, given, name, what):
+    try:
+        function(**given)
+    except (ValueError, TypeError, FileNotFoundError, MemoryError) as error:
+        refusal = error
+    else:
+        pytest.fail(f"{what} was accepted")
+    assert type(refusal) in (ValueError, TypeError, FileNotFoundError, MemoryError), f"{what}: {refusal!r}"
+    assert re.search(rf"\b({name}|{CALLED.get(name, name)})\b", str(refusal)), f"{what}: {refusal!r}"
+
+
+def test_what_is_accepted_is_asked_for():
+    """Every entry of the list is a call of the test above."""
+    asked = {(function.__name__, name) for function, arguments in CALLS for name in arguments}
+    assert set(ACCEPTED) <= asked
+    assert {kind for kinds in ACCEPTED.values() for kind in kinds} <= set(JUNK)

@@ -286,6 +286,7 @@ def test_titles_and_names_fit_their_panels():
     axes = drawn(plots.dimension_grid(frame))
     for ax in axes:
         panel = ax.get_window_extent()
+        assert ax.texts
         for text in ax.texts:
             assert text.get_window_extent().x1 <= panel.x1 + 1
         left, right = ax._left_title.get_window_extent(), ax._right_title.get_window_extent()

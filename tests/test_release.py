@@ -1,15 +1,19 @@
-"""What a release promises: one version everywhere, and an install that works where it cannot be written."""
+"""What a release promises: one version everywhere, and an install that works without the extras and read-only."""
 
+import ast
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import simdims
@@ -17,6 +21,15 @@ import simdims
 REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 RECIPE = (REPOSITORY / "conda" / "recipe.yaml").read_text()
+
+#: What needs an extra, and the distribution that has to be installed for it.
+NEEDS = {
+    **{f"plots.{name}": "matplotlib" for name in simdims.plots.__all__},
+    "plot": "matplotlib", "graph layout": "networkx", "load_miserables": "networkx",
+    "demo --words": "networkx", ".graphml": "networkx", "to_networkx": "networkx",
+    "report": "pillow", "--images": "pillow", ".h5": "h5py", ".mat": "h5py", ".parquet": "pyarrow",
+    "parquet tables": "pyarrow", "fetch": "pooch", "device": "torch", "to_rsatoolbox": "rsatoolbox",
+}  # fmt: skip
 
 
 def lowest(requirements: list[str]) -> dict[str, Version]:
@@ -60,6 +73,84 @@ def test_importing_warns_of_nothing():
     code = f"import importlib, simdims\nfor name in {simdims.__all__}: getattr(simdims, name)"
     said = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (said.returncode, said.stderr) == (0, "")
+
+
+def test_ci_runs_the_commands_of_the_readme_before_anything_is_installed():
+    """In a bare environment, and what needs PyTorch after them, by name."""
+    script = (REPOSITORY / ".ci" / "run").read_text()
+    commands = re.findall(r"^(make \w+) +#", (REPOSITORY / "README.md").read_text(), flags=re.MULTILINE)
+    assert commands == ["make demo", "make test"]
+    lines = [line for line in script.splitlines() if re.match(r"(if ! )?bare ", line)]
+    assert lines[:2] == [f"bare {command}" for command in commands]
+    assert "torch==" in lines[2]
+    assert "-k torch" in lines[-1]
+    assert 'env -i "${kept[@]}"' in script
+
+
+def test_what_needs_torch_has_it_in_its_name():
+    """By which CI finds it."""
+    for path in Path(__file__).parent.glob("test_*.py"):
+        tree = ast.parse(path.read_text())
+        for test in tree.body:
+            if "importorskip('torch'" in ast.unparse(test):
+                assert "torch" in f"{path.name} {getattr(test, 'name', '')}", f"{path.name}: {test.lineno}"
+
+
+def installed_with(names: list[str]) -> set[str]:
+    """These distributions and all that they require, by the names under which they are installed."""
+    found: set[str] = set()
+    wanted = list(names)
+    while wanted:
+        name = canonicalize_name(wanted.pop())
+        if name in found:
+            continue
+        try:
+            required = [Requirement(one) for one in requires(name) or []]
+        except PackageNotFoundError:  # for another system or Python
+            continue
+        found.add(name)
+        wanted += [one.name for one in required if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return found
+
+
+@pytest.fixture(scope="module")
+def core_only(tmp_path_factory):
+    """What tests/core_only.py found with the core dependencies alone."""
+    folder = tmp_path_factory.mktemp("core")
+    core = installed_with([Requirement(one).name for one in PROJECT["dependencies"]])
+    assert core.isdisjoint(NEEDS.values())
+    program = Path(__file__).with_name("core_only.py")
+    inherited = {name: value for name, value in os.environ.items() if name != "SIMDIMS_DATA"}
+    environment = {**inherited, "XDG_CACHE_HOME": str(folder / "cache")}  # where no file was downloaded before
+    run = subprocess.run(
+        [sys.executable, str(program), str(folder), *core], capture_output=True, text=True, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def test_without_extras_everything_else_works(core_only):
+    works = dict(core_only["works"])
+    assert {"simdims.srf", "simdims.plots.graphs", "simdims.io.arrays", "simdims.cli.demo"} <= set(works.pop("modules"))
+    assert works.pop("page") > 20_000
+    assert works == {
+        "loaded": True, "fitted": [20, 2], "tested": 2, "shown": True, "program": [0, True],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("feature", NEEDS)
+def test_what_needs_an_extra_says_what_to_install(core_only, feature):
+    kind, text = core_only["needs"][feature]
+    assert kind in ("ImportError", "ModuleNotFoundError", "SystemExit"), text
+    install = re.search(r'which is not installed: pip install (?:"simdims\[(\w+)\]"|([\w-]+))', text)
+    assert install, text
+    extra, name = install.groups()
+    said = [Requirement(one).name for one in PROJECT["optional-dependencies"][extra]] if extra else [name]
+    assert NEEDS[feature] in said, text
+
+
+def test_what_needs_an_extra_is_refused_before_anything_is_written(core_only):
+    assert core_only["needs"]["written"] == []
 
 
 @pytest.mark.slow

@@ -105,6 +105,7 @@ def test_observed_similarities_come_back(found, tmp_path):
 def test_cards_show_the_largest_loadings(found, tmp_path):
     _, _, facts = read(found.report(tmp_path / "page.html"))
     frame = found.dimensions_frame()
+    assert len(facts["dimensions"]) == found.n_components
     for k, dimension in enumerate(facts["dimensions"]):
         column = found.embedding[:, k]
         assert dimension["values"] == pytest.approx(np.sort(column)[::-1][: facts["n_top"]])
@@ -378,6 +379,7 @@ def test_every_script_is_in_the_page_after_those_it_needs():
 
 def test_imported_names_are_defined_where_they_are_imported_from():
     modules = bundle.modules()
+    assert sum(text.count("\nimport {") + text.startswith("import {") for text in modules.values()) > 10
     for text in modules.values():
         for names, other in re.findall(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', text, flags=re.MULTILINE):
             for name in names.split(","):

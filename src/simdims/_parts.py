@@ -27,5 +27,5 @@ def library(name: str, what: str, install: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        package = name.partition(".")[0]
+        package = name.partition(".")[0].replace("PIL", "Pillow")
         raise ImportError(f"{what} needs {package}, which is not installed: pip install {install}.") from None

@@ -230,7 +230,13 @@ class SRF(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._check_rows(S)
-        return solvers.embed(rows, self.embedding_)
+        new = solvers.embed(rows, self.embedding_)
+        if not np.isfinite(new).all():
+            raise ValueError(
+                f"S must be on the scale of the similarities that were fitted, got values up to {np.nanmax(rows):.3g}, "
+                f"whose embedding overflows {new.dtype}."
+            )
+        return new
 
     def reconstruct(self) -> NDArray[np.floating]:
         """The similarities that the embedding predicts, W W^T, for every pair.

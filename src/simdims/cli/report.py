@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simdims._parts import library
 from simdims.cli.options import Findings, UsageError, add_command, add_overwrite
 from simdims.cli.outputs import check_place, check_target
 
@@ -90,6 +91,7 @@ def pictures_of(folder: Path, labels: Sequence[str] | None, n_items: int) -> lis
     """The picture of each item in a folder: by label where there are labels, else in the order of the names."""
     if not folder.is_dir():
         raise FileNotFoundError(f"--images must be a folder of pictures, got {str(folder)!r}.")
+    library("PIL.Image", "--images", '"simdims[report]"')
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     if labels is None:
         if len(files) != n_items:

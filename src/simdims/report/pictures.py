@@ -36,7 +36,7 @@ def thumbnails(images: Any, n_items: int) -> list[str]:
         raise TypeError(f"images must be a sequence of arrays, paths or PIL images, got {type(images).__name__}.")
     if len(images) != n_items:
         raise ValueError(f"images must have one picture for each of the {n_items} items, got {len(images)}.")
-    library("PIL.Image", "a report with images", "pillow")
+    library("PIL.Image", "A report with images", '"simdims[report]"')
     low, high = _range(images)
     return [_data_uri(_shrunk(picture)) for picture in _opened(images, low, high)]
 

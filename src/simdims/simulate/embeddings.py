@@ -93,7 +93,7 @@ def factorial(levels: Sequence[int], *, n_replicates: int = 1) -> NDArray[np.flo
            [0., 1., 1., 0.],
            [0., 1., 0., 1.]])
     """
-    if not isinstance(levels, Iterable) or getattr(levels, "ndim", 1) != 1:
+    if not isinstance(levels, Iterable) or isinstance(levels, bytes) or getattr(levels, "ndim", 1) != 1:
         raise TypeError(f"levels must be a list with the number of levels of each factor, got {levels!r}.")
     counts = list(levels)
     wrong = [n for n in counts if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 2]

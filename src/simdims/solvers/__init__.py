@@ -138,8 +138,8 @@ def solve_on(
         if error.name != "torch":
             raise
         raise ModuleNotFoundError(
-            f"device={device!r} needs PyTorch, which is not installed: pip install simdims[gpu], or see pytorch.org "
-            "for the build that suits your GPU.",
+            f'device={device!r} needs PyTorch, which is not installed: pip install "simdims[gpu]", or see '
+            "pytorch.org for the build that suits your GPU.",
             name="torch",
         ) from None
     dense = [problem for problem in problems if not isinstance(problem, PairProblem)]

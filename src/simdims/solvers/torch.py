@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -128,8 +128,10 @@ class _Data(NamedTuple):
         """The data of some of the fits."""
         if len(self.values) == 1:
             return self
-        tensors = {name: part for name, part in self._asdict().items() if isinstance(part, torch.Tensor)}
-        return self._replace(**{name: part[which] for name, part in tensors.items()})  # type: ignore[arg-type]
+        tensors: dict[str, Any] = {
+            name: part[which] for name, part in self._asdict().items() if isinstance(part, torch.Tensor)
+        }
+        return self._replace(**tensors)
 
 
 class _State(NamedTuple):
