@@ -36,7 +36,7 @@ LOOKS = ("cli/", "plots/", "report/")
 #: Seconds that the tests of a mutation may take beyond thrice what they take unbroken.
 PATIENCE = 60
 #: Compiled functions are cached by the file that calls them, and would be those of the unbroken file.
-COMPILED = {"solvers/kernels.py", "solvers/descents.py"}
+COMPILED = {"solvers/kernels.py", "solvers/accelerated.py"}
 
 #: Module, or folder of modules -> the tests that should notice; the longest name that fits counts.
 TESTS = {
@@ -90,7 +90,7 @@ TESTS = {
     "selection/spectrum.py": "test_spectrum.py",
     "selection/splits.py": "test_splits.py",
     "simulate": "test_simulate.py test_simulate_designs.py",
-    "solvers": "test_invariants.py test_kernels.py",
+    "solvers": "test_invariants.py test_kernels.py test_hardening.py",
     "solvers/admm.py": "test_admm.py test_invariants.py",
     "solvers/criterion.py": "test_criterion.py test_invariants.py",
 }
@@ -208,8 +208,8 @@ BY_HAND = [
         "test_metrics.py",
     ),
     Mutation(
-        "all rows together follow half of what W^T W pulls",
-        "solvers/descents.py",
+        "the model that moves all rows at once has half of W^T W",
+        "solvers/accelerated.py",
         "x = 2.0 * gram[k, m]\n",
         "x = gram[k, m]\n",
         "test_kernels.py",
