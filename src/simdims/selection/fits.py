@@ -116,7 +116,7 @@ def fit_trainings(
         for problem, those, solution in zip(problems, trains, solutions, strict=True):
             partners = np.bincount(pairs.rows[those], minlength=matrix.n_items)
             partners += np.bincount(pairs.columns[those], minlength=matrix.n_items)
-            unseen = (partners == 0) & (problem.diagonal_weights == 0)  # type: ignore[union-attr]
+            unseen = (partners == 0) & (problem.diagonal_weights == 0)
             solution.W[unseen] = 0.0
     ranges = [solvers.observed_range(problem) for problem in problems]
     return [(solution, low, high) for solution, (low, high) in zip(solutions, ranges, strict=True)]
