@@ -265,11 +265,11 @@ def test_features(X, kernel, bandwidth, implicit, n_landmarks):
     D=st.one_of(anything, st.lists(st.one_of(arrays(), frames()), max_size=3)),
     method=st.one_of(st.sampled_from(["max", "correlation", "gaussian"]), junk),
     sigma=st.one_of(st.none(), numbers, junk),
-    clip=st.one_of(st.booleans(), junk),
+    negative=st.one_of(st.sampled_from([None, "clip", "shift"]), junk),
 )
-def test_dissimilarities(D, method, sigma, clip):
+def test_dissimilarities(D, method, sigma, negative):
     before = copied(D)
-    S = says_so(lambda: from_dissimilarity(D, method=method, sigma=sigma, clip=clip))
+    S = says_so(lambda: from_dissimilarity(D, method=method, sigma=sigma, negative=negative))
     assert S is None or is_sound(S)
     for method in ("max", "gaussian"):
         S = says_so(lambda method=method: from_dissimilarity(D, method=method))

@@ -708,7 +708,7 @@ def test_negative_values_are_counted_and_ways_out_are_named(storage, symmetrize,
     S, absent = (S, None) if storage == "dense" else (sparse.csr_array(S), "zero")
     with pytest.raises(ValueError, match="Negative values in data passed to") as caught:
         as_similarity(S, absent=absent, symmetrize=symmetrize)
-    for fragment in ("got 3 negative pairs, the smallest -0.8", "from_dissimilarity", "RBF kernel"):
+    for fragment in ("got 3 negative pairs, the smallest -0.8", 'negative="clip"', 'negative="shift"', "RBF"):
         assert fragment in str(caught.value)
 
 
