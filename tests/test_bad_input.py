@@ -135,7 +135,7 @@ TABLE = [
     (as_similarity, {"x": asymmetric(), "labels": NAMES}, ValueError, "at ('item 2', 'item 7')"),
     (as_similarity, {"x": asymmetric()}, ValueError, 'symmetrize="mean"'),
     (as_similarity, {"x": changed(S, (1, 4), -0.25)}, ValueError, "got 1 negative pair, the smallest -0.25"),
-    (as_similarity, {"x": changed(S, (1, 4), -0.25)}, ValueError, "negative=\"clip\""),
+    (as_similarity, {"x": changed(S, (1, 4), -0.25)}, ValueError, 'negative="clip"'),
     (as_similarity, {"x": changed(S, (1, 4), -0.25)}, ValueError, "(1 + r) / 2"),
     (as_similarity, {"x": changed(S, (1, 4), INF)}, ValueError, "values must be finite, but contains infinity: inf at"),
     (as_similarity, {"x": without(5), "labels": NAMES}, ValueError, "got nothing for 1 item: 'item 5'"),

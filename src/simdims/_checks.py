@@ -23,8 +23,8 @@ N_NAMED = 5
 # Items that transitivity is measured on, and how many standard errors from 0 leave no doubt.
 N_TRANSITIVE = 300
 CLEARLY_TRANSITIVE = 5.0
-DISTANCE_WORDS = re.compile(r"rdm|dissim|distance|(?<![A-Za-z])dist(?![a-z])|(?<![A-Za-z])dsm(?![a-z])", re.IGNORECASE)
-SIMILARITY_WORDS = re.compile(r"(?<!dis)simil|(?<!dis)(?<![a-z])sim(?![a-z])", re.IGNORECASE)
+DISTANCE_WORDS = re.compile(r"(?i:rdm|dissim|distance)|(?<![A-Za-z])(?i:dist|dsm)(?![a-z])")
+SIMILARITY_WORDS = re.compile(r"(?<!dis)(?<!Dis)(?i:simil)|(?<![A-Za-z])(?i:sim)(?![a-z])")
 
 ABSENT_OPTIONS = (
     'absent="missing" (nobody measured the pairs that are not stored), absent="zero" (they were measured '

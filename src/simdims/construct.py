@@ -207,7 +207,8 @@ def _from_people(
     origin: dict[str, Any],
 ) -> Similarity:
     """Similarities from the dissimilarities of one or several people."""
-    people, n_items = _people(D, None if labels is None else len(tuple(labels)))
+    is_listed = isinstance(labels, list | tuple) or getattr(labels, "ndim", 0) == 1
+    people, n_items = _people(D, len(labels) if labels is not None and is_listed else None)
     names = clean_labels(labels, n_items)
     called = [f"D[{number}]" for number in range(len(people))] if len(people) > 1 else ["D"]
     for name, person in zip(called, people, strict=True):

@@ -29,8 +29,8 @@ _LARGE_ERROR = 0.1
 # Error that rounding explains: an exact kernel whose values are all alike is no case for a warning.
 _ROUNDING = 1e-5
 
-# Negative features that may well be rounding errors: no larger than this share of the largest, and no more of them.
-_TINY, _FEW_NEGATIVE = 0.01, 0.01
+# Negative features may be rounding errors where they are below this share of the largest, and this share of all.
+_TINY, _FEW_NEGATIVE = 0.01, 0.1
 
 # The search for the median: bins of a histogram, how many entries are few enough to sort, and most rounds (ties).
 _BINS = 1024

@@ -251,7 +251,8 @@ def _by_features(S: Similarity) -> str:
     if kernel is None:
         return ""
     signed = "n_values_negative" in S.info and "negative" not in S.info
-    why = f" because {S.info['n_values_negative']:,} values are negative" if signed else ""
+    n = S.info.get("n_values_negative", 0)
+    why = f" because {n:,} {'value is' if n == 1 else 'values are'} negative" if signed else ""
     return f", similar by {kernel} of {S.info['n_features']} features{why}"
 
 

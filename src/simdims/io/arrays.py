@@ -240,6 +240,7 @@ def stack_of(key: str, field: str | None, elements: Sequence[Mapping[str, Any]])
         )
     squares = [_as_square(array) for array in arrays]
     values = squares[0] if len(squares) == 1 else np.stack(squares)
+    values = people_first(values) if values.ndim == 3 else values
     n_items = values.shape[-1]
     lists = (content for content in elements[0].values() if isinstance(content, list))
     labels = next((tuple(names) for names in lists if len(names) == len(set(names)) == n_items), None)
