@@ -73,14 +73,17 @@ def bounded():
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is looked up in /proc")
 
 
+REFUSALS = (ValueError, TypeError, MemoryError, FileNotFoundError)
+
+
 def says_so(call):
     """The Similarity that a call returns, or None where it refuses what it was given in a sentence of its own."""
     with bounded():
         try:
             return call()
-        except (ValueError, TypeError, MemoryError) as error:
+        except REFUSALS as error:
             refusal = error
-    assert type(refusal) in (ValueError, TypeError, MemoryError), repr(refusal)  # not one that a library made up
+    assert type(refusal) in REFUSALS, repr(refusal)  # not one that a library made up
     text = str(refusal)
     assert text.endswith((".", "?")), repr(refusal)
     words = ["would need"] if isinstance(refusal, MemoryError) else ["must", "need", "cannot", "is used by"]

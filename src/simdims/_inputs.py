@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scipy import sparse
 
 from simdims import io
+from simdims._journal import refuse_name
 from simdims._parts import library
 from simdims._tables import read_numbers
 from simdims.io.arrays import read_npy, reading
@@ -93,6 +94,7 @@ def read_dissimilarity(
     path: Path, key: str | None, labels: Sequence[str] | None
 ) -> tuple[Any, Sequence[str] | None, dict[str, Any]]:
     """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found."""
+    refuse_name(path, "D")
     _check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     with io._named_in_errors(path):
         io._refuse_options(path.suffix.lower(), key, None)
