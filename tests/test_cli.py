@@ -279,12 +279,12 @@ def test_dissimilarity_of_a_labelled_table(make, run):
     assert "must name the same items" in err[0]
 
 
-def test_dissimilarity_beyond_one_is_an_error_without_clip_and_a_warning_with_it(run):
+def test_dissimilarity_beyond_one_is_an_error_by_default_and_a_warning_where_it_is_clipped(run):
     np.save("d.npy", random_rdm(4, 0))
     words = ["similarity", "dissimilarity", "d.npy", "s.npz", "--method", "correlation"]
     status, out, err = run(*words)
     assert (status, out, len(err)) == (1, "", 1)
-    status, out, err = run(*words, "--clip", "--overwrite")
+    status, out, err = run(*words, "--negative", "clip", "--overwrite")
     assert (status, len(err)) == (0, 1)
     assert err[0].startswith("simdims: warning: ")
     assert out.startswith("Wrote s.npz: 4 items, 100.0% of the pairs observed")

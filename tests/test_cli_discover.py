@@ -252,14 +252,77 @@ def test_it_says_which_columns_it_took(text, said, capsys):
     assert ("similar by an RBF kernel of 2 features" in err) == ("name," in text)
 
 
-def test_distances_are_asked_about_rather_than_taken_for_similarities(truth, capsys):
+@pytest.mark.parametrize("name", ["d.npy", "my_rdm.csv", "pairs.csv", "people.mat"])
+def test_distances_that_are_clear_by_name_or_diagonal_are_taken_as_such_and_it_is_said(truth, capsys, name):
     D = 1 - truth @ truth.T
-    np.fill_diagonal(D, 0)
-    np.save("d.npy", D)
-    assert main(["discover", "d.npy", "-o", "out", *QUICK]) == 1
-    assert "pass --as dissimilarity, or --as matrix" in capsys.readouterr().err
-    assert main(["discover", "d.npy", "-o", "out", "--as", "dissimilarity", *QUICK]) == 0
-    np.testing.assert_array_equal(Discovery.load("out").similarity.values, from_dissimilarity(D).values)
+    np.fill_diagonal(D, 0 if name == "d.npy" else np.nan)
+    first, second = np.triu_indices(len(D), 1)
+    if name == "d.npy":
+        np.save(name, D)
+    elif name == "my_rdm.csv":
+        np.savetxt(name, D, delimiter=",")
+    elif name == "pairs.csv":
+        frame = pd.DataFrame({"item1": first, "item2": second, "distance": D[first, second]})
+        frame.to_csv(name, index=False)
+    else:
+        savemat(name, {"RDMs": np.stack([D, D], axis=-1)})
+    assert main(["discover", name, "-o", "out", *QUICK]) == 0
+    assert f"{name} is taken to hold dissimilarities" in capsys.readouterr().err
+    np.testing.assert_allclose(Discovery.load("out").similarity.values, from_dissimilarity(D).values)
+
+
+def test_what_could_be_distances_is_asked_about(truth, capsys):
+    D = 1 - truth @ truth.T
+    np.fill_diagonal(D, np.nan)
+    np.save("d.npy", D)  # small values are transitive, but nothing else speaks for distances
+    np.save("rdm.npy", np.where(np.isnan(D), np.nan, 1 - D))  # called one thing, and looks like the other
+    np.save("graph.npy", (D < 0.5) * 1.0)  # a zero diagonal alone could be either
+    for name in ("d.npy", "rdm.npy", "graph.npy"):
+        assert main(["discover", name, "-o", "out", *QUICK]) == 1
+        assert "Use --as dissimilarity, or --as matrix" in capsys.readouterr().err
+        assert not Path("out").exists()
+    assert main(["discover", "rdm.npy", "-o", "out", "--as", "matrix", *QUICK]) == 0
+    np.testing.assert_array_equal(Discovery.load("out").similarity.values, 1 - D)
+
+
+@pytest.mark.parametrize("negative", ["clip", "shift"])
+def test_negative_correlations_go_through_and_what_was_done_is_said_and_kept(truth, capsys, negative):
+    R = np.corrcoef(np.random.default_rng(0).normal(size=(N, 5)) + 3 * truth[:, :1])
+    np.save("r.npy", R)
+    assert main(["discover", "r.npy", "-o", "out", *QUICK]) == 1
+    assert "--negative clip" in capsys.readouterr().err
+    assert main(["discover", "r.npy", "-o", "out", "--negative", negative, *QUICK]) == 0
+    n_negative = np.count_nonzero(R[np.triu_indices(N, 1)] < 0)
+    share = n_negative / (N * (N - 1) / 2)
+    found = Discovery.load("out")
+    expected = np.maximum(R, 0) if negative == "clip" else (1 + R) / 2
+    np.testing.assert_allclose(found.similarity.values, expected, rtol=0, atol=1e-12)
+    assert found.similarity.info["n_pairs_negative"] == n_negative
+    said, methods = capsys.readouterr().err, Path("out/methods.txt").read_text()
+    assert f"{share:.2%}" in said
+    if negative == "clip":
+        assert f"Set {n_negative} negative similarities" in said
+        assert f"Negative similarities ({n_negative}, " in methods
+    else:
+        assert "(1 + r)/2" in said
+        assert "(1 + r) / 2" in methods
+
+
+def test_why_features_get_an_rbf_kernel_is_said(truth, capsys):
+    X = truth.copy()
+    X[0, 0] = -1e-4
+    np.savetxt("x.txt", X)
+    assert main(["discover", "x.txt", "-o", "out", "--as", "features", *QUICK]) == 0
+    said = capsys.readouterr().err
+    assert "because 1 value is negative" in said
+    assert "pass --negative clip" in said
+    assert Discovery.load("out").similarity.info["kernel"] == "rbf"
+    assert (
+        main(["discover", "x.txt", "-o", "out", "--overwrite", "--as", "features", "--negative", "clip", *QUICK]) == 0
+    )
+    assert "Set 1 negative value " in capsys.readouterr().err
+    assert Discovery.load("out").similarity.info["kernel"] == "linear"
+    assert "Negative feature values (1, " in Path("out/methods.txt").read_text()
 
 
 # The same similarities as the constructors make

@@ -34,6 +34,7 @@ def folder(tmp_path_factory):
     Similarity(S, labels=LABELS).save(place / "S.npz")
     pd.DataFrame(S, index=LABELS, columns=LABELS).to_csv(place / "S.csv")
     np.save(place / "D.npy", (1 - S) * (1 - np.eye(N)))
+    np.save(place / "graph.npy", (S > 0.3) * (1.0 - np.eye(N)))
     np.save(place / "asymmetric.npy", rng.random((N, N)))
     pd.DataFrame(rng.random((60, 60))).to_csv(place / "wide.csv", index=False, header=False)
     negative = S.copy()
@@ -98,11 +99,19 @@ MISTAKES = [
     ("discover asymmetric.npy -o out", 1, "got 30 rows and 30 columns that are not symmetric: pass --as features, or"),
     ("discover wide.csv -o out", 1, "got 60 rows and 60 columns that are not symmetric: pass --as features, or"),
     ("discover asymmetric.npy -o out --as matrix", 1, "pass --symmetrize mean or max, or set the side"),
-    ("discover negative.npy -o out", 1, "distances go through --as dissimilarity, features through --as features"),
-    ("fit negative.npy -n 2 -o o.csv", 1, "distances go through `simdims similarity dissimilarity`, features through"),
-    ("discover features.csv -o out --kernel linear", 1, "features through --as features --kernel rbf (an RBF kernel"),
-    ("similarity features features.csv s.npz --labels name --kernel linear", 1, "features through --kernel rbf (an"),
-    ("discover D.npy -o out", 1, "pass --as dissimilarity, or --as matrix where zeros are what you mean"),
+    ("discover negative.npy -o out", 1, "pass --negative clip to set them to 0, or --negative shift"),
+    ("fit negative.npy -n 2 -o o.csv", 1, "pass --negative clip to set them to 0, or --negative shift"),
+    (
+        "discover features.csv -o out --kernel linear",
+        1,
+        "use --kernel rbf, which is never negative, or --negative clip",
+    ),
+    (
+        "similarity features features.csv s.npz --labels name --kernel linear",
+        1,
+        "use --kernel rbf, which is never negative, or --negative clip",
+    ),
+    ("discover graph.npy -o out", 1, "Use --as dissimilarity, or --as matrix"),
     ("similarity dissimilarity S.csv s.npz", 1, "IN must have a zero diagonal"),
     ("similarity dissimilarity S.csv s.npz", 1, "(similarities go through `simdims discover`)"),
     ("discover sparse.npz -o out", 1, "mean, got none: pass --absent missing (nobody measured"),
@@ -165,7 +174,11 @@ MISTAKES = [
     ("discover S.npz -o out --absent zero", 1, "--absent must be left out for a file that simdims wrote"),
     ("fit S.npz -n 2 -o o.csv --label-file ten.txt", 1, "--label-file must be left out for a file that simdims wrote"),
     ("calibrate S.npz --form long", 1, "--form must be left out for .npz files"),
-    ("similarity dissimilarity D.npy s.npz --clip", 1, "--clip must be left out unless --method correlation, got it"),
+    (
+        "similarity dissimilarity D.npy s.npz --negative clip",
+        1,
+        "--negative must be left out unless --method correlation",
+    ),
     ("similarity features features.csv s.npz --labels name --landmarks 5", 1, "with --kernel rbf and no --implicit."),
     ("similarity features features.csv s.npz --labels name --implicit --kernel cosine", 1, "--kernel linear or rbf,"),
     ("discover S.csv -o out --ranks 3 --sampling 0.5", 2, "--sampling must be left out where --ranks is one number"),

@@ -344,7 +344,11 @@ def test_every_option_is_in_every_script():
             "--item2 and --item1 must name two columns of FILE.",
         ),
         ("discover", "got 'None of low = 9, a Discovery' in labels", "got 'None of low = 9, a Discovery' in labels"),
-        ("discover", 'method="max" and clip=False: pass clip=True', "--method max and no --clip: pass --clip"),
+        (
+            "discover",
+            'method="max" and implicit=False: pass implicit=True',
+            "--method max and no --implicit: pass --implicit",
+        ),
     ],
 )
 def test_names_of_python_become_names_of_options(command, message, expected):

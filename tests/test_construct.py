@@ -417,13 +417,39 @@ def test_permuted_items_give_the_permuted_similarity_and_it_is_valid(seed, n_ite
 
 def test_clipping_is_asked_for_and_counted():
     D = squareform([0.5, 1.2, 1.0, 0.2, 1.7, 1.0 + 1e-12])
-    with pytest.raises(ValueError, match=r"got 2 pairs of negative similarity, the smallest -0.7: pass clip=True"):
+    with pytest.raises(ValueError, match=r"got 2 pairs of negative similarity, the smallest -0.7: pass negative="):
         from_dissimilarity(D, method="correlation")
-    with pytest.warns(UserWarning, match="Set the negative similarities of 2 pairs to 0") as caught:
-        S = from_dissimilarity(D, method="correlation", clip=True)
+    with pytest.warns(UserWarning, match=r"Set 2 negative similarities \(33.33%") as caught:
+        S = from_dissimilarity(D, method="correlation", negative="clip")
     assert caught[0].filename == __file__
     np.testing.assert_allclose(squareform(S.values, checks=False), [0.5, 0, 0, 0.8, 0, 0])
-    assert S.info["n_pairs_clipped"] == 2
+    assert S.info["n_pairs_negative"] == 2
+
+
+def test_negative_correlations_of_dissimilarities_can_be_shifted():
+    D = squareform([0.5, 1.2, 1.0, 0.2, 1.7, 0.3])
+    S = from_dissimilarity(D, method="correlation", negative="shift")
+    np.testing.assert_allclose(S.values, (1 + (1 - D)) / 2)
+    assert S.info["negative"] == "shift"
+
+
+def test_columns_of_vectors_are_people_where_labels_say_so_and_asked_about_otherwise():
+    vectors = np.abs(np.random.default_rng(0).normal(size=(10, 4)))  # 5 items, 4 people
+    with pytest.raises(ValueError, match=r"each column is one person's 5 items, pass labels or the transpose"):
+        from_dissimilarity(vectors)
+    np.testing.assert_array_equal(
+        from_dissimilarity(vectors, labels=list("abcde")).values, from_dissimilarity(vectors.T).values
+    )
+    wide = vectors[:6, :3]  # 3 people of 4 items by columns, 6 people of 3 items by rows
+    assert from_dissimilarity(wide).n_items == 3
+    assert from_dissimilarity(wide, labels=list("abcd")).n_items == 4
+
+
+def test_key_is_for_files():
+    with pytest.raises(ValueError, match="key must be None unless D is the path of a file"):
+        from_dissimilarity(distances(4), key="RDM")
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.mat"):
+        from_dissimilarity("nowhere.mat")
 
 
 def test_rounding_below_zero_and_on_the_diagonal_is_no_error():
@@ -432,8 +458,8 @@ def test_rounding_below_zero_and_on_the_diagonal_is_no_error():
     D = 1 - np.corrcoef(X)
     D[0, 1] = D[1, 0] = -2e-16
     D[3, 3] = 4e-16
-    with pytest.warns(UserWarning, match="Set the negative similarities"):
-        S = from_dissimilarity(D, method="correlation", clip=True)
+    with pytest.warns(UserWarning, match="Set 1 negative similarity"):
+        S = from_dissimilarity(D, method="correlation", negative="clip")
     assert S.values[0, 1] == S.values[3, 3] == 1
 
 
@@ -527,7 +553,7 @@ def test_bad_people_are_numbered_and_items_named():
         from_dissimilarity([distances(4), np.eye(4)], labels=NAMES)
 
 
-@pytest.mark.parametrize("D", [None, 3, "D.npy", {"a": 1}, sparse.csr_array(distances())])
+@pytest.mark.parametrize("D", [None, 3, {"a": 1}, sparse.csr_array(distances())])
 def test_what_is_no_matrix_of_dissimilarities_is_a_type_error(D):
     with pytest.raises(TypeError, match=f"D must be a NumPy array, .*, got {type(D).__name__}"):
         from_dissimilarity(D)
@@ -541,8 +567,8 @@ def test_what_is_no_matrix_of_dissimilarities_is_a_type_error(D):
         ({"sigma": 1}, 'sigma must be None or, for method="gaussian", positive and finite, got 1'),
         ({"method": "gaussian", "sigma": 0}, "sigma must be None or, .* got 0"),
         ({"method": "gaussian", "sigma": np.nan}, "sigma must be None or, .* got nan"),
-        ({"clip": True}, "clip must be False unless method=\"correlation\", got True with method='max'"),
-        ({"method": "correlation", "clip": True}, "D must lie between 0 and 2 .*, got 4: use method"),
+        ({"negative": "clip"}, "negative must be None unless method=\"correlation\", got 'clip' with method='max'"),
+        ({"method": "correlation", "negative": "clip"}, "D must lie between 0 and 2 .*, got 4: use method"),
         ({"weights": [1]}, 'weights must be None or "counts", got list'),
         ({"labels": ["a", "b"]}, "labels must have one name for each of the 3 items, got 2"),
     ],

@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -104,6 +105,47 @@ def test_what_was_done_is_logged(caplog):
     assert "from_features: source = features, kernel = rbf" in caplog.text
 
 
+def test_why_auto_takes_rbf_is_in_info_and_a_warning_where_negative_values_may_be_rounding():
+    X = np.abs(signed(100))
+    X[0, 0], X[1, 1] = -1e-5, -2e-5
+    with pytest.warns(
+        UserWarning, match=r'RBF kernel because X has 2 negative values .*-2e-05.*negative="clip"'
+    ) as caught:
+        S = from_features(X)
+    assert caught[0].filename == __file__
+    assert S.info["kernel"] == "rbf"
+    assert (S.info["n_values_negative"], S.info["smallest"]) == (2, -2e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert from_features(signed()).info["n_values_negative"] == np.count_nonzero(signed() < 0)
+        assert "n_values_negative" not in from_features(X, kernel="rbf").info
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_negative_features_are_clipped_with_a_count(implicit):
+    X = np.abs(signed())
+    X[0, 0] = -1e-5
+    before = X.copy()
+    with pytest.warns(UserWarning, match=r"Set 1 negative value \(.*-1e-05\) of X to 0"):
+        S = from_features(X, negative="clip", implicit=implicit)
+    np.testing.assert_array_equal(X, before)
+    assert S.info["kernel"] == "linear"
+    assert (S.info["negative"], S.info["n_values_negative"], S.info["smallest"]) == ("clip", 1, -1e-5)
+    expected = np.maximum(X, 0)
+    np.testing.assert_allclose(S.factors @ S.factors.T if implicit else S.values, expected @ expected.T)
+    with pytest.raises(ValueError, match="negative must be None or \"clip\" for features, got 'shift'"):
+        from_features(X, negative="shift")
+
+
+def test_real_spose_features_say_why_they_get_an_rbf_kernel(data_path):
+    X = np.loadtxt(data_path("things/spose_embedding_66d_sorted.txt"))[:300]
+    n_negative = np.count_nonzero(X < 0)
+    with pytest.warns(UserWarning, match=rf"RBF kernel because X has {n_negative} negative value"):
+        from_features(X)
+    with pytest.warns(UserWarning, match=f"Set {n_negative} negative value"):
+        assert from_features(X, negative="clip").info["kernel"] == "linear"
+
+
 def test_cosine_clips_and_counts():
     X = signed()
     expected = cosine_similarity(X)
@@ -174,7 +216,7 @@ def test_constant_and_duplicate_rows_are_fine():
         (np.ones((3, 2)), {"bandwidth": 0}, ValueError, "bandwidth must be a positive, finite number, got 0"),
         (np.ones((3, 2)), {"kernel": "rbf"}, ValueError, "median distance of 0"),
         (np.zeros((3, 2)), {"kernel": "cosine"}, ValueError, "non-zero feature in every row .* row 0"),
-        (signed(), {"kernel": "linear"}, ValueError, "Negative values in data passed to"),
+        (signed(), {"kernel": "linear"}, ValueError, "negative similarities, got .* use kernel='rbf'"),
         (np.ones((3, 2)), {"kernel": lambda a, b: a}, ValueError, r"must return a matrix of numbers of shape \(3, 3\)"),
         (np.ones((3, 2)), {"kernel": lambda a, b: 1j * a @ b.T}, ValueError, "a matrix of numbers .* complex128"),
         (np.ones((3, 2)), {"bandwidth": 0.7}, ValueError, "bandwidth is used by kernel='rbf' only, got 0.7"),

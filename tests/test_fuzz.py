@@ -73,6 +73,7 @@ def bounded():
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is looked up in /proc")
 
 
+REFUSALS = (ValueError, TypeError, MemoryError, FileNotFoundError)
 #: What the calls of the test that is running returned.
 TAKEN = []
 #: Tests of what can hardly be valid, or has to be.
@@ -99,9 +100,9 @@ def says_so(call):
             made = call()
             TAKEN.append(made)
             return made
-        except (ValueError, TypeError, MemoryError) as error:
+        except REFUSALS as error:
             refusal = error
-    assert type(refusal) in (ValueError, TypeError, MemoryError), repr(refusal)  # not one that a library made up
+    assert type(refusal) in REFUSALS, repr(refusal)  # not one that a library made up
     text = str(refusal)
     assert text.endswith((".", "?")), repr(refusal)
     words = ["would need"] if isinstance(refusal, MemoryError) else ["must", "need", "cannot", "is used by"]
@@ -291,11 +292,11 @@ def test_features(X, kernel, bandwidth, implicit, n_landmarks):
     D=st.one_of(anything, st.lists(st.one_of(arrays(), frames()), max_size=3)),
     method=st.one_of(st.sampled_from(["max", "correlation", "gaussian"]), junk),
     sigma=st.one_of(st.none(), numbers, junk),
-    clip=st.one_of(st.booleans(), junk),
+    negative=st.one_of(st.sampled_from([None, "clip", "shift"]), junk),
 )
-def test_dissimilarities(D, method, sigma, clip):
+def test_dissimilarities(D, method, sigma, negative):
     before = copied(D)
-    S = says_so(lambda: from_dissimilarity(D, method=method, sigma=sigma, clip=clip))
+    S = says_so(lambda: from_dissimilarity(D, method=method, sigma=sigma, negative=negative))
     assert S is None or is_sound(S)
     for method in ("max", "gaussian"):
         S = says_so(lambda method=method: from_dissimilarity(D, method=method))

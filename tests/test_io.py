@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from simdims import Similarity, _memory, as_similarity, from_ratings, load_similarity
+from simdims import Similarity, _memory, as_similarity, from_dissimilarity, from_ratings, load_similarity
 from simdims.io import pairs as pairs_module
 
 NAMES = ["cat", "dog", "car", "bus", "van"]
@@ -616,6 +616,172 @@ def write_mat73(path, S, names, *, sparse_values=False):
         file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512))
 
 
+def write_struct(path, elements, *, version, **others):
+    """A MATLAB file with the struct array `people`: by scipy up to version 7, as -v7.3 writes it by h5py."""
+    fields = list(elements[0])
+    if version == 7:
+        array = np.zeros((1, len(elements)), dtype=[(name, object) for name in fields])
+        for place, element in enumerate(elements):
+            array[0, place] = tuple(element[name] for name in fields)
+        scipy.io.savemat(path, {"people": array, **others})
+        return
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    with h5py.File(path, "w", userblock_size=512) as file:
+
+        def written(place, content):
+            if isinstance(content, str):
+                file[place] = np.frombuffer(content.encode("utf-16-le"), dtype="<u2")[:, None]
+                file[place].attrs["MATLAB_class"] = np.bytes_("char")
+            elif isinstance(content, np.ndarray) and content.dtype == object:
+                cells = [written(f"{place}_{number}", text) for number, text in enumerate(content.ravel())]
+                file.create_dataset(place, data=np.array([cells], dtype=h5py.ref_dtype), dtype=h5py.ref_dtype)
+                file[place].attrs["MATLAB_class"] = np.bytes_("cell")
+            else:
+                file[place] = np.atleast_2d(content).T
+                file[place].attrs["MATLAB_class"] = np.bytes_("double")
+            return file[place].ref
+
+        group = file.create_group("people")
+        group.attrs["MATLAB_class"] = np.bytes_("struct")
+        for name in fields:
+            if len(elements) == 1:
+                written(f"people/{name}", elements[0][name])
+                continue
+            references = [[written(f"#refs#/{name}{i}", element[name])] for i, element in enumerate(elements)]
+            group.create_dataset(name, data=np.array(references, dtype=h5py.ref_dtype), dtype=h5py.ref_dtype)
+        for name, content in others.items():
+            written(name, content)
+    with path.open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512))
+
+
+@pytest.mark.parametrize("version", [7, 7.3])
+@pytest.mark.parametrize("form", ["square", "vector"])
+def test_matlab_struct_arrays_are_read_and_averaged(tmp_path, version, form):
+    squares = [complete(6, seed=seed) for seed in range(3)]
+    squares[1][0, 1] = squares[1][1, 0] = np.nan  # one person lacks a pair
+    matrices = squares if form == "square" else [square[np.triu_indices(6, 1)][None] for square in squares]
+    elements = [
+        {"RDM": matrix, "name": f"person {place}", "color": np.array([[0.1, 0.2, 0.3]])}
+        for place, matrix in enumerate(matrices)
+    ]
+    path = tmp_path / "s.mat"
+    write_struct(path, elements, version=version, labels=np.array([f"item {i}" for i in range(6)], dtype=object))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="values looks like a dissimilarity")  # by the name of the field
+        loaded = load_similarity(path)
+    expected = np.nanmean(squares, axis=0)
+    if form == "vector":
+        np.fill_diagonal(expected, np.nan)
+    np.testing.assert_allclose(loaded.values, expected, rtol=1e-15)
+    assert loaded.labels == tuple(f"item {i}" for i in range(6))
+    assert loaded.info["people"] == ["person 0", "person 1", "person 2"]
+    assert loaded.info["n_people"] == 3
+    for square, matrix in zip(squares, matrices, strict=True):
+        if form == "square":
+            np.fill_diagonal(matrix, 0)
+        np.fill_diagonal(square, 0)
+    write_struct(path, elements, version=version)
+    from_file, from_stack = from_dissimilarity(path), from_dissimilarity(np.stack(squares))
+    np.testing.assert_array_equal(from_file.values, from_stack.values)
+    assert from_file.info["people"] == loaded.info["people"]
+    assert from_file.info["file"] == "s.mat"
+
+
+@pytest.mark.parametrize("version", [7, 7.3])
+def test_a_matlab_struct_with_a_stack_is_read_with_its_labels(tmp_path, version):
+    stack = np.stack([complete(4, seed=seed) for seed in range(3)], axis=-1)
+    element = {"similarity": stack, "items": np.array(["a", "b", "c", "d"], dtype=object)}
+    write_struct(tmp_path / "s.mat", [element], version=version)
+    loaded = load_similarity(tmp_path / "s.mat")
+    np.testing.assert_allclose(loaded.values, stack.mean(axis=-1), rtol=1e-15)
+    assert loaded.labels == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize("version", [7, 7.3])
+@pytest.mark.parametrize(
+    ("elements", "key", "fragment"),
+    [
+        ([{"S": complete(4)}, {"S": complete(5)}], None, r"people\.S must hold matrices of one size, got 4 x 4, 5 x 5"),
+        ([{"name": "a"}, {"name": "b"}], None, "which field of the struct people .*square matrices in none"),
+        ([{"A": complete(4), "B": complete(4)}] * 2, None, "which field of the struct people .*in A and B"),
+        ([{"A": complete(4), "B": complete(4)}] * 2, "people.C", "key must name a field of people, got 'C'"),
+        ([{"A": complete(4), "B": "text"}] * 2, "people.B", r"people\.B must hold numbers"),
+    ],
+)
+def test_bad_matlab_structs_are_a_sentence(tmp_path, version, elements, key, fragment):
+    write_struct(tmp_path / "s.mat", elements, version=version)
+    with pytest.raises(ValueError, match=rf"s\.mat: .*{fragment}"):
+        load_similarity(tmp_path / "s.mat", key=key)
+
+
+def test_key_names_a_field_of_a_matlab_struct(tmp_path):
+    elements = [{"A": complete(4), "B": complete(5, seed=seed)} for seed in range(2)]
+    write_struct(tmp_path / "s.mat", elements, version=7)
+    loaded = load_similarity(tmp_path / "s.mat", key="people.B")
+    np.testing.assert_allclose(loaded.values, (elements[0]["B"] + elements[1]["B"]) / 2, rtol=1e-15)
+
+
+@pytest.mark.parametrize("n_people", [2, 5, 7])  # 5 people and 5 items are told by symmetry
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".mat", ".h5"])
+def test_stacks_are_read_with_people_first_or_last(tmp_path, n_people, axis, suffix):
+    people = [complete(5, seed=seed) for seed in range(n_people)]
+    stack, path = np.stack(people, axis=axis), tmp_path / f"s{suffix}"
+    if suffix == ".npy":
+        np.save(path, stack)
+    elif suffix == ".npz":
+        np.savez(path, S=stack, names=np.array(NAMES))
+    elif suffix == ".mat":
+        scipy.io.savemat(path, {"S": stack, "names": np.array(NAMES, dtype=object)})
+    else:
+        h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+        with h5py.File(path, "w") as file:
+            file["S"], file["names"] = stack, NAMES
+    loaded = load_similarity(path)
+    np.testing.assert_allclose(loaded.values, np.mean(people, axis=0), rtol=1e-14)
+    assert loaded.info["n_people"] == n_people
+    assert loaded.labels == (None if suffix == ".npy" else tuple(NAMES))
+    for person in people:
+        np.fill_diagonal(person, 0)
+    np.testing.assert_allclose(
+        from_dissimilarity(np.stack(people, axis=axis)).values, from_dissimilarity(people).values, rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "is_distance"),
+    [
+        ("my_rdm.csv", "value", True),
+        ("pairs.csv", "dissimilarity", True),
+        ("DistMatrix.csv", "value", True),
+        ("pairs.csv", "similarity", False),
+        ("rdm_similarity.csv", "value", False),
+        ("distribution.csv", "value", False),
+    ],
+)
+def test_names_that_say_distance_are_a_warning(tmp_path, name, header, is_distance):
+    pairs = [f"{i},{j},{complete(5)[i, j]}" for i in range(5) for j in range(i)]
+    (tmp_path / name).write_text("\n".join([f"item1,item2,{header}", *pairs]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        load_similarity(tmp_path / name)
+    said = [str(warning.message) for warning in caught if "looks like a dissimilarity" in str(warning.message)]
+    assert len(said) == is_distance
+    assert all(repr(name if header == "value" else header) in sentence for sentence in said)
+
+
+def test_negative_values_in_a_file_are_clipped_or_shifted(tmp_path):
+    R = np.corrcoef(np.random.default_rng(0).normal(size=(6, 4)))
+    np.save(tmp_path / "r.npy", R)
+    with pytest.raises(ValueError, match=r'r\.npy: .*negative pairs.*negative="clip"'):
+        load_similarity(tmp_path / "r.npy")
+    with pytest.warns(UserWarning, match="negative similarities"):
+        clipped = load_similarity(tmp_path / "r.npy", negative="clip")
+    np.testing.assert_allclose(clipped.values, np.maximum(R, 0), rtol=1e-15)
+    np.testing.assert_allclose(load_similarity(tmp_path / "r.npy", negative="shift").values, (1 + R) / 2, rtol=1e-14)
+
+
 def test_matlab_files_of_version_7_3_are_read_with_their_labels(tmp_path):
     names = ["Bär", "🐕", *NAMES[2:]]
     upper = np.where(np.tri(5, k=-1), np.nan, complete())
@@ -1169,6 +1335,22 @@ def test_brain_rdms_load_with_the_warning_that_they_are_dissimilarities(data_pat
         loaded = load_similarity(data_path("mur92/rdm_humanIT_2008.csv"))
     assert loaded.n_items == 92
     assert loaded.labels is None
+
+
+@pytest.mark.parametrize(
+    ("name", "n_people", "first"),
+    [("92_behavRDMs.mat", 16, "simJudge | subject1"), ("92_brainRDMs.mat", 8, "hIT | BE | Session: 1")],
+)
+def test_rsatoolbox_struct_arrays_are_read(data_path, name, n_people, first):
+    path = data_path(f"mur92/{name}")
+    S = from_dissimilarity(path)
+    (records,) = (value for key, value in scipy.io.loadmat(path).items() if not key.startswith("__"))
+    expected = from_dissimilarity(np.stack([record["RDM"] for record in records.ravel()]))
+    np.testing.assert_array_equal(S.values, expected.values)
+    assert S.info["people"][0] == first
+    assert S.info["n_people"] == len(S.info["people"]) == n_people
+    with pytest.warns(UserWarning, match="looks like a dissimilarity matrix"):
+        assert load_similarity(path).n_items == 92
 
 
 def test_wordsim_lists_one_pair_twice_which_is_refused_and_averaged_by_from_ratings(data_path):

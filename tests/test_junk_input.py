@@ -89,7 +89,7 @@ CALLS = [
     ),
     (from_ratings, {"table": RATINGS, **COLUMNS, "participant": None, "low": 0, "high": 5, "weights": None}),
     (from_associations, {"table": WORDS, "cue": "cue", "response": "response", "count": "count", "absent": 0.03}),
-    (from_dissimilarity, {"D": [1.0, 2.0, 3.0], "method": "max", "sigma": None, "clip": False, "labels": None}),
+    (from_dissimilarity, {"D": [1.0, 2.0, 3.0], "method": "max", "sigma": None, "negative": None, "labels": None}),
     (
         from_triplets,
         {"triplets": TRIPLETS, "odd": -1, "n_items": 12, "smoothing": 1.0, "weights": None, "labels": None},

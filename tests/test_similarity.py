@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.io import loadmat
 
-from simdims import _memory
+from simdims import _memory, simulate
+from simdims._checks import transitivity
 from simdims.similarity import Similarity, as_similarity
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
@@ -708,8 +710,63 @@ def test_negative_values_are_counted_and_ways_out_are_named(storage, symmetrize,
     S, absent = (S, None) if storage == "dense" else (sparse.csr_array(S), "zero")
     with pytest.raises(ValueError, match="Negative values in data passed to") as caught:
         as_similarity(S, absent=absent, symmetrize=symmetrize)
-    for fragment in ("got 3 negative pairs, the smallest -0.8", "from_dissimilarity", "RBF kernel"):
+    for fragment in ("got 3 negative pairs, the smallest -0.8", 'negative="clip"', 'negative="shift"', "RBF"):
         assert fragment in str(caught.value)
+
+
+@pytest.mark.parametrize("storage", ["dense", "sparse", "float32"])
+def test_negative_values_are_clipped_with_a_count(storage):
+    S = np.array([[1.0, -0.5, 0.25], [-0.5, 1.0, np.nan], [0.25, np.nan, 1.0]])
+    before = S.copy()
+    given = S.astype(np.float32) if storage == "float32" else S
+    absent = None
+    if storage == "sparse":
+        given, absent = stored({(i, j): S[i, j] for i in range(3) for j in range(3) if S[i, j] == S[i, j]}), "zero"
+    with pytest.warns(
+        UserWarning, match=r"Set 1 negative similarity \(50\.00% of the observed pairs, .*-0\.5\)"
+    ) as caught:
+        clipped = as_similarity(given, absent=absent, negative="clip")
+    assert caught[0].filename == __file__
+    values = clipped.values.toarray() if storage == "sparse" else clipped.values
+    assert values[0, 1] == values[1, 0] == 0
+    assert values[0, 2] == 0.25
+    assert clipped.info == {"negative": "clip", "n_pairs_negative": 1, "share_negative": 0.5, "smallest": -0.5}
+    np.testing.assert_array_equal(S, before)
+
+
+def test_correlations_are_shifted_whether_or_not_one_is_negative():
+    R = np.array([[1.0, -0.5, 0.25], [-0.5, 1.0, np.nan], [0.25, np.nan, 1.0]])
+    shifted = as_similarity(R, negative="shift")
+    np.testing.assert_array_equal(shifted.values, (1 + R) / 2)
+    assert shifted.info["n_pairs_negative"] == 1
+    np.testing.assert_array_equal(as_similarity(np.abs(R), negative="shift").values, (1 + np.abs(R)) / 2)
+    both = as_similarity([[1, -0.6], [0.2, 1]], negative="shift", symmetrize="mean")
+    np.testing.assert_allclose(both.values[0, 1], 0.4)
+    stored_only = as_similarity(stored({(0, 1): -0.5, (1, 2): 1.0, (2, 3): 1.0}), absent="missing", negative="shift")
+    np.testing.assert_array_equal(np.sort(stored_only.values.data), [0.25, 0.25, 1, 1, 1, 1])
+
+
+def test_sides_are_merged_before_negative_values_are_clipped():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        S = as_similarity([[1, -0.2], [0.4, 1]], negative="clip", symmetrize="mean")
+    np.testing.assert_allclose(S.values[0, 1], 0.1)
+    assert S.info["n_pairs_negative"] == 0
+
+
+@pytest.mark.parametrize(
+    ("x", "keywords", "fragment"),
+    [
+        ([[1, -2], [-2, 1]], {"negative": "shift"}, r"between -1 and 1 .*got -2"),
+        ([[1, -1], [-1, 7]], {"negative": "shift"}, r"between -1 and 1 .*got 7"),
+        (sparse.eye_array(3), {"negative": "shift", "absent": "zero"}, "would make them 0.5"),
+        ([[1, 0], [0, 1]], {"negative": "ignore"}, "negative must be one of None, 'clip', 'shift', got 'ignore'"),
+        (Similarity([[1.0, 0.0], [0.0, 1.0]]), {"negative": "clip"}, "negative must be None where x is a Similarity"),
+    ],
+)
+def test_what_cannot_be_shifted_is_refused(x, keywords, fragment):
+    with pytest.raises(ValueError, match=fragment):
+        as_similarity(x, **keywords)
 
 
 def test_text_is_named_by_row_column_and_content():
@@ -789,6 +846,66 @@ def test_a_dissimilarity_is_a_warning_that_names_the_ways_out(storage):
         S, absent = stored({(i, j): D[i, j] for i in range(4) for j in range(4)}), "zero"
     with pytest.warns(UserWarning, match=r"looks like a dissimilarity .*from_dissimilarity.*diagonal to NaN"):
         Similarity(S, absent=absent)
+
+
+def no_diagonal(matrix):
+    return np.where(np.eye(len(matrix)) > 0, np.nan, matrix)
+
+
+def share_missing(matrix, share, rng):
+    known = np.triu(rng.random(matrix.shape) >= share, 1)
+    return np.where(known | known.T, matrix, np.nan)
+
+
+def random_matrices(rng, n):
+    """Matrices without structure: flat, skewed to either side, coarse, with popular items, a graph, half missing."""
+    u = rng.random((n, n))
+    popular = rng.exponential(size=n)
+    matrices = [u, np.exp(2 * rng.normal(size=(n, n))), np.floor(7 * u), u + popular[:, None] + popular, u < 0.1]
+    matrices += [matrices[1].max() - matrices[1], share_missing(u, 0.5, rng)]
+    return [no_diagonal(np.triu(matrix, 1) + np.triu(matrix, 1).T) for matrix in matrices]
+
+
+@pytest.mark.parametrize("n", [6, 12, 40, 120])
+def test_random_matrices_are_not_called_dissimilarities(n):
+    rng = np.random.default_rng(n)
+    scores = [transitivity(matrix) for _ in range(40) for matrix in random_matrices(rng, n)]
+    assert min(scores) > -5
+
+
+@pytest.mark.parametrize(("n", "rank", "snr"), [(40, 2, 0.5), (40, 5, 0.8), (100, 10, 0.5)])
+def test_the_direction_of_structured_values_is_told_without_a_diagonal(n, rank, snr):
+    for seed in range(10):
+        W = simulate.dirichlet(n, rank, alpha=0.3, random_state=seed)
+        values = no_diagonal(simulate.add_noise(W @ W.T, snr, random_state=seed))
+        assert transitivity(values) > 5
+        assert transitivity(np.nanmax(values) - values) == pytest.approx(-transitivity(values), rel=1e-6)
+        points = np.random.default_rng(seed).normal(size=(n, rank))
+        assert transitivity(np.linalg.norm(points[:, None] - points, axis=-1)) < -5
+
+
+def test_distances_without_a_diagonal_are_a_warning_that_says_what_was_seen():
+    points = np.random.default_rng(0).normal(size=(30, 2))
+    D = no_diagonal(np.linalg.norm(points[:, None] - points, axis=-1))
+    with pytest.warns(UserWarning, match=r"looks like a dissimilarity .*small values .*from_dissimilarity"):
+        as_similarity(D)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_similarity(np.exp(-D))
+        as_similarity(np.where(np.isnan(D), 9.0, D))  # items are most similar to themselves
+
+
+def test_real_rdms_are_told_from_their_similarities_without_a_diagonal(data_path):
+    path = data_path("mur92/92_behavRDMs.mat")
+    people = [no_diagonal(person["RDM"]) for person in loadmat(path)["rdms_behav_92"].ravel()]
+    people += [
+        no_diagonal(np.loadtxt(data_path(f"mur92/rdm_{who}IT_2008.csv"), delimiter=",")) for who in ("human", "monkey")
+    ]
+    people += [no_diagonal(loadmat(data_path("things/RDM48_triplet.mat"))["RDM48_triplet"])]
+    people += [no_diagonal(1 - np.load(data_path("peterson_animals/animals_similarity.npy")))]
+    for D in people:
+        assert transitivity(D) < -20
+        assert transitivity(1 - D / np.nanmax(D)) > 20
 
 
 def test_ordinary_matrices_are_taken_without_a_warning():

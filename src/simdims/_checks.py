@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from simdims._memory import require
-from simdims._triangles import COPY_WAYS_OUT, Matrix, facing, name_of
+from simdims._triangles import COPY_WAYS_OUT, ROUNDING, Matrix, facing, name_of
 
 # Rows of a dense matrix that are looked at together, so that no check makes a second n x n array.
 BLOCK_ROWS = 256
 N_NAMED = 5
+
+# Items that transitivity is measured on, and how many standard errors from 0 leave no doubt.
+N_TRANSITIVE = 300
+CLEARLY_TRANSITIVE = 5.0
+DISTANCE_WORDS = re.compile(r"(?i:rdm|dissim|distance)|(?<![A-Za-z])(?i:dist|dsm)(?![a-z])")
+SIMILARITY_WORDS = re.compile(r"(?<!dis)(?<!Dis)(?i:simil)|(?<![A-Za-z])(?i:sim)(?![a-z])")
 
 ABSENT_OPTIONS = (
     'absent="missing" (nobody measured the pairs that are not stored), absent="zero" (they were measured '
@@ -136,23 +143,56 @@ def clean_absent(absent: object, values: Any) -> str | float | None:
     raise ValueError(f"absent must be {ABSENT_OPTIONS}, got {absent!r}.")
 
 
-def check_values(values: Matrix, labels: Sequence[str] | None) -> None:
-    """Refuse infinite and negative similarities."""
+def check_finite(values: Matrix, labels: Sequence[str] | None) -> None:
+    """Refuse infinite similarities."""
     infinite = _first_entry(values, np.isinf)
     if infinite is not None:
         raise ValueError(
             f"values must be finite, but contains infinity: {_entry_in_words(infinite, labels)} (NaN is a "
             "missing pair)."
         )
-    smallest = min(float(np.fmin.reduce(chunk, axis=None, initial=0.0)) for chunk in _chunks(values))
+
+
+def check_non_negative(values: Matrix) -> None:
+    """Refuse negative similarities."""
+    smallest = _smallest(values)
     if smallest < 0:
-        n_pairs = _count_negative_pairs(values)
+        n_pairs = _count_pairs(values, lambda here, mirrored: (here < 0) | (mirrored < 0), diagonal=True)
         raise ValueError(
-            f"Negative values in data passed to Similarity: values must be non-negative, got {n_pairs} "
-            f"negative {_plural('pair', n_pairs)}, the smallest {smallest:.6g}; distances go through "
-            'from_dissimilarity, features through from_features(..., kernel="rbf") (an RBF kernel is never '
-            "negative), and rounding errors can be set to 0."
+            f"Negative values in data passed to Similarity: values must be non-negative, got {n_pairs:,} negative "
+            f'{_plural("pair", n_pairs)}, the smallest {smallest:.6g}. For correlations r, pass negative="clip" to '
+            'as_similarity to set them to 0, or negative="shift" to rescale all pairs as (1 + r) / 2; or go back to '
+            "the features and use an RBF kernel, which is never negative."
         )
+
+
+def lift_negatives(values: Matrix, negative: str, absent: str | float | None = None) -> tuple[Matrix, dict[str, Any]]:
+    """Return symmetric values without negative ones, in memory of their own, and what was done as plain values.
+
+    "clip" sets negative values to 0 and warns how many they were; "shift" is (1 + r) / 2 for all values.
+    """
+    n_negative = _count_pairs(values, lambda here, _: here < 0)
+    share = n_negative / max(_count_pairs(values, lambda here, _: ~np.isnan(here)), 1)
+    smallest = _smallest(values)
+    info = {"negative": negative, "n_pairs_negative": n_negative, "share_negative": share, "smallest": smallest}
+    if not sparse.issparse(values):
+        require(values.nbytes, "A copy of values without negative ones", COPY_WAYS_OUT)
+    if negative == "shift":
+        if sparse.issparse(values) and absent != "missing":
+            raise ValueError(
+                'negative must be None or "clip" where the pairs that are not stored are zeros, got "shift", which '
+                "would make them 0.5: pass a dense matrix."
+            )
+        _refuse_no_correlations(values, smallest)
+        return _changed(values, lambda entries: np.clip(0.5 + 0.5 * entries, 0, 1)), info
+    n_diagonal = int(np.count_nonzero(values.diagonal() < 0))
+    if n_negative or n_diagonal:
+        own = f" and {n_diagonal} on the diagonal" if n_diagonal else ""
+        _warn(
+            f"Set {n_negative:,} negative {'similarity' if n_negative == 1 else 'similarities'} ({share:.2%} of the "
+            f'observed pairs, the smallest {smallest:.3g}){own} to 0 (negative="clip").'
+        )
+    return _changed(values, lambda entries: np.maximum(entries, 0)), info
 
 
 def check_same_storage(weights: Any, values: Any) -> None:
@@ -209,16 +249,102 @@ def check_observed(n_partners: np.ndarray, on_diagonal: np.ndarray, labels: Sequ
         )
 
 
-def warn_of_dissimilarity(values: Matrix, on_diagonal: np.ndarray) -> None:
-    """Warn where no item is similar to itself but some are to others."""
-    diagonal = values.diagonal()[on_diagonal]
-    # Distances that were computed have a diagonal of rounding errors.
-    if diagonal.size and any((1e-8 * chunk > diagonal.max()).any() for chunk in _chunks(values)):
-        _warn(
-            "values looks like a dissimilarity matrix: its diagonal is zero and its largest values lie off "
-            "it; use from_dissimilarity for distances, or set the diagonal to NaN if, as in a graph, it "
-            "means nothing."
+class Signs(NamedTuple):
+    """What speaks for dissimilarities where no item has a positive similarity to itself.
+
+    `transitivity` is positive where large values are transitive, as similarities are, and negative where small ones
+    are, as distances are; see `transitivity`.
+    """
+
+    has_zero_diagonal: bool = False
+    name: str | None = None
+    transitivity: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.has_zero_diagonal or self.name is not None or self.transitivity < -CLEARLY_TRANSITIVE
+
+    @property
+    def are_clear(self) -> bool:
+        """Whether values are dissimilarities without doubt: by two signs, or by a name that nothing contradicts."""
+        if self.name is not None:
+            return self.transitivity <= CLEARLY_TRANSITIVE
+        return self.has_zero_diagonal and self.transitivity < -CLEARLY_TRANSITIVE
+
+    def __str__(self) -> str:
+        said = ["its diagonal is zero and its largest values lie off it"] if self.has_zero_diagonal else []
+        said += [] if self.name is None else [f"the name of the {self.name} says so"]
+        if abs(self.transitivity) <= CLEARLY_TRANSITIVE:
+            return " and ".join(said)
+        size, kind = ("small", "distances") if self.transitivity < 0 else ("large", "similarities")
+        joint = ", but " if self.transitivity > 0 else ", and " if len(said) > 1 else " and "
+        return joint.join(
+            [
+                *([", ".join(said)] if said else []),
+                f"pairs (i, k) have {size} values where (i, j) and (j, k) do, as in {kind} "
+                f"(z = {self.transitivity:.1f})",
+            ]
         )
+
+
+def signs_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping[str, Any]) -> Signs:
+    """Return what speaks for dissimilarities: the diagonal, names in `info`, and the transitivity of the values."""
+    diagonal = values.diagonal()[_on_diagonal(values, weights)]
+    # Distances that were computed have a diagonal of rounding errors.
+    is_zero = diagonal.size > 0 and any((1e-8 * chunk > diagonal.max()).any() for chunk in _chunks(values))
+    if diagonal.size and not is_zero:
+        return Signs()
+    names = {kind: str(info[kind]) for kind in ("column", "variable", "file") if info.get(kind) is not None}
+    name = next((f"{kind} {name!r}" for kind, name in names.items() if _names_distances(name)), None)
+    return Signs(bool(is_zero), name, 0.0 if sparse.issparse(values) else transitivity(values, weights))
+
+
+def _names_distances(name: str) -> bool:
+    return DISTANCE_WORDS.search(name) is not None and SIMILARITY_WORDS.search(name) is None
+
+
+def warn_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping[str, Any]) -> None:
+    """Warn where values seem to be dissimilarities."""
+    signs = signs_of_dissimilarity(values, weights, info)
+    if signs:
+        is_graph = signs.has_zero_diagonal and not signs.are_clear
+        graph = ", or set the diagonal to NaN if, as in a graph, it means nothing" if is_graph else ""
+        _warn(f"values looks like a dissimilarity matrix: {signs}; use from_dissimilarity for distances{graph}.")
+
+
+def transitivity(values: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Return, in standard errors, how far large values off the diagonal (rather than small ones) are transitive.
+
+    With e the values less the effects of their items, the sum of e_ij e_jk e_ik over triples is positive where large
+    values imply large ones, negative where small values imply small ones; random signs of e give it the variance
+    sum e_ij^2 e_jk^2 e_ik^2. Effects that add up need the values themselves, skewed values their ranks: the smaller of
+    the two is returned, and 0 where they disagree. Of many items a sample is taken.
+    """
+    chosen = np.unique(np.linspace(0, len(values) - 1, min(len(values), N_TRANSITIVE)).astype(int))
+    block = np.ix_(chosen, chosen)
+    known = _is_observed(values[block], None if weights is None else weights[block])
+    np.fill_diagonal(known, False)
+    observed = values[block][known].astype(np.float64)
+    if not observed.size or not observed.min() < observed.max():
+        return 0.0
+    _, place, n_tied = np.unique(observed, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(n_tied) - 0.5 * n_tied)[place]
+    plain, ranked = (_transitivity_of(numbers, known) for numbers in (observed / observed.max(), ranks))
+    return float(np.sign(plain) * min(abs(plain), abs(ranked))) if plain * ranked > 0 else 0.0
+
+
+def _transitivity_of(numbers: np.ndarray, known: np.ndarray) -> float:
+    n_partners = np.maximum(known.sum(axis=1), 1)
+    rest = np.zeros(known.shape)
+    rest[known] = numbers - numbers.mean()
+    spread = np.abs(rest).max()
+    for _ in range(10):
+        effects = rest.sum(axis=1) / n_partners
+        rest -= np.where(known, 0.5 * (effects[:, None] + effects), 0.0)
+    squares = rest**2
+    variance = float((squares * (squares @ squares)).sum()) / 6
+    # What is left where items explain everything is rounding.
+    is_rounding = np.abs(rest).max() <= 1e-9 * spread
+    return 0.0 if is_rounding or variance == 0 else float((rest * (rest @ rest)).sum()) / 6 / np.sqrt(variance)
 
 
 def as_array(x: Any, name: str) -> np.ndarray:
@@ -281,12 +407,43 @@ def _first_entry(matrix: Matrix, is_bad: Callable[[np.ndarray], np.ndarray]) -> 
     return None
 
 
-def _count_negative_pairs(matrix: Matrix) -> int:
-    """How many pairs, diagonal included, are negative on either side."""
+def _smallest(matrix: Matrix) -> float:
+    """The smallest entry, 0 where none is negative."""
+    return min(float(np.fmin.reduce(chunk, axis=None, initial=0.0)) for chunk in _chunks(matrix))
+
+
+def _count_pairs(
+    matrix: Matrix, is_counted: Callable[[np.ndarray, np.ndarray], np.ndarray], *, diagonal: bool = False
+) -> int:
+    """How many pairs of two different items, or of an item with itself too, have two sides that are counted."""
     return sum(
-        int(np.count_nonzero(((tile.here < 0) | (tile.mirrored < 0)) & (tile.rows <= tile.columns)))
+        int(np.count_nonzero(is_counted(tile.here, tile.mirrored) & (tile.rows < tile.columns + diagonal)))
         for tile in facing(matrix)
     )
+
+
+def _changed(matrix: Matrix, change: Callable[[np.ndarray], np.ndarray]) -> Matrix:
+    """A matrix of the same storage with all entries changed."""
+    if not sparse.issparse(matrix):
+        return change(matrix)
+    return sparse.csr_array((change(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _refuse_no_correlations(values: Matrix, smallest: float) -> None:
+    largest = max(float(np.fmax.reduce(chunk, axis=None, initial=0.0)) for chunk in _chunks(values))
+    extreme = smallest if -smallest > largest else largest
+    if abs(extreme) > 1 + ROUNDING[values.dtype]:
+        raise ValueError(
+            f'values must lie between -1 and 1 for negative="shift", which is (1 + r) / 2, got {extreme:.6g}: divide '
+            'them by their largest magnitude first, or pass negative="clip".'
+        )
+
+
+def _on_diagonal(values: Matrix, weights: Matrix | None) -> np.ndarray:
+    """Which items have an observed diagonal entry."""
+    if sparse.issparse(values):
+        return _count_observed_stored(values, weights, "missing")[1]
+    return _is_observed(values.diagonal(), None if weights is None else weights.diagonal())
 
 
 def _is_observed(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

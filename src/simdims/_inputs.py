@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scipy import sparse
 
 from simdims import io
+from simdims._journal import refuse_name
 from simdims._parts import library
 from simdims._tables import read_numbers
 from simdims.io.arrays import read_npy, reading
@@ -89,19 +90,23 @@ def read_trials(path: Path, names: Sequence[str]) -> pd.DataFrame:
         return _read_frame(path, True, names)
 
 
-def read_dissimilarity(path: Path, key: str | None, labels: Sequence[str] | None) -> Any:
-    """Return the dissimilarities in a file, as a DataFrame where the file names the items."""
+def read_dissimilarity(
+    path: Path, key: str | None, labels: Sequence[str] | None
+) -> tuple[Any, Sequence[str] | None, dict[str, Any]]:
+    """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found."""
+    refuse_name(path, "D")
     _check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
-    suffix = path.suffix.lower()
     with io._named_in_errors(path):
-        if suffix not in NAMED_ARRAYS:
-            _refuse_option("--key", key, NAMED_ARRAYS, suffix)
+        io._refuse_options(path.suffix.lower(), key, None)
         parts = io._read(path, key, None, labels, None, None)
         if sparse.issparse(parts.values):
             raise ValueError("dissimilarities must be dense, got a sparse matrix, in which most pairs are not stored.")
         if parts.weights is not None:
             raise ValueError("dissimilarities must not have weights, got a column of them: leave it out.")
-        return _labelled(parts.values, parts.labels, parts.labels)
+        info = {"file": path.name, **parts.info}
+        if getattr(parts.values, "ndim", 2) != 2:
+            return parts.values, parts.labels if labels is None else labels, info
+        return _labelled(parts.values, parts.labels, parts.labels), labels, info
 
 
 def read_names(path: Path) -> list[str]:

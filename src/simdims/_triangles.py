@@ -69,6 +69,30 @@ def is_symmetric(matrix: Matrix) -> bool:
     return all(np.array_equal(tile.here, tile.mirrored, equal_nan=True) for tile in facing(matrix))
 
 
+def people_first(stack: np.ndarray) -> np.ndarray:
+    """Return a stack of square matrices with people on the first axis, which MATLAB's n x n x people have last.
+
+    n matrices of n items are told by their symmetry; a stack that is symmetric either way has one mean.
+    """
+    first, second, third = stack.shape
+    turned = np.moveaxis(stack, -1, 0)
+    if first != second or (second == third and (_are_symmetric(stack) or not _are_symmetric(turned))):
+        return stack
+    return turned
+
+
+def _are_symmetric(stack: np.ndarray) -> bool:
+    if stack.dtype.kind not in "biuf":
+        return False
+    return bool(np.allclose(stack, stack.swapaxes(1, 2), equal_nan=True))
+
+
+def n_items_of(n_pairs: int) -> int | None:
+    """Return how many items have so many pairs, or None where no number does."""
+    n_items = round((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
+    return n_items if n_items * (n_items - 1) // 2 == n_pairs else None
+
+
 def facing(matrix: Matrix, unstored: float = np.nan) -> list[Facing]:
     """List the entries (i, j), i <= j, beside the entries (j, i).
 

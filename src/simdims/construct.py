@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from simdims._checks import _plural, _warn, as_array, as_numbers, as_table, clean_labels
+from simdims._checks import (
+    _plural,
+    _warn,
+    as_array,
+    as_numbers,
+    as_table,
+    clean_labels,
+    lift_negatives,
+)
 from simdims._memory import require
-from simdims._parameters import require_flag, shown
+from simdims._parameters import require_choice, shown
 from simdims._tables import (
     as_frame,
     check_weights_option,
@@ -22,7 +32,7 @@ from simdims._tables import (
     report,
     row_name,
 )
-from simdims._triangles import ROUNDING, name_of
+from simdims._triangles import ROUNDING, n_items_of, name_of, people_first
 from simdims.similarity import Similarity, _cells, _frame_labels, is_frame
 
 if TYPE_CHECKING:
@@ -115,37 +125,44 @@ def from_dissimilarity(
     *,
     method: str = "max",
     sigma: float | None = None,
-    clip: bool = False,
+    negative: str | None = None,
     labels: Sequence[str] | None = None,
     weights: str | None = None,
+    key: str | None = None,
 ) -> Similarity:
     """Similarities from dissimilarities: one matrix, or several people's, averaged.
 
     Parameters
     ----------
-    D : array-like, DataFrame, or list of either
-        Dissimilarities, NaN where a pair is missing: a square matrix with a zero diagonal, the vector of its upper
-        triangle (row by row, as of scipy's pdist), or a stack of either with people first, averaged over those who have
-        the pair. Where a two-dimensional array is square it is one matrix. Index and columns of a DataFrame name the
-        items.
+    D : array-like, DataFrame, list of either, or path
+        Dissimilarities, NaN where a pair is missing: a square matrix with a zero or missing diagonal, the vector of its
+        upper triangle (row by row, as of scipy's pdist), or a stack of either, averaged over those who have the pair.
+        People come first, or last where only that fits (n x n x people); n matrices of n items are told by their
+        symmetry. Where a two-dimensional array is square it is one matrix. Index and columns of a DataFrame name the
+        items. A path names a file of any type that load_similarity reads; MATLAB struct arrays with one matrix per
+        element, as of rsatoolbox, are a stack.
     method : {"max", "correlation", "gaussian"}, default="max"
-        "max" is 1 - d / max(d), "correlation" is 1 - d for distances d = 1 - r, and "gaussian" is
+        "max" is 1 - d / max(d), "correlation" is r = 1 - d for distances d = 1 - r, and "gaussian" is
         exp(-d^2 / (2 sigma^2)).
     sigma : float, optional
         The width of "gaussian"; by default the median of the observed dissimilarities of two different items.
-    clip : bool, default=False
-        Whether the negative similarities that "correlation" gives where d > 1 become 0, with a warning that counts
-        them; otherwise they are an error.
+    negative : {"clip", "shift"}, optional
+        What to do with the negative correlations that "correlation" gives where d > 1; by default they are an error.
+        "clip" sets them to 0, with a warning that counts them; "shift" rescales all as (1 + r) / 2. See as_similarity.
     labels : sequence, optional
-        One distinct name an item; those of a DataFrame must be the same.
+        One distinct name per item; those of a DataFrame must be the same.
     weights : {"counts"}, optional
         "counts" weighs every pair by the number of people who have it, and each diagonal entry by the number of people.
+    key : str, optional
+        Which variable of an .npz, .h5, .hdf5 or .mat file to read, where D is a path; "variable.field" of a MATLAB
+        struct.
 
     Returns
     -------
     Similarity
         Dense, with a diagonal of 1; float32 where D is one float32 matrix, else float64. `info` holds the method and
-        its scale, and the numbers of people, of items, of pairs and of pairs observed.
+        its scale, and the numbers of people, of items, of pairs and of pairs observed; of a file also its name, what
+        was found in it, and the names of the people where it has them.
 
     Examples
     --------
@@ -156,14 +173,42 @@ def from_dissimilarity(
            [0.  , 0.25, 1.  ]])
     """
     check_weights_option(weights)
+    _check_method(method, sigma, negative)
+    origin: dict[str, Any] = {}
+    if isinstance(D, str | os.PathLike):
+        from simdims._inputs import read_dissimilarity
+
+        D, labels, origin = read_dissimilarity(Path(D), key, labels)
+    elif key is not None:
+        raise ValueError(f"key must be None unless D is the path of a file, got {shown(key)}.")
+    return _from_people(D, method, sigma, negative, labels, weights, origin)
+
+
+def _check_method(method: Any, sigma: Any, negative: Any) -> None:
     if not isinstance(method, str) or method not in ("max", "correlation", "gaussian"):
         raise ValueError(f'method must be "max", "correlation" or "gaussian", got {shown(method)}.')
     if sigma is not None and (method != "gaussian" or not is_finite_number(sigma) or sigma <= 0):
         raise ValueError(f'sigma must be None or, for method="gaussian", positive and finite, got {sigma!r}.')
-    require_flag("clip", clip)
-    if clip and method != "correlation":
-        raise ValueError(f'clip must be False unless method="correlation", got {clip!r} with method={method!r}.')
-    people, n_items = _people(D)
+    require_choice("negative", negative, (None, "clip", "shift"))
+    if negative is not None and method != "correlation":
+        raise ValueError(
+            f'negative must be None unless method="correlation", got {negative!r} with method={method!r}, which has no '
+            "negative similarities."
+        )
+
+
+def _from_people(
+    D: Any,
+    method: str,
+    sigma: float | None,
+    negative: str | None,
+    labels: Sequence[str] | None,
+    weights: str | None,
+    origin: dict[str, Any],
+) -> Similarity:
+    """Similarities from the dissimilarities of one or several people."""
+    is_listed = isinstance(labels, list | tuple) or getattr(labels, "ndim", 0) == 1
+    people, n_items = _people(D, len(labels) if labels is not None and is_listed else None)
     names = clean_labels(labels, n_items)
     called = [f"D[{number}]" for number in range(len(people))] if len(people) > 1 else ["D"]
     for name, person in zip(called, people, strict=True):
@@ -172,13 +217,14 @@ def from_dissimilarity(
         if is_frame(person):
             names = _frame_labels(person, name, names)
     squares = (_square(person, name, names) for name, person in zip(called, people, strict=True))
-    distances, counts = _average(squares, len(people))
+    distances, counts = mean_over_people(squares, len(people))
 
     pairs = ~np.isnan(distances)
     np.fill_diagonal(pairs, False)
     if not pairs.any():
         raise ValueError("D must hold at least one pair of two different items, got none.")
     info = {
+        **origin,
         "source": "dissimilarity",
         "method": method,
         "n_people": len(people),
@@ -189,7 +235,7 @@ def from_dissimilarity(
     if method == "max":
         values, found = _relative_to_largest(distances)
     elif method == "correlation":
-        values, found = _one_minus(distances, clip)
+        values, found = _one_minus(distances, negative)
     else:
         values, found = _gaussian(
             distances, 2 * float(np.median(0.5 * distances[pairs])) if sigma is None else float(sigma)
@@ -268,29 +314,39 @@ def _filled(n_items: int, pairs: NDArray[np.intp], entries: NDArray, rest: float
     return matrix
 
 
-def _people(D: Any) -> tuple[list[Any], int]:
-    """One square table or vector of pairs a person, and the number of items of the first."""
+def _people(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
+    """One square table or vector of pairs per person, and the number of items of the first."""
     if is_frame(D):
         return [D], len(D)
     is_list = isinstance(D, (list, tuple))
     if not is_list and not hasattr(D, "__array__"):
-        raise TypeError(f"D must be a NumPy array, a pandas DataFrame or a list of either, got {type(D).__name__}.")
+        raise TypeError(
+            f"D must be a NumPy array, a pandas DataFrame, a list of either or a path, got {type(D).__name__}."
+        )
     if is_list and len(D) and all(is_frame(person) or getattr(person, "ndim", 0) == 2 for person in D):
         return list(D), len(D[0])
     table = as_array(D, "D")
-    if table.ndim == 3 and len(table):
-        return list(table), table.shape[1]
+    if table.ndim == 3 and table.size:
+        stack = table if is_list else people_first(table)
+        return list(stack), stack.shape[1]
     if table.ndim == 2 and table.shape[0] == table.shape[1]:
         return [table], len(table)
+    by_column = None
     if table.ndim in (1, 2) and table.size:
         vectors = as_numbers(np.atleast_2d(table), "D", None)
-        n_pairs = vectors.shape[1]
-        n_items = round((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
-        if n_items * (n_items - 1) // 2 == n_pairs:
-            return list(vectors), n_items
+        by_row, by_column = n_items_of(vectors.shape[1]), n_items_of(vectors.shape[0])
+        if by_column is not None and by_column > 2 and by_column == n_labels != by_row:
+            return list(vectors.T), by_column
+        if by_row is not None:
+            return list(vectors), by_row
+    columns = (
+        f" (if each column is one person's {by_column} items, pass labels or the transpose)"
+        if by_column and by_column > 2
+        else ""
+    )
     raise ValueError(
         "D must be a square matrix, the vector of the n (n - 1) / 2 numbers above its diagonal, or a stack of either "
-        f"with people first, got shape {table.shape}."
+        f"with people first, got shape {table.shape}{columns}."
     )
 
 
@@ -331,7 +387,7 @@ def _refuse(matrix: NDArray, bad: NDArray[np.bool_], rule: str, labels: Sequence
         raise ValueError(f"{rule}, got {matrix[i, j]:.6g} at ({name_of(i, labels)}, {name_of(j, labels)}).")
 
 
-def _average(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
     """The mean over the people who have a pair, NaN where nobody has, and how many they are."""
     total: Any = 0.0
     counts: Any = 0.0
@@ -355,23 +411,24 @@ def _relative_to_largest(distances: NDArray) -> tuple[NDArray, dict[str, Any]]:
     return 1 - distances / largest, {"max": largest}
 
 
-def _one_minus(distances: NDArray, clip: bool) -> tuple[NDArray, dict[str, Any]]:
+def _one_minus(distances: NDArray, negative: str | None) -> tuple[NDArray, dict[str, Any]]:
     rounding, largest = ROUNDING[distances.dtype], float(np.nanmax(distances))
     if largest > 2 + rounding:
         raise ValueError(
             f'D must lie between 0 and 2 for method="correlation", got {largest:.6g}: use method="max" or "gaussian".'
         )
     values = 1 - distances
-    n_negative = int(np.count_nonzero(values < -rounding)) // 2
-    if n_negative and not clip:
-        raise ValueError(
-            f'D must not exceed 1 for method="correlation" and clip=False, got {n_negative} '
-            f"{_plural('pair', n_negative)} of negative similarity, the smallest {1 - largest:.6g}: pass clip=True to "
-            'set them to 0, or use method="max" or "gaussian".'
-        )
+    values[(values < 0) & (values >= -rounding)] = 0
+    n_negative = int(np.count_nonzero(values < 0)) // 2
+    if negative is not None:
+        return lift_negatives(values, negative)
     if n_negative:
-        _warn(f"Set the negative similarities of {n_negative} {_plural('pair', n_negative)} to 0 (clip=True).")
-    return np.maximum(values, 0), {"n_pairs_clipped": n_negative}
+        raise ValueError(
+            f'D must not exceed 1 for method="correlation", got {n_negative:,} {_plural("pair", n_negative)} of '
+            f'negative similarity, the smallest {1 - largest:.6g}: pass negative="clip" to set them to 0, '
+            'negative="shift" to rescale all correlations as (1 + r) / 2, or use method="max" or "gaussian".'
+        )
+    return values, {}
 
 
 def _gaussian(distances: NDArray, sigma: float) -> tuple[NDArray, dict[str, Any]]:

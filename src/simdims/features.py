@@ -29,6 +29,9 @@ _LARGE_ERROR = 0.1
 # Error that rounding explains: an exact kernel whose values are all alike is no case for a warning.
 _ROUNDING = 1e-5
 
+# Negative features may be rounding errors where they are below this share of the largest, and this share of all.
+_TINY, _FEW_NEGATIVE = 0.01, 0.1
+
 # The search for the median: bins of a histogram, how many entries are few enough to sort, and most rounds (ties).
 _BINS = 1024
 _FEW = 1_000_000
@@ -41,6 +44,7 @@ def from_features(
     kernel: str | Kernel = "auto",
     bandwidth: float = _DEFAULT_BANDWIDTH,
     labels: Sequence[str] | None = None,
+    negative: str | None = None,
     implicit: bool = False,
     n_landmarks: int | None = None,
     random_state: int | np.random.RandomState | None = 0,
@@ -53,15 +57,18 @@ def from_features(
         One row of finite numbers an item. The index of a DataFrame becomes the labels, unless it is pandas' default.
     kernel : {"auto", "linear", "rbf", "cosine"} or callable, default="auto"
         "linear" is x . y, "rbf" is exp(-|x - y|^2 / (2 sigma^2)), "cosine" is x . y / (|x| |y|) with negative values
-        clipped to zero and a warning that counts them. "auto" is "linear" where no feature is negative, else "rbf". A
-        callable gets two arrays of rows and returns the matrix of their similarities, like those of
-        ``sklearn.metrics.pairwise``.
+        clipped to zero and a warning that counts them. "auto" is "linear" where no feature is negative, else "rbf",
+        with a warning where negative values are few and tiny. A callable gets two arrays of rows and returns the matrix
+        of their similarities, like those of ``sklearn.metrics.pairwise``.
     bandwidth : float, default=0.4
         sigma of the RBF kernel as a multiple of the median distance between two different items, which must not be 0:
         that of all pairs or, with `implicit` and over 2,000 items, of 200,000 pairs drawn at random. Refused with
         other kernels.
     labels : sequence, optional
         One distinct name an item.
+    negative : {"clip"}, optional
+        "clip" sets negative features to 0, with a warning that counts them: for rounding errors in features that
+        cannot be negative. By default they stay as they are.
     implicit : bool, default=False
         Keep factors F with S = F F^T and never build the n_items x n_items matrix. Of the linear kernel (of
         non-negative features) they are the features. The RBF kernel is approximated from its values at `n_landmarks`
@@ -77,9 +84,10 @@ def from_features(
     Returns
     -------
     Similarity
-        float32 where X is, else float64. `info` holds the kernel, and sigma for "rbf". Where the kernel is approximated
-        it holds ``approximation_error`` too: the root mean square (``rms``) and the ``largest`` difference from the
-        kernel over ``n_pairs`` pairs drawn at random, beside the standard deviation of the kernel's values
+        float32 where X is, else float64. `info` holds the kernel, and sigma for "rbf". Where features were clipped, or
+        "auto" chose "rbf", it holds how many were negative, their share and the smallest. Where the kernel is
+        approximated it holds ``approximation_error`` too: the root mean square (``rms``) and the ``largest`` difference
+        from the kernel over ``n_pairs`` pairs drawn at random, beside the standard deviation of the kernel's values
         (``similarity_sd``); of the approximate similarities the ``share_below_zero`` and the ``smallest``; and the root
         mean square difference on the diagonal (``diagonal_rms``), over all items.
 
@@ -110,6 +118,7 @@ def from_features(
         raise TypeError(f"implicit must be True or False, got {implicit!r}.")
     if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("auto", "linear", "rbf", "cosine")):
         raise ValueError(f"kernel must be 'auto', 'linear', 'rbf', 'cosine' or a callable, got {shown(kernel)}.")
+    features, found_negative = _negatives(features, negative, kernel)
     if kernel == "auto":
         kernel = "linear" if features.min() >= 0 else "rbf"
     if kernel != "rbf" and bandwidth != _DEFAULT_BANDWIDTH:
@@ -120,6 +129,7 @@ def from_features(
         "source": "features",
         "kernel": getattr(kernel, "__name__", "callable") if callable(kernel) else kernel,
         "n_features": features.shape[1],
+        **found_negative,
     }
     if implicit and kernel == "rbf":
         factors, found = _landmarks.rbf_factors(features, bandwidth, n_landmarks, random_state)
@@ -148,6 +158,31 @@ def from_features(
         values = _called(kernel, features)
     report("from_features", info)
     return Similarity(values, labels, info=info)
+
+
+def _negatives(features: NDArray, negative: Any, kernel: Any) -> tuple[NDArray, dict[str, Any]]:
+    """Features without negative values if they are to be clipped, and how many there were where that matters."""
+    if not (negative is None or (isinstance(negative, str) and negative == "clip")):
+        shift = ": (1 + r) / 2 is for correlations, not for features" if negative == "shift" else ""
+        raise ValueError(f'negative must be None or "clip" for features, got {shown(negative)}{shift}.')
+    smallest = float(features.min())
+    if negative is None and (kernel != "auto" or smallest >= 0):
+        return features, {}
+    n_negative = int(np.count_nonzero(features < 0))
+    share = n_negative / features.size
+    found = {"n_values_negative": n_negative, "share_negative": share, "smallest": min(smallest, 0.0)}
+    counted = f"{n_negative:,} negative {'value' if n_negative == 1 else 'values'} ({share:.2%}"
+    if negative is not None:
+        if n_negative:
+            _warn(f'Set {counted}, the smallest {smallest:.3g}) of X to 0 (negative="clip").')
+        return np.maximum(features, 0), {"negative": negative, **found}
+    if share <= _FEW_NEGATIVE and -smallest <= _TINY * float(features.max()):
+        _warn(
+            f'kernel="auto" takes the RBF kernel because X has {counted}), though none below {smallest:.3g} where the '
+            f'largest value is {features.max():.3g}. If these are rounding errors, pass negative="clip" to set them to '
+            '0 and take dot products; if not, pass kernel="rbf".'
+        )
+    return features, found
 
 
 def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | None]:
@@ -244,6 +279,13 @@ def _products(X: NDArray) -> NDArray:
         raise ValueError(
             f"X must be {rule} enough to be multiplied for kernel='linear', got a largest of {np.abs(X).max():g}: "
             "divide by it."
+        )
+    if values.min() < 0:
+        n_negative = int(np.count_nonzero(values < 0)) // 2
+        raise ValueError(
+            f"kernel='linear' must not give negative similarities, got {n_negative:,} negative "
+            f"{'pair' if n_negative == 1 else 'pairs'}, the smallest {values.min():.3g}: use kernel='rbf', which is "
+            "never negative, or negative='clip' if features below 0 are rounding errors."
         )
     return values
 

@@ -16,17 +16,19 @@ from scipy import sparse
 from simdims._checks import (
     as_numbers,
     as_table,
+    check_finite,
+    check_non_negative,
     check_observed,
     check_same_storage,
-    check_values,
     check_weights,
     clean_absent,
     clean_factors,
     clean_labels,
     count_observed,
+    lift_negatives,
     warn_of_dissimilarity,
 )
-from simdims._parameters import shown
+from simdims._parameters import require_choice, shown
 from simdims._parts import Parts
 from simdims._triangles import Matrix, equal_triangles
 
@@ -84,7 +86,8 @@ class Similarity:
     Warns
     -----
     UserWarning
-        If an item is observed on the diagonal only, or if values look like a dissimilarity matrix.
+        If an item is observed on the diagonal only, or if values look like dissimilarities: by a zero diagonal or,
+        where there is none, by the name of their file, variable or column (in `info`) or the order of their values.
 
     Examples
     --------
@@ -147,16 +150,17 @@ class Similarity:
         if self.signed:
             raise ValueError("signed must be False for values, which cannot be negative: it is for factors.")
         values, labels, weights, absent = _clean(self.values, self.labels, self.weights, self.absent)
+        info = _read_only_info(self.info)
         n_partners, on_diagonal = count_observed(values, weights, absent)
         check_observed(n_partners, on_diagonal, labels)
-        warn_of_dissimilarity(values, on_diagonal)
+        warn_of_dissimilarity(values, weights, info)
         n_sides = n_partners.size * (n_partners.size - 1)
         self._set(
             values=_read_only(values),
             labels=labels,
             weights=None if weights is None else _read_only(weights),
             absent=absent,
-            info=_read_only_info(self.info),
+            info=info,
             density=float(n_partners.sum() / n_sides) if n_sides else 1.0,
         )
 
@@ -283,6 +287,7 @@ def as_similarity(
     weights: Any = None,
     absent: str | float | None = None,
     symmetrize: str | None = None,
+    negative: str | None = None,
 ) -> Similarity:
     """Return `x` as a checked Similarity.
 
@@ -309,6 +314,9 @@ def as_similarity(
         default they are an error. A side that is missing leaves the other one as it is; but in a sparse
         matrix whose absent pairs are zeros, of any weight, a side that is not stored counts as 0 beside one
         that is. Weights are not merged: they must be symmetric.
+    negative : {"clip", "shift"}, optional
+        What to do with negative values; by default they are an error. "clip" sets them to 0, with a warning that
+        counts them; "shift" rescales all correlations r as (1 + r) / 2. `info` says what was done.
 
     Returns
     -------
@@ -325,8 +333,9 @@ def as_similarity(
     """
     if not (symmetrize is None or (isinstance(symmetrize, str) and symmetrize in ("mean", "max"))):
         raise ValueError(f'symmetrize must be None, "mean" or "max", got {shown(symmetrize)}.')
+    require_choice("negative", negative, (None, "clip", "shift"))
     if isinstance(x, Similarity):
-        _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize)
+        _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize, negative=negative)
         return x
     info: Mapping[str, Any] = {}
     if (parts := _foreign_parts(x)) is not None:
@@ -344,20 +353,25 @@ def as_similarity(
                 "weights must not name items where values does not, got a labelled DataFrame: pass labels=."
             )
         weights = _cells(weights)
-    if symmetrize is not None:
-        table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize)
+    if symmetrize is not None or negative is not None:
+        table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize, negative)
+    if negative is not None:
+        table, found = lift_negatives(table, negative, absent)
+        info = {**info, **found}
     return Similarity(table, labels, weights, absent, info=info)
 
 
 def _clean(
-    values: Any, labels: Any, weights: Any, absent: Any, symmetrize: str | None = None
+    values: Any, labels: Any, weights: Any, absent: Any, symmetrize: str | None = None, negative: str | None = None
 ) -> tuple[Matrix, tuple[str, ...] | None, Matrix | None, str | float | None]:
     """Check the parts of a Similarity on their own and against each other, and make the triangles equal."""
     table = as_table(values, "values")
     names = clean_labels(labels, table.shape[0])
     meaning = clean_absent(absent, table)
     numbers = as_numbers(table, "values", names)
-    check_values(numbers, names)
+    check_finite(numbers, names)
+    if negative is None:
+        check_non_negative(numbers)
     if weights is not None:
         table = as_table(weights, "weights")
         check_same_storage(table, numbers)

@@ -38,7 +38,7 @@ _LONG = 900
 #: Dimensions that the last line names, and items of each.
 _N_ABOUT, _N_NAMED = 3, 3
 
-_SHARED = ("key", "label_file", "header", "weights")
+_SHARED = ("key", "label_file", "header", "weights", "negative")
 
 
 def add(commands: Any) -> None:
@@ -138,13 +138,13 @@ def read_data(options: argparse.Namespace) -> Similarity:
     said = _said(options)
     found = _guess(options, said)
     kind = found.kind
-    if said is None:
-        say(f"{options.source.name} is taken to hold {found.why}; if not, say what with --as")
+    if said is None and kind != "matrix":
+        _say_taken(options.source, found.why)
     _refuse_strangers(options, kind)
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
     if kind == "matrix":
-        return read_similarity(settled) if said else _read_unless_distances(settled)
+        return read_similarity(settled) if said else _read_matrix(settled, found.why)
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     return sources.SOURCES[kind].build(settled)
@@ -179,7 +179,7 @@ def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 def _refuse_strangers(options: argparse.Namespace, kind: str) -> None:
     """Refuse options that say something about other data."""
-    shared = ("key", "label_file") if kind == "matrix" else sources.SOURCES[kind].shared
+    shared = ("key", "label_file", "negative") if kind == "matrix" else sources.SOURCES[kind].shared
     everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
     strangers = sorted(name for name in _given(options, everything) if name not in {*shared, *options.own[kind]})
     if strangers:
@@ -187,17 +187,33 @@ def _refuse_strangers(options: argparse.Namespace, kind: str) -> None:
         raise UsageError(f"{flag} must be left out where FILE holds {kind}, which it says nothing about.")
 
 
-def _read_unless_distances(options: argparse.Namespace) -> Similarity:
-    """Read similarities; a matrix that looks like distances has to be said to be either."""
+def _say_taken(source: Path, why: str) -> None:
+    say(f"{source.name} is taken to hold {why}; if not, say what with --as")
+
+
+def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
+    """Read similarities; or, where it is clear that they are dissimilarities, those; or ask, where it is not."""
+    from simdims._checks import signs_of_dissimilarity
+
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="values looks like a dissimilarity matrix", category=UserWarning)
+        warnings.filterwarnings("ignore", message="values looks like a dissimilarity matrix", category=UserWarning)
         try:
-            return read_similarity(options)
-        except UserWarning:
-            raise ValueError(
-                f"{options.source.name}: this must be told to hold similarities or dissimilarities, got a diagonal of "
-                "zeros below values off it: pass --as dissimilarity, or --as matrix where zeros are what you mean."
-            ) from None
+            S = read_similarity(options)
+        except ValueError:
+            _say_taken(options.source, why)
+            raise
+    signs = None if S.factors is not None else signs_of_dissimilarity(S.values, S.weights, S.info)
+    if not signs:
+        _say_taken(options.source, why)
+        return S
+    if not signs.are_clear:
+        raise ValueError(
+            f"{options.source.name}: these could be similarities or dissimilarities: {signs}. Use --as dissimilarity, "
+            "or --as matrix for similarities."
+        )
+    _say_taken(options.source, f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)")
+    settled = argparse.Namespace(**{**vars(options), **options.own["dissimilarity"]})
+    return sources.SOURCES["dissimilarity"].build(settled)
 
 
 def run(S: Similarity, options: argparse.Namespace) -> Discovery:
@@ -232,7 +248,12 @@ def _by_features(S: Similarity) -> str:
     """How similarities came of features, which a kernel that was not asked for leaves open."""
     kernels = {"rbf": "an RBF kernel", "linear": "the dot products", "cosine": "the cosines"}
     kernel = kernels.get(str(S.info.get("kernel"))) if S.info.get("source") == "features" else None
-    return "" if kernel is None else f", similar by {kernel} of {S.info['n_features']} features"
+    if kernel is None:
+        return ""
+    signed = "n_values_negative" in S.info and "negative" not in S.info
+    n = S.info.get("n_values_negative", 0)
+    why = f" because {n:,} {'value is' if n == 1 else 'values are'} negative" if signed else ""
+    return f", similar by {kernel} of {S.info['n_features']} features{why}"
 
 
 def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, page: bool = True) -> Findings:

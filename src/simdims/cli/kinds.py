@@ -256,6 +256,8 @@ def _kind_of_arrays(path: Path, key: str | None) -> Guess:
 
 
 def _kind_of_array(values: Any, options: dict[str, Any]) -> Guess:
+    if getattr(values, "ndim", 0) == 3 and values.shape[1] in (values.shape[0], values.shape[2]):
+        return Guess("matrix", options, "a stack of square matrices of similarities, averaged")
     if not hasattr(values, "ndim") or values.ndim != 2:
         shape = " x ".join(map(str, getattr(values, "shape", ())))
         raise _question(f"an array of shape {shape}")

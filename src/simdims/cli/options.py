@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims.cli.outputs import check_place
+from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
@@ -65,6 +66,7 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
     )
     add_key(parser, "similarities")
     add_label_file(parser)
+    add_negative(parser)
     add_matrix_options(parser)
 
 
@@ -84,24 +86,46 @@ def add_matrix_options(parser: Any) -> None:
     )
 
 
+def add_negative(parser: Any) -> None:
+    """Add what to do with negative values."""
+    parser.add_argument(
+        "--negative",
+        choices=["clip", "shift"],
+        help="negative values: clip sets them to 0, shift rescales correlations r as (1 + r)/2 (default: an error; "
+        "features: kept, and only clip applies)",
+    )
+
+
 def read_similarity(options: argparse.Namespace) -> Similarity:
     """The similarities of IN."""
     from simdims.io import load_similarity
 
     _refuse_settled(options)
-    return load_similarity(
+    S = load_similarity(
         options.source,
         key=options.key,
         form=options.form,
         labels=read_labels(options),
         absent=options.absent,
         symmetrize=options.symmetrize,
+        negative=options.negative,
     )
+    say_if_shifted(S)
+    return S
+
+
+def say_if_shifted(S: Similarity) -> None:
+    """Say that correlations were rescaled, which unlike clipping is nothing to warn of."""
+    if S.info.get("negative") == "shift":
+        share = S.info["share_negative"]
+        say(f"rescaled all correlations r as (1 + r)/2; {share:.2%} of the pairs were negative")
 
 
 def _refuse_settled(options: argparse.Namespace) -> None:
     """Refuse what there is to say about other files where `simdims similarity` wrote this one."""
-    given = [name for name in ("key", "label_file", "absent", "symmetrize") if getattr(options, name) is not None]
+    given = [
+        name for name in ("key", "label_file", "absent", "symmetrize", "negative") if getattr(options, name) is not None
+    ]
     if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
         return
     from simdims import io
@@ -124,6 +148,7 @@ def described(S: Similarity) -> str:
         words += [f"0 of weight {S.absent:g} where a pair is not listed"]
     words += ["kept as factors"] if S.factors is not None else []
     words += ["weighted"] if S.weights is not None else []
+    words += [f"averaged over {S.info['n_people']} matrices"] if S.info.get("n_people", 1) > 1 else []
     words += ["with names"] if S.labels is not None else []
     return ", ".join(words)
 

@@ -14,10 +14,12 @@ from simdims.cli.options import (
     add_header,
     add_key,
     add_label_file,
+    add_negative,
     add_overwrite,
     described,
     number_or_text,
     read_labels,
+    say_if_shifted,
     whole_or_text,
 )
 from simdims.cli.outputs import check_target
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 class Source(NamedTuple):
     """A kind of raw data: what its command says, the options that are its own, and how similarities are made of it.
 
-    `shared` are options that several kinds have: key, label_file, header, weights.
+    `shared` are options that several kinds have: key, label_file, header, weights, negative.
     """
 
     summary: str
@@ -70,6 +72,8 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
         parser.add_argument(
             "--weights", choices=["counts"], help="weigh each pair by how many answers, ratings or people it has"
         )
+    if "negative" in names:
+        add_negative(parser)
 
 
 def _add_features(parser: Any) -> None:
@@ -144,7 +148,6 @@ def _add_dissimilarity(parser: Any) -> None:
         help="max (default): 1 - d/max(d); correlation: 1 - d; gaussian: exp(-d^2 / 2 sigma^2)",
     )
     parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
-    parser.add_argument("--clip", action="store_true", help="set negative similarities of correlation to 0")
 
 
 def _make(options: argparse.Namespace) -> Findings:
@@ -187,6 +190,7 @@ def _features(options: argparse.Namespace) -> Similarity:
         kernel=options.kernel,
         bandwidth=options.bandwidth,
         labels=read_labels(options),
+        negative=options.negative,
         implicit=options.implicit,
         n_landmarks=options.landmarks,
     )
@@ -237,18 +241,19 @@ def _associations(options: argparse.Namespace) -> Similarity:
 
 
 def _dissimilarity(options: argparse.Namespace) -> Similarity:
-    from simdims import _inputs
     from simdims.construct import from_dissimilarity
 
-    labels = read_labels(options)
-    return from_dissimilarity(
-        _inputs.read_dissimilarity(options.source, options.key, labels),
+    S = from_dissimilarity(
+        options.source,
         method=options.method,
         sigma=options.sigma,
-        clip=options.clip,
-        labels=labels,
+        negative=options.negative,
+        labels=read_labels(options),
         weights=options.weights,
+        key=options.key,
     )
+    say_if_shifted(S)
+    return S
 
 
 SOURCES = {
@@ -256,7 +261,7 @@ SOURCES = {
         "from feature vectors (activations, brain responses, norms)",
         "one row an item: .npy, .npz, .h5, .mat, .csv, .tsv, .txt or .parquet",
         "simdims similarity features objects.csv objects.npz --labels name --kernel rbf",
-        ("label_file", "key", "header"),
+        ("label_file", "key", "header", "negative"),
         _add_features,
         _features,
     ),
@@ -286,10 +291,10 @@ SOURCES = {
     ),
     "dissimilarity": Source(
         "from dissimilarities (RDMs), of one or of several people",
-        "a square matrix, its upper triangle as a vector, or (.npy, .npz, .h5, .mat) a stack of either with people "
-        "first; also .csv, .tsv, .txt, .parquet",
-        "simdims similarity dissimilarity rdm.mat faces.npz --method correlation --clip",
-        ("key", "label_file", "weights"),
+        "a square matrix, its upper triangle as a vector, a stack of square matrices with people first or last, or a "
+        "MATLAB struct array: .npy, .npz, .h5, .mat, .csv, .tsv, .txt or .parquet",
+        "simdims similarity dissimilarity rdm.mat faces.npz --method correlation --negative clip",
+        ("key", "label_file", "weights", "negative"),
         _add_dissimilarity,
         _dissimilarity,
     ),

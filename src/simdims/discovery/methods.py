@@ -44,8 +44,8 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
 
 
 def _data(S: Similarity) -> list[str]:
-    made = _origin(S.info)
-    return [*([made] if made else []), f"The data were {S.n_items:,} items, {_coverage(S)}."]
+    made = [sentence for sentence in (_origin(S.info), _negatives(S.info)) if sentence]
+    return [*made, f"The data were {S.n_items:,} items, {_coverage(S)}."]
 
 
 def _origin(info: Mapping[str, Any]) -> str:
@@ -82,7 +82,19 @@ def _origin(info: Mapping[str, Any]) -> str:
         )
         landmarks = f", approximated from {info['n_landmarks']:,} landmarks" if "n_landmarks" in info else ""
         return f"Similarities were {kernel} of {info['n_features']:,} features{landmarks}."
-    return ""
+    return f"Similarities were averaged over {info['n_people']} matrices." if "n_people" in info else ""
+
+
+def _negatives(info: Mapping[str, Any]) -> str:
+    """What was done about negative values, where something was."""
+    if info.get("negative") == "shift":
+        return "Similarities were correlations r, rescaled as (1 + r) / 2."
+    if info.get("negative") != "clip":
+        return ""
+    values = "n_values_negative" in info
+    n = info["n_values_negative" if values else "n_pairs_negative"]
+    what = "feature values" if values else "similarities"
+    return f"Negative {what} ({n:,}, {_percent(info['share_negative'])}) were set to 0."
 
 
 def _coverage(S: Similarity) -> str:

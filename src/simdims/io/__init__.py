@@ -36,6 +36,7 @@ def load_similarity(
     labels: Sequence[str] | None = None,
     absent: str | float | None = None,
     symmetrize: str | None = None,
+    negative: str | None = None,
 ) -> Similarity:
     r"""Load similarities from a file of any of the types that people keep them in.
 
@@ -54,12 +55,16 @@ def load_similarity(
           UTF-8, UTF-16 or else Latin-1.
         - .parquet: the same two forms.
         - .h5, .hdf5, .mat (of any version): a square matrix; the one list of as many texts in the file, if there is
-          just one, becomes the labels.
+          just one, becomes the labels. Of a MATLAB struct array the field of square matrices is read.
         - .edgelist, .edges: a list of pairs separated by blanks, tabs, semicolons or commas, of value 1 where there
           is no number; lines that start with # or % are comments.
         - .graphml: a graph, as as_similarity takes it.
+
+        A stack of square matrices in .npy, .npz, .h5, .hdf5 or .mat, with people on the first or the last axis or in a
+        MATLAB struct array, is averaged over the people who have a pair; `info` says how many they are, and who.
     key : str, optional
-        Which variable of an .npz, .h5, .hdf5 or .mat file to read; needed where several are square.
+        Which variable of an .npz, .h5, .hdf5 or .mat file to read; needed where several are square. "variable.field"
+        names a field of a MATLAB struct.
     form : {"square", "long"}, optional
         Whether a table is a square or a list of pairs, by default found out; needed only for lists of few pairs.
     labels : sequence, optional
@@ -71,10 +76,17 @@ def load_similarity(
         items or from 5 % of all pairs on; where it is given, the result is sparse.
     symmetrize : {"mean", "max"}, optional
         What to make of the two sides of a pair that differ; see as_similarity.
+    negative : {"clip", "shift"}, optional
+        What to do with negative values, by default an error; see as_similarity.
 
     Returns
     -------
     Similarity
+
+    Warns
+    -----
+    UserWarning
+        If the file seems to hold dissimilarities, by its name, its values or its diagonal; see Similarity.
 
     Raises
     ------
@@ -119,9 +131,9 @@ def load_similarity(
                 raise ValueError(
                     f"key must be None for a file that Similarity.save wrote, which is read whole, got {key!r}."
                 )
-            # Labels, absent and symmetrize are settled in it, which as_similarity says.
-            return as_similarity(own, labels=labels, absent=absent, symmetrize=symmetrize)
-        parts = _read(path, key, form, labels, absent, symmetrize)
+            # All other keywords are settled in it, which as_similarity says.
+            return as_similarity(own, labels=labels, absent=absent, symmetrize=symmetrize, negative=negative)
+        parts = _mean_over_people(_read(path, key, form, labels, absent, symmetrize))
         if absent is None and parts.absent is None and sparse.issparse(parts.values):
             raise ValueError(
                 "absent must say what the pairs that are not stored mean, got None: pass load_similarity(..., absent=) "
@@ -129,7 +141,7 @@ def load_similarity(
             )
         logger.info("%s: %s", path, parts.info["found"])
         parts = parts._replace(info={"file": path.name, **parts.info})
-        return as_similarity(parts, labels=labels, absent=absent, symmetrize=symmetrize)
+        return as_similarity(parts, labels=labels, absent=absent, symmetrize=symmetrize, negative=negative)
 
 
 def save(S: Similarity, path: str | os.PathLike[str]) -> None:
@@ -227,6 +239,20 @@ def _read(
     if suffix == ".graphml":
         return _read_graphml(path)
     return read_edge_list(path, labels=labels, absent=absent)
+
+
+def _mean_over_people(parts: Parts) -> Parts:
+    """One matrix of a stack with people first."""
+    if getattr(parts.values, "ndim", 2) != 3:
+        return parts
+    from simdims.construct import mean_over_people
+
+    n_people = len(parts.values)
+    if n_people == 1:
+        return parts._replace(values=parts.values[0])
+    found = f"{parts.info['found']}, averaged over {n_people} people"
+    values, _ = mean_over_people(iter(parts.values), n_people)
+    return parts._replace(values=values, info={**parts.info, "found": found, "n_people": n_people})
 
 
 def _read_graphml(path: Path) -> Parts:

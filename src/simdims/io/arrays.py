@@ -1,7 +1,8 @@
-"""Files of named arrays (.npy, .npz, HDF5, MATLAB): the one square matrix in them, and the names beside it."""
+"""Files of named arrays (.npy, .npz, HDF5, MATLAB): the square matrix or stack in them, and the names beside it."""
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import squareform
 
 from simdims._memory import require
 from simdims._parts import Parts, library
+from simdims._triangles import n_items_of, people_first
 
 MATLAB_NUMBERS = {
     "double", "single", "logical", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -54,7 +57,8 @@ def read_npy(path: Path) -> Parts:
         raise ValueError(f"this must hold an array of numbers, got {PICKLED}.")
     _require(variable)
     with reading(".npy"):
-        return Parts(np.load(path, allow_pickle=False), info={"found": f"an array of {variable}"})
+        values = np.load(path, allow_pickle=False)
+    return Parts(people_first(values) if values.ndim == 3 else values, info={"found": f"an array of {variable}"})
 
 
 def read_npz(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts:
@@ -111,6 +115,7 @@ def read_mat(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts
 
     with reading(".mat"):
         variables = {name: _mat_variable(shape, kind) for name, shape, kind in io.whosmat(path)}
+    key, field = _split_field(variables, key)
     key = choose(variables, key)
     _require(variables[key])
     with reading(".mat"):
@@ -123,7 +128,13 @@ def read_mat(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts
             return ["".join(cell.ravel()) for cell in texts] if len(texts) == len(cells) else []
 
         values = io.loadmat(path, variable_names=[key])[key]
-        return _parts(key, checked(values), variables, labels, names_of)
+        if variables[key].kind != "struct":
+            return _parts(key, checked(values), variables, labels, names_of)
+        fields = values.dtype.names or ()
+        elements = [{name: _mat_content(record[name]) for name in fields} for record in values.ravel()]
+    stack = stack_of(key, field, elements)
+    with reading(".mat"):
+        return _stack_parts(stack, variables, labels, names_of)
 
 
 def choose(variables: Mapping[str, Variable], key: str | None) -> str:
@@ -147,9 +158,19 @@ def choose(variables: Mapping[str, Variable], key: str | None) -> str:
         raise ValueError(
             f"key must say which of the {len(square)} square matrices to read, got None: this file holds {listed}."
         )
+    stacks = [name for name, variable in variables.items() if variable.kind == "struct" or _is_stack(variable)]
+    if len(stacks) == 1:
+        return stacks[0]
+    if stacks:
+        raise ValueError(f"key must say which of {' and '.join(stacks)} to read, got None: this file holds {listed}.")
     pickled = [name for name, variable in variables.items() if variable.kind == "objects"]
     also = f"; {' and '.join(pickled)} hold {PICKLED}" if pickled else ""
     raise ValueError(f"this must hold a square matrix of numbers, got none: it holds {listed}{also}.")
+
+
+def _is_stack(variable: Variable) -> bool:
+    shape = variable.shape
+    return variable.kind == "numbers" and len(shape) == 3 and shape[1] in (shape[0], shape[2]) and min(shape) > 0
 
 
 def checked(matrix: Any) -> Any:
@@ -168,14 +189,120 @@ def _parts(
 ) -> Parts:
     """The chosen array, labelled by the one list of as many distinct names in the file if there is just one."""
     found = f"{key}, {'a sparse matrix' if sparse.issparse(values) else 'an array'} of {variables[key]}"
-    n_items = values.shape[0] if values.ndim else 0
+    values = people_first(values) if values.ndim == 3 else values
+    n_items = values.shape[-1] if values.ndim == 3 else values.shape[0] if values.ndim else 0
+    info = {"found": found, "variable": key}
     texts = [name for name, variable in variables.items() if variable.kind == "text" and n_items in variable.shape]
     lists = {} if labels is not None else {name: tuple(names_of(name)) for name in texts}
     lists = {name: names for name, names in lists.items() if len(names) == len(set(names)) == n_items}
     if len(set(lists.values())) != 1:
-        return Parts(values, info={"found": found})
+        return Parts(values, info=info)
     source, names = next(iter(lists.items()))
-    return Parts(values, names, named_by=source, info={"found": f"{found}, labels in {source}"})
+    return Parts(values, names, named_by=source, info={**info, "found": f"{found}, labels in {source}"})
+
+
+class Stack(NamedTuple):
+    """The matrices in one field of a MATLAB struct array, the people they belong to, and the items if it names them."""
+
+    key: str
+    values: np.ndarray
+    people: list[str] | None
+    labels: tuple[str, ...] | None
+
+
+def stack_of(key: str, field: str | None, elements: Sequence[Mapping[str, Any]]) -> Stack:
+    """Return the matrices of a MATLAB struct array, one per element, or of a struct with a matrix or stack in a field.
+
+    An element is a mapping of its fields to an array of numbers, a text, a list of texts, or None for all else.
+    """
+    fields = list(elements[0]) if elements else []
+    listed = f"the {len(fields)} fields {', '.join(fields)}" if fields else "no fields"
+    if field is not None and field not in fields:
+        raise ValueError(f"key must name a field of {key}, got {field!r}: the struct has {listed}.")
+    candidates = [name for name in fields if _holds_matrices(elements, name)] if field is None else [field]
+    told = [name for name in candidates if re.search("rdm|sim|dist", name, re.IGNORECASE)]
+    candidates = told if len(told) == 1 else candidates
+    if len(candidates) != 1:
+        which = f"square matrices in {' and '.join(candidates)}" if candidates else "square matrices in none of them"
+        raise ValueError(
+            f"key must say which field of the struct {key} holds the matrices, as in {key}.RDM, got {listed}, with "
+            f"{which}."
+        )
+    name = candidates[0]
+    arrays = [element[name] for element in elements]
+    if not all(isinstance(array, np.ndarray) for array in arrays):
+        raise ValueError(f"{key}.{name} must hold numbers, got something else in some or all elements of the struct.")
+    shapes = list(dict.fromkeys(" x ".join(map(str, array.shape)) for array in arrays))
+    if len(shapes) > 1:
+        raise ValueError(
+            f"{key}.{name} must hold matrices of one size, got {', '.join(shapes[:4])} in {len(arrays)} elements: "
+            "leave out what does not belong, or average only the items that all of them have."
+        )
+    squares = [_as_square(array) for array in arrays]
+    values = squares[0] if len(squares) == 1 else np.stack(squares)
+    values = people_first(values) if values.ndim == 3 else values
+    n_items = values.shape[-1]
+    lists = (content for content in elements[0].values() if isinstance(content, list))
+    labels = next((tuple(names) for names in lists if len(names) == len(set(names)) == n_items), None)
+    return Stack(f"{key}.{name}", values, _people_of(elements) if len(elements) > 1 else None, labels)
+
+
+def _holds_matrices(elements: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Whether a field is a square matrix, a stack or a long vector of pairs in every element; sizes may differ."""
+    return all(isinstance(element[name], np.ndarray) and _is_matrix(element[name]) for element in elements)
+
+
+def _is_matrix(array: np.ndarray) -> bool:
+    if array.ndim == 3:
+        return _is_stack(Variable(array.shape, "numbers"))
+    is_square = array.ndim == 2 and array.shape[0] == array.shape[1] > 1
+    # Vectors of 3 numbers are colours, not the pairs of 3 items.
+    return is_square or (_is_vector(array) and array.size > 3 and n_items_of(array.size) is not None)
+
+
+def _is_vector(array: np.ndarray) -> bool:
+    return array.ndim == 2 and 1 in array.shape and array.size > 1
+
+
+def _as_square(array: np.ndarray) -> np.ndarray:
+    """A matrix as it stands; of a vector of pairs the matrix without a diagonal."""
+    n_items = n_items_of(array.size) if _is_vector(array) else None
+    if n_items is None:
+        return array
+    square = squareform(array.ravel().astype(np.float64), checks=False)
+    np.fill_diagonal(square, np.nan)
+    return square
+
+
+def _people_of(elements: Sequence[Mapping[str, Any]]) -> list[str] | None:
+    """The texts that name the elements of a struct array: in its field "name", or in the only one of distinct texts."""
+    texts = {
+        name: [str(element[name]) for element in elements]
+        for name in elements[0]
+        if all(isinstance(element[name], str) for element in elements)
+    }
+    distinct = [name for name, names in texts.items() if len(set(names)) == len(names)]
+    chosen = "name" if "name" in texts else distinct[0] if len(distinct) == 1 else None
+    return None if chosen is None else texts[chosen]
+
+
+def _stack_parts(
+    stack: Stack, variables: Mapping[str, Variable], labels: Sequence[str] | None, names_of: Callable[[str], Any]
+) -> Parts:
+    known = {**variables, stack.key: Variable(stack.values.shape, "numbers")}
+    parts = _parts(stack.key, stack.values, known, labels, names_of)
+    if stack.people is not None:
+        parts = parts._replace(info={**parts.info, "people": stack.people})
+    if labels is None and parts.labels is None and stack.labels is not None:
+        parts = parts._replace(labels=stack.labels, named_by=stack.key.partition(".")[0])
+    return parts
+
+
+def _split_field(variables: Mapping[str, Variable], key: str | None) -> tuple[str | None, str | None]:
+    """A key as variable and field: "rdms.RDM" is the field RDM of the struct rdms."""
+    variable, dot, field = (key or "").partition(".")
+    is_field = bool(dot) and variable in variables and variables[variable].kind == "struct"
+    return (variable, field) if is_field else (key, None)
 
 
 def _require(variable: Variable) -> None:
@@ -214,10 +341,23 @@ def _mat_variable(shape: tuple[int, ...], kind: str) -> Variable:
     return Variable(shape, "text" if kind in ("char", "cell") else kind)
 
 
+def _mat_content(cell: Any) -> Any:
+    """What a field of a struct holds: numbers, a text, a list of texts, or None for all else."""
+    if not isinstance(cell, np.ndarray):
+        return None
+    if cell.dtype.kind == "U":
+        return str(cell.ravel()[0]) if cell.size == 1 else "" if cell.size == 0 else [str(row).rstrip() for row in cell]
+    if cell.dtype == object:
+        texts = [_mat_content(inner) for inner in cell.ravel()]
+        return texts if texts and all(isinstance(text, str) for text in texts) else None
+    return cell if cell.dtype.kind in "biuf" else None
+
+
 def _read_mat_hdf5(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts:
     h5py = library("h5py", "Reading .mat files of version 7.3", '"simdims[io]"')
     with reading(".mat"), h5py.File(path, "r") as file:
         variables = {name: _mat_hdf5_variable(found) for name, found in file.items() if not name.startswith("#")}
+    key, field = _split_field(variables, key)
     key = choose(variables, key)
     _require(variables[key])
     with reading(".mat"), h5py.File(path, "r") as file:
@@ -231,7 +371,39 @@ def _read_mat_hdf5(path: Path, key: str | None, labels: Sequence[str] | None) ->
                 ["" if "MATLAB_empty" in c.attrs else _characters(c[...].ravel()) for c in cells] if are_texts else []
             )
 
-        return _parts(key, _mat_hdf5_values(file[key]), variables, labels, names_of)
+        if variables[key].kind != "struct":
+            return _parts(key, _mat_hdf5_values(file[key]), variables, labels, names_of)
+        elements = _mat_hdf5_elements(h5py, file, file[key])
+    stack = stack_of(key, field, elements)
+    with reading(".mat"), h5py.File(path, "r") as file:
+        return _stack_parts(stack, variables, labels, names_of)
+
+
+def _mat_hdf5_elements(h5py: Any, file: Any, struct: Any) -> list[dict[str, Any]]:
+    """The elements of a struct array, whose fields are references, or the one of a struct, whose fields are arrays."""
+    columns = {}
+    for name, found in struct.items():
+        is_array = getattr(found, "dtype", None) == h5py.ref_dtype and not _matlab_class(found)
+        columns[name] = [file[one] for one in found[...].ravel()] if is_array else [found]
+    n_elements = max(map(len, columns.values()), default=0)
+    columns = {name: found for name, found in columns.items() if len(found) == n_elements}
+    return [
+        {name: _mat_hdf5_content(h5py, file, found[place]) for name, found in columns.items()}
+        for place in range(n_elements)
+    ]
+
+
+def _mat_hdf5_content(h5py: Any, file: Any, found: Any) -> Any:
+    """What a field of a struct holds; see _mat_content."""
+    kind = _matlab_class(found)
+    if "MATLAB_empty" in found.attrs:
+        return "" if kind == "char" else np.empty((0, 0)) if kind in MATLAB_NUMBERS else None
+    if kind == "char":
+        return _characters(found[...].ravel())
+    if kind == "cell" and found.dtype == h5py.ref_dtype:
+        texts = [_mat_hdf5_content(h5py, file, file[one]) for one in found[...].ravel()]
+        return texts if texts and all(isinstance(text, str) for text in texts) else None
+    return found[...].T if kind in MATLAB_NUMBERS and hasattr(found, "shape") else None
 
 
 def _mat_hdf5_variable(found: Any) -> Variable:

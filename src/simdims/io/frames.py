@@ -94,5 +94,8 @@ def _read_pairs(frame: Any, labels: Sequence[str] | None, absent: str | float | 
     weighted = " with weights" if weights else ""
     return parts._replace(
         named_by="the list of pairs",
-        info={"found": f"a list of {n_rows} pairs of {len(names)} items{weighted}"},
+        info={
+            "found": f"a list of {n_rows} pairs of {len(names)} items{weighted}",
+            "column": str(frame.columns[2]),
+        },
     )

@@ -53,7 +53,7 @@ def read_table(
     except DecimalCommaError:
         dialect = dialect._replace(decimal=",")
         parts = _read(path, dialect, form, labels, absent, symmetrize)
-    return parts._replace(info={"found": f"{parts.info['found']}; {dialect}"})
+    return parts._replace(info={**parts.info, "found": f"{parts.info['found']}; {dialect}"})
 
 
 def read_edge_list(path: Path, *, labels: Sequence[str] | None, absent: str | float | None) -> Parts:
@@ -185,9 +185,10 @@ def _read_pairs(
         absent=absent,
     )
     weighted = " with weights" if weights else ""
+    column = {} if header is None else {"column": header[2].strip()}
     return parts._replace(
         named_by="the list of pairs",
-        info={"found": f"a list of {len(values)} pairs of {len(places)} items{weighted}"},
+        info={"found": f"a list of {len(values)} pairs of {len(places)} items{weighted}", **column},
     )
 
 

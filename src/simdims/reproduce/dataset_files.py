@@ -56,7 +56,7 @@ def correlation_distances(path: Path) -> Similarity:
     """A square table of correlation distances 1 - r, as r with negative ones set to 0."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Set the negative similarities")
-        return from_dissimilarity(np.loadtxt(path, delimiter=","), method="correlation", clip=True)
+        return from_dissimilarity(np.loadtxt(path, delimiter=","), method="correlation", negative="clip")
 
 
 def features(path: Path) -> Similarity:
