@@ -125,6 +125,7 @@ def from_dissimilarity(
     *,
     method: str = "max",
     sigma: float | None = None,
+    clip: bool = False,
     negative: str | None = None,
     labels: Sequence[str] | None = None,
     weights: str | None = None,
@@ -146,6 +147,8 @@ def from_dissimilarity(
         exp(-d^2 / (2 sigma^2)).
     sigma : float, optional
         The width of "gaussian"; by default the median of the observed dissimilarities of two different items.
+    clip : bool, default=False
+        The same as ``negative="clip"``.
     negative : {"clip", "shift"}, optional
         What to do with the negative correlations that "correlation" gives where d > 1; by default they are an error.
         "clip" sets them to 0, with a warning that counts them; "shift" rescales all as (1 + r) / 2. See as_similarity.
@@ -173,6 +176,11 @@ def from_dissimilarity(
            [0.  , 0.25, 1.  ]])
     """
     check_weights_option(weights)
+    if not isinstance(clip, bool | np.bool_):
+        raise TypeError(f"clip must be True or False, got {shown(clip)}.")
+    if clip and negative not in (None, "clip"):
+        raise ValueError(f'negative must be "clip" or None beside clip=True, got {shown(negative)}.')
+    negative = "clip" if clip else negative
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
     if isinstance(D, str | os.PathLike):

@@ -94,6 +94,9 @@ def add_negative(parser: Any) -> None:
         help="negative values: clip sets them to 0, shift rescales correlations r as (1 + r)/2 (default: an error; "
         "features: kept, and only clip applies)",
     )
+    parser.add_argument(
+        "--clip", action="store_const", const="clip", dest="negative", help="the same as --negative clip"
+    )
 
 
 def read_similarity(options: argparse.Namespace) -> Similarity:
