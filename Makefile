@@ -9,7 +9,7 @@
 #     make test-wheel  the tests against a wheel that is built and installed for it
 #     make docs        the documentation, into docs/_build/html
 #     make bench       the benchmarks
-#     make reproduce NAME=recovery   an analysis of the paper, into paper/results; OPTIONS="--quick --data DIR"
+#     make reproduce   an analysis of the paper: NAME=recovery OPTIONS="--quick --data DIR"
 #     make clean       remove what these commands made, .venv included
 #
 # Another interpreter: make test PYTHON=python3.12. Fewer test processes: make test WORKERS=1.
