@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 import paper_files
 import pytest
 
-from paper import ANALYSES, Claim, Reproduction, Settings, harness, reproduce
+from paper import ANALYSES, Claim, Reproduction, Settings, harness, page, reproduce
 from paper.__main__ import main
 from paper.harness import design, is_positive, run_each, simulate_cell
 
@@ -210,6 +211,22 @@ def test_only_public_names_are_imported(path):
         assert not private, f"{path.name}:{node.lineno}"
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
             assert node.attr in ("_asdict", "_replace"), f"{path.name}:{node.lineno}"
+
+
+def test_the_page_has_every_analysis_and_takes_over_new_results(smoke):
+    text = (REPOSITORY / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", text, flags=re.MULTILINE)[2:] == list(ANALYSES)
+    found = smoke("convergence").to_dict()
+    updated = page.updated(text, {"convergence": found})
+    before, after = (one.split("## convergence\n") for one in (text, updated))
+    changed = [new for old, new in zip(before[0].splitlines(), after[0].splitlines(), strict=True) if old != new]
+    assert changed == [page.summary_row("convergence", found)]
+    claims = [line for line in after[1].splitlines() if line.startswith("|")]
+    assert len(claims) == 2 + len(found["claims"])
+    assert all(
+        claim["ours"].replace("|", "\\|") in line for claim, line in zip(found["claims"], claims[2:], strict=True)
+    )
+    assert page.updated(updated, {"convergence": found}) == updated
 
 
 def test_the_package_does_not_know_the_paper():

@@ -17,8 +17,9 @@ def triplet_answers(
 ) -> NDArray[np.int64]:
     """Draw odd-one-out answers to random triplets from the choice probabilities of an embedding.
 
-    All triplets of different items are equally likely. Item k of the triplet i, j, k is the odd one out with probability
-    exp(w_i . w_j) / (exp(w_i . w_j) + exp(w_i . w_k) + exp(w_j . w_k)), as in `metrics.triplet_probabilities`.
+    All triplets of different items are equally likely. Item k of the triplet i, j, k is the odd one out with
+    probability exp(w_i . w_j) / (exp(w_i . w_j) + exp(w_i . w_k) + exp(w_j . w_k)), as in
+    `metrics.triplet_probabilities`.
 
     Parameters
     ----------
