@@ -147,10 +147,7 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
             ranks=_ranks(settings, recipe, S.n_items),
             n_repeats=settings.pick(1, 2, None),
             n_runs=settings.pick(3, min(n_runs or 10, 10), n_runs),
-            checkpoint=settings.folder(f"datasets-{name}-{settings.size}-{settings.seed}"),
-            random_state=settings.seed,
-            n_jobs=settings.n_jobs,
-            progress=settings.progress,
+            **settings.options(f"datasets-{name}-{settings.size}-{settings.seed}"),
         )
         published = _at_published_rank(settings, name, discovery, recipe)
     selection = discovery.selection
@@ -209,10 +206,7 @@ def _at_published_rank(settings: Settings, name: str, discovery: Discovery, reci
         S,
         recipe.published.rank,
         n_runs=discovery.consensus.n_runs,
-        checkpoint=settings.folder(f"datasets-{name}-{settings.size}-{settings.seed}-published"),
-        random_state=settings.seed,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
+        **settings.options(f"datasets-{name}-{settings.size}-{settings.seed}-published"),
     )
 
 

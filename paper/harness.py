@@ -78,6 +78,15 @@ class Settings:
         """The checkpoint folder of one part of the analysis."""
         return None if self.checkpoint is None else self.checkpoint / name
 
+    def options(self, name: str) -> dict[str, Any]:
+        """Arguments of functions of simdims that run many fits."""
+        return {
+            "checkpoint": self.folder(name),
+            "random_state": self.seed,
+            "n_jobs": self.n_jobs,
+            "progress": self.progress,
+        }
+
     def find_file(self, *names: str, what: str, where: str) -> Path:
         """The first of the named files that exists in the data folder."""
         for name in names:
@@ -189,27 +198,11 @@ def reproduce(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Reproduction:
-    """Run one analysis of the paper.
+    """Run one analysis of the paper; the arguments are those of ``python -m paper --help``.
 
-    Parameters
-    ----------
-    name : str
-        A key of `ANALYSES`.
-    size : {"smoke", "quick", "full"}, default="full"
-        "smoke" checks in seconds that the analysis runs, "quick" shows the direction of the results in minutes, "full"
-        can be compared with the paper.
-    data : path, optional
-        A folder with the files that an analysis reads; defaults to the environment variable SIMDIMS_DATA.
-    only : sequence of str, optional
-        For "datasets": the data sets to run. By default all.
-    checkpoint : path, optional
-        A folder for finished work. A run that was interrupted resumes from it.
-    random_state : int, default=0
-        Seed of all random numbers.
-    n_jobs : int or None, default=None
-        Number of processes. The result does not depend on it.
-    progress : bool or None, default=None
-        Whether to show progress bars; None shows them in a terminal.
+    "smoke" checks in seconds that the analysis runs, "quick" shows the direction of the results in minutes, and "full"
+    can be compared with the paper. `only` names data sets of "datasets". Results do not depend on `n_jobs`. `progress`
+    is whether to show progress bars; None shows them in a terminal.
     """
     if name not in ANALYSES:
         raise ValueError(f"name must be one of {', '.join(ANALYSES)}, got {name!r}.")

@@ -176,40 +176,40 @@ def by_scheme(validated: list[Cell]) -> pd.DataFrame:
 
 def completion(completed: pd.DataFrame) -> pd.DataFrame:
     """Largest errors for each number of dimensions."""
-    rows = []
-    for _, same in completed.groupby("rank"):
-        n, rank = int(same["n_items"].iloc[0]), int(same["rank"].iloc[0])
-        rows.append(
-            {
-                "items": n,
-                "dimensions": rank,
-                "observed pairs": n * rank - rank * (rank + 1) // 2,
-                "of all": n * (n - 1) // 2,
-                "from r columns": same["error"].max(),
-                "from r - 1 columns": same["error_one_less"].min(),
-                "largest condition number": same["condition"].max(),
-            }
-        )
-    return pd.DataFrame(rows)
+    table = completed.groupby(["n_items", "rank"], as_index=False).agg(
+        error=("error", "max"), one_less=("error_one_less", "min"), condition=("condition", "max")
+    )
+    n, rank = table["n_items"], table["rank"]
+    return pd.DataFrame(
+        {
+            "items": n,
+            "dimensions": rank,
+            "observed pairs": n * rank - rank * (rank + 1) // 2,
+            "of all": n * (n - 1) // 2,
+            "from r columns": table["error"],
+            "from r - 1 columns": table["one_less"],
+            "largest condition number": table["condition"],
+        }
+    )
 
 
 def identifiability(patterns: pd.DataFrame) -> pd.DataFrame:
     """Degrees of freedom for each number of dimensions, and how many values random patterns need."""
-    rows = []
-    for _, same in patterns.groupby("rank"):
-        n, rank = int(same["n_items"].iloc[0]), int(same["rank"].iloc[0])
-        rows.append(
-            {
-                "items": n,
-                "dimensions": rank,
-                "n r - r (r - 1) / 2": degrees_of_freedom(n, rank),
-                "rank, all observed": same["rank_of_all"].min(),
-                "full rank from (median)": float(same["first_full"].median()),
-                "full rank from (largest)": same["first_full"].max(),
-                "5-fold training": round(n + ENTRYWISE * n * (n - 1) / 2),
-            }
-        )
-    return pd.DataFrame(rows)
+    table = patterns.groupby(["n_items", "rank"], as_index=False).agg(
+        all_observed=("rank_of_all", "min"), median=("first_full", "median"), largest=("first_full", "max")
+    )
+    n, rank = table["n_items"], table["rank"]
+    return pd.DataFrame(
+        {
+            "items": n,
+            "dimensions": rank,
+            "n r - r (r - 1) / 2": n * rank - rank * (rank - 1) // 2,
+            "rank, all observed": table["all_observed"],
+            "full rank from (median)": table["median"],
+            "full rank from (largest)": table["largest"],
+            "5-fold training": (n + ENTRYWISE * n * (n - 1) / 2).round().astype(int),
+        }
+    )
 
 
 def curves(validated: pd.DataFrame) -> pd.DataFrame:

@@ -84,10 +84,7 @@ def _measure(settings: Settings, name: str, design: Any, n_permutations: int, fo
         n_permutations=n_permutations,
         by_column=True,
         # A different seed or number of permutations is a different study.
-        checkpoint=settings.folder(f"power-{folder}-{n_permutations}-{settings.seed}"),
-        random_state=settings.seed,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
+        **settings.options(f"power-{folder}-{n_permutations}-{settings.seed}"),
     )
     on_features = study(snrs=[*snrs, 1.0], noise="features")
     on_similarities = study(snrs=snrs, noise="similarities")

@@ -6,12 +6,14 @@ File names are relative to the data folder; the first of several that exists is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.io import loadmat
@@ -22,6 +24,22 @@ from simdims.datasets import read_swow, read_usf
 
 #: Channels with a lower split-half reliability are left out.
 LEAST_RELIABILITY = 0.3
+
+#: The default weight of absent pairs in from_associations.
+SMALL_WEIGHT = 0.03
+
+#: The Glasgow Norms' short names of their scales.
+SCALES = {
+    "AROU": "arousal",
+    "VAL": "valence",
+    "DOM": "dominance",
+    "CNC": "concreteness",
+    "IMAG": "imageability",
+    "FAM": "familiarity",
+    "AOA": "age of acquisition",
+    "SIZE": "size",
+    "GEND": "gender",
+}
 
 _RATING_SCALE = 10.0
 
@@ -172,6 +190,55 @@ def read_triplets(path: Path) -> NDArray[np.int64]:
             f"{path.name} must contain three integers per row, got shape {found.shape} and type {found.dtype}."
         )
     return found.astype(np.int64)
+
+
+def read_associations(path: Path) -> tuple[str, Similarity]:
+    """The source and the similarities of a file of SWOW or of the USF norms, told apart by their names."""
+    source, read = ("SWOW", read_swow) if path.name.startswith("strength.") else ("USF", read_usf)
+    S = read(path)
+    return source, replace(S, labels=lower_names(S.labels), absent=SMALL_WEIGHT)
+
+
+def read_benchmark(path: Path, separator: str, columns: list[str]) -> pd.DataFrame:
+    """Pairs of words in lower case, and their ratings."""
+    table = pd.read_csv(path, sep=separator, keep_default_na=False, encoding="utf-8-sig")
+    absent = [column for column in columns if column not in table.columns]
+    if absent:
+        raise ValueError(f"{path.name} must have a column {absent[0]!r}, got {', '.join(map(str, table.columns[:8]))}.")
+    table = table[columns].set_axis(["one", "other", "rating"], axis=1)
+    return table.assign(one=table["one"].str.lower(), other=table["other"].str.lower())
+
+
+def read_ratings(path: Path) -> pd.DataFrame:
+    """Mean ratings of words, in the layout of the Glasgow Norms or with one header row."""
+    cells = pd.read_csv(path, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    cells = cells.apply(lambda column: column.str.strip())
+    names, body = cells.iloc[0], cells.iloc[1:]
+    columns = [k for k in range(1, cells.shape[1]) if names[k].lower() != "length"]
+    if len(body) and "M" in set(body.iloc[0]):
+        names = names.where(names != "").ffill()
+        columns, body = [k for k in columns if body.iat[0, k] == "M"], body.iloc[1:]
+    if not columns or not len(body):
+        raise ValueError(f"{path.name} must contain words and columns of mean ratings, got {cells.shape[1]} columns.")
+    words = pd.Index(lower_names(body[0]))
+    if words.has_duplicates:
+        raise ValueError(f"{path.name} must contain every word once, got {words[words.duplicated()][0]!r} again.")
+    ratings = {}
+    for k in columns:
+        numbers = pd.to_numeric(body[k], errors="coerce")
+        wrong = body[k][numbers.isna() & ~body[k].isin(["", "NA"])]
+        if len(wrong):
+            where = f"row {wrong.index[0] + 1}, column {names[k]!r}"
+            raise ValueError(f"{path.name} must contain numbers, got {wrong.iloc[0]!r} in {where}.")
+        ratings[SCALES.get(names[k], names[k])] = numbers.to_numpy(dtype=float)
+    return pd.DataFrame(ratings, index=words)
+
+
+def lower_names(names: Iterable[str] | None) -> list[str]:
+    """Names in lower case, except those that would then be the name of another."""
+    given = list(names or ()) if not isinstance(names, pd.Series) else names.tolist()
+    times = Counter(name.lower() for name in given)
+    return [name.lower() if times[name.lower()] == 1 else name for name in given]
 
 
 def densest_items(S: Similarity, most: int) -> Similarity:

@@ -72,16 +72,6 @@ class Data:
         return W[self.rows_48] @ W[self.rows_48].T
 
 
-@dataclass(frozen=True)
-class Simulated:
-    """What a fit to simulated answers predicts of people's."""
-
-    n_answers: int
-    rank: int
-    accuracy: float
-    r48: float
-
-
 def run(settings: Settings) -> Outcome:
     """Choose the rank and fit on training answers; predict the others, and the similarities of 48 objects."""
     data = read(settings)
@@ -102,7 +92,7 @@ def run(settings: Settings) -> Outcome:
         "Rank selection on the training answers": curve,
     }
     claims = _claims(settings, data, table, float(np.std(accuracies)), ceiling)
-    draw = partial(_draw, data, table, shares, simulated.n_answers, ceiling, data.products_48(W))
+    draw = partial(_draw, data, table, shares, simulated[0], ceiling, data.products_48(W))
     return Outcome(claims, tables, _remarks(data, S, curve, found.n_components, ceiling), draw)
 
 
@@ -189,21 +179,21 @@ def _discover(settings: Settings, S: Similarity) -> Discovery:
         sampling=settings.pick(0.5, 0.5, None),
         n_repeats=settings.pick(1, 1, None),
         n_runs=settings.pick(2, 5, 30),
-        checkpoint=settings.folder(f"things-{settings.size}-{settings.seed}"),
-        random_state=settings.seed,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
+        **settings.options(f"things-{settings.size}-{settings.seed}"),
     )
 
 
-def _fit_simulated(settings: Settings, data: Data) -> Simulated:
-    """A fit with the published rank to as many answers as the paper had, drawn from SPoSE."""
+def _fit_simulated(settings: Settings, data: Data) -> tuple[int, int, float, float]:
+    """A fit with the published rank to as many answers as the paper had, drawn from SPoSE.
+
+    Returns the number of answers, the rank, the accuracy, and the correlation for the 48 objects.
+    """
     n_answers = settings.pick(20_000, 1_000_000, 4_200_000)
     rank = min(settings.pick(5, RANK, RANK), len(data.spose) // 3)
     answers = simulate.triplet_answers(data.spose, n_answers, random_state=seed_of(settings.seed, _ANSWERS))
     fit = SRF(rank, random_state=settings.seed, max_iter=settings.pick(30, 500, 500))
     W = fit.fit(build(answers, len(data.spose))).embedding_
-    return Simulated(len(answers), rank, triplet_accuracy(W, data.test), data.correlation_48(data.products_48(W)))
+    return len(answers), rank, triplet_accuracy(W, data.test), data.correlation_48(data.products_48(W))
 
 
 def _by_answers(settings: Settings, data: Data, rank: int) -> pd.DataFrame:
@@ -217,7 +207,9 @@ def _by_answers(settings: Settings, data: Data, rank: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["answers", "dimensions", "accuracy"])
 
 
-def _table(data: Data, W: NDArray[np.float64], accuracy: float, simulated: Simulated) -> pd.DataFrame:
+def _table(
+    data: Data, W: NDArray[np.float64], accuracy: float, simulated: tuple[int, int, float, float]
+) -> pd.DataFrame:
     """How many held-out answers each source predicts, and how well the similarities of 48 objects."""
     spose, n_spose = triplet_accuracy(data.spose, data.test), data.spose.shape[1]
     by_products, by_choices = data.products_48(data.spose), choice_similarity(data.spose[data.rows_48])
@@ -225,7 +217,7 @@ def _table(data: Data, W: NDArray[np.float64], accuracy: float, simulated: Simul
     rows = [
         ("chance", "-", 1 / 3, "-"),
         (f"SRF, {len(data.train):,} answers", W.shape[1], accuracy, ours),
-        (f"SRF, {simulated.n_answers:,} simulated answers", simulated.rank, simulated.accuracy, simulated.r48),
+        (f"SRF, {simulated[0]:,} simulated answers", *simulated[1:]),
         ("SPoSE, products of loadings", n_spose, spose, data.correlation_48(by_products)),
         ("SPoSE, choices among the 48", n_spose, spose, data.correlation_48(by_choices)),
     ]

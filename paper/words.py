@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,14 +23,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from paper.figures import ACCENT, COLOURS, MAIN, OTHER, QUIET, SECOND, SMALL, TINY, legend, new_figure, tidy
 from paper.harness import Cell, Claim, Outcome, Settings, run_each, seed_of
-from paper.recipes import RECIPES, densest_items
+from paper.recipes import RECIPES, SMALL_WEIGHT, densest_items, read_associations, read_benchmark, read_ratings
 from simdims import SRF, Similarity, from_associations
 from simdims.metrics import PairCorrelation, hold_out_links, link_auc, pair_correlation, readout
 from simdims.plots import word_cloud
 from simdims.solvers import admm, as_problem, observed_range, random_start
 
-#: The default weight of absent pairs in from_associations.
-SMALL_WEIGHT = 0.03
 #: Share of the links that are held out.
 HELD_OUT = 0.1
 #: Name of a benchmark: file, separator, columns of the words and of the rating, and where to get it.
@@ -51,18 +47,6 @@ BENCHMARKS = {
     ),
 }
 RATINGS_FILE = "words/GlasgowNorms.csv"
-#: The Glasgow Norms' short names of their scales.
-SCALES = {
-    "AROU": "arousal",
-    "VAL": "valence",
-    "DOM": "dominance",
-    "CNC": "concreteness",
-    "IMAG": "imageability",
-    "FAM": "familiarity",
-    "AOA": "age of acquisition",
-    "SIZE": "size",
-    "GEND": "gender",
-}
 #: Solvers followed over their iterations: name, weight of absent pairs, ADMM's start (None: bcd), colour and line.
 SOLVERS = (
     ("ADMM, Z₀ = zero-filled", 0.0, "data", ACCENT, "-"),
@@ -72,8 +56,8 @@ SOLVERS = (
     ("bcd, absent zero", 1.0, None, SECOND, "-"),
 )
 
-#: Measured before on the USF norms, by weight: held-out AUC, SimLex-999, WordSim-353 (rank 150, 30 sweeps).
-EARLIER = {0.0: (0.39, 0.39, 0.31), SMALL_WEIGHT: (0.898, 0.558, 0.736)}
+#: Measured before on the USF norms with absent pairs missing and of small weight (rank 150, 30 sweeps).
+EARLIER = {"held-out AUC": (0.39, 0.898), "SimLex-999": (0.39, 0.558), "WordSim-353": (0.31, 0.736)}
 #: Paper, Supplementary Table and Methods: words, pairs with a positive similarity, rank, link AUC.
 PAPER_WORDS, PAPER_LINKS, PAPER_RANK, PAPER_AUC = 8647, 476_383, 268, 0.95
 #: Paper, Fig. 5c: the lowest and the highest correlation.
@@ -85,6 +69,8 @@ _RHO, _INNER = 3.0, 10
 _NEAR_AUC, _NEAR_RHO = 0.03, 0.05
 #: Ranks by source and size; for made-up words the number of topics.
 _RANKS = {"USF": (20, 100, 150), "SWOW": (20, 100, PAPER_RANK), "made up": (15, 25, 40)}
+#: Sweeps of fits with held-out links, by size.
+_SWEEPS = (20, 20, 30)
 #: ADMM, which needs all pairs, is run on all words up to this many.
 _MOST_WORDS = 6000
 #: Benchmarks with fewer pairs among the words are not used.
@@ -108,6 +94,11 @@ class Words:
     missing: list[str] = field(default_factory=list)
 
     @property
+    def name(self) -> str:
+        """The source in words."""
+        return "made-up words" if self.source == "made up" else self.source
+
+    @property
     def n_links(self) -> int:
         """Pairs with a positive similarity."""
         return int(self.similarity.values.nnz - self.similarity.n_items) // 2
@@ -127,26 +118,43 @@ class Words:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
 
 
+class Found(NamedTuple):
+    """The words, the fits to all links by the weight of absent pairs, mean results for held-out links, and traces.
+
+    `weights` has one row per weight. `traces` has one row per listed iteration of each solver, and with "all words" on
+    the words with most links or on all of them.
+    """
+
+    words: Words
+    settings: Settings
+    fits: dict[float, Cell]
+    weights: pd.DataFrame
+    traces: pd.DataFrame
+
+    def trace(self, start: str | None, weight: float = 0.0, *, all_words: bool = False) -> pd.DataFrame:
+        """The iterations of one solver."""
+        start_is = self.traces["start"].isna() if start is None else self.traces["start"] == start
+        return self.traces[start_is & (self.traces["weight"] == weight) & (self.traces["all_words"] == all_words)]
+
+
 def run(settings: Settings) -> Outcome:
     """Fit the associations, and measure what the dimensions predict by the weight of absent pairs."""
     words = load_words(settings)
     measured = run_each(settings, "words", partial(measure, words), cells_of(settings, words))
-    seen = Seen(words, settings, *(_of_kind(measured, kind) for kind in ("all links", "held out", "iterations")))
-    weights = held_out_table(seen.held_out)
+    fits = {cell["weight"]: cell for cell in measured if cell["kind"] == "all links"}
+    weights = held_out_table([cell for cell in measured if cell["kind"] == "held out"])
+    traces = pd.DataFrame([{**cell, **at} for cell in measured if cell["kind"] == "iterations" for at in cell["trace"]])
+    found = Found(words, settings, fits, weights.set_index("weight of absent pairs"), traces)
     tables = {
-        f"All links fitted, rank {seen.all_links[0]['rank']}": all_links_table(seen.all_links),
+        f"All links fitted, rank {fits[0.0]['rank']}": all_links_table(fits),
         "One link in ten held out, by the weight of absent pairs": weights,
-        "Solvers over their iterations, the words with most links": iterations_table(seen.iterations),
+        "Solvers over their iterations, the words with most links": iterations_table(traces),
     }
-    if seen.all_links[0]["ratings"]:
-        tables["Ratings of words, read out by ridge regression (Spearman)"] = ratings_table(seen.all_links)
-    claims = [*paper_claims(seen), *(claim._replace(in_paper=False) for claim in earlier_claims(seen))]
-    remarks = [*words.missing, _on_data(seen), _on_absent(seen), _on_admm(seen)]
-    return Outcome(claims, tables, remarks, partial(_draw, seen, weights))
-
-
-def _of_kind(cells: list[Cell], kind: str) -> list[Cell]:
-    return [cell for cell in cells if cell["kind"] == kind]
+    if fits[0.0]["ratings"]:
+        tables["Ratings of words, read out by ridge regression (Spearman)"] = ratings_table(fits)
+    claims = [*paper_claims(found), *earlier_claims(found)]
+    remarks = [*words.missing, _on_data(found), _on_absent(found), _on_admm(found)]
+    return Outcome(claims, tables, remarks, partial(_draw, found))
 
 
 # Reading
@@ -181,55 +189,6 @@ def load_words(settings: Settings) -> Words:
         missing.append(f"Ratings were left out: the data folder has no {RATINGS_FILE} ({supplement}).")
     source, S = read_associations(path)
     return Words(source, densest_items(S, 400) if settings.is_smoke else S, benchmarks, ratings, missing)
-
-
-def read_associations(path: Path) -> tuple[str, Similarity]:
-    """The source and the similarities of a file of SWOW or of the USF norms, told apart by their names."""
-    source, name = ("SWOW", "swow") if path.name.startswith("strength.") else ("USF", "usf-words")
-    S = RECIPES[name].build(path)
-    return source, replace(S, labels=lower_names(S.labels), absent=SMALL_WEIGHT)
-
-
-def read_benchmark(path: Path, separator: str, columns: list[str]) -> pd.DataFrame:
-    """Pairs of words in lower case, and their ratings."""
-    table = pd.read_csv(path, sep=separator, keep_default_na=False, encoding="utf-8-sig")
-    absent = [column for column in columns if column not in table.columns]
-    if absent:
-        raise ValueError(f"{path.name} must have a column {absent[0]!r}, got {', '.join(map(str, table.columns[:8]))}.")
-    table = table[columns].set_axis(["one", "other", "rating"], axis=1)
-    return table.assign(one=table["one"].str.lower(), other=table["other"].str.lower())
-
-
-def read_ratings(path: Path) -> pd.DataFrame:
-    """Mean ratings of words, in the layout of the Glasgow Norms or with one header row."""
-    cells = pd.read_csv(path, header=None, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    cells = cells.apply(lambda column: column.str.strip())
-    names, body = cells.iloc[0], cells.iloc[1:]
-    columns = [k for k in range(1, cells.shape[1]) if names[k].lower() != "length"]
-    if len(body) and "M" in set(body.iloc[0]):
-        names = names.where(names != "").ffill()
-        columns, body = [k for k in columns if body.iat[0, k] == "M"], body.iloc[1:]
-    if not columns or not len(body):
-        raise ValueError(f"{path.name} must contain words and columns of mean ratings, got {cells.shape[1]} columns.")
-    words = pd.Index(lower_names(body[0]))
-    if words.has_duplicates:
-        raise ValueError(f"{path.name} must contain every word once, got {words[words.duplicated()][0]!r} again.")
-    ratings = {}
-    for k in columns:
-        numbers = pd.to_numeric(body[k], errors="coerce")
-        wrong = body[k][numbers.isna() & ~body[k].isin(["", "NA"])]
-        if len(wrong):
-            where = f"row {wrong.index[0] + 1}, column {names[k]!r}"
-            raise ValueError(f"{path.name} must contain numbers, got {wrong.iloc[0]!r} in {where}.")
-        ratings[SCALES.get(names[k], names[k])] = numbers.to_numpy(dtype=float)
-    return pd.DataFrame(ratings, index=words)
-
-
-def lower_names(names: Iterable[str] | None) -> list[str]:
-    """Names in lower case, except those that would then be the name of another."""
-    given = list(names or ()) if not isinstance(names, pd.Series) else names.tolist()
-    times = Counter(name.lower() for name in given)
-    return [name.lower() if times[name.lower()] == 1 else name for name in given]
 
 
 def made_up_words(n_words: int, n_topics: int, *, seed: int) -> Words:
@@ -292,8 +251,8 @@ def cells_of(settings: Settings, words: Words) -> list[Cell]:
         cells.append({**common, "kind": "all links", "weight": weight, "sweeps": settings.pick(20, 20, 60)})
     few = (0.0, SMALL_WEIGHT, 1.0)
     for weight in settings.pick(few, few, (0.0, 0.01, SMALL_WEIGHT, 0.1, 0.3, 1.0)):
-        sweeps = settings.pick(20, 20, 30)
-        cells += [{**common, "kind": "held out", "weight": weight, "sweeps": sweeps, "hold_out": h} for h in hold_outs]
+        held_out = {**common, "kind": "held out", "weight": weight, "sweeps": settings.pick(*_SWEEPS)}
+        cells += [{**held_out, "hold_out": seed} for seed in hold_outs]
     return cells
 
 
@@ -436,12 +395,12 @@ def _short(values: Iterable[float]) -> list[float]:
 # Tables
 
 
-def all_links_table(cells: list[Cell]) -> pd.DataFrame:
+def all_links_table(fits: dict[float, Cell]) -> pd.DataFrame:
     """AUC of the links that were fitted, and the benchmarks."""
     rows = []
-    for cell in cells:
-        row: dict[str, Any] = {"weight of absent pairs": cell["weight"], "link AUC": cell["auc"]}
-        for name, found in cell["benchmarks"].items():
+    for weight, fit in fits.items():
+        row = {"weight of absent pairs": weight, "link AUC": fit["auc"]}
+        for name, found in fit["benchmarks"].items():
             row |= {name: found["correlation"], f"{name}, pairs": found["n_pairs"]}
         rows.append(row)
     return pd.DataFrame(rows)
@@ -456,7 +415,7 @@ def held_out_table(cells: list[Cell]) -> pd.DataFrame:
     return pd.DataFrame(rows).groupby("weight of absent pairs", as_index=False).mean()
 
 
-def iterations_table(cells: list[Cell]) -> pd.DataFrame:
+def iterations_table(traces: pd.DataFrame) -> pd.DataFrame:
     """What each solver predicts after 1, 10, 100 and its last iteration."""
     columns = {
         "solver": "solver",
@@ -469,21 +428,17 @@ def iterations_table(cells: list[Cell]) -> pd.DataFrame:
         "of_held_out": "of held-out links",
         "of_absent": "of absent pairs",
     }
-    rows = [
-        {"solver": cell["solver"], "n_words": cell["n_words"], **at}
-        for cell in sorted(cells, key=lambda cell: cell["n_words"])
-        for at in cell["trace"]
-        if at["iteration"] in (1, 10, 100, cell["trace"][-1]["iteration"])
-    ]
-    return pd.DataFrame(rows)[list(columns)].rename(columns=columns)
+    is_last = traces["iteration"] == traces.groupby(["solver", "n_words"])["iteration"].transform("max")
+    shown = traces[traces["iteration"].isin([1, 10, 100]) | is_last].sort_values("n_words", kind="stable")
+    return shown[list(columns)].rename(columns=columns).reset_index(drop=True)
 
 
-def ratings_table(cells: list[Cell]) -> pd.DataFrame:
+def ratings_table(fits: dict[float, Cell]) -> pd.DataFrame:
     """Spearman correlations of ratings with their out-of-fold predictions, for each weight of absent pairs."""
     rows = [
-        {"scale": found["scale"], "words": found["n_words"], "weight": cell["weight"], "rho": found["correlation"]}
-        for cell in cells
-        for found in cell["ratings"]
+        {"scale": found["scale"], "words": found["n_words"], "weight": weight, "rho": found["correlation"]}
+        for weight, fit in fits.items()
+        for found in fit["ratings"]
     ]
     wide = pd.DataFrame(rows).pivot(index=["scale", "words"], columns="weight", values="rho")
     wide = wide.rename(columns="absent weight {:g}".format).rename_axis(columns=None)
@@ -493,79 +448,38 @@ def ratings_table(cells: list[Cell]) -> pd.DataFrame:
 # Claims
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """The words, the settings, and the measured cells of each kind."""
-
-    words: Words
-    settings: Settings
-    all_links: list[Cell]
-    held_out: list[Cell]
-    iterations: list[Cell]
-
-    @property
-    def name(self) -> str:
-        """The source of the words."""
-        return "made-up words" if self.words.source == "made up" else self.words.source
-
-    @property
-    def n_followed(self) -> int:
-        """The number of words on which solvers are followed over their iterations."""
-        return min(int(cell["n_words"]) for cell in self.iterations)
-
-    def fit(self, weight: float) -> Cell:
-        """The fit to all links with that weight of absent pairs."""
-        return next(cell for cell in self.all_links if cell["weight"] == weight)
-
-    def held_out_auc(self, weight: float) -> float:
-        """Mean AUC of held-out links with that weight of absent pairs."""
-        return float(np.mean([cell["held_out_auc"] for cell in self.held_out if cell["weight"] == weight]))
-
-    def held_out_benchmark(self, weight: float, name: str) -> float | None:
-        """Mean correlation with a benchmark when links are held out; None if it was not measured."""
-        cells = [cell for cell in self.held_out if cell["weight"] == weight and name in cell["benchmarks"]]
-        return float(np.mean([cell["benchmarks"][name]["correlation"] for cell in cells])) if cells else None
-
-    def path(self, start: str | None, weight: float = 0.0, *, all_words: bool = False) -> list[Cell]:
-        """The trace of a solver; empty if it was not run."""
-        key = (start, weight, all_words)
-        cells = [cell for cell in self.iterations if (cell["start"], cell["weight"], cell["all_words"]) == key]
-        return cells[0]["trace"] if cells else []
-
-
-def paper_claims(seen: Seen) -> list[Claim]:
+def paper_claims(found: Found) -> list[Claim]:
     """The paper's numbers, for SWOW."""
-    is_same = seen.words.source == "SWOW" and seen.settings.size == "full"
-    n, n_links = seen.words.similarity.n_items, seen.words.n_links
-    small, missing = seen.fit(SMALL_WEIGHT), seen.fit(0.0)
+    words, is_same = found.words, found.words.source == "SWOW" and found.settings.size == "full"
+    small, missing = found.fits[SMALL_WEIGHT], found.fits[0.0]
+    n = words.similarity.n_items
 
     def verdict(holds: bool) -> bool | None:
         return bool(holds) if is_same else None
 
-    made = [
+    claims = [
         Claim(
             "Words, and pairs with a positive similarity",
             f"SWOW: {PAPER_WORDS:,} words, {PAPER_LINKS:,} pairs (1.27%)",
-            f"{seen.name}: {n:,} words, {n_links:,} pairs ({seen.words.linked})",
-            verdict(abs(n / PAPER_WORDS - 1) < 0.01 and abs(n_links / PAPER_LINKS - 1) < 0.01),
+            f"{words.name}: {n:,} words, {words.n_links:,} pairs ({words.linked})",
+            verdict(abs(n / PAPER_WORDS - 1) < 0.01 and abs(words.n_links / PAPER_LINKS - 1) < 0.01),
         ),
         Claim(
             "Link prediction, AUC of the links that were fitted",
             f"SWOW: {PAPER_AUC:.2f}",
-            f"{seen.name}: {small['auc']:.2f} with absent pairs of weight {SMALL_WEIGHT:g}, {missing['auc']:.2f} with "
+            f"{words.name}: {small['auc']:.2f} with absent pairs of weight {SMALL_WEIGHT:g}, {missing['auc']:.2f} with "
             "absent pairs missing",
             verdict(abs(small["auc"] - PAPER_AUC) <= _NEAR_AUC),
         ),
     ]
     if small["benchmarks"]:
-        found = small["benchmarks"].items()
-        ours = [f"{name} {one['correlation']:.2f} ({one['n_pairs']} pairs)" for name, one in found]
-        made.append(
+        ours = [f"{k} {one['correlation']:.2f} ({one['n_pairs']} pairs)" for k, one in small["benchmarks"].items()]
+        claims.append(
             Claim(
                 "Cosines of words against human ratings of pairs (Spearman)",
                 "SWOW: SimLex-999 and WordSim-353 strongly predicted (numbers in a figure only)",
-                f"{seen.name}: {', '.join(ours)}",
-                verdict(all(one["correlation"] > 0.5 for _, one in found)),
+                f"{words.name}: {', '.join(ours)}",
+                verdict(all(one["correlation"] > 0.5 for one in small["benchmarks"].values())),
             )
         )
     if small["ratings"]:
@@ -574,121 +488,110 @@ def paper_claims(seen: Seen) -> list[Claim]:
         both = [scale for scale in PAPER_RATINGS if scale in rho]
         named = "; " + ", ".join(f"{scale} {rho[scale]:.2f}" for scale in both) if both else ""
         near = [abs(rho[scale] - PAPER_RATINGS[scale]) <= _NEAR_RHO for scale in both]
-        made.append(
+        claims.append(
             Claim(
                 "Ratings of words read out from the dimensions (Spearman)",
                 "SWOW, nine Glasgow scales: 0.59 (familiarity) to 0.84 (valence)",
-                f"{seen.name}, {len(rho)} scales: {rho[low]:.2f} ({low}) to {rho[high]:.2f} ({high}){named}",
+                f"{words.name}, {len(rho)} scales: {rho[low]:.2f} ({low}) to {rho[high]:.2f} ({high}){named}",
                 verdict(all(near)) if near else None,
             )
         )
-    return made
+    return claims
 
 
-def earlier_claims(seen: Seen) -> list[Claim]:
+def earlier_claims(found: Found) -> list[Claim]:
     """Not in the paper: what was measured on the USF norms when the weight of absent pairs was introduced."""
-    is_usf, is_full = seen.words.source == "USF", seen.settings.size == "full"
-    before, after = EARLIER[0.0], EARLIER[SMALL_WEIGHT]
+    is_usf, is_full, name = found.words.source == "USF", found.settings.size == "full", found.words.name
     earlier = "not in the paper; measured earlier on the USF norms"
-    missing, small = seen.held_out_auc(0.0), seen.held_out_auc(SMALL_WEIGHT)
-    holds = missing < 0.6 and small > 0.8
-    if is_full:
-        holds &= abs(missing - before[0]) <= _NEAR_AUC and abs(small - after[0]) <= _NEAR_AUC
-    made = [
-        Claim(
-            f"Held-out link AUC, absent pairs missing / of weight {SMALL_WEIGHT:g}",
-            f"{earlier}: {before[0]:.2f} / {after[0]:.2f}",
-            f"{seen.name}: {missing:.2f} / {small:.2f}",
-            seen.settings.verdict(holds) if is_usf else None,
-        )
-    ]
-    for place, name in enumerate(BENCHMARKS, start=1):
-        low, high = seen.held_out_benchmark(0.0, name), seen.held_out_benchmark(SMALL_WEIGHT, name)
-        if low is not None and high is not None:
-            near = abs(low - before[place]) <= _NEAR_RHO and abs(high - after[place]) <= _NEAR_RHO
-            made.append(
-                Claim(
-                    f"{name} (Spearman), absent pairs missing / of weight {SMALL_WEIGHT:g}, links held out",
-                    f"{earlier}: {before[place]:.2f} / {after[place]:.2f}",
-                    f"{seen.name}: {low:.2f} / {high:.2f}",
-                    near if is_usf and is_full else None,
-                )
-            )
-    data, product = seen.path("data", all_words=True), seen.path("product", all_words=True)
-    if data and product:
-        rank = next(cell["rank"] for cell in seen.iterations if cell["all_words"])
-        converged = seen.fit(0.0)["auc"]
-        made.append(
+    claims = []
+    for column, (before, after) in EARLIER.items():
+        if column not in found.weights.columns:
+            continue
+        missing, small = (float(found.weights[column][weight]) for weight in (0.0, SMALL_WEIGHT))
+        margin = _NEAR_AUC if column == "held-out AUC" else _NEAR_RHO
+        is_near = abs(missing - before) <= margin and abs(small - after) <= margin
+        what = f"{column} (Spearman), absent pairs missing / of weight {SMALL_WEIGHT:g}, links held out"
+        verdict = is_near if is_full else None
+        if column == "held-out AUC":
+            what = f"Held-out link AUC, absent pairs missing / of weight {SMALL_WEIGHT:g}"
+            verdict = found.settings.verdict(missing < 0.6 and small > 0.8 and (is_near or not is_full))
+        published, ours = f"{earlier}: {before:.2f} / {after:.2f}", f"{name}: {missing:.2f} / {small:.2f}"
+        claims.append(Claim(what, published, ours, verdict if is_usf else None, in_paper=False))
+    data, product = found.trace("data", all_words=True), found.trace("product", all_words=True)
+    if len(data):
+        last, converged = data.iloc[-1], found.fits[0.0]["auc"]
+        claims.append(
             Claim(
-                f"Link AUC of ADMM with Z from the zero-filled data (rank {rank}) / of a converged fit, both with "
-                "absent pairs missing",
+                f"Link AUC of ADMM with Z from the zero-filled data (rank {last['rank']}) / of a converged fit, both "
+                "with absent pairs missing",
                 f"{earlier}, rank 50: 0.96 / 0.42",
-                f"{seen.name}: {data[-1]['auc']:.2f} after {data[-1]['iteration']} iterations "
-                f"({product[-1]['auc']:.2f} from Z = W Wᵀ) / {converged:.2f}",
-                data[-1]["auc"] > 0.9 and converged < 0.5 if is_usf else None,
+                f"{name}: {last['auc']:.2f} after {last['iteration']} iterations ({product.iloc[-1]['auc']:.2f} from "
+                f"Z = W Wᵀ) / {converged:.2f}",
+                bool(last["auc"] > 0.9 and converged < 0.5) if is_usf else None,
+                in_paper=False,
             )
         )
-    return made
+    return claims
 
 
-def _on_data(seen: Seen) -> str:
-    fit, n = seen.all_links[0], seen.words.similarity.n_items
+def _on_data(found: Found) -> str:
+    words, fit = found.words, found.fits[0.0]
     return (
-        f"Here: {seen.name}, {n:,} words, {seen.words.n_links:,} pairs with a positive similarity ({seen.words.linked} "
-        f"of all), rank {fit['rank']}, {fit['sweeps']} sweeps over the words ({seen.held_out[0]['sweeps']} when links "
-        f"are held out). The paper: SWOW, {PAPER_WORDS:,} words, {PAPER_LINKS:,} pairs (1.27%), rank {PAPER_RANK}, "
-        "ADMM with up to 200 x 50 iterations, absent pairs missing; its AUC is that of fitted links."
+        f"Here: {words.name}, {words.similarity.n_items:,} words, {words.n_links:,} pairs with a positive similarity "
+        f"({words.linked} of all), rank {fit['rank']}, {fit['sweeps']} sweeps over the words "
+        f"({found.settings.pick(*_SWEEPS)} when links are held out). The paper: SWOW, {PAPER_WORDS:,} words, "
+        f"{PAPER_LINKS:,} pairs (1.27%), rank {PAPER_RANK}, ADMM with up to 200 x 50 iterations, absent pairs missing; "
+        "its AUC is that of fitted links."
     )
 
 
-def _on_absent(seen: Seen) -> str:
+def _on_absent(found: Found) -> str:
     """Why a fit that ignores absent pairs does not predict links."""
-    S = seen.words.similarity
-    per_parameter = (seen.words.n_links + S.n_items) / (S.n_items * seen.all_links[0]["rank"])
+    S, held_out_auc = found.words.similarity, found.weights["held-out AUC"]
+    per_parameter = (found.words.n_links + S.n_items) / (S.n_items * found.fits[0.0]["rank"])
     paper = (PAPER_LINKS + PAPER_WORDS) / (PAPER_WORDS * PAPER_RANK)
     # The diagonal is -log2 p of each word.
-    rarity_auc = link_auc(S, S.values.diagonal()[:, None], random_state=seen.settings.seed)
-    end = seen.path(None)[-1]
+    rarity_auc = link_auc(S, S.values.diagonal()[:, None], random_state=found.settings.seed)
+    end = found.trace(None).iloc[-1]
     return (
         f"If absent pairs are missing, there are {per_parameter:.2f} similarities per parameter (in the paper "
         f"{paper:.2f}), all of them positive. Frequent words have small similarities and most of the links: as a score "
-        f"links, rarity alone, the product of the two words' -log2 p, has an AUC of {rarity_auc:.2f}. A fit to the "
-        f"predicts {end['of_held_out']:.2f} on average for held-out links and {end['of_absent']:.2f} for absent pairs "
-        f"{seen.n_followed:,} words with most links). Held-out AUC on all words: {seen.held_out_auc(0.0):.2f} with "
-        f"absent pairs missing, {seen.held_out_auc(SMALL_WEIGHT):.2f} with zeros of weight {SMALL_WEIGHT:g}."
+        f"of links, rarity alone, the product of the two words' -log2 p, has an AUC of {rarity_auc:.2f}. A fit to the "
+        f"links predicts {end['of_held_out']:.2f} on average for held-out links and {end['of_absent']:.2f} for absent "
+        f"pairs (the {end['n_words']:,} words with most links). Held-out AUC on all words: {held_out_auc[0.0]:.2f} "
+        f"with absent pairs missing, {held_out_auc[SMALL_WEIGHT]:.2f} with zeros of weight {SMALL_WEIGHT:g}."
     )
 
 
-def _on_admm(seen: Seen) -> str:
+def _on_admm(found: Found) -> str:
     """Why ADMM predicts links although the minimum of its own objective does not."""
-    data, product = seen.path("data"), seen.path("product")[-1]
-    descent, small, zero = (seen.path(None, weight)[-1] for weight in (0.0, SMALL_WEIGHT, 1.0))
-    best, last = max(data, key=lambda at: at["held_out_auc"]), data[-1]
-    linked = next(cell["linked"] for cell in seen.iterations if not cell["all_words"])
+    data, product = found.trace("data"), found.trace("product").iloc[-1]
+    descent, small, zero = (found.trace(None, weight).iloc[-1] for weight in (0.0, SMALL_WEIGHT, 1.0))
+    first, best, last = data.iloc[0], data.iloc[int(data["held_out_auc"].argmax())], data.iloc[-1]
     return (
-        f"ADMM on the {seen.n_followed:,} words with most links, Z starting as the zero-filled data: after "
+        f"ADMM on the {last['n_words']:,} words with most links, Z starting as the zero-filled data: after "
         f"{last['iteration']} iterations it predicts {last['of_absent']:.2f} on average for absent pairs and "
         f"{last['of_links']:.2f} for links, with a misfit of {last['misfit']:.2%} of the squares of the fitted pairs. "
         f"Descent on the same objective has a misfit of {descent['misfit']:.2%}, with {descent['of_absent']:.2f} and "
-        f"{descent['of_links']:.2f}. Held-out AUC from the zero-filled start: {data[0]['held_out_auc']:.2f} after "
-        f"iteration {data[0]['iteration']}, {best['held_out_auc']:.2f} at its best (iteration {best['iteration']}), "
+        f"{descent['of_links']:.2f}. Held-out AUC from the zero-filled start: {first['held_out_auc']:.2f} after "
+        f"iteration {first['iteration']}, {best['held_out_auc']:.2f} at its best (iteration {best['iteration']}), "
         f"{last['held_out_auc']:.2f} at iteration {last['iteration']}. From Z = W Wᵀ: {product['held_out_auc']:.2f}. "
         f"Descent: {descent['held_out_auc']:.2f}; with absent pairs as zeros {small['held_out_auc']:.2f} with weight "
-        f"{SMALL_WEIGHT:g} and {zero['held_out_auc']:.2f} with weight 1. Among these words {linked:.1%} of the pairs "
-        f"are linked, among all {seen.words.linked}."
+        f"{SMALL_WEIGHT:g} and {zero['held_out_auc']:.2f} with weight 1. Among these words {last['linked']:.1%} of the "
+        f"pairs are linked, among all {found.words.linked}."
     )
 
 
 # Figure
 
 
-def _draw(seen: Seen, weights: pd.DataFrame) -> Figure:
+def _draw(found: Found) -> Figure:
     """Fig. 5b, c, the benchmarks, and the effect of the weight of absent pairs and of ADMM's start."""
-    fit = seen.all_links[0]
+    fit = found.fits[SMALL_WEIGHT]
     heights = [1.35, 2.0] + [1.35] * (len(fit["ratings"]) > 0)
     figure = new_figure(7.2, sum(heights) + 0.2)
     parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    made_up = " (made-up words)" if seen.words.source == "made up" else ""
+    made_up = " (made-up words)" if found.words.source == "made up" else ""
     for ax, cloud in zip(parts[0].subplots(1, len(fit["clouds"]), squeeze=False)[0], fit["clouds"], strict=True):
         loadings = np.array(cloud["loadings"])[:, None]
         word_cloud(loadings, n_words=len(loadings), labels=cloud["words"], ax=ax)
@@ -696,17 +599,17 @@ def _draw(seen: Seen, weights: pd.DataFrame) -> Figure:
     n_scatters = len(fit["scatter"])
     axes = parts[1].subplots(1, n_scatters + 2, width_ratios=[1.0] * n_scatters + [1.3, 1.3])
     for ax, (name, (rated, cosines)) in zip(axes, fit["scatter"].items(), strict=False):
-        found = fit["benchmarks"][name]
-        _draw_scatter(ax, rated, cosines, f"{name}: ρ = {found['correlation']:.2f} (n = {found['n_pairs']})")
+        one = fit["benchmarks"][name]
+        _draw_scatter(ax, rated, cosines, f"{name}: ρ = {one['correlation']:.2f} (n = {one['n_pairs']})")
         tidy(ax, "human rating", "cosine" if ax is axes[0] else "")
         ax.set_ylim(-0.03, 1.03)
-    _draw_weights(axes[-2], weights)
-    _draw_iterations(axes[-1], seen)
+    _draw_weights(axes[-2], found.weights)
+    _draw_iterations(axes[-1], found)
     shown = fit["ratings"][:_MOST_SCALES]
     panels = parts[2].subplots(1, len(shown), squeeze=False)[0] if shown else []
-    for ax, found in zip(panels, shown, strict=True):
-        name = "AoA" if found["scale"] == "age of acquisition" else found["scale"][:16]
-        _draw_scatter(ax, found["rated"], found["predicted"], f"{name}\nρ = {found['correlation']:.2f}")
+    for ax, one in zip(panels, shown, strict=True):
+        name = "AoA" if one["scale"] == "age of acquisition" else one["scale"][:16]
+        _draw_scatter(ax, one["rated"], one["predicted"], f"{name}\nρ = {one['correlation']:.2f}")
         tidy(ax, "rating", "predicted" if ax is panels[0] else "")
         ax.set(xticks=[], yticks=[])
     return figure
@@ -723,26 +626,27 @@ def _draw_scatter(ax: Axes, x: list[float], y: list[float], title: str) -> None:
 
 
 def _draw_weights(ax: Axes, table: pd.DataFrame) -> None:
-    weights = table["weight of absent pairs"]
-    places = np.arange(len(weights))
+    places = np.arange(len(table))
     ax.axhline(0.5, color=OTHER, linewidth=0.6, linestyle=":")
-    columns = table.columns.drop(["weight of absent pairs", "link AUC"])
+    columns = table.columns.drop("link AUC")
     for name, colour in zip(columns, (MAIN, SECOND, COLOURS[4]), strict=False):
         label = name if name == "held-out AUC" else f"{name}, ρ"
         ax.plot(places, table[name], "o-", color=colour, linewidth=1.0, markersize=2.5, label=label)
-    ax.set_xticks(places, [{0.0: "0\n(missing)", 1.0: "1\n(zero)"}.get(weight, f"{weight:g}") for weight in weights])
+    ax.set_xticks(
+        places, [{0.0: "0\n(missing)", 1.0: "1\n(zero)"}.get(weight, f"{weight:g}") for weight in table.index]
+    )
     ax.set_ylim(0, 1)
     tidy(ax, "weight of absent pairs", "one link in ten held out")
     legend(ax, loc="lower right")
 
 
-def _draw_iterations(ax: Axes, seen: Seen) -> None:
+def _draw_iterations(ax: Axes, found: Found) -> None:
     ax.axhline(0.5, color=OTHER, linewidth=0.6, linestyle=":")
     for name, weight, start, colour, line in SOLVERS:
-        trace = pd.DataFrame(seen.path(start, weight))
+        trace = found.trace(start, weight)
         style: dict[str, Any] = {"color": colour, "linewidth": 1.0, "markersize": 2.0}
         ax.plot(trace["iteration"], trace["held_out_auc"], line, marker="o", label=name, **style)
     ax.set_xscale("log")
     ax.set_ylim(0, 1)
-    tidy(ax, "iteration or sweep", f"held-out AUC, {seen.n_followed:,} words")
+    tidy(ax, "iteration or sweep", f"held-out AUC, {trace['n_words'].iloc[0]:,} words")
     legend(ax, loc="lower left", labelspacing=0.12)

@@ -9,8 +9,8 @@ import pytest
 from paper_files import N_THINGS, WRITERS, N, similarity, write, write_things, write_words
 
 from paper import Settings, datasets, recipes, reproduce, things, words
-from paper.recipes import RECIPES, TABLE
-from paper.words import lower_names, made_up_words, measure, predictions, read_associations, read_ratings
+from paper.recipes import RECIPES, TABLE, lower_names, read_associations, read_ratings
+from paper.words import made_up_words, measure, predictions
 from simdims import SRF, Similarity, as_similarity, simulate, solvers
 from simdims.metrics import hold_out_links, triplet_accuracy, triplet_probabilities
 
