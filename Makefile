@@ -10,6 +10,7 @@
 #     make docs        the documentation, into docs/_build/html
 #     make pictures    the pictures in docs/images that the README and the pages show
 #     make bench       the benchmarks
+#     make reproduce   an analysis of the paper: NAME=recovery OPTIONS="--quick --data DIR"
 #     make clean       remove what these commands made, .venv included
 #
 # Another interpreter: make test PYTHON=python3.12. Fewer test processes: make test WORKERS=1.
@@ -32,7 +33,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 VECLIB_
 PARALLEL := -n $(WORKERS) --maxprocesses 8
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-oldest test-wheel lint docs pictures bench clean
+.PHONY: help demo test test-all test-oldest test-wheel lint docs pictures bench reproduce clean
 
 help:
 	@sed -n 's/^#     //p' Makefile
@@ -80,8 +81,11 @@ bench: $(CORE)
 	$(PY) benchmarks/bench_consensus.py
 	OMP_NUM_THREADS=1 $(PY) benchmarks/bench_inference.py
 
+reproduce: $(CORE)
+	$(PY) -m paper $(or $(NAME),list) $(if $(NAME),-o paper/results) $(OPTIONS)
+
 clean:
-	rm -rf $(VENV) demo_output build dist benchmarks/results docs/_build
+	rm -rf $(VENV) demo_output build dist benchmarks/results paper/results docs/_build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

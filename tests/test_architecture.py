@@ -48,7 +48,6 @@ ORDER = [
     "discovery",
     "plots",
     "report",
-    "reproduce",
     "_inputs",
     "cli",
     "__main__",

@@ -53,7 +53,6 @@ TABLE = [
     ("test features.csv features.csv --alpha 2", 1, "alpha must be between 0 and 1"),
     ("rsa S.csv nowhere.csv", 1, "nowhere.csv"),
     ("rsa S.csv features.csv --permutations 0", 1, "--permutations must be"),
-    ("reproduce everything -o out", 2, "everything"),
     ("completion tcsh", 2, "tcsh"),
     ("frobnicate", 2, "frobnicate"),
     ("", 2, "COMMAND"),

@@ -142,7 +142,7 @@ MISTAKES = [
     # Numbers
     ("discover S.npz -o out --seed -1", 1, "--seed must lie between 0 and 4294967295, got -1."),
     ("fit S.npz -n 3 -o o.csv --seed -1", 1, "--seed must lie between 0 and 4294967295, got -1."),
-    ("reproduce recovery --smoke --seed 4294967296", 1, "--seed must lie between 0 and 4294967295, got 4294967296."),
+    ("calibrate S.npz --seed 4294967296", 1, "--seed must lie between 0 and 4294967295, got 4294967296."),
     ("calibrate S.npz --jobs 0", 1, "--jobs must be a number of processes, or -1 for one a core, got 0."),
     ("consensus S.npz -n 3 -o o.csv --splits 99999999999999999999", 1, "--splits must be at most 1,000,000,000, got"),
     ("demo --items 0", 1, "--items must lie between 40 and 1797, got 0."),

@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from simdims import SRF, Similarity, _downloads, datasets
+from simdims import SRF, Similarity, _downloads, datasets, from_associations
 from simdims._downloads import FILES, RemoteFile, find
 
 NAME = "words/pairs.csv"
@@ -453,3 +453,26 @@ def test_real_word_ratings_lie_between_0_and_10(real, name, n_pairs):
     table = datasets.fetch_word_similarity(name)
     assert len(table) == n_pairs
     assert table["rating"].between(0, 10).all()
+
+
+@pytest.mark.parametrize(
+    ("read", "columns", "separator"),
+    [(datasets.read_swow, ["cue", "response", "R123"], "\t"), (datasets.read_usf, ["cue", "target", "P"], ",")],
+)
+def test_association_files_are_read_with_words_called_null_and_na(read, columns, separator, tmp_path):
+    rows = [("null", "NA", 3), ("NA", "null", 2), ("NA", "dog", 4), ("dog", "NA", 1), ("dog", "lonely", 5)]
+    table = pd.DataFrame(rows, columns=columns)
+    table.assign(other=1).to_csv(tmp_path / "words.csv", sep=separator, index=False)
+    S = read(tmp_path / "words.csv")
+    expected = from_associations(table, cue=columns[0], response=columns[1], count=columns[2])
+    assert S.labels == expected.labels == ("NA", "dog", "null")
+    assert abs(S.values - expected.values).max() == 0
+    assert S.absent == expected.absent
+    assert S.info["dataset"] == "words.csv"
+
+
+@pytest.mark.parametrize(("read", "column"), [(datasets.read_swow, "response"), (datasets.read_usf, "target")])
+def test_association_files_without_a_column_are_refused(read, column, tmp_path):
+    (tmp_path / "words.csv").write_text("cue,P,R123\na,1,1\n")
+    with pytest.raises(ValueError, match=f"{column}|cue"):
+        read(tmp_path / "words.csv")

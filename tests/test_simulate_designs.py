@@ -1,5 +1,6 @@
 """Designs and noise on features, and the study that tests them: definitions and promises."""
 
+import json
 from functools import partial
 from itertools import product
 
@@ -9,6 +10,7 @@ import pytest
 
 from simdims import SRF, simulate
 from simdims.inference import combined_test
+from simdims.metrics import triplet_probabilities
 
 # factorial
 
@@ -292,3 +294,99 @@ def test_every_repeat_has_noise_of_its_own_and_every_ratio_the_same(monkeypatch)
     )
     assert seeds[0.3] == seeds[0.6]
     assert len(set(seeds[0.3])) == 3
+
+
+# power_study by column
+
+SAMPLED = partial(simulate.from_embedding, simulate.sparse_correlated(100, 6, random_state=0), 20, 4)
+QUICK_STUDY = {"snrs": [0.3, 1.0], "n_repeats": 3, "n_permutations": 39, "random_state": 1}
+
+
+@pytest.fixture(scope="module")
+def by_column():
+    return simulate.power_study(SAMPLED, by_column=True, **QUICK_STUDY)
+
+
+def test_columns_that_are_found_make_up_the_power_of_a_data_set(by_column):
+    study = simulate.power_study(SAMPLED, **QUICK_STUDY)
+    data_sets = ["noise", "snr", "repeat", "test"]
+    assert len(by_column) == 4 * len(study)
+    groups = by_column.assign(small=by_column["pvalue"] <= 0.05).groupby(data_sets)[["significant", "small"]].mean()
+    expected = study.set_index(data_sets).sort_index()
+    np.testing.assert_array_equal(groups["significant"], expected["power"])
+    np.testing.assert_array_equal(groups["small"], expected["power_unadjusted"])
+
+
+def test_every_column_has_the_variance_of_its_draw(by_column):
+    from simdims._parallel import root_seed, seed_of
+
+    for repeat, rows in by_column.groupby("repeat"):
+        X = SAMPLED(random_state=seed_of(root_seed(1), repeat, 0))
+        np.testing.assert_allclose(rows["variance"], X.var(axis=0)[rows["column"]])
+
+
+def test_a_checkpoint_serves_both_tables(by_column, tmp_path, monkeypatch):
+    study = simulate.power_study(SAMPLED, checkpoint=tmp_path, **QUICK_STUDY)
+    monkeypatch.setattr("simdims.simulate.power._simulate", None)
+    pd.testing.assert_frame_equal(
+        simulate.power_study(SAMPLED, by_column=True, checkpoint=tmp_path, **QUICK_STUDY), by_column
+    )
+    pd.testing.assert_frame_equal(simulate.power_study(SAMPLED, checkpoint=tmp_path, **QUICK_STUDY), study)
+
+
+def test_a_checkpoint_without_columns_is_read_and_completed(by_column, tmp_path, monkeypatch):
+    study = simulate.power_study(SAMPLED, checkpoint=tmp_path, **QUICK_STUDY)
+    journal = tmp_path / "journal.jsonl"
+    records = [json.loads(line) for line in journal.read_text().splitlines()]
+    kept = ("noise", "snr", "repeat", "found")
+    journal.write_text("".join(json.dumps({name: record[name] for name in kept}) + "\n" for record in records))
+    with monkeypatch.context() as patched:
+        patched.setattr("simdims.simulate.power._simulate", None)
+        pd.testing.assert_frame_equal(simulate.power_study(SAMPLED, checkpoint=tmp_path, **QUICK_STUDY), study)
+    completed = simulate.power_study(SAMPLED, by_column=True, checkpoint=tmp_path, **QUICK_STUDY)
+    pd.testing.assert_frame_equal(completed, by_column)
+
+
+# triplet_answers
+
+
+def test_answers_have_the_probabilities_of_the_embedding():
+    W = 2 * simulate.dirichlet(4, 2, alpha=0.5, random_state=0)
+    answers = simulate.triplet_answers(W, 40_000, random_state=0)
+    assert answers.shape == (40_000, 3)
+    triplets, counts = np.unique(np.sort(answers, axis=1), axis=0, return_counts=True)
+    np.testing.assert_array_equal(triplets, [[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]])
+    np.testing.assert_allclose(counts, 10_000, rtol=0.05)
+    probabilities = triplet_probabilities(W, triplets)
+    for triplet, expected in zip(triplets, probabilities, strict=True):
+        odd = answers[(np.sort(answers, axis=1) == triplet).all(axis=1), 2]
+        np.testing.assert_allclose([np.mean(odd == item) for item in triplet], expected, atol=0.02)
+
+
+def test_answers_follow_from_the_seed():
+    W = simulate.dirichlet(10, 2, random_state=0)
+    one, same, other = (simulate.triplet_answers(W, 50, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_answers_are_as_many_as_asked_for_across_chunks(monkeypatch):
+    monkeypatch.setattr("simdims.simulate.answers._CHUNK", 7)
+    answers = simulate.triplet_answers(np.eye(3), 100, random_state=0)
+    assert answers.shape == (100, 3)
+    assert (np.sort(answers, axis=1) == [0, 1, 2]).all()
+
+
+@pytest.mark.parametrize(
+    ("W", "n_answers", "error", "words"),
+    [
+        (np.ones((2, 3)), 5, ValueError, r"W .*at least 3 items.*\(2, 3\)"),
+        (np.ones(5), 5, ValueError, r"W .*\(5,\)"),
+        ([[1.0, np.nan], [0, 1], [1, 1]], 5, ValueError, "W must be finite, got 1"),
+        (np.ones((3, 2)), 0, ValueError, "n_answers must be at least 1, got 0"),
+        (np.ones((3, 2)), 2.5, TypeError, "n_answers must be an integer"),
+    ],
+)
+def test_answers_of_bad_arguments_are_refused(W, n_answers, error, words):
+    with pytest.raises(error, match=words):
+        simulate.triplet_answers(W, n_answers)

@@ -1,4 +1,4 @@
-"""Data sets to try the package on: load_* ship with other libraries, fetch_* are downloaded once and checked.
+"""Data sets: load_* ship with other libraries, fetch_* are downloaded once and checked, read_* read a file of yours.
 
 A fetched file is the original of a public repository at a fixed commit. It is downloaded with pooch into the
 user's cache, refused unless its SHA-256 is the known one, and read from the cache from then on. Two environment
@@ -13,6 +13,7 @@ SIMDIMS_DATA_URL
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from simdims._downloads import FILES, find, local_path
 from simdims._parameters import is_whole, shown
 from simdims._parts import library
+from simdims.associations import from_associations
 from simdims.construct import from_dissimilarity
 from simdims.features import from_features
 from simdims.similarity import Similarity
@@ -283,6 +285,68 @@ def fetch_word_similarity(name: str) -> pd.DataFrame:
         table = table.rename(columns={"Word 1": "word1", "Word 2": "word2", "Human (mean)": "rating"})
     first = ["word1", "word2", "rating"]
     return table[first + [column for column in table.columns if column not in first]]
+
+
+def read_swow(path: str | os.PathLike[str]) -> Similarity:
+    """Read the association strengths of Small World of Words as similarities of words.
+
+    Parameters
+    ----------
+    path : path
+        A strength file such as strength.SWOW-EN.R123.csv, from https://smallworldofwords.org/en/project/research, with
+        the tab-separated columns cue, response and R123.
+
+    Returns
+    -------
+    Similarity
+        What `from_associations` returns for the file.
+
+    References
+    ----------
+    S. De Deyne et al. (2019), The "Small World of Words" English word association norms for over 12,000 cue words,
+    Behavior Research Methods 51.
+
+    Examples
+    --------
+    >>> from simdims.datasets import read_swow
+    >>> S = read_swow("strength.SWOW-EN.R123.csv")  # doctest: +SKIP
+    """
+    return _read_associations(path, "\t", cue="cue", response="response", count="R123")
+
+
+def read_usf(path: str | os.PathLike[str]) -> Similarity:
+    """Read the free association norms of the University of South Florida as similarities of words.
+
+    Parameters
+    ----------
+    path : path
+        Appendix A of the norms, from http://w3.usf.edu/FreeAssociation, as one table with the comma-separated columns
+        cue, target and P (the number of people who gave the target).
+
+    Returns
+    -------
+    Similarity
+        What `from_associations` returns for the file.
+
+    References
+    ----------
+    D. L. Nelson, C. L. McEvoy and T. A. Schreiber (2004), The University of South Florida free association, rhyme, and
+    word fragment norms, Behavior Research Methods, Instruments, & Computers 36.
+
+    Examples
+    --------
+    >>> from simdims.datasets import read_usf
+    >>> S = read_usf("usf_appendixA.csv")  # doctest: +SKIP
+    """
+    return _read_associations(path, ",", cue="cue", response="target", count="P")
+
+
+def _read_associations(path: str | os.PathLike[str], separator: str, **columns: str) -> Similarity:
+    """A table of associations in which "null" and "NA" are words."""
+    import pandas as pd
+
+    table = pd.read_csv(path, sep=separator, keep_default_na=False)
+    return _named(from_associations(table, **columns), Path(path).name)
 
 
 def _image_names() -> list[str] | None:

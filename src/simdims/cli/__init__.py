@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from simdims import __version__
-from simdims.cli import completion, demo, discover, evaluate, fits, inference, report, reproduce, selection, sources
+from simdims.cli import completion, demo, discover, evaluate, fits, inference, report, selection, sources
 from simdims.cli.contents import contents
 from simdims.cli.options import UsageError, check_running, number, whole
 from simdims.cli.outputs import as_json
@@ -153,7 +153,7 @@ def parser() -> argparse.ArgumentParser:
     top = _Top(prog="simdims")
     top.add_argument("--version", action="version", version=f"simdims {__version__}", help="say the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for room in (discover, demo, report, sources, selection, fits, evaluate, inference, reproduce, completion):
+    for room in (discover, demo, report, sources, selection, fits, evaluate, inference, completion):
         room.add(commands)
     return top
 

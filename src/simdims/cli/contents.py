@@ -11,7 +11,6 @@ CHAPTERS = {
     "Similarities from raw data": ("similarity",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
     "Judge the dimensions": ("evaluate", "test", "rsa"),
-    "Hold it against the paper": ("reproduce",),
     "This program": ("completion",),
 }
 

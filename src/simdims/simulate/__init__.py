@@ -4,6 +4,7 @@ A simulated data set is made in three steps, each a function from arrays to an a
 similarities S = W W^T, noise is added to S (or to W before), and pairs are left out.
 """
 
+from simdims.simulate.answers import triplet_answers
 from simdims.simulate.embeddings import dirichlet, factorial, from_embedding, sparse_correlated
 from simdims.simulate.noise import add_feature_noise, add_noise, mask_pairs
 from simdims.simulate.power import power_study
@@ -17,4 +18,5 @@ __all__ = [
     "mask_pairs",
     "power_study",
     "sparse_correlated",
+    "triplet_answers",
 ]

@@ -1,0 +1,10 @@
+"""The analyses of the SRF paper, rerun with simdims: published values beside ours, with tables and a figure.
+
+Each module is one analysis. Its docstring says what is simulated or read and what to look for, and opens its section of
+docs/reproduction.md. Run one from the root of the repository with ``python -m paper NAME``; see ``python -m paper
+--help``. Only the public names of simdims are used.
+"""
+
+from paper.harness import ANALYSES, Claim, Outcome, Reproduction, Settings, reproduce
+
+__all__ = ["ANALYSES", "Claim", "Outcome", "Reproduction", "Settings", "reproduce"]
