@@ -130,8 +130,9 @@ def _validation(found: Discovery) -> list[str]:
     items = f" of {how['n_items']:,} items drawn at random" if how["n_items"] < found.n_items else ""
     return [
         f"It was evaluated by {how['n_folds']}-fold cross-validation over pairs{items} with {how['n_repeats']} "
-        f"{_plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the observed "
-        "pairs, and each held-out pair was predicted by the mean of the predictions of all fits that had not seen it."
+        f"{_plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the "
+        "observed pairs, and each held-out pair was predicted by the mean of the predictions of all fits that had not "
+        "seen it."
     ]
 
 
@@ -182,7 +183,8 @@ def _stability(found: Discovery) -> list[str]:
         f"The final model was fitted from {consensus.n_runs} random initializations, whose dimensions were matched "
         "by the Hungarian algorithm; the most central run (closest to the element-wise median of all) is reported.",
         "Split-half reliability of the dimensions across random starts (matched between runs on one half of the "
-        f"items, correlated on the other; mean over pairs of runs and {consensus.n_splits} {_plural('split', consensus.n_splits)}, "
+        f"items, correlated on the other; mean over pairs of runs and {consensus.n_splits} "
+        f"{_plural('split', consensus.n_splits)}, "
         f"Spearman-Brown corrected) was {consensus.mean_reliability:.2f} on average (range {low:.2f} to {high:.2f}).",
     ]
 

@@ -74,10 +74,7 @@ def _stability(found: Discovery) -> str:
     if not low:
         return text + (f" None is below {LOW}." if found.n_components > 1 else "")
     if len(low) == found.n_components:
-        return (
-            text
-            + f" {'All are' if len(low) > 1 else 'It is'} below {LOW}: read {'them' if len(low) > 1 else 'it'} with care."
-        )
+        return text + f" {'All are' if len(low) > 1 else 'It is'} below {LOW}: read with care."
     named = ", ".join(f"{k + 1} ({shown})" for k, shown in list(low.items())[:4])
     more = f" and {len(low) - 4} more" if len(low) > 4 else ""
     return text + f" Read with care: {_word(len(low), 'dimension')} {named}{more}."

@@ -119,7 +119,7 @@ class RankSelection:
         if self.rank == self.minimum:
             words, it = f"the lowest held-out error {n_tried}", "it"
         else:
-            words, it = f"the smallest number not clearly worse than {self.minimum}", f"that of {self.minimum}"
+            words, it = f"the smallest number not clearly worse than {self.minimum}", "the lowest"
             words += f", which has the lowest held-out error {n_tried}"
         if not others:
             return f"{words}; no other is within one standard error of {it}"
@@ -133,7 +133,7 @@ class RankSelection:
             return f"Numbers above {self.minimum} were not tried and may predict better."
         if self.minimum == self.largest:
             return f"{self.minimum} is the highest number that the pairs of one fit can determine."
-        return f"The pairs of one fit determine at most {self.largest} dimensions: the errors of higher numbers say little."
+        return f"The pairs of one fit determine at most {self.largest} dimensions: errors of higher numbers say little."
 
     def summary(self) -> str:
         """What was found, in words."""
