@@ -98,7 +98,7 @@ def test_held_out_r2_stands_beside_every_figure_in_sample(found):
         assert f"eld-out R2 {r2:.3f}" in one.summary()
         assert f"held-out R2 {r2:.3f}" in repr(one)
         assert f"in-sample R2 {one.metrics['explained_variance']:.3f}" in repr(one)
-        assert f"eld-out similarities were predicted with R2 = {r2:.2f}" in one.methods_text()
+        assert f"eld-out similarities were predicted with R2 = {r2:.3f}" in one.methods_text()
         assert one.evidence_of_structure is True
         assert "evidence" not in one.summary() + repr(one) + one.methods_text()
 
@@ -546,7 +546,7 @@ def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
         "4 random initializations",
         "reliability of the dimensions across random starts",
         f"was {consensus.mean_reliability:.2f} on average",
-        f"R2 = {found.metrics['explained_variance']:.2f}",
+        f"R2 = {found.metrics['explained_variance']:.3f}",
     ):
         assert said in text
     tests = dimension_test(found.embedding, truth, n_permutations=49, random_state=0)

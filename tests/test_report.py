@@ -438,12 +438,13 @@ def test_the_page_says_first_that_there_is_no_evidence(tmp_path, ranks):
     S = np.random.default_rng(0).random((30, 30))
     found = discover((S + S.T) / 2, ranks=ranks, sampling=0.6, n_repeats=1, n_runs=2, random_state=3)
     lead, head, figures = opening(found, tmp_path)
+    assert head.startswith("<h1>No evidence of structure")
     assert lead.startswith("No evidence of structure: ")
     assert "can be described by" not in head
     assert "clearly the best" not in head
     assert "Random seed: 3." in head
     r2, error = found.metrics["held_out_r2"], found.metrics["held_out_r2_standard_error"]
-    assert figures[f"held-out R2 (standard error {error:.2f})"] == f"{r2:.2f}"
+    assert figures[f"held-out R2 (standard error {error:.3f})"] == f"{r2:.3f}"
 
 
 def test_figures_on_the_page_say_whether_they_are_in_sample(tmp_path):
@@ -454,7 +455,7 @@ def test_figures_on_the_page_say_whether_they_are_in_sample(tmp_path):
     assert "evidence" not in head
     assert "held-out" in lead
     assert "in sample" in lead
-    assert figures["in-sample R2"] == f"{found.metrics['explained_variance']:.2f}"
+    assert figures["in-sample R2"] == f"{found.metrics['explained_variance']:.3f}"
     assert "mean reliability across random starts" in figures
     assert not [name for name in figures if "explained" in name]
 

@@ -55,8 +55,8 @@ def fit_consensus(
     """Fit many times from random starts, and keep the run that stands for all.
 
     The objective is not convex, so that one fit may end where another does not. All runs are put in one order of
-    columns; the one closest to their element-wise median is the embedding, and what the runs share says how much each
-    of its dimensions is to be trusted.
+    columns; the one closest to their element-wise median is the embedding, and what the runs share says how
+    reproducible each of its dimensions is across random starts.
 
     Parameters
     ----------

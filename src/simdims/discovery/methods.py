@@ -155,17 +155,20 @@ def _folds(selection: RankSelection) -> list[str]:
         if selection.protocol == "averaged"
         else "by the fit that had not seen it"
     )
+    one = len(selection.tried) == 1
     return [
-        f"The number of dimensions was chosen by {selection.n_folds}-fold cross-validation over pairs with "
-        f"{selection.n_repeats} {_plural('repeat', selection.n_repeats)}, in a pool of pairs that was drawn anew for "
-        f"each repeat so that every fit trained on {_percent(selection.training_share)} of the observed pairs; each "
-        f"held-out pair was predicted {judged}, and the error was the mean squared error.",
-        f"Candidates were {_ranks(selection.tried)} dimensions.",
+        f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "
+        f"over pairs with {selection.n_repeats} {_plural('repeat', selection.n_repeats)}, in a pool of "
+        "pairs that was drawn anew for each repeat so that every fit trained on "
+        f"{_percent(selection.training_share)} of the observed pairs; each held-out pair was predicted {judged}, and the error was the mean squared error.",
+        *([] if one else [f"Candidates were {_ranks(selection.tried)} dimensions."]),
     ]
 
 
 def _choice(selection: RankSelection) -> str:
     n = f"{selection.rank} {_plural('dimension', selection.rank)}"
+    if len(selection.tried) == 1:
+        return f"The number of dimensions, {selection.rank}, was {selection.choice()}."
     valley = f"within one standard error of the smallest error: {_ranks(selection.valley)}"
     if selection.protocol == "paper":
         return f"The smallest error belonged to {n} ({valley})."
@@ -192,7 +195,7 @@ def _stability(found: Discovery) -> list[str]:
 def _quality(found: Discovery) -> list[str]:
     said = []
     if "explained_variance" in found.metrics:
-        said.append(f"R2 = {found.metrics['explained_variance']:.2f} over observed off-diagonal pairs")
+        said.append(f"R2 = {found.metrics['explained_variance']:.3f} over observed off-diagonal pairs")
     if "link_auc" in found.metrics:
         said.append(
             f"an area under the ROC curve of {found.metrics['link_auc']:.2f} for telling linked from other pairs"
@@ -203,7 +206,7 @@ def _quality(found: Discovery) -> list[str]:
         return [*sentences, f"{found.held_out_words}."]
     return [
         *sentences,
-        f"Held-out similarities were predicted with R2 = {held.r2:.2f} (standard error {held.standard_error:.2f}), "
+        f"Held-out similarities were predicted with R2 = {held.r2:.3f} (standard error {held.standard_error:.3f}), "
         "compared with predicting every pair by the mean of the observed pairs.",
     ]
 

@@ -7,6 +7,12 @@ from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 
 
+def heading(found: Discovery) -> str:
+    """The title of a page that was not given one."""
+    title = f"{_count(found.n_components, 'dimension')} of {_count(found.n_items, 'item')}"
+    return f"No evidence of structure: {title}" if found.evidence_of_structure is False else title
+
+
 def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
     """What was found, a reader's first minute."""
     texts = [_lead(found), _number(found), _stability(found)]
@@ -26,9 +32,9 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
     """The numbers at the head of the page, each with what it is."""
     shown = [(f"{found.n_items:,}", "items"), (f"{found.n_components}", _word(found.n_components, "dimension"))]
     if found.held_out is not None:
-        shown.append((f"{found.held_out.r2:.2f}", f"held-out R2 (standard error {found.held_out.standard_error:.2f})"))
+        shown.append((f"{found.held_out.r2:.3f}", f"held-out R2 (standard error {found.held_out.standard_error:.3f})"))
     if "explained_variance" in found.metrics:
-        shown.append((f"{found.metrics['explained_variance']:.2f}", "in-sample R2"))
+        shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:
         shown.append((f"{found.metrics['link_auc']:.2f}", "in-sample AUC of telling linked pairs from others"))
     shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability across random starts"))
@@ -60,6 +66,8 @@ def _number(found: Discovery) -> str:
     selection = found.selection
     if selection is None:
         return f"The number of dimensions, {found.n_components}, was given, not chosen from the data."
+    if len(selection.tried) == 1:
+        return f"The number of dimensions, {selection.rank}, is {selection.choice()}."
     text = f"The number of dimensions was chosen by cross-validation: {selection.rank}, {selection.choice()}."
     return f"{text} {selection.edge()}".rstrip()
 
@@ -67,10 +75,13 @@ def _number(found: Discovery) -> str:
 def _stability(found: Discovery) -> str:
     consensus = found.consensus
     low = low_values(consensus.reliability)
+    come = "dimensions come back with a mean" if found.n_components > 1 else "dimension comes back with a"
     text = (
-        f"Fitted {_times(consensus.n_runs)}, the dimensions come back with a mean reliability across random starts of "
+        f"Fitted {_times(consensus.n_runs)}, the {come} reliability across random starts of "
         f"{consensus.mean_reliability:.2f}, where 1 would be the same every time."
     )
+    if found.evidence_of_structure is False:
+        return f"{text} That is no evidence of structure: fits to noise agree as well."
     if not low:
         return text + (f" None is below {LOW}." if found.n_components > 1 else "")
     if len(low) == found.n_components:
