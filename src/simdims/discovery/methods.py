@@ -160,7 +160,8 @@ def _folds(selection: RankSelection) -> list[str]:
         f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "
         f"over pairs with {selection.n_repeats} {_plural('repeat', selection.n_repeats)}, in a pool of "
         "pairs that was drawn anew for each repeat so that every fit trained on "
-        f"{_percent(selection.training_share)} of the observed pairs; each held-out pair was predicted {judged}, and the error was the mean squared error.",
+        f"{_percent(selection.training_share)} of the observed pairs; each held-out pair was predicted {judged}, and "
+        "the error was the mean squared error.",
         *([] if one else [f"Candidates were {_ranks(selection.tried)} dimensions."]),
     ]
 
