@@ -1,8 +1,9 @@
 """Discoveries for the tests of the report, made without fits."""
 
 import numpy as np
+import pandas as pd
 
-from simdims import Discovery, Similarity, simulate
+from simdims import Discovery, RankSelection, Similarity, simulate
 from simdims.consensus import Consensus
 from simdims.metrics import explained_variance
 
@@ -29,6 +30,16 @@ def made(W, similarity=None, labels=None):
     metrics = {"mean_reliability": 0.75, "explained_variance": explained_variance(similarity, W)}
     return Discovery(similarity=similarity, selection=None, consensus=consensus, metrics=metrics, settings={},
                      estimated_seconds=1.0)  # fmt: skip
+
+
+def selection_of(rank, minimum, valley, tried):
+    """A RankSelection that chose a number, without the fits."""
+    curve = pd.DataFrame({"rank": tried, "explained_variance": 0.5})
+    return RankSelection(
+        rank=rank, minimum=minimum, scores=pd.DataFrame({"converged": [True]}), sampling=0.5, calibration=None,
+        one_standard_error_rank=min(valley), valley=valley, curve=curve, training_share=0.5, tried=tried, largest=99,
+        n_items=100, n_folds=5, n_repeats=1, protocol="averaged",
+    )  # fmt: skip
 
 
 def sorted_embedding(n, k, seed=0):

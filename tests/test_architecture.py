@@ -202,8 +202,8 @@ def test_every_file_says_what_it_is_for(path):
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_no_file_is_longer_than_500_lines(path):
-    assert len(path.read_text().splitlines()) <= 500
+def test_no_file_is_longer_than_700_lines(path):
+    assert len(path.read_text().splitlines()) <= 700
 
 
 def test_the_repository_holds_no_data_files():

@@ -263,8 +263,8 @@ def test_more_pairs_lose_less():
 def test_the_summary_is_a_sentence_with_the_numbers():
     found = calibrate(similarities(), n_bootstraps=5, random_state=0)
     text = found.summary()
-    assert text.startswith(f"{found.cutoff} leading directions are stable")
-    assert f"{found.sampling:.1%} of the observed pairs keep 90%" in text
+    assert f"mass of the {found.cutoff} stable eigenvectors" in text
+    assert f"{found.sampling:.1%} of the observed pairs preserves 90%" in text
     assert "5 random subsamples at each of 20 shares" in text
     assert re.fullmatch(r"Calibration\(sampling=0\.\d{3}, cutoff=\d+, floor=0\.\d{3}\)", repr(found))
 

@@ -426,7 +426,58 @@ def test_the_three_findings(similarities, capsys):
     assert (
         f"dimension 1 ({found.dimensions_frame()['share'].iloc[0]:.0%}): {', '.join(NAMES[i] for i in top)};" in about
     )
-    assert places == ["Results: out", "Report: out/report.html"]
+    assert f"Held-out R2 {found.metrics['held_out_r2']:.3f}" in explained
+    assert places == ["Results: out", "Report: out/report.html", "Seed: 0"]
+
+
+@pytest.mark.parametrize("ranks", ["1:2", "2"])
+def test_noise_is_said_to_be_no_evidence_before_anything_else(ranks, capsys):
+    S = np.random.default_rng(0).random((30, 30))
+    Similarity((S + S.T) / 2).save("noise.npz")
+    words = ["discover", "noise.npz", "-o", "out", "--ranks", ranks, "--repeats", "1", "--runs", "2", "--quiet"]
+    assert main([*words, "--sampling", "0.6", "--seed", "0"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("No evidence of structure: ")
+    assert "clearly the best" not in said
+    assert main([*words, "--sampling", "0.6", "--seed", "0", "--overwrite", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["evidence_of_structure"] is False
+    assert values["findings"][0].startswith("No evidence of structure: ")
+    assert values["metrics"]["held_out_r2"] < 2 * values["metrics"]["held_out_r2_standard_error"]
+
+
+def seed_said(text):
+    return re.search(r"^Seed: (\d+)$", text, flags=re.MULTILINE)[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "discover S.npz -o out --ranks 2 --runs 2 --repeats 1 --overwrite --no-report",
+        "discover S.npz -o out --ranks 2 --runs 2 --repeats 1 --overwrite --no-report --checkpoint work",
+        "select-rank S.npz --ranks 2:3 --repeats 1 --sampling 0.6",
+        "select-rank S.npz --ranks 2:3 --repeats 1 --sampling 0.6 --checkpoint work",
+        "calibrate S.npz --bootstraps 3",
+        "fit S.npz -n 2 -o W.csv --overwrite --max-iter 5",
+        "consensus S.npz -n 2 -o W.csv --runs 2 --splits 2 --overwrite",
+        "rsa S.npz properties.csv --labels name --permutations 20",
+    ],
+)
+def test_a_seed_that_is_drawn_is_said_and_gives_the_same_again(truth, words, capsys):
+    Similarity(simulate.add_noise(truth @ truth.T, 0.8, random_state=0), labels=NAMES).save("S.npz")
+    pd.DataFrame({"name": NAMES, "x": np.arange(float(N))}).to_csv("properties.csv", index=False)
+    command = [*words.split(), *([] if words.startswith("fit ") else ["--quiet"])]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    written = Path("W.csv").read_bytes() if "W.csv" in words else b""
+    assert main([*command, "--seed", seed_said(first)]) == 0
+    assert capsys.readouterr().out == first
+    assert not written or Path("W.csv").read_bytes() == written
+    assert main([*command, "--seed", seed_said(first), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seed"] == int(seed_said(first))
+    if "--checkpoint" not in words:
+        assert main(command) == 0
+        assert seed_said(capsys.readouterr().out) != seed_said(first)
 
 
 def test_pictures_are_looked_for_before_the_work(similarities, capsys):

@@ -181,7 +181,6 @@ MISTAKES = [
     ),
     ("similarity features features.csv s.npz --labels name --landmarks 5", 1, "with --kernel rbf and no --implicit."),
     ("similarity features features.csv s.npz --labels name --implicit --kernel cosine", 1, "--kernel linear or rbf,"),
-    ("discover S.csv -o out --ranks 3 --sampling 0.5", 2, "--sampling must be left out where --ranks is one number"),
     ("discover S.csv -o out --no-report --title Mine", 2, "--title must be left out with --no-report"),
     ("report found --labels name", 2, "--labels must be left out without --tests, which it is for."),
     ("report found --permutations 5", 2, "--permutations must be left out without --tests, which it is for."),

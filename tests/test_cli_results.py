@@ -66,8 +66,9 @@ def test_discover_writes_a_folder_and_says_how_long_it_will_take(capsys):
     assert "S.npz is taken to hold similarities that simdims wrote" in said.err
     assert "this will take about" in said.err
     assert said.out.startswith("3 dimensions of 40 items")
-    assert f"mean reliability {found.consensus.mean_reliability:.2f}" in said.out
-    assert said.out.endswith("Results: found\nReport: found/report.html\n")
+    assert f"mean reliability across random starts {found.consensus.mean_reliability:.2f}" in said.out
+    assert said.out.endswith("Results: found\nReport: found/report.html\nSeed: 0\n")
+    assert found.estimated_seconds > 0
     assert Path("found/report.html").exists()
     assert list(embedding("found/embedding.csv").index) == LABELS
 

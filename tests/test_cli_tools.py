@@ -117,7 +117,7 @@ def test_tests_are_saved_as_json(saved):
     W = Discovery.load(saved / "found").embedding_frame()
     expected = dimension_test(W, properties, n_permutations=50, random_state=0)
     found = json.loads(Path("tests.json").read_text())
-    assert found == json.loads(json.dumps(expected.to_dict()))
+    assert found == {**json.loads(json.dumps(expected.to_dict())), "seed": 0}
     assert found["n_permutations"] == 50
     assert [row["hypothesis"] for row in found["tests"]] == ["first", "noise"]
 
@@ -163,7 +163,7 @@ def test_the_demo_of_digits_writes_a_page_with_pictures(capsys):
     pytest.importorskip("PIL")
     assert main(["demo", "--items", "60", "--jobs", "1", "--quiet"]) == 0
     said = capsys.readouterr()
-    assert said.out.endswith("Report: demo_output/digits/report.html\n")
+    assert said.out.endswith("Report: demo_output/digits/report.html\nSeed: 0\n")
     assert "60 of the 1,797 handwritten digits" in said.err
     assert "a demo's settings: 10, 15 dimensions tried, 1 x 5 folds, 5 runs" in said.err
     found = Discovery.load("demo_output/digits")

@@ -1,6 +1,7 @@
 """fit_consensus: many runs, one of them chosen, whatever the storage, the number of workers and the interruptions."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -266,12 +267,39 @@ def test_the_summary_says_what_was_found():
     )
     assert consensus.summary().splitlines() == [
         "3 dimensions of 5 items: run 3 of 4, the most central one.",
-        "Reliability: mean 0.80, from 0.50 to 0.99 (100 splits of the items). Below 0.8: dimension2 (0.50).",
+        "Reliability across random starts: mean 0.80, from 0.50 to 0.99 (100 splits of the items). "
+        "Below 0.8: dimension2 (0.50).",
         "Two runs agree with a mean correlation of 0.88 (from 0.88 to 0.88).",
-        "Objective: 2, number 2 from below; the runs reach from 1 to 4.",
+        "Objective 2 (2nd lowest of 4 runs; range 1 to 4).",
     ]
     assert str(consensus) == consensus.summary()
-    assert repr(consensus) == "Consensus(3 dimensions of 5 items, run 2 of 4, mean reliability 0.800)"
+    assert repr(consensus).startswith("Consensus(3 dimensions of 5 items, run 2 of 4, ")
+    assert "mean reliability across random starts 0.800" in repr(consensus)
+
+
+@pytest.mark.parametrize("value", [0.7999999, 0.7951, 0.796, 0.795])
+def test_a_reliability_that_is_said_to_be_below_a_limit_is_shown_to_be(value):
+    consensus = Consensus(
+        embeddings=np.ones((2, 5, 2)), selected=0, reliability=np.array([0.8, value]), agreement=np.ones((2, 2)),
+        objectives=np.ones(2), converged=np.ones(2, dtype=bool), n_iter=np.ones(2, dtype=int), seeds=np.arange(2),
+        n_splits=10,
+    )  # fmt: skip
+    below = consensus.summary().partition("Below 0.8: ")[2].splitlines()[0]
+    shown = re.fullmatch(r"dimension2 \((0\.\d+)\)\.", below)
+    assert shown, below
+    assert float(shown[1]) < 0.8
+
+
+def test_the_seed_of_a_consensus_gives_it_again(tmp_path):
+    S, options = similarities(), {"n_runs": 2, "n_splits": 2, "estimator": QUICK}
+    for given in (7, None, np.random.RandomState(3), np.random.default_rng(3)):
+        found = fit_consensus(S, 3, random_state=given, **options)
+        again = fit_consensus(S, 3, random_state=found.seed, **options)
+        assert_same(found, again)
+        assert found.seed == again.seed == (7 if given == 7 else found.seed)
+    kept = fit_consensus(S, 3, checkpoint=tmp_path, **options)
+    assert fit_consensus(S, 3, checkpoint=tmp_path, **options).seed == kept.seed
+    assert_same(kept, fit_consensus(S, 3, random_state=kept.seed, **options))
 
 
 @pytest.mark.parametrize(

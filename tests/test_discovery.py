@@ -1,7 +1,6 @@
 """discover: one call from similarities to dimensions, the same numbers as its parts, and a folder that loads back."""
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -30,7 +29,7 @@ from simdims import (
     simulate,
 )
 from simdims._parallel import root_seed, seed_of
-from simdims.discovery import estimate, storage
+from simdims.discovery import estimate, run, storage
 from simdims.discovery.estimate import in_words
 
 
@@ -74,10 +73,137 @@ def test_it_does_what_its_parts_do(found):
     assert found.metrics["mean_reliability"] == consensus.mean_reliability
 
 
-def test_a_given_number_of_dimensions_is_not_selected():
-    found = discover(noisy(), **{**QUICK, "ranks": 4})
+def test_a_given_number_of_dimensions_is_not_selected_but_cross_validated():
+    found = discover(noisy(), **{**QUICK, "ranks": 4, "n_repeats": 2})
     assert found.selection is None
     assert found.n_components == 4
+    assert found.settings["held_out"]["n_repeats"] == 2
+    one = select_rank(noisy(), [4], sampling=0.6, n_repeats=2, random_state=seed_of(root_seed(0), 3), progress=False)
+    assert found.metrics["held_out_r2"] == one.held_out_r2
+    assert found.metrics["held_out_r2_standard_error"] == one.held_out_r2_standard_error
+    most = discover(noisy(), **{**QUICK, "ranks": 4, "sampling": None})
+    assert most.settings["held_out"]["training_share"] == pytest.approx(0.76)
+    assert np.array_equal(found.embedding, most.embedding)
+
+
+def test_held_out_r2_stands_beside_every_figure_in_sample(found):
+    assert found.metrics["held_out_r2"] == found.selection.held_out_r2
+    for text in (found.summary(), found.methods_text()):
+        for sentence in text.replace("\n", " ").split(". "):
+            if "explain" in sentence or "reproduced the similarities" in sentence:
+                assert "In sample" in sentence
+    given = discover(noisy(), **{**QUICK, "ranks": 4})
+    for one in (found, given):
+        r2 = one.metrics["held_out_r2"]
+        assert f"eld-out R2 {r2:.3f}" in one.summary()
+        assert f"held-out R2 {r2:.3f}" in repr(one)
+        assert f"in-sample R2 {one.metrics['explained_variance']:.3f}" in repr(one)
+        assert f"eld-out similarities were predicted with R2 = {r2:.3f}" in one.methods_text()
+        assert one.evidence_of_structure is True
+        assert "evidence" not in one.summary() + repr(one) + one.methods_text()
+
+
+@pytest.mark.parametrize("ranks", [[1, 2], 2])
+def test_no_evidence_of_structure_is_said_first_everywhere(ranks, tmp_path):
+    S = np.random.default_rng(0).random((30, 30))
+    S = (S + S.T) / 2
+    found = discover(S, **{**QUICK, "ranks": ranks})
+    assert found.evidence_of_structure is False
+    assert found.summary().startswith("No evidence of structure: ")
+    assert found.summary().count("No evidence") == 1
+    assert repr(found).startswith("Discovery(no evidence of structure; ")
+    assert "no evidence of structure" in found._repr_html_()
+    assert found.methods_text().startswith("We found no evidence of structure: ")
+    found.save(tmp_path / "found")
+    assert Discovery.load(tmp_path / "found").summary() == found.summary()
+
+
+@pytest.mark.parametrize("given", [0, 209652396, None, "RandomState", "Generator"])
+@pytest.mark.parametrize("ranks", [[2, 3], 2])
+def test_the_recorded_seed_gives_the_same_result_and_itself(given, ranks):
+    state = {"RandomState": np.random.RandomState(5), "Generator": np.random.default_rng(5)}.get(given, given)
+    first = discover(noisy(24, 2), **{**QUICK, "ranks": ranks, "n_runs": 2, "random_state": state})
+    seed = first.settings["seed"]
+    assert first.seed == seed
+    assert type(seed) is int
+    if isinstance(given, int):
+        assert seed == given
+    again = discover(noisy(24, 2), **{**QUICK, "ranks": ranks, "n_runs": 2, "random_state": seed})
+    same(first, again)
+    assert again.settings == first.settings
+    assert f"The random seed was {seed}." in first.methods_text()
+
+
+def test_a_seed_that_is_not_given_is_another_each_time():
+    seeds = {discover(noisy(12, 2), **{**QUICK, "ranks": 2, "n_runs": 2, "random_state": None}).seed for _ in range(3)}
+    assert len(seeds) == 3
+
+
+def test_a_checkpoint_of_an_earlier_version_goes_on_and_claims_no_seed(found, tmp_path):
+    work = tmp_path / "work"
+    discover(noisy(), **QUICK, checkpoint=work)
+    (work / "seed").write_text(f"{root_seed(0)}\n")  # all that earlier versions kept
+    unknown = discover(noisy(), **{**QUICK, "random_state": None}, checkpoint=work)
+    same(unknown, found)
+    assert unknown.seed is None
+    assert "seed" not in unknown.methods_text()
+    known = discover(noisy(), **QUICK, checkpoint=work)
+    assert known.seed == 0
+    with pytest.raises(ValueError, match="same random_state"):
+        discover(noisy(), **{**QUICK, "random_state": root_seed(0)}, checkpoint=work)
+
+
+def test_a_folder_of_an_earlier_version_loads_and_claims_neither_seed_nor_verdict(found, tmp_path):
+    found.save(tmp_path / "found")
+    file = tmp_path / "found" / "discovery.json"
+    manifest = json.loads(file.read_text())
+    manifest["estimated_seconds"] = 12.5
+    manifest["settings"]["seed"] = root_seed(0)
+    del manifest["settings"]["held_out"], manifest["consensus"]["seed"]
+    for name in ("held_out_r2", "held_out_r2_standard_error"):
+        del manifest["metrics"][name], manifest["selection"][name]
+    del manifest["selection"]["seed"]
+    file.write_text(json.dumps(manifest))
+    earlier = Discovery.load(tmp_path / "found")
+    assert earlier.estimated_seconds == 12.5
+    assert earlier.seed is None
+    assert earlier.evidence_of_structure is None
+    assert "held-out R2 not known" in repr(earlier)
+    assert "Held-out R2 is not known: the version of simdims" in earlier.summary()
+    assert "seed" not in earlier.methods_text()
+    earlier.report(tmp_path / "earlier.html")
+
+
+def test_what_cannot_be_cross_validated_says_why(monkeypatch):
+    constant = discover(0.3 + 0.7 * np.eye(20), **{**QUICK, "ranks": 1})
+    assert "Held-out R2 is not known: the similarities do not vary" in constant.summary()
+    few = np.full((5, 5), np.nan)
+    few[[0, 1, 2, 3], [1, 2, 3, 4]] = few[[1, 2, 3, 4], [0, 1, 2, 3]] = [0.1, 0.4, 0.2, 0.9]
+    found = discover(few, **{**QUICK, "ranks": 1})
+    assert "held_out_r2" not in found.metrics
+    for text in (found.summary(), found.methods_text()):
+        assert "Held-out R2 is not known: n_folds must be at most the number of pairs in a pool" in text
+    with pytest.raises(ValueError, match="n_folds"):
+        discover(few, **{**QUICK, "ranks": [1, 2]})
+
+
+def test_of_many_implicit_similarities_some_items_are_cross_validated(monkeypatch):
+    W = simulate.dirichlet(120, 3, alpha=0.3, random_state=0)
+    S = Similarity.from_factors(W)
+    options = {**QUICK, "ranks": 3, "sampling": None}
+    whole = discover(S, **options)
+    assert whole.settings["held_out"]["n_items"] == 120
+    monkeypatch.setattr(run, "_MOST_IMPLICIT", 50)
+    part = discover(S, **options)
+    assert part.settings["held_out"]["n_items"] == 50
+    assert "over pairs of 50 items drawn at random" in part.methods_text()
+    assert part.metrics["held_out_r2"] == pytest.approx(whole.metrics["held_out_r2"], abs=0.02)
+    assert np.array_equal(part.embedding, whole.embedding)
+
+
+def test_the_library_makes_no_timing_trials(monkeypatch):
+    monkeypatch.setattr(estimate, "_seconds_of", lambda *_: pytest.fail("a trial was timed"))
+    assert discover(noisy(24, 2), **{**QUICK, "ranks": 2}).estimated_seconds is None
 
 
 def test_sparse_similarities_with_zeros_get_an_auc():
@@ -233,8 +359,9 @@ def test_what_memory_is_too_small_for_is_refused_before_the_estimate(monkeypatch
     monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
     monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
     monkeypatch.setattr(estimate, "draw_pairs", lambda *_: pytest.fail("pairs were drawn"))
-    with pytest.raises(MemoryError, match="A fit of 50 items with pairs left out"):
-        discover(S, **QUICK)
+    for work in (run.expected_seconds, discover):
+        with pytest.raises(MemoryError, match="A fit of 50 items with pairs left out"):
+            work(S, ranks=[2, 3, 4])
 
 
 def test_a_checkpoint_gives_the_same_result_and_is_used(found, tmp_path):
@@ -285,13 +412,6 @@ def test_a_killed_discovery_continues_and_ends_the_same(found, tmp_path):
     same(found, Discovery.load(tmp_path / "out"))
 
 
-def test_how_long_it_will_take_is_said_before_it_starts(caplog):
-    with caplog.at_level(logging.INFO, logger="simdims"):
-        found = discover(noisy(), **{**QUICK, "ranks": 2})
-    assert any(record.message.startswith("discover: about") for record in caplog.records)
-    assert found.estimated_seconds > 0
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0.2, "a second"), (42, "42 seconds"), (60, "1 minute"), (150, "2 minutes"), (7300, "2 hours"), (90000, "1 day")],
@@ -325,9 +445,10 @@ def test_bad_arguments_are_said(changes, error, fragment, tmp_path):
 
 def test_one_dimension_has_no_sparsity_and_is_found_all_the_same(tmp_path):
     one = discover(noisy(), **{**QUICK, "ranks": 1})
-    assert set(one.metrics) == {"mean_reliability", "explained_variance"}
+    held_out = {"held_out_r2", "held_out_r2_standard_error"}
+    assert set(one.metrics) == {"mean_reliability", "explained_variance"} | held_out
     assert "1 dimension of 50 items" in repr(one)
-    assert "It explains" in one.summary()
+    assert "it explains" in one.summary()
     one.save(tmp_path / "folder")
     same(one, Discovery.load(tmp_path / "folder"))
 
@@ -418,13 +539,14 @@ def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
     for said in (
         f"{100 * found.similarity.density:.3g}% of their pairs observed",
         f"p* = {selection.sampling:.2f}",
-        f"{selection.calibration.cutoff} stable eigendirections",
+        f"{selection.calibration.cutoff} stable eigenvectors",
         "5-fold cross-validation over pairs with 2 repeats",
         "Candidates were 1-3, 5 dimensions",
         f"{selection.rank} dimensions (smallest error at {selection.minimum}",
         "4 random initializations",
+        "reliability of the dimensions across random starts",
         f"was {consensus.mean_reliability:.2f} on average",
-        f"R2 = {found.metrics['explained_variance']:.2f}",
+        f"R2 = {found.metrics['explained_variance']:.3f}",
     ):
         assert said in text
     tests = dimension_test(found.embedding, truth, n_permutations=49, random_state=0)

@@ -16,7 +16,7 @@ from simdims import _parallel, select_rank, simulate
 
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.filterwarnings("ignore:The smallest error belongs")
+pytestmark = pytest.mark.filterwarnings("ignore:(The lowest held-out error|A fit to)")
 
 RANKS = range(2, 6)
 SETTINGS = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(
         not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc, which is missing"
     ),
-    pytest.mark.filterwarnings("ignore:The smallest error belongs"),
+    pytest.mark.filterwarnings("ignore:(The lowest held-out error|A fit to)"),
 ]
 
 SCRIPT = textwrap.dedent(

@@ -20,7 +20,9 @@ from simdims import SRF, select_rank, simulate
 from simdims._journal import Journal, fingerprint
 from simdims.selection import crossvalidation
 
-pytestmark = pytest.mark.filterwarnings("ignore:The smallest error belongs", "ignore:The share of pairs to train on")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(The lowest held-out error|A fit to)", "ignore:The share of pairs to train on"
+)
 
 RANKS = [1, 2, 4]
 QUICK = {"sampling": 0.6, "n_folds": 2, "n_repeats": 2, "random_state": 0}

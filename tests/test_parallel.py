@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simdims._parallel import check_n_jobs, root_seed, run_tasks, seed_of
+from simdims._parallel import check_n_jobs, root_seed, run_tasks, seed_of, settle_seed
 
 
 def test_a_seed_follows_from_the_number_or_from_the_state_of_a_generator():
@@ -16,8 +16,17 @@ def test_a_seed_follows_from_the_number_or_from_the_state_of_a_generator():
 
 @pytest.mark.parametrize("given", [-1, "a", 1.5, [1], 2**32])
 def test_what_is_no_seed_is_said(given):
-    with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
-        root_seed(given)
+    for settle in (root_seed, settle_seed):
+        with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
+            settle(given)
+
+
+def test_a_settled_seed_is_the_integer_given_or_one_that_is_drawn():
+    assert [settle_seed(given) for given in (0, 5, np.int64(7), 2**32 - 1)] == [0, 5, 7, 2**32 - 1]
+    assert settle_seed(np.random.RandomState(3)) == settle_seed(np.random.RandomState(3))
+    for drawn in (settle_seed(None), settle_seed(np.random.RandomState(3)), settle_seed(np.random.default_rng(3))):
+        assert settle_seed(drawn) == drawn
+    assert len({settle_seed(None) for _ in range(20)}) == 20
 
 
 def test_tasks_have_seeds_of_their_own():

@@ -406,7 +406,7 @@ def test_reconstruction_draws_each_observed_pair_once_and_hexagons_at_scale():
     points = ax.lines[0]
     assert len(points.get_xdata()) == 20 * 19 / 2 - 1
     np.testing.assert_allclose(points.get_xdata(), points.get_ydata())
-    assert ax.get_title() == "R² = 1.00, 189 pairs"
+    assert ax.get_title() == "In-sample R² = 1.00, 189 pairs"
     W = np.random.default_rng(0).random((100, 2))
     ax = plots.reconstruction(W @ W.T, W)
     assert ax.collections[0].get_array().sum() == 100 * 99 / 2

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from report_examples import HOSTILE, made, sorted_embedding
+from report_examples import HOSTILE, made, selection_of, sorted_embedding
 
 from simdims import Similarity, combined_test, dimension_test, discover, rsa_test, simulate
 from simdims.cli import main
@@ -426,13 +426,51 @@ def test_the_command_says_what_is_wrong_in_a_line(tmp_path, capsys):
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == ["simdims", "simdims"]
 
 
+def opening(found, tmp_path):
+    """What a reader sees first: the lead, the paragraphs under it, and the figures."""
+    page = found.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    head = page[page.index("<h1>") : page.index("</header>")]
+    lead = re.search(r'<p class="lead">(.*?)</p>', head)[1]
+    figures = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", head))
+    return lead, head, figures
+
+
+@pytest.mark.parametrize("ranks", [[1, 2], 2])
+def test_the_page_says_first_that_there_is_no_evidence(tmp_path, ranks):
+    S = np.random.default_rng(0).random((30, 30))
+    found = discover((S + S.T) / 2, ranks=ranks, sampling=0.6, n_repeats=1, n_runs=2, random_state=3)
+    lead, head, figures = opening(found, tmp_path)
+    assert head.startswith("<h1>No evidence of structure")
+    assert lead.startswith("No evidence of structure: ")
+    assert "can be described by" not in head
+    assert "clearly the best" not in head
+    assert "Random seed: 3." in head
+    r2, error = found.metrics["held_out_r2"], found.metrics["held_out_r2_standard_error"]
+    assert figures[f"held-out R2 (standard error {error:.3f})"] == f"{r2:.3f}"
+
+
+def test_figures_on_the_page_say_whether_they_are_in_sample(tmp_path):
+    W = simulate.dirichlet(40, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.8, random_state=0)
+    found = discover(S, ranks=[2, 3, 4], sampling=0.6, n_repeats=1, n_runs=2, random_state=0)
+    lead, head, figures = opening(found, tmp_path)
+    assert "evidence" not in head
+    assert "held-out" in lead
+    assert "in sample" in lead
+    assert figures["in-sample R2"] == f"{found.metrics['explained_variance']:.3f}"
+    assert "mean reliability across random starts" in figures
+    assert not [name for name in figures if "explained" in name]
+
+
 def test_the_summary_does_not_compare_the_best_number_with_itself():
-    selection = SimpleNamespace(rank=15, minimum=20, valley=(20,), tried=(10, 15, 20), at_edge=False)
-    text = words._number(SimpleNamespace(selection=selection, n_components=15))
-    assert text.endswith("20 did best, and 15 is the smallest that is not clearly worse.")
+    text = words._number(SimpleNamespace(selection=selection_of(15, 20, (20,), (10, 15, 20)), n_components=15))
+    assert "15, the smallest number not clearly worse than 20, which has the lowest held-out error of the 3" in text
+    assert "no other is within one standard error" in text
 
 
 def test_dimensions_that_explain_nothing_do_not_account_for_a_negative_share():
-    found = SimpleNamespace(n_components=2, n_items=10, metrics={"explained_variance": -1.455})
+    found = SimpleNamespace(
+        n_components=2, n_items=10, metrics={"explained_variance": -1.455}, held_out=None, held_out_words="Not known"
+    )
     assert "%" not in words._lead(found)
     assert "no better than one number for all pairs" in words._lead(found)

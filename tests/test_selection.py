@@ -1,7 +1,10 @@
 """select_rank: what a fit may know, how ranks are judged, and that nothing but data and seed decides."""
 
+import itertools
 import json
+import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,11 +16,11 @@ from simdims import SRF, RankSelection, Similarity, _parallel, calibrate, select
 from simdims.selection import crossvalidation, splits
 from simdims.selection import fits as fitting
 from simdims.selection.fits import Design, Fit, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
-from simdims.selection.result import Score, choose, difference
+from simdims.selection.result import Score, choose, difference, held_out
 from simdims.selection.walk import coarse_grid, walk_ranks
 
 QUICK = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}
-EDGE = "ignore:The smallest error belongs"
+EDGE = "ignore:(The lowest held-out error|A fit to)"
 
 
 def similarities(n=40, r=3, *, observed=1.0, snr=0.8, seed=0, alpha=0.3):
@@ -258,13 +261,121 @@ def test_a_sample_of_pairs_gives_about_the_same_standard_error(monkeypatch):
     assert standard_error() != exact
 
 
+@pytest.mark.parametrize("protocol", ["averaged", "paper"])
+@pytest.mark.parametrize("storage", ["dense gaps", "weighted", "sparse light zeros"])
+def test_held_out_r2_compares_with_the_mean_over_the_same_pairs(storage, protocol):
+    weights = 1.0 + 3.0 * (np.add.outer(np.arange(20), np.arange(20)) % 3 == 0)
+    S = {
+        "dense gaps": lambda: Similarity(similarities(n=20, observed=0.7)),
+        "weighted": lambda: Similarity(similarities(n=20), weights=weights),
+        "sparse light zeros": lambda: as_sparse(similarities(n=20), 0.1),
+    }[storage]()
+    matrix = splits.plain(S)
+    design = Design(0.5, 3, 2, 3)
+    fits = fits_of(matrix, design, 2)
+    found = held_out(fitting.score_fits(matrix, design, fits), fitting.score_mean(matrix, design), protocol)
+    pairs = draw_candidates(matrix, design.root)
+    mean = sum(w * s for w, s in zip(pairs.weights, pairs.values, strict=True)) / sum(pairs.weights)
+    value = {(i, j): s for i, j, s in zip(pairs.rows, pairs.columns, pairs.values, strict=True)}
+    terms = slow_errors(matrix, design, fits)[2]
+    errors, baselines = {}, {}
+    for i, j, share, averaged, alone in [term for of_fit in terms for term in of_fit]:
+        square = averaged if protocol == "averaged" else alone
+        errors[i, j] = errors.get((i, j), 0.0) + share * square
+        baselines[i, j] = baselines.get((i, j), 0.0) + share * (value[i, j] - mean) ** 2
+    E, B = sum(errors.values()), sum(baselines.values())
+    assert found.r2 == pytest.approx(1 - E / B, rel=1e-10)
+    parts = {pair: (E / B * baselines[pair] - errors[pair]) / B for pair in errors}
+    dependent = sum(parts[e] * parts[f] for e in parts for f in parts if set(e) & set(f))
+    independent = sum(part**2 for part in parts.values())
+    assert found.standard_error == pytest.approx(np.sqrt(max(dependent, independent)), rel=1e-10)
+
+
+def test_held_out_r2_is_that_of_the_chosen_rank_and_of_the_curve():
+    selection = select_rank(similarities(), range(1, 6), **QUICK)
+    curve = selection.curve.set_index("rank")
+    assert selection.held_out_r2 == pytest.approx(curve.loc[selection.rank, "explained_variance"])
+    assert selection.evidence_of_structure is True
+    assert "o evidence" not in selection.summary() + repr(selection)
+    variance = np.var(similarities()[np.triu_indices(40, 1)])  # of all pairs, where the curve has those held out
+    np.testing.assert_allclose(curve["explained_variance"], 1 - curve["error"] / variance, atol=0.05)
+
+
+def test_similarities_that_do_not_vary_have_no_held_out_r2():
+    selection = select_rank(0.3 + 0.7 * np.eye(20), [1, 2], **QUICK)
+    assert selection.held_out_r2 is None
+    assert selection.evidence_of_structure is None
+    assert "Held-out R2 is not known: the similarities do not vary" in selection.summary()
+
+
+def pure_noise(kind, n, seed):
+    """Similarities in which no pair says anything about another."""
+    rng = np.random.default_rng(seed)
+    values = rng.random((n, n)) if kind == "uniform" else rng.exponential(size=(n, n)) ** 2
+    S = np.triu(values, 1)
+    S += S.T
+    np.fill_diagonal(S, S.max())
+    if kind == "gaps":
+        S[np.triu(rng.random((n, n)) < 0.7, 1)] = np.nan
+        S = np.where(np.isnan(S.T), np.nan, S)
+    return S
+
+
+def share_without_evidence(kind, n, n_sets, **options):
+    """Of data sets of pure noise, the share in which no evidence of structure is found."""
+    found = [select_rank(pure_noise(kind, n, seed), random_state=seed, **options) for seed in range(n_sets)]
+    assert all(("No evidence of structure" in one.summary().splitlines()[0]) is not one.held_out.is_evidence
+               for one in found)  # fmt: skip
+    return np.mean([one.evidence_of_structure is False for one in found])
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_noise_is_no_evidence_of_structure():
+    options = {"sampling": 0.6, "n_repeats": 1, "progress": False}
+    assert share_without_evidence("uniform", 25, 20, ranks=[1, 2, 4], **options) >= 0.95
+    assert share_without_evidence("skewed", 25, 20, ranks=[1, 2, 4], **options) >= 0.95
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(EDGE)
+@pytest.mark.parametrize("n", [12, 40])
+@pytest.mark.parametrize("kind", ["uniform", "skewed", "gaps"])
+def test_noise_is_no_evidence_of_structure_in_200_data_sets(kind, n):
+    options = {"ranks": [1, 2, 4, 8], "sampling": 0.6, "n_repeats": 2, "progress": False}
+    assert share_without_evidence(kind, n, 200, **options) >= 0.95
+
+
+@pytest.mark.slow
+def test_shuffled_animals_are_no_evidence_of_structure_and_the_animals_are(data_path):
+    S = np.load(data_path("peterson_animals/animals_similarity.npy"))
+    upper = np.triu_indices(len(S), 1)
+    quick = {"ranks": [1, 3, 10], "sampling": 0.6, "n_repeats": 1, "progress": False}
+    verdicts = []
+    for seed in range(200):
+        shuffled = np.diag(np.diag(S))
+        shuffled[upper] = np.random.default_rng(seed).permutation(S[upper])
+        shuffled = np.maximum(shuffled, shuffled.T)
+        verdicts.append(select_rank(shuffled, random_state=seed, **quick).evidence_of_structure)
+    assert np.mean([verdict is False for verdict in verdicts]) >= 0.95
+    assert select_rank(S, random_state=0, **quick).evidence_of_structure is True
+
+
+@pytest.mark.filterwarnings(EDGE)
+def test_structure_is_found_where_there_is_some():
+    options = {"sampling": 0.6, "n_repeats": 2, "progress": False}
+    found = [select_rank(similarities(snr=0.5, seed=s), [3], random_state=s, **options) for s in range(10)]
+    assert np.mean([one.evidence_of_structure is True for one in found]) >= 0.9
+    # The standard error is about the spread over data sets, rather too large than too small.
+    spread = np.std([one.held_out_r2 for one in found], ddof=1)
+    assert 0.5 * spread < np.mean([one.held_out_r2_standard_error for one in found]) < 4 * spread
+
+
 def test_the_smallest_rank_that_is_not_clearly_worse_is_chosen():
     S = similarities(snr=0.6)
     selection = select_rank(S, range(1, 9), **{**QUICK, "n_repeats": 3})
     curve = selection.curve.set_index("rank")
     assert selection.minimum == curve["error"].idxmin()
     variance = np.var(S[np.triu_indices(len(S), 1)])
-    np.testing.assert_allclose(curve["explained_variance"], 1 - curve["error"] / variance)
     # Two standard errors, but no more than a tenth of the error; less than a thousandth of the variance never counts.
     allowed = np.minimum(2 * curve["standard_error_of_difference"], 0.1 * curve["error"].min()).clip(1e-3 * variance)
     assert selection.rank == min(curve.index[curve["difference"] <= allowed])
@@ -521,10 +632,10 @@ def test_below_the_cap_there_is_no_warning():
 
 def test_a_minimum_at_the_end_of_the_ranks_is_a_warning():
     S = similarities(n=80, r=8, snr=1.0)
-    with pytest.warns(UserWarning, match=r"largest rank that was tried, 3: try ranks up to 6 too") as caught:
+    with pytest.warns(UserWarning, match=r"largest rank that was tried, 3\. Try ranks up to 6 too") as caught:
         selection = select_rank(S, [1, 2, 3], **QUICK)
     assert selection.at_edge
-    assert "larger numbers than 3 may be better" in selection.summary()
+    assert "above 3 were not tried" in selection.summary()
     assert caught[0].filename == __file__
 
 
@@ -731,12 +842,98 @@ def fixture_selection():
 def test_the_summary_says_what_was_chosen_tried_and_seen(selection):
     text = selection.summary()
     assert str(selection) == text
-    assert text.startswith(f"{selection.rank} dimensions: ")
+    assert text.startswith(f"{selection.rank} dimensions selected: ")
+    assert f"Held-out R2 {selection.held_out_r2:.3f} (standard error" in text
     assert "Tried: 1-5." in text
     assert "6 fits each (2 x 3 folds)" in text
     assert f"trained on {selection.training_share:.0%} of the observed pairs of 40 items" in text
     assert "Calibration: " in text
     assert repr(selection).startswith(f"RankSelection(rank={selection.rank}, ")
+
+
+TRIED = (1, 2, 3, 5, 8, 13)
+
+
+def stated(text):
+    """All whole numbers that a sentence says are within one standard error."""
+    listed = re.search(r"; ([\d, -]+) (?:is|are) within one standard error", text)
+    numbers = set()
+    for part in listed[1].split(", ") if listed else ():
+        low, _, high = part.partition("-")
+        numbers |= set(range(int(low), int(high or low) + 1))
+    return numbers
+
+
+@pytest.mark.parametrize("largest", [5, 13, 40])
+@pytest.mark.parametrize("minimum", TRIED)
+def test_what_is_said_of_the_choice_is_true(selection, minimum, largest):
+    for rank in [rank for rank in TRIED if rank <= minimum]:
+        for size in range(len(TRIED) + 1):
+            for others in itertools.combinations([one for one in TRIED if one != minimum], size):
+                valley = tuple(sorted({minimum, *others}))
+                one = replace(selection, rank=rank, minimum=minimum, valley=valley, tried=TRIED, largest=largest)
+                text = f"{one.choice()}. {one.edge()}"
+                assert stated(text) == set(others)
+                assert ("no other is within" in text) == (not others)
+                assert ("smallest number not clearly worse" in text) == (rank != minimum)
+                assert f"lowest held-out error of the {len(TRIED)} numbers tried" in text
+                assert ("were not tried" in text) == (minimum == 13 < largest)
+                assert ("highest number that the pairs" in text) == (minimum == 13 == largest)
+                for untrue in ("about as good", "clearly the best", "more observed pairs", "by as many"):
+                    assert untrue not in text
+    assert one.choice() in one.summary()
+    assert one.edge() in one.summary()
+
+
+@pytest.mark.parametrize(("tried", "largest", "most"), [(1, 1, True), (5, 5, True), (5, 30, False), (5, 3, False)])
+def test_a_single_number_is_not_said_to_be_better_than_any_other(selection, tried, largest, most):
+    one = replace(selection, rank=tried, minimum=tried, valley=(tried,), tried=(tried,), largest=largest)
+    assert one.choice().startswith("the only number tried")
+    assert ("the most that the pairs of one fit can determine" in one.choice()) == most
+    assert "lowest" not in one.choice()
+    assert one.edge() == ""
+
+
+def test_no_evidence_is_said_first(selection):
+    one = replace(selection, held_out_r2=0.019, held_out_r2_standard_error=0.01)
+    assert one.summary().startswith("No evidence of structure: ")
+    assert "held-out R2 0.019, standard error 0.010" in one.summary().splitlines()[0]
+    assert "no evidence of structure" in repr(one)
+    assert one.evidence_of_structure is False
+    assert replace(one, held_out_r2=0.021).evidence_of_structure is True
+    before = replace(one, held_out_r2=None, held_out_r2_standard_error=None)
+    assert before.evidence_of_structure is None
+    assert "Held-out R2 is not known" in before.summary()
+
+
+def test_the_recorded_seed_gives_the_selection_again(tmp_path):
+    options = {**QUICK, "ranks": [2, 3, 5]}
+    for given in (4, None, np.random.RandomState(4), np.random.default_rng(4)):
+        found = select_rank(similarities(), **{**options, "random_state": given})
+        again = select_rank(similarities(), **{**options, "random_state": found.seed})
+        same(found, again)
+        assert given != 4 or found.seed == 4
+    kept = select_rank(similarities(), **{**options, "random_state": None}, checkpoint=tmp_path)
+    same(kept, select_rank(similarities(), **{**options, "random_state": None}, checkpoint=tmp_path))
+    same(kept, select_rank(similarities(), **{**options, "random_state": kept.seed}))
+
+
+@pytest.mark.parametrize("given", [None, 0])
+def test_a_checkpoint_that_holds_no_random_state_goes_on(tmp_path, given):
+    options = {**QUICK, "ranks": [2, 3, 5]}
+    whole = select_rank(similarities(), **options, checkpoint=tmp_path)
+    settings = json.loads((tmp_path / "settings.json").read_text())
+    assert settings.pop("random_state") == 0
+    (tmp_path / "settings.json").write_text(json.dumps(settings))  # as earlier versions wrote it
+    steps = []
+    again = select_rank(
+        similarities(), **{**options, "random_state": given}, checkpoint=tmp_path, progress=steps.append
+    )
+    assert not steps
+    assert again.seed == given
+    same(whole, replace(again, seed=0))
+    with pytest.raises(ValueError, match="random_state was another"):
+        select_rank(similarities(), **{**options, "random_state": 1}, checkpoint=tmp_path)
 
 
 @pytest.mark.filterwarnings(EDGE)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._parallel import root_seed
+from simdims._parallel import root_seed, settle_seed
 
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
 
@@ -38,7 +38,9 @@ class Journal:
         New, empty, or of an earlier run.
     settings : mapping of plain values
         What the work depends on. An earlier run's must be the same, but for `seed`: where that is None, the earlier
-        one is taken over, and where there is none a fresh one is drawn.
+        one is taken over, and where there is none a fresh one is drawn. With a `random_state`, an integer or None, the
+        seed follows from it; in `settings` it is the number to repeat the work with, or None in folders of versions
+        that did not record it.
     """
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
@@ -101,6 +103,8 @@ class Journal:
     def _agree(self, settings: dict[str, Any]) -> dict[str, Any]:
         path = self.folder / _SETTINGS
         wanted = json.loads(json.dumps(settings))
+        if wanted.get("random_state") is not None:
+            wanted["seed"] = root_seed(wanted["random_state"])
         if not path.exists():
             strangers = sorted({p.name for p in self.folder.iterdir()} - {_LOCK})
             if strangers and not all(name.endswith(".part") for name in strangers):
@@ -108,7 +112,10 @@ class Journal:
                     f"checkpoint must be a new or empty folder, or one of an earlier run, got {str(self.folder)!r}, "
                     f"which holds {strangers[0]!r}."
                 )
-            if "seed" in wanted and wanted["seed"] is None:
+            if "random_state" in wanted and wanted["random_state"] is None:
+                wanted["random_state"] = settle_seed(None)
+                wanted["seed"] = root_seed(wanted["random_state"])
+            elif "seed" in wanted and wanted["seed"] is None:
                 wanted["seed"] = root_seed(None)
             with replacing(path) as part:
                 part.write_text(json.dumps(wanted, indent=1))
@@ -121,8 +128,10 @@ class Journal:
             raise ValueError(f"checkpoint must be readable, got {str(path)!r}, which is damaged.") from None
         if wanted.get("seed") is None:
             wanted["seed"] = found.get("seed")
+            wanted |= {"random_state": found.get("random_state")} if "random_state" in wanted else {}
         for name in [*wanted, *found]:
-            if wanted.get(name) != found.get(name):
+            # Of two that give the same seed one is the other, or was not recorded.
+            if name != "random_state" and wanted.get(name) != found.get(name):
                 raise ValueError(
                     f"checkpoint must be of the same data and settings, got {str(self.folder)!r}, "
                     f"{_difference(name, found.get(name), wanted.get(name))}. Use another folder, or the same settings."

@@ -55,6 +55,15 @@ def root_seed(random_state: Any) -> int:
         ) from None
 
 
+def settle_seed(random_state: Any) -> int:
+    """The number that repeats what is done with this random_state when it is passed as random_state itself.
+
+    An integer is that number; None and generators draw one.
+    """
+    root = root_seed(random_state)
+    return int(random_state) if isinstance(random_state, int | np.integer) else root
+
+
 def seed_of(root: int, *task: int) -> int:
     """The seed of the task that is named by some integers: the same in whatever order and place tasks are run."""
     return int(np.random.SeedSequence(root, spawn_key=task).generate_state(1, np.uint32)[0])

@@ -83,7 +83,7 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     with _reporting(options):
         check_running(options)
         found = options.run(options)
-        write(as_json(found.values) if options.json else found.words)
+        write(as_json(found.plain()) if options.json else found.text())
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +109,6 @@ def _discover(options: argparse.Namespace) -> Findings:
 
 def _refuse_unused(options: argparse.Namespace) -> None:
     """Refuse options that would be ignored."""
-    is_one = not isinstance(options.ranks, str) and len(options.ranks) == 1
-    for name in ("sampling", "repeats"):
-        if is_one and getattr(options, name) is not None:
-            raise UsageError(f"--{name} must be left out where --ranks is one number, which is not cross-validated.")
     for name in ("images", "title"):
         if options.no_report and getattr(options, name) is not None:
             raise UsageError(f"--{name} must be left out with --no-report: it is for the page.")
@@ -233,15 +230,16 @@ def run(S: Similarity, options: argparse.Namespace) -> Discovery:
     }
     seconds = expected_seconds(S, **arguments)
     is_long = seconds > _LONG and options.checkpoint is None
-    advice = " (with --checkpoint it could be stopped and gone on with)" if is_long else ""
+    advice = ". Add --checkpoint DIR to make the run resumable" if is_long else ""
     say(f"{described(S)}{_by_features(S)}: this will take about {in_words(seconds)}{advice}")
-    return discover(
+    found = discover(
         S,
         **arguments,
         checkpoint=options.checkpoint,
         random_state=options.seed,
         progress=progress_of(options),
     )
+    return replace(found, estimated_seconds=seconds)
 
 
 def _by_features(S: Similarity) -> str:
@@ -272,44 +270,40 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
         "findings": told,
         "n_items": found.n_items,
         "n_components": found.n_components,
+        "evidence_of_structure": found.evidence_of_structure,
         "metrics": found.metrics,
         "dimensions": found.dimensions_frame().reset_index(),
         "selection": selection,
         "settings": found.settings,
     }
-    return Findings("\n".join(words), values)
+    return Findings("\n".join(words), values, found.seed)
 
 
 def findings(found: Discovery) -> list[str]:
-    """The three that matter: how many dimensions and how sure, what they explain and how stable, what they are."""
+    """What matters: whether there is anything, how many dimensions and why, how good and how stable, what they are."""
     many = found.n_components > 1
     number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
     selection = found.selection
     if selection is None:
-        number += ", as asked for"
-    elif len(selection.valley) > 1:
-        valley = f"{min(selection.valley)} to {max(selection.valley)}"
-        number += f"; by held-out similarities {valley} are about as good"
-    elif selection.rank != selection.minimum:
-        number += f"; {selection.minimum} predict held-out similarities best, but not clearly better"
+        number += ", as asked for."
     else:
-        number += f", clearly the best of the {len(selection.tried)} numbers tried"
-    if selection is not None and selection.at_edge:
-        number += f" (more than {selection.minimum} may be better still: see --ranks)"
+        number = f"{number}: {selection.choice()}. {selection.edge()}".rstrip()
     reliability = found.consensus.reliability
-    stable = (
-        f"mean reliability {reliability.mean():.2f}, lowest {reliability.min():.2f}, over {found.consensus.n_runs} runs"
-    )
+    figures = [found.held_out_words]
     explained = found.metrics.get("explained_variance")
     if explained is not None:
-        they = "They explain" if many else "It explains"
         share = f"{explained:.1%}" if explained > 0 else "none"
-        stable = f"{they} {share} of the variance; {stable}"
+        figures.append(f"in sample, {'they explain' if many else 'it explains'} {share} of the variance")
+    figures.append(
+        f"mean reliability across random starts {reliability.mean():.2f}, lowest {reliability.min():.2f}, over "
+        f"{found.consensus.n_runs} runs"
+    )
     frame = found.dimensions_frame().head(_N_ABOUT)
     about = "; ".join(
         f"dimension {k + 1} ({row.share:.0%}): {_some_items(found, k)}" for k, row in enumerate(frame.itertuples())
     )
-    return [f"{number}.", f"{stable[0].upper()}{stable[1:]}.", f"{'Largest first' if many else 'It is'}: {about}."]
+    verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
+    return [*verdict, number, f"{'; '.join(figures)}.", f"{'Largest first' if many else 'It is'}: {about}."]
 
 
 def _some_items(found: Discovery, k: int) -> str:

@@ -7,7 +7,16 @@ import math
 from pathlib import Path
 from typing import Any
 
-from simdims.cli.options import Findings, add_command, add_header, add_key, add_overwrite, read_embedding, whole_or_text
+from simdims.cli.options import (
+    Findings,
+    add_command,
+    add_header,
+    add_key,
+    add_overwrite,
+    read_embedding,
+    settled_seed,
+    whole_or_text,
+)
 from simdims.cli.outputs import check_target, write_result
 
 
@@ -61,7 +70,7 @@ def add(commands: Any) -> None:
     _add_embedding(parser)
     parser.add_argument("ratings", metavar="RATINGS", type=Path, help="one row an item, one column a rating")
     parser.add_argument("--labels", metavar="COLUMN", help="the column of RATINGS that names the items")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the folds (default: a new one)")
+    parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: drawn afresh and printed)")
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .json or .csv")
     add_overwrite(parser)
 
@@ -131,8 +140,9 @@ def _readout(options: argparse.Namespace) -> Findings:
 
     W = read_embedding(options)
     ratings = _inputs.read_features(options.ratings, options.labels, None, None)
-    found = metrics.readout(W, ratings, random_state=options.seed)
-    values = {"readout": found.table}
+    seed = settled_seed(options)
+    found = metrics.readout(W, ratings, random_state=seed)
+    values = {"readout": found.table, "seed": seed}
     if options.out is not None:
         write_result(options.out, values, found.table)
-    return Findings(found.table.to_string(index=False), values)
+    return Findings(found.table.to_string(index=False), values, seed)

@@ -17,6 +17,7 @@ from simdims.cli.options import (
     check_solver,
     progress_of,
     read_similarity,
+    settled_seed,
 )
 from simdims.cli.outputs import check_target, write_result
 
@@ -39,7 +40,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--max-iter", type=int, default=500, metavar="N", help="most sweeps (default 500)")
     parser.add_argument("--tol", type=float, default=1e-4, help="relative tolerance (default 1e-4)")
     add_device(parser)
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the start (default: a new one)")
+    parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: drawn afresh and printed)")
     _add_embedding_out(parser)
 
     parser = add_command(
@@ -84,19 +85,24 @@ def _fit(options: argparse.Namespace) -> Findings:
     from simdims.consensus.result import _count
     from simdims.srf import SRF
 
+    seed = settled_seed(options)
     srf = SRF(
         options.components,
         solver="auto" if options.solver == "bcd" else options.solver,
         device=options.device,
         max_iter=options.max_iter,
         tol=options.tol,
-        random_state=options.seed,
+        random_state=seed,
     ).fit(S)
     _write_embedding(options.out, srf.embedding_frame())
     explained, score = "", None
     try:
         score = srf.score(S)
-        explained = f" {'They explain' if options.components > 1 else 'It explains'} {score:.1%} of the variance."
+        they = "they explain" if options.components > 1 else "it explains"
+        explained = (
+            f" In sample, {they} {score:.1%} of the variance; a single fit has no held-out R2 (`simdims discover "
+            f"--ranks {options.components}` computes it)."
+        )
     except ValueError:  # equal similarities have none
         pass
     return Findings(
@@ -108,11 +114,13 @@ def _fit(options: argparse.Namespace) -> Findings:
             "n_items": S.n_items,
             "n_components": options.components,
             "explained_variance": score,
+            "held_out_r2": None,
             "objective": srf.objective_,
             "n_iter": srf.n_iter_,
             "converged": srf.converged_,
             "kkt_residual": srf.kkt_residual_,
         },
+        seed,
     )
 
 
@@ -147,6 +155,7 @@ def _consensus(options: argparse.Namespace) -> Findings:
             "objectives": found.objectives,
             "converged": found.converged,
         },
+        found.seed,
     )
 
 

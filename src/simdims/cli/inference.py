@@ -16,6 +16,7 @@ from simdims.cli.options import (
     progress_of,
     read_embedding,
     read_similarity,
+    settled_seed,
 )
 from simdims.cli.outputs import check_target, write_result
 
@@ -84,8 +85,9 @@ def _test(options: argparse.Namespace) -> Findings:
     _check_target(options)
     from simdims.inference import dimension_test
 
-    W = read_embedding(options)
-    return _findings(options, dimension_test(W, _properties(options), matching=options.matching, **_testing(options)))
+    W, seed = read_embedding(options), settled_seed(options)
+    tests = dimension_test(W, _properties(options), matching=options.matching, **_testing(options, seed))
+    return _findings(options, tests, seed)
 
 
 def _rsa(options: argparse.Namespace) -> Findings:
@@ -93,7 +95,9 @@ def _rsa(options: argparse.Namespace) -> Findings:
     S = read_similarity(options)
     from simdims.inference import rsa_test
 
-    return _findings(options, rsa_test(S, _properties(options), method=options.method, **_testing(options)))
+    seed = settled_seed(options)
+    tests = rsa_test(S, _properties(options), method=options.method, **_testing(options, seed))
+    return _findings(options, tests, seed)
 
 
 def _check_target(options: argparse.Namespace) -> None:
@@ -107,18 +111,19 @@ def _properties(options: argparse.Namespace) -> Any:
     return _inputs.read_features(options.hypotheses, options.labels, None, None)
 
 
-def _testing(options: argparse.Namespace) -> dict[str, Any]:
+def _testing(options: argparse.Namespace, seed: int) -> dict[str, Any]:
     return {
         "n_permutations": options.permutations,
         "alternative": options.alternative,
         "alpha": options.alpha,
-        "random_state": options.seed,
+        "random_state": seed,
         "n_jobs": options.jobs,
         "progress": progress_of(options),
     }
 
 
-def _findings(options: argparse.Namespace, tests: HypothesisTests) -> Findings:
+def _findings(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:
+    found = Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict(), seed)
     if options.out is not None:
-        write_result(options.out, tests.to_dict(), tests.table)
-    return Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict())
+        write_result(options.out, found.plain(), tests.table)
+    return found

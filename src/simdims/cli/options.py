@@ -23,10 +23,22 @@ class UsageError(ValueError):
 
 
 class Findings(NamedTuple):
-    """What a command has to say: words for people, and the same as plain values for programs (--json)."""
+    """What a command has to say: words for people, and the same as plain values for programs (--json).
+
+    The seed is the --seed that gives the same again, of commands that draw random numbers.
+    """
 
     words: str
     values: dict[str, Any]
+    seed: int | None = None
+
+    def text(self) -> str:
+        """All that is said to people."""
+        return self.words if self.seed is None else f"{self.words}\nSeed: {self.seed}"
+
+    def plain(self) -> dict[str, Any]:
+        """All that is said to programs."""
+        return self.values if self.seed is None else {**self.values, "seed": self.seed}
 
 
 def add_command(
@@ -178,9 +190,16 @@ def read_embedding(options: argparse.Namespace) -> Any:
 
 def add_running(parser: argparse.ArgumentParser) -> None:
     """Add what every command with many tasks takes."""
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of all that is random (default: a new one)")
+    parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: drawn afresh and printed)")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes; -1 is one a core (default 1)")
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+
+
+def settled_seed(options: argparse.Namespace) -> int:
+    """--seed, or where there is none a number that is drawn."""
+    from simdims._parallel import settle_seed
+
+    return settle_seed(options.seed)
 
 
 def check_running(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simdims._parts import library
-from simdims.cli.options import Findings, UsageError, add_command, add_overwrite
+from simdims.cli.options import Findings, UsageError, add_command, add_overwrite, settled_seed
 from simdims.cli.outputs import check_place, check_target
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ PLOTS = {
     "dimensions": ("dimension_grid", "the items that have most of each dimension"),
     "rank-selection": ("rank_selection", "the error of held-out similarities against the number of dimensions"),
     "calibration": ("calibration", "how many pairs a fit may see"),
-    "reliability": ("reliability", "how stable each dimension is"),
+    "reliability": ("reliability", "how reproducible each dimension is across random starts"),
     "similarities": ("similarity_heatmap", "the similarities as a heatmap"),
     "reconstruction": ("reconstruction", "observed against predicted similarities"),
     "map": ("embedding_map", "a map of the items"),
@@ -60,7 +60,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--permutations", type=int, metavar="N", help=f"permutations of --tests (default {_N_PERMUTATIONS})"
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the permutations (default: a new one)")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="random seed of --tests (default: drawn afresh and printed)"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
 
     parser = add_command(
@@ -135,14 +137,15 @@ def _report(options: argparse.Namespace) -> Findings:
     if options.out is None:
         check_place(target, "FOLDER")
     images = _images(options, found)
-    tests = None if options.tests is None else _tests(options, found)
+    seed = None if options.tests is None else settled_seed(options)
+    tests = None if seed is None else _tests(options, found, seed)
     path = found.report(target, images=images, tests=tests, title=options.title, overwrite=options.overwrite)
     said = [] if tests is None else tests.summary().splitlines()
     values = {"report": path, "tests": None if tests is None else tests.to_dict()}
-    return Findings("\n".join([*said, f"Wrote {path}"]), values)
+    return Findings("\n".join([*said, f"Wrote {path}"]), values, seed)
 
 
-def _tests(options: argparse.Namespace, found: Discovery) -> HypothesisTests:
+def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> HypothesisTests:
     """The dimension test of the properties."""
     from simdims import _inputs
     from simdims.inference import dimension_test
@@ -152,7 +155,7 @@ def _tests(options: argparse.Namespace, found: Discovery) -> HypothesisTests:
         _inputs.read_features(options.tests, options.labels, None, None),
         matching=options.matching or "joint",
         n_permutations=_N_PERMUTATIONS if options.permutations is None else options.permutations,
-        random_state=options.seed,
+        random_state=seed,
     )
 
 

@@ -17,6 +17,7 @@ from simdims.cli.options import (
     check_solver,
     progress_of,
     read_similarity,
+    settled_seed,
 )
 from simdims.cli.outputs import check_target, write_result
 
@@ -112,20 +113,21 @@ def _calibrate(options: argparse.Namespace) -> Findings:
     S = read_similarity(options)
     from simdims.selection import calibrate
 
+    seed = settled_seed(options)
     found = calibrate(
         S,
         n_eigenpairs=options.eigenpairs,
         n_bootstraps=options.bootstraps,
         tolerance=options.tolerance,
-        random_state=options.seed,
+        random_state=seed,
         n_jobs=options.jobs,
     )
     if options.out is not None:
         import pandas as pd
 
         table = pd.DataFrame({"share": found.grid, "signal_loss": found.signal_loss})
-        write_result(options.out, found.to_dict(), table)
-    return Findings(f"{found.summary()}\nsampling {found.sampling:.4f}\ncutoff {found.cutoff}", found.to_dict())
+        write_result(options.out, {**found.to_dict(), "seed": seed}, table)
+    return Findings(f"{found.summary()}\nsampling {found.sampling:.4f}\ncutoff {found.cutoff}", found.to_dict(), seed)
 
 
 def _select_rank(options: argparse.Namespace) -> Findings:
@@ -149,7 +151,8 @@ def _select_rank(options: argparse.Namespace) -> Findings:
     )
     if options.out is not None:
         write_result(options.out, found.to_dict(), found.scores)
-    return Findings(f"{found.summary()}\nrank {found.rank}", found.to_dict())
+    values = {**found.to_dict(), "evidence_of_structure": found.evidence_of_structure}
+    return Findings(f"{found.summary()}\nrank {found.rank}", values, found.seed)
 
 
 def _estimator(options: argparse.Namespace) -> SRF:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Reliabilities below this are worth a word.
-_LOW = 0.8
+LOW = 0.8
 _N_NAMED = 8
 
 
@@ -30,7 +30,8 @@ class Consensus:
     selected : int
         Which run is `embedding`.
     reliability : ndarray of shape (n_components,)
-        Split-half reliability of each dimension; see `split_half_reliability`.
+        Split-half reliability of each dimension across random starts; see `split_half_reliability`. It says nothing
+        about other people or other items.
     mean_reliability : float
     agreement : ndarray of shape (n_runs, n_runs)
         For each pair of runs the mean correlation of their matched columns.
@@ -44,6 +45,9 @@ class Consensus:
         Splits behind `reliability`.
     labels : tuple of str or None
         The names of the items.
+    seed : int or None
+        The number that, passed as `random_state` with the same data and settings, gives this result again. None where
+        the runs began in a checkpoint of an earlier version without a `random_state`.
     n_runs, n_items, n_components : int
     """
 
@@ -57,6 +61,7 @@ class Consensus:
     seeds: NDArray[np.int64]
     n_splits: int
     labels: tuple[str, ...] | None = None
+    seed: int | None = None
 
     @property
     def embedding(self) -> NDArray[np.floating]:
@@ -102,12 +107,12 @@ class Consensus:
         lines = [
             f"{_count(self.n_components, 'dimension')} of {self.n_items} items: run {self.selected + 1} of "
             f"{self.n_runs}, the most central one.",
-            f"Reliability: mean {self.mean_reliability:.2f}, from {self.reliability.min():.2f} to "
+            f"Reliability across random starts: mean {self.mean_reliability:.2f}, from {self.reliability.min():.2f} to "
             f"{self.reliability.max():.2f} ({_count(self.n_splits, 'split')} of the items).{self._unreliable()}",
             f"Two runs agree with a mean correlation of {between.mean():.2f} (from {between.min():.2f} to "
             f"{between.max():.2f}).",
-            f"Objective: {self.objectives[self.selected]:.6g}, number {place} from below; the runs reach from "
-            f"{self.objectives.min():.6g} to {self.objectives.max():.6g}.",
+            f"Objective {self.objectives[self.selected]:.6g} ({_ordinal(place)} of {self.n_runs} runs; range "
+            f"{self.objectives.min():.6g} to {self.objectives.max():.6g}).",
         ]
         if not self.converged.all():
             n_unsettled = int(np.count_nonzero(~self.converged))
@@ -117,7 +122,7 @@ class Consensus:
     def __repr__(self) -> str:
         return (
             f"Consensus({_count(self.n_components, 'dimension')} of {self.n_items} items, run {self.selected} of "
-            f"{self.n_runs}, mean reliability {self.mean_reliability:.3f})"
+            f"{self.n_runs}, mean reliability across random starts {self.mean_reliability:.3f})"
         )
 
     def _repr_html_(self) -> str:
@@ -132,12 +137,30 @@ class Consensus:
         return [f"dimension{k + 1}" for k in range(self.n_components)]
 
     def _unreliable(self) -> str:
-        low = [k for k in np.argsort(self.reliability, kind="stable") if self.reliability[k] < _LOW]
+        low = low_values(self.reliability)
         if not low:
             return ""
         names = self._names()
-        listed = ", ".join(f"{names[k]} ({self.reliability[k]:.2f})" for k in low[:_N_NAMED])
-        return f" Below {_LOW}: {listed}{', ...' if len(low) > _N_NAMED else ''}."
+        listed = ", ".join(f"{names[k]} ({shown})" for k, shown in list(low.items())[:_N_NAMED])
+        return f" Below {LOW}: {listed}{', ...' if len(low) > _N_NAMED else ''}."
+
+
+def low_values(reliability: NDArray[np.float64]) -> dict[int, str]:
+    """The dimensions whose reliability is below LOW, lowest first, each with as many digits as show that it is."""
+    found = {}
+    for k in np.argsort(reliability, kind="stable"):
+        if reliability[k] < LOW:
+            n_digits = next((digits for digits in range(2, 17) if round(float(reliability[k]), digits) < LOW), 17)
+            found[int(k)] = f"{reliability[k]:.{n_digits}f}"
+    return found
+
+
+def _ordinal(place: int) -> str:
+    """The first is the lowest, the others the 2nd lowest and so on."""
+    if place == 1:
+        return "lowest"
+    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending} lowest"
 
 
 def _count(number: int, what: str) -> str:

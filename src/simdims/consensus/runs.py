@@ -55,8 +55,8 @@ def fit_consensus(
     """Fit many times from random starts, and keep the run that stands for all.
 
     The objective is not convex, so that one fit may end where another does not. All runs are put in one order of
-    columns; the one closest to their element-wise median is the embedding, and what the runs share says how much each
-    of its dimensions is to be trusted.
+    columns; the one closest to their element-wise median is the embedding, and what the runs share says how
+    reproducible each of its dimensions is across random starts.
 
     Parameters
     ----------
@@ -128,12 +128,13 @@ def fit_consensus(
     arrays = arrays_of(similarity)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        seed = None if random_state is None else _parallel.root_seed(random_state)
+        seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
         journal = None
         if checkpoint is not None:
             journal = stack.enter_context(Journal(checkpoint, _settings(arrays, n_components, estimator, seed)))
-            seed = journal.settings["seed"]
-        root = _parallel.root_seed(None) if seed is None else seed
+            seed, root = journal.settings["random_state"], journal.settings["seed"]
+        else:
+            root = _parallel.root_seed(seed)
         runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
         embeddings = np.stack([run.W for run in runs])
         with _threads.one_blas_thread():
@@ -151,6 +152,7 @@ def fit_consensus(
         n_iter=np.array([run.n_iter for run in runs]),
         seeds=np.array([_parallel.seed_of(root, number) for number in range(n_runs)]),
         n_splits=int(n_splits),
+        seed=seed,
         labels=None if similarity.labels is None else tuple(similarity.labels),
     )
     _warn_of_unsettled(consensus, estimator)
@@ -284,7 +286,8 @@ def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | Non
         "data": fingerprint(*arrays),
         "n_components": int(n_components),
         "estimator": {name: repr(value) for name, value in parameters.items()},
-        "seed": seed,
+        "seed": None,
+        "random_state": seed,
     }
 
 

@@ -32,6 +32,7 @@ _TRAINED = 0.5
 
 def estimate_seconds(
     similarity: Similarity,
+    validated: Similarity,
     candidates: list[int] | None,
     n_repeats: int,
     n_runs: int,
@@ -41,19 +42,27 @@ def estimate_seconds(
     calibrates: bool,
     selects: bool,
 ) -> float:
-    """Seconds that discover will take on this machine, to within a factor of two or three as a rule."""
+    """Seconds that discover will take on this machine, to within a factor of two or three as a rule.
+
+    `validated` are the similarities that are cross-validated.
+    """
     n = similarity.n_items
     grid = candidates or coarse_grid(min(n - 1, max(12, n // 10)))
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
     total = n_runs * _SWEEPS_OF_RUN * _seconds_of_sweep(problem_of(arrays_of(similarity)), typical, device)
-    if selects:
-        matrix = plain(similarity)
-        sweep = _seconds_of_sweep(_fold(matrix, similarity.density), typical, device)
-        # The work of a sweep grows with the rank, about as a line.
-        total += _FOLDS * n_repeats * _SWEEPS_OF_FOLD * sweep * sum(tried) / typical
-        if calibrates:
-            total += default_bootstraps(n) * _SHARES * _seconds_of_spectrum(matrix)
+    try:
+        matrix = plain(validated)
+        fold = _fold(matrix, validated.density)
+    except MemoryError:
+        if selects:
+            raise
+        return total / _processes(n_jobs)  # a given number of dimensions is then not cross-validated
+    sweep = _seconds_of_sweep(fold, typical, device)
+    # The work of a sweep grows with the rank, about as a line.
+    total += _FOLDS * n_repeats * _SWEEPS_OF_FOLD * sweep * sum(tried) / typical
+    if selects and calibrates:
+        total += default_bootstraps(n) * _SHARES * _seconds_of_spectrum(matrix)
     return total / _processes(n_jobs)
 
 

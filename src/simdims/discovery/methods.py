@@ -16,6 +16,7 @@ from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
 if TYPE_CHECKING:
     from simdims.discovery.result import Discovery
     from simdims.selection import RankSelection
+    from simdims.selection.result import HeldOut
     from simdims.similarity import Similarity
 
 _REFERENCES = (
@@ -30,7 +31,9 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
     if not isinstance(tests, HypothesisTests | None):
         raise TypeError(f"tests must be what a test of hypotheses returned, or None, got {shown(tests)}.")
     version = str(found.settings.get("versions", {}).get("simdims", __version__))
+    held = found.held_out
     sentences = [
+        *([] if held is None or held.is_evidence else [_verdict(held)]),
         "We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], as "
         f"implemented in simdims {version} [simdims].",
         *_data(found.similarity),
@@ -39,8 +42,16 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
         *_stability(found),
         *_quality(found),
         *(() if tests is None else _tests(tests)),
+        *_seed(found),
     ]
     return " ".join(sentences) + "\n\n" + _REFERENCES.format(version=version)
+
+
+def _verdict(held: HeldOut) -> str:
+    return (
+        "We found no evidence of structure: held-out similarities were not predicted better than by their mean by two "
+        f"standard errors ({held.figures()})."
+    )
 
 
 def _data(S: Similarity) -> list[str]:
@@ -119,8 +130,22 @@ def _fit(found: Discovery) -> list[str]:
 def _selection(found: Discovery) -> list[str]:
     selection = found.selection
     if selection is None:
-        return [f"The number of dimensions was set to {found.n_components} in advance."]
+        return [f"The number of dimensions was set to {found.n_components} in advance.", *_validation(found)]
     return [*_sampling(selection), *_folds(selection), _choice(selection)]
+
+
+def _validation(found: Discovery) -> list[str]:
+    """How a given number of dimensions was cross-validated."""
+    how = found.settings.get("held_out", {})
+    if "n_folds" not in how:
+        return []
+    items = f" of {how['n_items']:,} items drawn at random" if how["n_items"] < found.n_items else ""
+    return [
+        f"It was evaluated by {how['n_folds']}-fold cross-validation over pairs{items} with {how['n_repeats']} "
+        f"{_plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the "
+        "observed pairs, and each held-out pair was predicted by the mean of the predictions of all fits that had not "
+        "seen it."
+    ]
 
 
 def _sampling(selection: RankSelection) -> list[str]:
@@ -131,8 +156,8 @@ def _sampling(selection: RankSelection) -> list[str]:
         ]
     return [
         f"The share of pairs for training was calibrated on the similarities alone ({calibration.n_bootstraps} "
-        f"bootstraps; {calibration.cutoff} stable eigendirections, {_percent(1 - calibration.tolerance)} of whose "
-        f"mass was to be kept): p* = {selection.sampling:.2f}."
+        f"bootstraps), chosen to retain {_percent(1 - calibration.tolerance)} of the spectral mass of the "
+        f"{calibration.cutoff} stable {_plural('eigenvector', calibration.cutoff)}: p* = {selection.sampling:.2f}."
     ]
 
 
@@ -142,17 +167,21 @@ def _folds(selection: RankSelection) -> list[str]:
         if selection.protocol == "averaged"
         else "by the fit that had not seen it"
     )
+    one = len(selection.tried) == 1
     return [
-        f"The number of dimensions was chosen by {selection.n_folds}-fold cross-validation over pairs with "
-        f"{selection.n_repeats} {_plural('repeat', selection.n_repeats)}, in a pool of pairs that was drawn anew for "
-        f"each repeat so that every fit trained on {_percent(selection.training_share)} of the observed pairs; each "
-        f"held-out pair was predicted {judged}, and the error was the mean squared error.",
-        f"Candidates were {_ranks(selection.tried)} dimensions.",
+        f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "
+        f"over pairs with {selection.n_repeats} {_plural('repeat', selection.n_repeats)}, in a pool of "
+        "pairs that was drawn anew for each repeat so that every fit trained on "
+        f"{_percent(selection.training_share)} of the observed pairs; each held-out pair was predicted {judged}, and "
+        "the error was the mean squared error.",
+        *([] if one else [f"Candidates were {_ranks(selection.tried)} dimensions."]),
     ]
 
 
 def _choice(selection: RankSelection) -> str:
     n = f"{selection.rank} {_plural('dimension', selection.rank)}"
+    if len(selection.tried) == 1:
+        return f"The number of dimensions, {selection.rank}, was {selection.choice()}."
     valley = f"within one standard error of the smallest error: {_ranks(selection.valley)}"
     if selection.protocol == "paper":
         return f"The smallest error belonged to {n} ({valley})."
@@ -169,8 +198,9 @@ def _stability(found: Discovery) -> list[str]:
     return [
         f"The final model was fitted from {consensus.n_runs} random initializations, whose dimensions were matched "
         "by the Hungarian algorithm; the most central run (closest to the element-wise median of all) is reported.",
-        "Split-half reliability of the dimensions (matched between runs on one half of the items, correlated on the "
-        f"other; mean over pairs of runs and {consensus.n_splits} {_plural('split', consensus.n_splits)}, "
+        "Split-half reliability of the dimensions across random starts (matched between runs on one half of the "
+        f"items, correlated on the other; mean over pairs of runs and {consensus.n_splits} "
+        f"{_plural('split', consensus.n_splits)}, "
         f"Spearman-Brown corrected) was {consensus.mean_reliability:.2f} on average (range {low:.2f} to {high:.2f}).",
     ]
 
@@ -178,15 +208,24 @@ def _stability(found: Discovery) -> list[str]:
 def _quality(found: Discovery) -> list[str]:
     said = []
     if "explained_variance" in found.metrics:
-        said.append(
-            f"explained variance R2 = {found.metrics['explained_variance']:.2f} over observed off-diagonal pairs"
-        )
+        said.append(f"R2 = {found.metrics['explained_variance']:.3f} over observed off-diagonal pairs")
     if "link_auc" in found.metrics:
         said.append(
-            f"an area under the ROC curve of {found.metrics['link_auc']:.2f} for telling linked from other pairs (in "
-            "sample)"
+            f"an area under the ROC curve of {found.metrics['link_auc']:.2f} for telling linked from other pairs"
         )
-    return [f"The embedding reproduced the similarities with {' and '.join(said)}."] if said else []
+    sentences = [f"In sample, the embedding reproduced the similarities with {' and '.join(said)}."] if said else []
+    held = found.held_out
+    if held is None:
+        return [*sentences, f"{found.held_out_words}."]
+    return [
+        *sentences,
+        f"Held-out similarities were predicted with R2 = {held.r2:.3f} (standard error {held.standard_error:.3f}), "
+        "compared with predicting every pair by the mean of the observed pairs.",
+    ]
+
+
+def _seed(found: Discovery) -> list[str]:
+    return [] if found.seed is None else [f"The random seed was {found.seed}."]
 
 
 def _tests(tests: HypothesisTests) -> list[str]:

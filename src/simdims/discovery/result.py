@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simdims.consensus import Consensus
 from simdims.selection import RankSelection
+from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 
 if TYPE_CHECKING:
@@ -37,12 +38,21 @@ class Discovery:
     consensus : Consensus
         The dimensions: the most central of many runs, and how far the runs agree.
     metrics : dict of str to float
-        mean_reliability, explained_variance (R2 over the observed pairs), hoyer_sparsity, entropy, and link_auc where
-        absent pairs are zeros; those that the data do not allow are left out, as the entropy of one dimension.
+        held_out_r2 and held_out_r2_standard_error (of similarities that no fit has seen, see `RankSelection`; not of
+        the final fits, which see all pairs), mean_reliability (across random starts), explained_variance (R2 in
+        sample, over the observed pairs), hoyer_sparsity, entropy, and link_auc (in sample) where absent pairs are
+        zeros; those that the data do not allow are left out, as the entropy of one dimension.
     settings : dict
-        What was asked for, the seed, and the versions of the libraries.
-    estimated_seconds : float
-        How long it was expected to take.
+        What was asked for, the versions of the libraries, and the seed. held_out says how the held-out R2 was computed,
+        or the reason why it was not.
+    seed : int or None
+        ``settings["seed"]``: with the same versions, data and settings, ``random_state=seed`` gives this result again.
+        None where an earlier version wrote the folder or began the checkpoint, and did not record it.
+    estimated_seconds : float or None
+        How long it was expected to take, where that was estimated, as the command line does.
+    evidence_of_structure : bool or None
+        Whether held-out similarities are predicted better than by their mean, by two standard errors; None where that
+        is not known. Where it is False the dimensions describe noise.
     embedding : ndarray of shape (n_items, n_components)
     labels : tuple of str or None
     n_items, n_components : int
@@ -53,7 +63,28 @@ class Discovery:
     consensus: Consensus
     metrics: dict[str, float]
     settings: dict[str, Any]
-    estimated_seconds: float
+    estimated_seconds: float | None = None
+
+    @property
+    def seed(self) -> int | None:
+        """The number that gives this result again as `random_state`; None where it was not recorded."""
+        # Versions before this one kept a seed that followed from it, and nothing about held-out pairs.
+        return self.settings.get("seed") if "held_out" in self.settings else None
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """R2 of held-out similarities, if it is known."""
+        return HeldOut.of(self.metrics.get("held_out_r2"), self.metrics.get("held_out_r2_standard_error"))
+
+    @property
+    def held_out_words(self) -> str:
+        """The held-out R2, or why it is not known."""
+        return held_out_words(self.held_out, self.settings.get("held_out", {}).get("reason", NOT_RECORDED))
+
+    @property
+    def evidence_of_structure(self) -> bool | None:
+        """Whether held-out similarities are predicted better than by their mean, by two standard errors."""
+        return None if self.held_out is None else self.held_out.is_evidence
 
     @property
     def embedding(self) -> NDArray[np.floating]:
@@ -85,7 +116,7 @@ class Discovery:
         return self.consensus.embedding_frame()
 
     def dimensions_frame(self) -> pd.DataFrame:
-        """One row a dimension: its share of the reconstruction, its reliability, and the items that have most of it.
+        """One row per dimension: its share of the reconstruction, its reliability, and the items that have most of it.
 
         Returns
         -------
@@ -114,15 +145,19 @@ class Discovery:
         lines = []
         if self.selection is not None:
             lines.append(self.selection.summary())
+        else:
+            if self.held_out is not None and not self.held_out.is_evidence:
+                lines.append(self.held_out.verdict())
+            lines.append(f"{self.held_out_words}.")
         lines.append(self.consensus.summary())
         if "explained_variance" in self.metrics:
-            they = "They explain" if self.n_components > 1 else "It explains"
+            they = "they explain" if self.n_components > 1 else "it explains"
             explained = self.metrics["explained_variance"]
             share = f"{explained:.1%}" if explained > 0 else f"none (R2 {explained:.2f})"
-            lines.append(f"{they} {share} of the variance of the similarities.")
+            lines.append(f"In sample, {they} {share} of the variance of the similarities{self._beside()}.")
         if "link_auc" in self.metrics:
-            they = "They tell" if self.n_components > 1 else "It tells"
-            lines.append(f"{they} linked pairs from others with an AUC of {self.metrics['link_auc']:.3f}.")
+            they = "they tell" if self.n_components > 1 else "it tells"
+            lines.append(f"In sample, {they} linked pairs from others with an AUC of {self.metrics['link_auc']:.3f}.")
         frame = self.dimensions_frame()
         lines += [
             f"  {k + 1:3d}. {row.share:5.1%}  {' '.join(str(row.top_items).split())}"
@@ -237,13 +272,19 @@ class Discovery:
         return methods_text(self, tests)
 
     def __repr__(self) -> str:
-        explained = self.metrics.get("explained_variance")
-        shown = "" if explained is None else f", R2 {explained:.3f}"
+        explained, held = self.metrics.get("explained_variance"), self.held_out
+        verdict = "no evidence of structure; " if self.evidence_of_structure is False else ""
+        shown = "held-out R2 not known" if held is None else held.figures()
+        in_sample = "" if explained is None else f", in-sample R2 {explained:.3f}"
         return (
-            f"Discovery({self.n_components} {'dimension' if self.n_components == 1 else 'dimensions'} of "
-            f"{self.n_items} items, mean reliability "
-            f"{self.consensus.mean_reliability:.3f}{shown})"
+            f"Discovery({verdict}{self.n_components} {'dimension' if self.n_components == 1 else 'dimensions'} of "
+            f"{self.n_items} items, {shown}{in_sample}, mean reliability across random starts "
+            f"{self.consensus.mean_reliability:.3f})"
         )
+
+    def _beside(self) -> str:
+        """What stands beside figures in sample."""
+        return "" if self.held_out is None else f" ({self.held_out.figures()})"
 
     def _repr_html_(self) -> str:
         from simdims.plots._html import of_discovery

@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,18 +18,26 @@ from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
 from simdims.consensus.runs import check_runs
-from simdims.discovery.estimate import estimate_seconds, in_words
+from simdims.discovery.estimate import estimate_seconds
 from simdims.discovery.result import Discovery
 from simdims.selection import RankSelection, crossvalidation, select_rank
 from simdims.selection.calibration import _require_share
-from simdims.selection.crossvalidation import check_ranks
+from simdims.selection.crossvalidation import DEFAULT_FOLDS, MOST_TRAINING, TooFewPairsError, check_ranks
+from simdims.selection.result import DOES_NOT_VARY
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF
 
 logger = logging.getLogger("simdims")
 
 #: First word of the name of a task, from which its seed follows.
-_SELECT, _CONSENSUS, _MEASURE = 0, 1, 2
+_SELECT, _CONSENSUS, _MEASURE, _HELD_OUT = 0, 1, 2, 3
+
+#: Where a checkpoint keeps the cross-validation of a given number of dimensions.
+_HELD_OUT_FOLDER = "held-out"
+
+#: Items of implicit similarities whose pairs are held out where the number of dimensions is given, and no fewer than
+#: so many per dimension.
+_MOST_IMPLICIT, _ITEMS_PER_DIMENSION = 2000, 4
 
 
 def discover(
@@ -53,11 +61,15 @@ def discover(
     S : Similarity or anything `as_similarity` takes
         The similarities.
     ranks : "auto", int or iterable of int, default="auto"
-        Numbers of dimensions to choose from; see `select_rank`. A single number is taken, and nothing is selected.
+        Numbers of dimensions to choose from; see `select_rank`. A single number is taken and nothing is selected, but
+        it is cross-validated all the same: how well it predicts similarities that a fit has not seen is
+        ``metrics["held_out_r2"]``.
     sampling : float, optional
-        The share of the pairs to train on in the selection; calibrated by default. Of no use without a selection.
+        The share of the pairs to train on in the cross-validation. By default it is calibrated for a selection; a
+        single number of dimensions trains on as many pairs as 5 folds allow (76%).
     n_repeats : int, optional
-        Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000, 1 beyond. Of no use without a selection.
+        Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000 (1 for a single number of dimensions), 1
+        beyond.
     n_runs : int, optional
         Runs of the consensus: 30 up to 2,000 items, 10 beyond.
     estimator : SRF, optional
@@ -66,13 +78,13 @@ def discover(
         Where all fits are made, see `SRF`; of no use with an estimator, which says so itself.
     checkpoint : path, optional
         A folder in which every finished fit is kept; a call that is stopped in whatever way goes on from there.
-    random_state : int, RandomState or None, default=None
-        Seed of everything; None is fresh entropy (or, with a checkpoint, that of its first call).
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of everything. None draws one (or, with a checkpoint, takes that of its first call). ``settings["seed"]``
+        is the number that gives the same result again: pass it as `random_state`.
     n_jobs : int, optional
         Processes, as in joblib. Results do not depend on it.
     progress : bool or callable, optional
-        See `select_rank`. How long all will take, about, is logged before it starts (logger "simdims"), and is
-        `estimated_seconds` of the result.
+        See `select_rank`.
 
     Returns
     -------
@@ -93,34 +105,24 @@ def discover(
     n = similarity.n_items
     single = is_single(ranks)
     candidates = check_ranks(ranks, n)
-    n_repeats = default_repeats(n) if n_repeats is None else n_repeats
+    n_repeats = default_repeats(n, single) if n_repeats is None else n_repeats
     n_runs = default_runs(n) if n_runs is None else n_runs
     fold_estimator, run_estimator = _estimators(estimator, device)
     _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
-    root = _root(checkpoint, random_state)
-    seconds = expected_seconds(
+    seed, root = _seeds(checkpoint, random_state)
+    validated = _cross_validate(
         similarity,
-        ranks=ranks if single else candidates or "auto",
+        "auto" if candidates is None else candidates,
+        single=single,
+        root=root,
         sampling=sampling,
         n_repeats=n_repeats,
-        n_runs=n_runs,
+        estimator=fold_estimator,
+        checkpoint=None if checkpoint is None else Path(checkpoint, _HELD_OUT_FOLDER if single else "selection"),
         n_jobs=n_jobs,
-        device=run_estimator.device,
+        progress=progress,
     )
-    logger.info("discover: about %s", in_words(seconds))
-    selection = None
-    if not single:
-        selection = select_rank(
-            similarity,
-            "auto" if candidates is None else candidates,
-            sampling=sampling,
-            n_repeats=n_repeats,
-            estimator=fold_estimator,
-            checkpoint=None if checkpoint is None else Path(checkpoint, "selection"),
-            random_state=_parallel.seed_of(root, _SELECT),
-            n_jobs=n_jobs,
-            progress=progress,
-        )
+    selection = None if single else validated.selection
     rank = candidates[0] if selection is None and candidates else selection.rank  # type: ignore[union-attr]
     consensus = fit_consensus(
         similarity,
@@ -132,14 +134,67 @@ def discover(
         n_jobs=n_jobs,
         progress=progress,
     )
+    settings = _settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
     return Discovery(
         similarity=similarity,
         selection=selection,
         consensus=consensus,
-        metrics=measure(similarity, consensus, _parallel.seed_of(root, _MEASURE)),
-        settings=_settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, root, selection),
-        estimated_seconds=seconds,
+        metrics={**measure(similarity, consensus, _parallel.seed_of(root, _MEASURE)), **validated.metrics},
+        settings={**settings, "held_out": validated.settings},
     )
+
+
+class Validated(NamedTuple):
+    """The cross-validation of the dimensions, its figures, and how it was done or why it was not."""
+
+    selection: RankSelection | None
+    metrics: dict[str, float]
+    settings: dict[str, Any]
+
+
+def _cross_validate(
+    similarity: Similarity,
+    ranks: Any,
+    *,
+    single: bool,
+    root: int,
+    sampling: float | None,
+    **options: Any,
+) -> Validated:
+    """Choose among ranks; of a single one find out how well it predicts, if that can be done at all."""
+    if single:
+        similarity = held_out_items(similarity, ranks[0], _parallel.seed_of(root, _HELD_OUT, 0))
+        sampling = MOST_TRAINING if sampling is None else sampling
+        options["random_state"] = _parallel.seed_of(root, _HELD_OUT)
+    else:
+        options["random_state"] = _parallel.seed_of(root, _SELECT)
+    try:
+        selection = select_rank(similarity, ranks, sampling=sampling, n_folds=DEFAULT_FOLDS, **options)
+    except (MemoryError, TooFewPairsError) as error:
+        if not single:
+            raise
+        logger.info("discover: no held-out R2: %s", error)
+        return Validated(None, {}, {"reason": str(error).rstrip(".")})
+    if selection.held_out is None:
+        return Validated(selection, {}, {"reason": DOES_NOT_VARY})
+    r2, standard_error = selection.held_out
+    return Validated(
+        selection,
+        {"held_out_r2": r2, "held_out_r2_standard_error": standard_error},
+        {name: getattr(selection, name) for name in ("n_items", "n_folds", "n_repeats", "training_share")},
+    )
+
+
+def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
+    """The similarities that a given number of dimensions is cross-validated on: of implicit ones, some of the items.
+
+    Pairs of S = F F^T cannot be left out unless S is built, which is what factors are there to avoid.
+    """
+    n_chosen = max(_MOST_IMPLICIT, _ITEMS_PER_DIMENSION * rank)
+    if similarity.factors is None or similarity.n_items <= n_chosen:
+        return similarity
+    chosen = np.sort(np.random.default_rng(seed).permutation(similarity.n_items)[:n_chosen])
+    return Similarity.from_factors(similarity.factors[chosen], signed=similarity.signed)
 
 
 def _estimators(estimator: SRF | None, device: Any) -> tuple[SRF, SRF]:
@@ -185,21 +240,23 @@ def expected_seconds(
     """About how long discover will take with these arguments, from a short trial."""
     require_device(device)
     n = similarity.n_items
+    selects, candidates = not is_single(ranks), check_ranks(ranks, n)
     return estimate_seconds(
         similarity,
-        check_ranks(ranks, n),
-        default_repeats(n) if n_repeats is None else n_repeats,
+        similarity if selects or candidates is None else held_out_items(similarity, candidates[0], 0),
+        candidates,
+        default_repeats(n, not selects) if n_repeats is None else n_repeats,
         default_runs(n) if n_runs is None else n_runs,
         n_jobs,
         device,
         calibrates=sampling is None,
-        selects=not is_single(ranks),
+        selects=selects,
     )
 
 
-def default_repeats(n_items: int) -> int:
-    """Repeats of the cross-validation."""
-    return 5 if n_items <= 1000 else 2 if n_items <= 4000 else 1
+def default_repeats(n_items: int, single: bool = False) -> int:
+    """Repeats of the cross-validation, of several numbers of dimensions or of a single one."""
+    return 5 if n_items <= 1000 else 2 if n_items <= 4000 and not single else 1
 
 
 def default_runs(n_items: int) -> int:
@@ -226,12 +283,16 @@ def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str
     return found
 
 
-def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
-    """The seed of everything; the folder of an earlier call knows the one that was drawn there."""
+def _seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
+    """The number to repeat everything with, and the seed that follows from it; the folder of an earlier call has both.
+
+    The number is None where the folder is of a version that kept the seed alone.
+    """
     if checkpoint is None:
-        return _parallel.root_seed(random_state)
+        seed = _parallel.settle_seed(random_state)
+        return seed, _parallel.root_seed(seed)
     folder = as_folder(checkpoint, "checkpoint")
-    known = {"seed", "selection", "lock"}
+    known = {"seed", "selection", _HELD_OUT_FOLDER, "lock"}
     strangers = [
         path.name
         for path in (folder.iterdir() if folder.is_dir() else ())
@@ -244,32 +305,35 @@ def _root(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> int:
         )
     handle = lock_folder(folder)
     try:
-        return _settled_seed(folder, random_state)
+        return _settled_seeds(folder, random_state)
     finally:
         os.close(handle)
 
 
-def _settled_seed(folder: Path, random_state: Any) -> int:
+def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
     file = folder / "seed"
+    seed = None if random_state is None and file.exists() else _parallel.settle_seed(random_state)
+    root = None if seed is None else _parallel.root_seed(seed)
     if file.exists():
-        earlier = _read_seed(file)
-        if random_state is not None and _parallel.root_seed(random_state) != earlier:
+        earlier, number = _read_seeds(file)
+        if root not in (None, earlier):
             raise ValueError(
                 f"checkpoint must be of the same random_state, got {str(folder)!r}, where it was another: use another "
                 "folder, the same random_state, or None to go on with the earlier one."
             )
-        return earlier
-    root = _parallel.root_seed(random_state)
+        return number if seed is None else seed, earlier
+    assert root is not None
     with replacing(file) as part:
-        part.write_text(f"{root}\n")
-    return root
+        part.write_text(f"{root}\n{seed}\n")
+    return seed, root
 
 
-def _read_seed(file: Path) -> int:
-    text = file.read_text(encoding="utf-8", errors="replace").strip()
-    if not (text.isascii() and text.isdigit()):
+def _read_seeds(file: Path) -> tuple[int, int | None]:
+    """The seed, and the number that it follows from, which earlier versions did not keep."""
+    words = file.read_text(encoding="utf-8", errors="replace").split()
+    if len(words) not in (1, 2) or not all(word.isascii() and word.isdigit() for word in words):
         raise ValueError(f"checkpoint must be readable, got {str(file)!r}, which is damaged.")
-    return int(text)
+    return int(words[0]), int(words[1]) if len(words) == 2 else None
 
 
 def _settings(
@@ -279,7 +343,7 @@ def _settings(
     n_runs: int,
     estimator: SRF | None,
     device: str,
-    root: int,
+    seed: int | None,
     selection: RankSelection | None,
 ) -> dict[str, Any]:
     from importlib.metadata import version
@@ -294,7 +358,7 @@ def _settings(
         "n_runs": int(n_runs),
         "estimator": None if estimator is None else repr(estimator),
         "device": device,
-        "seed": root,
+        "seed": seed,
         "versions": {
             "simdims": __version__,
             "python": platform.python_version(),

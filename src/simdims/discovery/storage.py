@@ -170,6 +170,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         selected=manifest["consensus"]["selected"],
         n_splits=manifest["consensus"]["n_splits"],
         labels=labels,
+        seed=manifest["consensus"].get("seed"),
     )
     if not 0 <= consensus.selected < consensus.n_runs:
         raise IndexError
@@ -189,7 +190,7 @@ def _write(found: Discovery, folder: Path) -> None:
     tables = {"embedding": _named_rows(found.embedding_frame()), "dimensions": found.dimensions_frame().reset_index()}
     manifest: dict[str, Any] = {
         "format": FORMAT,
-        "consensus": {"selected": consensus.selected, "n_splits": consensus.n_splits},
+        "consensus": {"selected": consensus.selected, "n_splits": consensus.n_splits, "seed": consensus.seed},
         "selection": None,
         "metrics": found.metrics,
         "settings": found.settings,

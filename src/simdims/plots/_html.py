@@ -64,7 +64,7 @@ def of_discovery(discovery: Discovery) -> str:
         (k + 1, f"{row.share:.1%}", f"{row.reliability:.2f}", shown(str(row.top_items), 120))
         for k, row in enumerate(frame.head(_MOST_ROWS).itertuples())
     )
-    table = _table(("dimension", "share", "reliability", "items that have most of it"), rows, len(frame))
+    table = _table(("dimension", "share", "reliability across random starts", "top items"), rows, len(frame))
     return _words(repr(discovery)) + picture + table
 
 

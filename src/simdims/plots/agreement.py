@@ -22,7 +22,7 @@ _MOST_STEMS = 80
 
 
 def reliability(result: Any, *, threshold: float | None = 0.8, ax: Axes | None = None) -> Axes:
-    """Draw the split-half reliability of each dimension.
+    """Draw the split-half reliability of each dimension across random starts.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def reliability(result: Any, *, threshold: float | None = 0.8, ax: Axes | None =
     if low.any():
         _dots(ax, numbers[low], values[low], len(values), ACCENT, "o", f"below {threshold:g}", hollow=True)
     _mean_line(ax, float(np.nanmean(values)))
-    _finish(ax, values, len(values), "Dimension", "Reliability")
+    _finish(ax, values, len(values), "Dimension", "Reliability across starts")
     return ax
 
 

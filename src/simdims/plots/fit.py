@@ -84,7 +84,7 @@ def reconstruction(
     own = result.metrics.get("explained_variance") if isinstance(result, Discovery) and embedding is None else None
     R2 = explained_variance(similarity, loadings.W) if own is None else own
     drawn = f"{known.sum():,} pairs" if len(first) == n_pairs else f"{known.sum():,} random pairs"
-    ax.set_title(f"R² = {R2:.2f}, {drawn}", fontsize=tiny(), pad=3)
+    ax.set_title(f"In-sample R² = {R2:.2f}, {drawn}", fontsize=tiny(), pad=3)
     return ax
 
 

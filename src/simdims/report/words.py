@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from simdims.consensus.result import LOW, low_values
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 
-#: Reliabilities below this are worth a word.
-_LOW = 0.8
+
+def heading(found: Discovery) -> str:
+    """The title of a page that was not given one."""
+    title = f"{_count(found.n_components, 'dimension')} of {_count(found.n_items, 'item')}"
+    return f"No evidence of structure: {title}" if found.evidence_of_structure is False else title
 
 
 def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
@@ -19,82 +23,76 @@ def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
             f"Of {_count(n, 'hypothesis', 'hypotheses')} about the items, {how_many} "
             f"{'is' if n_significant == 1 else 'are'} borne out (at a false discovery rate of {tests.alpha:g})."
         )
+    if found.seed is not None:
+        texts.append(f"Random seed: {found.seed}.")
     return texts
 
 
 def figures(found: Discovery) -> list[tuple[str, str]]:
     """The numbers at the head of the page, each with what it is."""
     shown = [(f"{found.n_items:,}", "items"), (f"{found.n_components}", _word(found.n_components, "dimension"))]
+    if found.held_out is not None:
+        shown.append((f"{found.held_out.r2:.3f}", f"held-out R2 (standard error {found.held_out.standard_error:.3f})"))
     if "explained_variance" in found.metrics:
-        shown.append((_percent(max(found.metrics["explained_variance"], 0.0)), "of the variance explained"))
+        shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:
-        shown.append((f"{found.metrics['link_auc']:.2f}", "AUC of telling linked pairs from others"))
-    shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability"))
+        shown.append((f"{found.metrics['link_auc']:.2f}", "in-sample AUC of telling linked pairs from others"))
+    shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability across random starts"))
     if found.similarity.density < 1:
         shown.append((_percent(found.similarity.density), "of the pairs observed"))
     return shown
 
 
 def _lead(found: Discovery) -> str:
-    n = found.n_components
-    text = f"The similarities of {found.n_items:,} items can be described by {_count(n, 'dimension')}"
+    n, held = found.n_components, found.held_out
     explained = found.metrics.get("explained_variance")
+    in_sample = "" if explained is None else f"{_percent(max(explained, 0.0))} of how the similarities vary in sample"
+    if held is not None and not held.is_evidence:
+        fitted = f" Fitted all the same, {_count(n, 'dimension')} {_word(n, 'accounts', 'account')} for {in_sample}."
+        return held.verdict() + (fitted if in_sample else "")
+    text = f"The similarities of {found.n_items:,} items can be described by {_count(n, 'dimension')}"
+    if held is not None:
+        better = f"{_percent(held.r2)} of how held-out similarities vary, which no fit has seen"
+        beside = f" (and for {in_sample})" if in_sample else ""
+        return f"{text}, which {_word(n, 'accounts', 'together account')} for {better}{beside}."
     if explained is None:
-        return f"{text}."
+        return f"{text}. {found.held_out_words}."
     if explained <= 0:
-        return f"{text}, but they predict them no better than one number for all pairs would."
-    they = "together account" if n > 1 else "accounts"
-    return f"{text}, which {they} for {_percent(explained)} of how the similarities vary."
+        return f"{text}, but they predict them no better than one number for all pairs would. {found.held_out_words}."
+    return f"{text}, which {_word(n, 'accounts', 'together account')} for {in_sample}. {found.held_out_words}."
 
 
 def _number(found: Discovery) -> str:
     selection = found.selection
     if selection is None:
         return f"The number of dimensions, {found.n_components}, was given, not chosen from the data."
-    text = (
-        "The number of dimensions was chosen by how well similarities are predicted that a fit has not seen: of "
-        f"{len(selection.tried)} numbers tried, "
-    )
-    if selection.rank == selection.minimum:
-        text += f"{selection.rank} did best"
-    else:
-        text += f"{selection.minimum} did best, and {selection.rank} is the smallest that is not clearly worse"
-    others = [rank for rank in selection.valley if rank not in (selection.rank, selection.minimum)]
-    if others:
-        text += f"; the data cannot tell {_range(selection.valley)} from the best"
-    text += "."
-    if selection.at_edge:
-        text += f" No more than {selection.minimum} were tried, and more may be better."
-    return text
+    if len(selection.tried) == 1:
+        return f"The number of dimensions, {selection.rank}, is {selection.choice()}."
+    text = f"The number of dimensions was chosen by cross-validation: {selection.rank}, {selection.choice()}."
+    return f"{text} {selection.edge()}".rstrip()
 
 
 def _stability(found: Discovery) -> str:
     consensus = found.consensus
-    shown = consensus.reliability.round(2)
-    low = [k for k in consensus.reliability.argsort(kind="stable") if shown[k] < _LOW]
+    low = low_values(consensus.reliability)
+    come = "dimensions come back with a mean" if found.n_components > 1 else "dimension comes back with a"
     text = (
-        f"Fitted {_times(consensus.n_runs)}, the dimensions come back with a mean "
-        f"reliability of {consensus.mean_reliability:.2f}, where 1 would be the same every time."
+        f"Fitted {_times(consensus.n_runs)}, the {come} reliability across random starts of "
+        f"{consensus.mean_reliability:.2f}, where 1 would be the same every time."
     )
+    if found.evidence_of_structure is False:
+        return f"{text} That is no evidence of structure: fits to noise agree as well."
     if not low:
-        return text + (f" None is below {_LOW}." if found.n_components > 1 else "")
+        return text + (f" None is below {LOW}." if found.n_components > 1 else "")
     if len(low) == found.n_components:
-        return text + f" All are below {_LOW}: read them with care."
-    named = ", ".join(f"{k + 1} ({consensus.reliability[k]:.2f})" for k in low[:4])
+        return text + f" {'All are' if len(low) > 1 else 'It is'} below {LOW}: read with care."
+    named = ", ".join(f"{k + 1} ({shown})" for k, shown in list(low.items())[:4])
     more = f" and {len(low) - 4} more" if len(low) > 4 else ""
     return text + f" Read with care: {_word(len(low), 'dimension')} {named}{more}."
 
 
 def _times(n_runs: int) -> str:
     return "once" if n_runs == 1 else f"{n_runs} times from different random starts"
-
-
-def _range(ranks: tuple[int, ...]) -> str:
-    if len(ranks) == 1:
-        return str(ranks[0])
-    if ranks == tuple(range(min(ranks), max(ranks) + 1)):
-        return f"{min(ranks)} to {max(ranks)}"
-    return ", ".join(map(str, ranks[:-1])) + f" and {ranks[-1]}"
 
 
 def _count(number: int, what: str, many: str | None = None) -> str:

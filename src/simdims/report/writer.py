@@ -61,9 +61,7 @@ def write_report(
     >>> write_report(found, "animals.html", images=pictures)  # doctest: +SKIP
     """
     target = _checked(found, path, tests, title, overwrite)
-    heading = title or f"{found.n_components} {'dimension' if found.n_components == 1 else 'dimensions'} of " + (
-        f"{found.n_items:,} items"
-    )
+    heading = title or words.heading(found)
     tops = pairs.top_items(found.embedding, N_TOP)
     shown = facts(found, tests, tops, heading)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))

@@ -74,9 +74,9 @@ class Calibration:
     def summary(self) -> str:
         """What was found, in words."""
         return (
-            f"{self.cutoff} leading directions are stable when pairs are left out. {self.sampling:.1%} of the observed "
-            f"pairs keep {1 - self.tolerance:.0%} of their structure ({self.n_bootstraps} random subsamples at each "
-            f"of {len(self.grid)} shares)."
+            f"Training on {self.sampling:.1%} of the observed pairs preserves {1 - self.tolerance:.0%} of the spectral "
+            f"mass of the {self.cutoff} stable {'eigenvector' if self.cutoff == 1 else 'eigenvectors'} "
+            f"({self.n_bootstraps} random subsamples at each of {len(self.grid)} shares)."
         )
 
     def to_dict(self) -> dict[str, Any]:

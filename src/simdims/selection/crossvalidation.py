@@ -28,6 +28,7 @@ from simdims.selection.fits import (
     fit_folds,
     most_dimensions,
     score_fits,
+    score_mean,
     variance_of,
 )
 from simdims.selection.result import RankSelection, Score, choose, conclude
@@ -44,6 +45,10 @@ from simdims.srf import SRF
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
+#: The largest share of the pairs that a fit can train on with this many folds.
+DEFAULT_FOLDS = 5
+MOST_TRAINING = MOST_SAMPLING * (DEFAULT_FOLDS - 1) / DEFAULT_FOLDS
+
 #: Similarities of folds that are built at a time for a device to fit.
 _BYTES_TOGETHER = 2**32
 
@@ -53,7 +58,7 @@ def select_rank(
     ranks: str | Iterable[int] = "auto",
     *,
     sampling: float | None = None,
-    n_folds: int = 5,
+    n_folds: int = DEFAULT_FOLDS,
     n_repeats: int = 5,
     protocol: str = "averaged",
     estimator: SRF | None = None,
@@ -140,15 +145,16 @@ def select_rank(
     require_memory(matrix, similarity.density, estimator, n_workers)
     sampling = None if sampling is None else float(sampling)
     n_folds, n_repeats = int(n_folds), int(n_repeats)
-    seed = None if random_state is None else _parallel.root_seed(random_state)
+    seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
         journal = None
         if checkpoint is not None:
             settings = _settings(matrix, sampling, n_folds, n_repeats, estimator, seed)
             journal = stack.enter_context(Journal(checkpoint, settings))
-            seed = journal.settings["seed"]
-        root = _parallel.root_seed(None) if seed is None else seed
+            seed, root = journal.settings["random_state"], journal.settings["seed"]
+        else:
+            root = _parallel.root_seed(seed)
         found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
         share = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
         design = Design(share, n_folds, n_repeats, root)
@@ -167,9 +173,15 @@ def select_rank(
         n_items=n_items,
         largest=largest,
         variance=trials.variance,
+        of_mean=score_mean(matrix, design),
+        seed=seed,
     )
     _warn_of_edges(selection)
     return selection
+
+
+class TooFewPairsError(ValueError):
+    """There are not enough observed pairs to hold some of them out."""
 
 
 class _Trials:
@@ -370,7 +382,8 @@ def _settings(
         "n_folds": n_folds,
         "n_repeats": n_repeats,
         "estimator": {name: repr(value) for name, value in parameters.items()},
-        "seed": seed,
+        "seed": None,
+        "random_state": seed,
     }
 
 
@@ -379,7 +392,7 @@ def _check_design(matrix: Arrays, design: Design) -> None:
     for repeat in range(design.n_repeats):
         n_pool = np.count_nonzero(draw_folds(len(pairs.rows), design, repeat) >= 0)
         if n_pool < design.n_folds:
-            raise ValueError(
+            raise TooFewPairsError(
                 f"n_folds must be at most the number of pairs in a pool, got {design.n_folds} folds of {n_pool} "
                 f"pairs: S has {len(pairs.rows)} observed pairs and the pool keeps "
                 f"{pool_sampling(design.sampling, design.n_folds):.0%} of them."
@@ -395,14 +408,14 @@ def _check_design(matrix: Arrays, design: Design) -> None:
 def _warn_of_edges(selection: RankSelection) -> None:
     if selection.minimum > selection.largest:
         _warn(
-            f"The smallest error belongs to {selection.minimum} dimensions, but a fit that sees "
-            f"{selection.training_share:.0%} of the pairs determines at most {selection.largest}: beyond that its "
-            "error says little. Leave larger ranks out."
+            f"A fit to {selection.training_share:.0%} of the pairs determines at most {selection.largest} dimensions, "
+            f"but {selection.minimum} {'were asked for' if len(selection.tried) == 1 else 'have the lowest error'}: "
+            "beyond that the held-out error says little. Leave larger ranks out."
         )
     elif selection.at_edge:
         way_out = (
-            "more observed pairs would determine more"
-            if selection.minimum == selection.largest
-            else f"try ranks up to {min(selection.largest, 2 * selection.minimum)} too"
+            f"Try ranks up to {min(selection.largest, 2 * selection.minimum)} too."
+            if selection.minimum < selection.largest
+            else "It is the highest that the pairs of one fit can determine."
         )
-        _warn(f"The smallest error belongs to the largest rank that was tried, {selection.minimum}: {way_out}.")
+        _warn(f"The lowest held-out error is at the largest rank that was tried, {selection.minimum}. {way_out}")

@@ -23,6 +23,9 @@ _CHUNK = 2**21
 #: Pairs whose own errors are kept, for standard errors.
 _MOST_SAMPLED = 20_000
 
+#: Similarities are all the same where their variance is less than this share of their squared mean.
+_CONSTANT = 1e-12
+
 
 class Design(NamedTuple):
     """What all fits of a selection share beside the similarities."""
@@ -157,11 +160,7 @@ def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit]) -> Score:
     for fit, those, own in zip(fits, held, alone, strict=True):
         share = pairs.weights[those] / pairs.weights[those].sum()
         squares = [share * (judged - pairs.values[those]) ** 2 for judged in (total[those] / count[those], own)]
-        sampled = place[those] >= 0
-        for row, part in enumerate([*squares, share]):
-            for ends in (pairs.rows[those], pairs.columns[those]):
-                items[row] += np.bincount(ends, part, minlength=matrix.n_items)
-            sample[row, place[those[sampled]]] += part[sampled]
+        _add_parts(items, sample, pairs, place, those, [*squares, share])
         rows.append(
             {
                 "rank": fit.task.rank,
@@ -175,6 +174,40 @@ def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit]) -> Score:
             }
         )
     return Score(rows, items / len(fits), sample / len(fits), n_pairs / n_sampled)
+
+
+def score_mean(matrix: Arrays, design: Design) -> Score:
+    """What `score_fits` finds where every held-out pair is predicted by the mean of all observed pairs.
+
+    Its errors are 0 where the similarities do not vary beyond rounding.
+    """
+    pairs = draw_candidates(matrix, design.root)
+    n_pairs = len(pairs.rows)
+    mean = np.average(pairs.values, weights=pairs.weights)
+    squares = (pairs.values - mean) ** 2 if variance_of(pairs) > _CONSTANT * mean**2 else np.zeros(n_pairs)
+    place, n_sampled = _sample_of_pairs(n_pairs, design.root)
+    items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
+    rows = []
+    for repeat in range(design.n_repeats):
+        folds = draw_folds(n_pairs, design, repeat)
+        for fold in range(design.n_folds):
+            those = np.flatnonzero(folds == fold)
+            share = pairs.weights[those] / pairs.weights[those].sum()
+            errors = share * squares[those]
+            _add_parts(items, sample, pairs, place, those, [errors, errors, share])
+            rows.append({"error": float(errors.sum()), "error_alone": float(errors.sum())})
+    return Score(rows, items / len(rows), sample / len(rows), n_pairs / n_sampled)
+
+
+def _add_parts(
+    items: np.ndarray, sample: np.ndarray, pairs: Pairs, place: np.ndarray, those: np.ndarray, parts: list[np.ndarray]
+) -> None:
+    """Add the parts of some pairs to those of their items, and of the sampled pairs among them."""
+    sampled = place[those] >= 0
+    for row, part in enumerate(parts):
+        for ends in (pairs.rows[those], pairs.columns[those]):
+            items[row] += np.bincount(ends, part, minlength=items.shape[1])
+        sample[row, place[those[sampled]]] += part[sampled]
 
 
 def _sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:

@@ -21,6 +21,10 @@ MOST_WORSE = 0.1
 #: No difference of less than this share of the variance of the similarities counts: both predict them all.
 NEGLIGIBLE = 1e-3
 
+#: Why there may be no held-out R2.
+DOES_NOT_VARY = "the similarities do not vary"
+NOT_RECORDED = "the version of simdims that wrote this did not record it"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankSelection:
@@ -40,10 +44,10 @@ class RankSelection:
         All ranks that were tried whose error is within one standard error of the smallest. Standard errors are those of
         the paired differences to the best rank, for pairs that depend on each other where they share an item.
     scores : DataFrame
-        One row a fit: rank, repeat, fold, error (mean squared error on the fold, by which ranks are judged),
+        One row per fit: rank, repeat, fold, error (mean squared error on the fold, by which ranks are judged),
         error_alone (of this fit's own predictions), iterations, converged, seconds.
     curve : DataFrame
-        One row a rank: rank, error, explained_variance (of the held-out pairs), standard_deviation and standard_error
+        One row per rank: rank, error, explained_variance (held-out R2), standard_deviation and standard_error
         over fits, difference to the smallest error and its standard_error_of_difference, in_valley.
     sampling : float
         p*, the share of the observed pairs that each fit should train on.
@@ -58,6 +62,17 @@ class RankSelection:
     n_items, n_folds, n_repeats : int
     protocol : str
         "averaged" or "paper": what `error` is and how `rank` is chosen.
+    held_out_r2, held_out_r2_standard_error : float or None
+        How well the chosen number of dimensions predicts similarities that no fit has seen: 1 - E / B, with E the mean
+        squared error of the predictions and B that of predicting every held-out pair by the mean of all observed pairs,
+        weighted as in the fit. It is 1 for perfect predictions, 0 for those that are no better than the mean, and
+        negative for worse ones. The standard error is that of a ratio of means over pairs that depend on each other
+        where they share an item. None where the similarities do not vary, or an earlier version did not record it.
+    evidence_of_structure : bool or None
+        Whether `held_out_r2` is larger than two of its standard errors; None where there is none.
+    seed : int or None
+        The number that, passed as `random_state` with the same data and settings, gives this result again. None where
+        the run began in a checkpoint of an earlier version without a `random_state`.
     """
 
     rank: int
@@ -75,34 +90,75 @@ class RankSelection:
     n_folds: int
     n_repeats: int
     protocol: str
+    held_out_r2: float | None = None
+    held_out_r2_standard_error: float | None = None
+    seed: int | None = None
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """R2 of held-out similarities at the chosen rank, if it is known."""
+        return HeldOut.of(self.held_out_r2, self.held_out_r2_standard_error)
+
+    @property
+    def evidence_of_structure(self) -> bool | None:
+        """Whether held-out similarities are predicted better than by their mean, by two standard errors."""
+        return None if self.held_out is None else self.held_out.is_evidence
 
     @property
     def at_edge(self) -> bool:
         """Whether the smallest error belongs to the largest rank that was tried: larger ones may be better."""
         return self.minimum == max(self.tried) < self.n_items - 1 and len(self.tried) > 1
 
+    def choice(self) -> str:
+        """Why this number of dimensions, as words that follow it: "the only number tried"."""
+        if len(self.tried) == 1:
+            most = self.largest == self.rank < self.n_items - 1
+            return f"the only number tried{', and the most that the pairs of one fit can determine' if most else ''}"
+        n_tried = f"of the {len(self.tried)} numbers tried"
+        others = [rank for rank in self.valley if rank != self.minimum]
+        if self.rank == self.minimum:
+            words, it = f"the lowest held-out error {n_tried}", "it"
+        else:
+            words, it = f"the smallest number not clearly worse than {self.minimum}", "the lowest"
+            words += f", which has the lowest held-out error {n_tried}"
+        if not others:
+            return f"{words}; no other is within one standard error of {it}"
+        return f"{words}; {_listed(others)} {'is' if len(others) == 1 else 'are'} within one standard error of {it}"
+
+    def edge(self) -> str:
+        """What it means that the lowest error belongs to the largest number tried, as a sentence; else nothing."""
+        if not self.at_edge:
+            return ""
+        if self.minimum < self.largest:
+            return f"Numbers above {self.minimum} were not tried and may predict better."
+        if self.minimum == self.largest:
+            return f"{self.minimum} is the highest number that the pairs of one fit can determine."
+        return f"The pairs of one fit determine at most {self.largest} dimensions: errors of higher numbers say little."
+
     def summary(self) -> str:
         """What was found, in words."""
         n_fits = self.n_folds * self.n_repeats
-        best = (
-            "held-out similarities are predicted best by as many"
-            if self.rank == self.minimum
-            else f"held-out similarities are predicted best by {self.minimum}, but not clearly better"
-        )
-        lines = [
-            f"{self.rank} {'dimension' if self.rank == 1 else 'dimensions'}: {best}.",
-            f"Tried: {_listed(self.tried)}. Within one standard error of the best: {_listed(self.valley)}.",
+        lines = [] if self.held_out is None or self.held_out.is_evidence else [self.held_out.verdict()]
+        lines += [
+            f"{self.rank} {'dimension' if self.rank == 1 else 'dimensions'} selected: {self.choice()}.",
+            f"{held_out_words(self.held_out, self._reason())}.",
+            f"Tried: {_listed(self.tried)}.",
             f"{n_fits} {'fit' if n_fits == 1 else 'fits'} each ({self.n_repeats} x {self.n_folds} folds), trained on "
             f"{self.training_share:.0%} of the observed pairs of {self.n_items} items.",
         ]
         if self.calibration is not None:
             lines.append(f"Calibration: {self.calibration.summary()}")
         if self.at_edge:
-            lines.append(f"The best is the largest that was tried: larger numbers than {self.minimum} may be better.")
+            lines.append(self.edge())
         unsettled = 1 - self.scores["converged"].mean()
         if unsettled > 0.5:
             lines.append(f"{unsettled:.0%} of the fits did not converge: raise max_iter of the estimator.")
         return "\n".join(lines)
+
+    def _reason(self) -> str:
+        """Why there is no held-out R2."""
+        explained = self.curve.loc[self.curve["rank"] == self.rank, "explained_variance"]
+        return DOES_NOT_VARY if explained.isna().any() else NOT_RECORDED
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain numbers, lists and texts, as JSON takes them."""
@@ -119,15 +175,20 @@ class RankSelection:
             "n_folds": self.n_folds,
             "n_repeats": self.n_repeats,
             "protocol": self.protocol,
+            "held_out_r2": self.held_out_r2,
+            "held_out_r2_standard_error": self.held_out_r2_standard_error,
+            "seed": self.seed,
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "curve": self.curve.to_dict(orient="records"),
             "scores": self.scores.to_dict(orient="records"),
         }
 
     def __repr__(self) -> str:
+        verdict = "no evidence of structure; " if self.evidence_of_structure is False else ""
+        held_out = "" if self.held_out_r2 is None else f", held_out_r2={self.held_out_r2:.3f}"
         return (
-            f"RankSelection(rank={self.rank}, valley={_listed(self.valley)}, sampling={self.sampling:.3f}, "
-            f"{len(self.tried)} ranks x {self.n_folds * self.n_repeats} fits)"
+            f"RankSelection({verdict}rank={self.rank}, valley={_listed(self.valley)}{held_out}, "
+            f"sampling={self.sampling:.3f}, {len(self.tried)} ranks x {self.n_folds * self.n_repeats} fits)"
         )
 
     def _repr_html_(self) -> str:
@@ -151,6 +212,8 @@ def conclude(
     n_items: int,
     largest: int,
     variance: float,
+    of_mean: Score,
+    seed: int | None,
 ) -> RankSelection:
     """Everything that follows from the errors of all fits."""
     import pandas as pd
@@ -159,7 +222,8 @@ def conclude(
     if protocol == "paper":
         fits = [{**fit, "error": fit["error_alone"]} for fit in fits]
     minimum, chosen = choose(scores, protocol, variance)
-    curve = _curve(scores, protocol, variance, minimum)
+    curve = _curve(scores, protocol, minimum, of_mean)
+    held = held_out(scores[chosen], of_mean, protocol)
     valley = tuple(int(rank) for rank in curve.loc[curve["in_valley"], "rank"])
     return RankSelection(
         rank=chosen,
@@ -177,6 +241,9 @@ def conclude(
         n_folds=n_folds,
         n_repeats=n_repeats,
         protocol=protocol,
+        held_out_r2=None if held is None else held.r2,
+        held_out_r2_standard_error=None if held is None else held.standard_error,
+        seed=seed,
     )
 
 
@@ -222,8 +289,65 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
         mine[row] - others[row] - gap * mine[2]
         for mine, others in ((one.items, other.items), (one.sample, other.sample))
     )
-    independent = one.pairs_per_sampled * float(np.sum(of_pairs**2))
-    return gap, float(np.sqrt(max(np.sum(of_items**2) - independent, independent)))
+    return gap, _standard_error(of_items, of_pairs, one.pairs_per_sampled)
+
+
+def _standard_error(of_items: np.ndarray, of_pairs: np.ndarray, pairs_per_sampled: float) -> float:
+    """Of a sum over pairs, from the parts of the pairs of each item and of a sample of pairs; see `difference`."""
+    independent = pairs_per_sampled * float(np.sum(of_pairs**2))
+    return float(np.sqrt(max(np.sum(of_items**2) - independent, independent)))
+
+
+class HeldOut(NamedTuple):
+    """How much better held-out similarities are predicted than by their mean: R2 and its standard error."""
+
+    r2: float
+    standard_error: float
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether the prediction is better than the mean by two standard errors."""
+        return self.r2 > CLEARLY * self.standard_error
+
+    @classmethod
+    def of(cls, r2: float | None, standard_error: float | None) -> HeldOut | None:
+        """Both, if both are known."""
+        return None if r2 is None or standard_error is None else cls(r2, standard_error)
+
+    def verdict(self) -> str:
+        """What it means that this is no evidence."""
+        return (
+            "No evidence of structure: held-out similarities are not predicted better than by their mean by two "
+            f"standard errors ({self.figures()})."
+        )
+
+    def figures(self) -> str:
+        """The two numbers, named."""
+        return f"held-out R2 {self.r2:.3f}, standard error {self.standard_error:.3f}"
+
+
+def held_out_words(held: HeldOut | None, reason: str) -> str:
+    """The held-out R2, or why there is none, as a sentence without its full stop."""
+    if held is None:
+        return f"Held-out R2 is not known: {reason}"
+    return f"Held-out R2 {held.r2:.3f} (standard error {held.standard_error:.3f}), compared with predicting the mean"
+
+
+def held_out(score: Score, of_mean: Score, protocol: str) -> HeldOut | None:
+    """R2 = 1 - E / B with E the error of the predictions and B that of the mean; None where nothing varies.
+
+    Both are over the same held-out pairs. With e and b the parts of a pair in E and B, its part in R2 beyond the mean
+    is u = ((1 - R2) b - e) / B, and the standard error follows as that of `difference`.
+    """
+    error, baseline = (float(one.errors(protocol).mean()) for one in (score, of_mean))
+    if baseline <= 0:
+        return None
+    row, ratio = 0 if protocol == "averaged" else 1, error / baseline
+    of_items, of_pairs = (
+        (ratio * means[row] - mine[row]) / baseline
+        for mine, means in ((score.items, of_mean.items), (score.sample, of_mean.sample))
+    )
+    return HeldOut(1 - ratio, _standard_error(of_items, of_pairs, score.pairs_per_sampled))
 
 
 def choose(scores: Mapping[int, Score], protocol: str, variance: float) -> tuple[int, int]:
@@ -237,9 +361,10 @@ def choose(scores: Mapping[int, Score], protocol: str, variance: float) -> tuple
     return minimum, min(rank for rank, (gap, error) in gaps.items() if gap <= max(min(CLEARLY * error, most), least))
 
 
-def _curve(scores: Mapping[int, Score], protocol: str, variance: float, minimum: int) -> pd.DataFrame:
+def _curve(scores: Mapping[int, Score], protocol: str, minimum: int, of_mean: Score) -> pd.DataFrame:
     import pandas as pd
 
+    baseline = float(of_mean.errors(protocol).mean())
     rows = []
     for rank in sorted(scores):
         errors = scores[rank].errors(protocol)
@@ -249,7 +374,7 @@ def _curve(scores: Mapping[int, Score], protocol: str, variance: float, minimum:
             {
                 "rank": rank,
                 "error": float(errors.mean()),
-                "explained_variance": 1 - float(errors.mean()) / variance if variance > 0 else 0.0,
+                "explained_variance": 1 - float(errors.mean()) / baseline if baseline > 0 else np.nan,
                 "standard_deviation": spread,
                 "standard_error": spread / np.sqrt(len(errors)),
                 "difference": gap,

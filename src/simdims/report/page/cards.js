@@ -71,7 +71,7 @@ function card(k) {
       "footer.card-foot",
       {},
       meter("Share", share, percent(share), largestShare(), "of the reconstruction"),
-      meter("Reliability", reliability, two(reliability), 1, "1 is the same dimension in every fit"),
+      meter("Reliability", reliability, two(reliability), 1, "Across random starts: 1 is the same dimension in every fit"),
     ),
   );
 }
@@ -133,7 +133,7 @@ export function meter(what, value, text, largest, title) {
   const fill = element("span.meter-fill");
   fill.style.width = `${Math.max(0, Math.min(100, (100 * (value || 0)) / (largest || 1)))}%`;
   return element(
-    what === "Reliability" && value < LOW ? "div.meter.low" : "div.meter",
+    what.startsWith("Reliability") && value < LOW ? "div.meter.low" : "div.meter",
     { title },
     element("span.meter-what", {}, what),
     element("span.meter-track", { "aria-hidden": "true" }, fill),

@@ -1,6 +1,6 @@
 // How the number of dimensions was chosen: the error of each number that was tried, with its standard error.
 
-import { byId, count, drawnToWidth, element, percent, short, svg, ticks, tickText } from "./dom.js";
+import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two } from "./dom.js";
 import { facts } from "./data.js";
 
 export function startCurve() {
@@ -30,7 +30,7 @@ export function startCurve() {
       ? element(
           "p",
           {},
-          "Too few dimensions miss structure; too many fit noise. Numbers marked as close to the best predict about as well: their difference to it is within one standard error of the difference.",
+          "Too few dimensions miss structure; too many fit noise. Of the numbers marked as close to the lowest error, the difference to it is within one standard error of the difference.",
         )
       : "",
     element("p.legend", {}, element("span.dot.chosen", { "aria-hidden": "true" }), ` chosen: ${selection.rank}`),
@@ -38,7 +38,7 @@ export function startCurve() {
       "p.legend",
       {},
       element("span.dot.valley", { "aria-hidden": "true" }),
-      " close to the best",
+      " close to the lowest error",
     ),
     element("p.legend", {}, element("span.band-swatch", { "aria-hidden": "true" }), " ± one standard error"),
     readout,
@@ -56,7 +56,7 @@ function tell(selection, place, readout) {
   readout.replaceChildren(
     element("b", {}, count(selection.ranks[place], "dimension")),
     `${verdict}: error ${short(selection.errors[place])} ± ${short(selection.standard_errors[place])}` +
-      (explained === null ? "" : `, ${percent(explained)} of the held-out variance explained`),
+      (explained === null ? "" : `, held-out R2 ${two(explained)}`),
   );
 }
 

@@ -24,7 +24,7 @@ export function dimensionView(k) {
         "div.meters",
         {},
         meter("Share of the reconstruction", share, percent(share), 1),
-        meter("Reliability", reliability, two(reliability), 1),
+        meter("Reliability across random starts", reliability, two(reliability), 1),
       ),
       turning(k),
     ),

@@ -18,11 +18,11 @@ export function startFit() {
     ),
     fit.correlation === null
       ? ""
-      : element("p", {}, `The correlation of observed and predicted similarities is ${two(fit.correlation)}.`),
+      : element("p", {}, `In sample, the correlation of observed and predicted similarities is ${two(fit.correlation)}.`),
     element(
       "p.note",
       {},
-      `${fit.sampled ? "From a sample of" : "All"} ${count(fit.n_pairs, "pair")}${fit.sampled ? "; the counts stand for all" : ""}. Predicted: the sum over dimensions of the products of two items' loadings.`,
+      `${fit.sampled ? "From a sample of" : "All"} ${count(fit.n_pairs, "pair")}${fit.sampled ? "; the counts stand for all" : ""}. Predicted: the sum over dimensions of the products of two items' loadings, of a fit that saw these pairs.`,
     ),
     readout,
   );
@@ -62,7 +62,7 @@ function chart(fit, width, readout) {
     {
       viewBox: `0 0 ${width} ${height}`,
       role: "img",
-      "aria-label": `Observed against predicted similarities of ${count(fit.n_pairs, "pair")}; correlation ${two(fit.correlation)}.`,
+      "aria-label": `Observed against predicted similarities of ${count(fit.n_pairs, "pair")}; correlation in sample ${two(fit.correlation)}.`,
     },
     marks
       .map((value) => [
