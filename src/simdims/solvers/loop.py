@@ -150,7 +150,7 @@ class Loop:
         """Undo a sweep that raised the objective; that rounding raised it is the end."""
         self.W[:] = start
         self.last_swept, self.momentum_counter = start, 1.0
-        self.converged = not self.method.shorten() and rise <= _ROUNDING * self.history[self.done]
+        self.converged = bool(not self.method.shorten() and rise <= _ROUNDING * self.history[self.done])
         self.record(self.method.objective(self.W))
 
     def _is_confirmed(self, floor: float) -> bool:
