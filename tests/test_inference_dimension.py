@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from sklearn.exceptions import NotFittedError
 
 from simdims import SRF
 from simdims.inference import HypothesisTests, collinearity, dimension_test, matching
@@ -339,7 +340,7 @@ ITEMS = list("abcdef")
         ({"hypotheses": [1, 2, 3, 4, 5, np.nan]}, "hypotheses must be finite, got nan in row 5, column 0"),
         ({"hypotheses": ["a", "b", "c", "d", "e", "f"]}, "hypotheses must hold numbers, got 'a' in row 0, column 0"),
         ({"hypotheses": np.ones((6, 2, 2))}, "hypotheses must have a row for every item"),
-        ({"hypotheses": {"a": np.eye(6)}}, r"must have one value an item, got an array of shape \(6, 6\) for 'a'"),
+        ({"hypotheses": {"a": np.eye(6)}}, r"must have one value per item, got an array of shape \(6, 6\) for 'a'"),
         (
             {"hypotheses": pd.DataFrame({"x": range(6)}, index=list("abcdeg"))},
             "got no 'f' in hypotheses, which has 'g'",
@@ -369,10 +370,15 @@ def test_bad_input_gets_a_sentence(arguments, sentence):
         dimension_test(**{"embedding": embedding, "hypotheses": np.arange(6.0), **arguments})
 
 
-@pytest.mark.parametrize("embedding", ["W.csv", None, SRF(2)])
+@pytest.mark.parametrize("embedding", ["W.csv", None, SRF])
 def test_an_embedding_is_an_array_or_a_table(embedding):
-    with pytest.raises(TypeError, match="embedding must be an array or a pandas DataFrame, got "):
+    with pytest.raises(TypeError, match="embedding must "):
         dimension_test(embedding, np.arange(6.0))
+
+
+def test_an_embedding_is_not_taken_from_a_fit_that_was_not_made():
+    with pytest.raises(NotFittedError, match="SRF instance is not fitted"):
+        dimension_test(SRF(2), np.arange(6.0))
 
 
 def test_progress_is_shown_where_asked_for(capsys):

@@ -133,7 +133,7 @@ def test_similarities_that_are_equal_where_a_model_is_known_are_refused():
             H = rng.random((n_items, n_items))
             H += H.T
             H[:3] = H[:, :3] = np.nan
-            with pytest.raises(ValueError, match="must vary over the observed pairs .* 'hypothesis1'"):
+            with pytest.raises(ValueError, match=r"must vary over the observed pairs .* 'hypothesis1'"):
                 rsa_test(S, [H], n_permutations=2, random_state=0)
 
 

@@ -38,8 +38,8 @@ def warn_of_duplicates(hypotheses: Hypotheses, correlations: NDArray[np.float64]
         more = f", and {len(said) - N_NAMED} more groups" if len(said) > N_NAMED else ""
         size = f"{'|r|' if absolute else 'r'} of {DUPLICATE} or more"
         _warn(
-            f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(said[:N_NAMED])}{more}. Their results are "
-            "one finding, not several: keep one hypothesis of each group."
+            f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(said[:N_NAMED])}{more}. Their results "
+            "are one finding, not several: keep one hypothesis of each group."
         )
 
 
@@ -71,8 +71,8 @@ def _warn_of_combination(hypotheses: Hypotheses, place: int, parts: list[int]) -
 
 def _are_levels(X: NDArray[np.float64]) -> bool:
     """Whether columns say for each item which one of several values a category has."""
-    highest = X == X.max(axis=0)
-    return bool((highest.sum(axis=1) == 1).all() and (highest | (X == X.min(axis=0))).all())
+    highest, lowest = (np.equal(X, extreme) for extreme in (X.max(axis=0), X.min(axis=0)))
+    return bool((highest.sum(axis=1) == 1).all() and (highest | lowest).all())
 
 
 def vector_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
@@ -116,7 +116,7 @@ def shared_variance(X: NDArray[np.float64], *, absolute: bool) -> NDArray[np.flo
     By any linear combination where hypotheses are matched on absolute correlations, by one without negative weights
     where they are matched on signed ones: opposite hypotheses do not compete for a dimension then.
     """
-    Z = np.linalg.qr(standardise(X).values, mode="r")  # keeps all products of columns
+    Z: NDArray[np.float64] = np.asarray(np.linalg.qr(standardise(X).values, mode="r"))  # keeps products of columns
     shares = np.zeros(Z.shape[1])
     for place, z in enumerate(Z.T if Z.shape[1] > 1 else ()):
         others = np.delete(Z, place, axis=1)

@@ -63,9 +63,9 @@ def combined_test(
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
-        The similarities; see `rsa_test`.
-    embedding : array-like or DataFrame of shape (n_items, n_components)
-        W; see `dimension_test`. Where S and it name items, rows are matched by name.
+        The similarities, or a Discovery, which holds them; see `rsa_test`.
+    embedding : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
+        W, or what holds it; see `dimension_test`. Where S and it name items, rows are matched by name.
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
         A value of each property for each item.
     method : {"pearson", "spearman"}, default="pearson"
@@ -132,7 +132,7 @@ def combined_test(
         progress=progress,
     )
     # Both parts are compared with the same permutations: those in which the similarities have a correlation.
-    null[np.isnan(null).any(axis=1)[:, None].repeat(2, axis=1)] = np.nan
+    null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
     warn_of_few(null[:, 0], cleaned.names, alpha)
     p = np.stack([pooled_ranks(observed[part], null[:, part], alternative) for part in range(2)])
     share = 0.5 if weighting == "equal" else _share(similarity, table)

@@ -46,8 +46,8 @@ def dimension_test(
 
     Parameters
     ----------
-    embedding : array-like or DataFrame of shape (n_items, n_components)
-        W. The index and the columns of a DataFrame name items and dimensions.
+    embedding : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
+        W, or what holds it. The index and the columns of a DataFrame name items and dimensions.
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
         A value of each property for each item: 0 and 1 for a category, numbers for a degree. Where both name items,
         rows are matched by name.

@@ -110,7 +110,9 @@ class HypothesisTests:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per hypothesis: hypothesis, statistic, pvalue, pvalue_adjusted, significant, dimension, n_permutations.
+        """One row per hypothesis.
+
+        Columns: hypothesis, statistic, pvalue, pvalue_adjusted, significant, dimension, n_permutations.
 
         A combined test adds statistic_dimension, pvalue_dimension, statistic_rsa, pvalue_rsa and decided_by.
         """
@@ -153,7 +155,8 @@ class HypothesisTests:
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         lines = [
             self._headline(),
-            f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the items, {sides}; "
+            f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the items, "
+            f"{sides}; "
             f"Benjamini-Hochberg at {self.alpha:g}.",
         ]
         width = max(map(len, self.hypotheses[:N_SHOWN]))

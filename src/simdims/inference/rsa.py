@@ -49,7 +49,8 @@ def rsa_test(
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
-        The similarities. Weights, those of absent pairs too, count in the sums of Pearson's correlation.
+        The similarities, or a Discovery, which holds them. Weights, those of absent pairs too, count in the sums of
+        Pearson's correlation.
     hypotheses : array-like, Series or DataFrame of shape (n_items, n_hypotheses), or list, stack or mapping of matrices
         A value of each property for each item, or for each hypothesis a symmetric model matrix, larger for pairs that
         it takes to be more similar, NaN where it says nothing. Where both name items, they are matched by name.

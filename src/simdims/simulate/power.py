@@ -17,6 +17,7 @@ from simdims._journal import Journal, as_folder, fingerprint
 from simdims._parallel import root_seed, run_tasks, seed_of
 from simdims._parameters import require_count, require_flag, require_real, shown
 from simdims._progress import Callback, reporting
+from simdims.metrics._embedding import as_numbers
 from simdims.simulate.noise import add_feature_noise, add_noise
 
 if TYPE_CHECKING:
@@ -201,8 +202,8 @@ def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) ->
 def _draw(design: Design, seed: int) -> NDArray[np.float64]:
     X = design(random_state=seed) if callable(design) else design
     try:
-        return np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+        return as_numbers(X, "design")
+    except TypeError:
         raise ValueError(f"design must give a table of numbers, got {shown(X)}.") from None
 
 
