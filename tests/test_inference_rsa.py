@@ -338,7 +338,7 @@ def test_correlations_between_models_are_those_of_their_pairs():
     for one, other in permutations(range(3), 2):
         known = ~np.isnan(pairs[one] + pairs[other])
         assert found[one, other] == pytest.approx(pearsonr(pairs[one][known], pairs[other][known])[0])
-    X = 100 + rng.random((9, 2))
+    X = np.column_stack([1e6 + rng.random(9), rng.random(9) - 0.5])
     found = collinearity.model_correlations(Hypotheses(tuple("ab"), X))
     assert found[0, 1] == pytest.approx(pearsonr(*(np.outer(x, x)[upper] for x in X.T))[0])
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
@@ -83,31 +81,47 @@ def vector_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
 
 def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
     """Correlations between models of pairs, over all pairs that both know; x x^T for a property x."""
-    rows_of = _model_rows(hypotheses)
-    n = len(hypotheses.names)
-    count, one, square, product = np.zeros((4, n, n))
-    for row in range(len(hypotheses.matrices[0] if hypotheses.vectors is None else hypotheses.vectors) - 1):
-        model = rows_of(row)
-        known = ~np.isnan(model)
-        model, weight = np.where(known, model, 0.0), known.astype(np.float64)
-        count += weight @ weight.T
-        one += model @ weight.T
-        square += model**2 @ weight.T
-        product += model @ model.T
+    if hypotheses.vectors is not None:
+        count, one, square, product = _vector_sums(hypotheses.vectors)
+    else:
+        count, one, square, product = _matrix_sums(hypotheses.matrices)
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = square - one**2 / count
-        return np.nan_to_num((product - one * one.T / count) / np.sqrt(spread * spread.T), posinf=0.0, neginf=0.0)
+        r = (product - one * one.T / count) / np.sqrt(spread * spread.T)
+    return np.nan_to_num(r, posinf=0.0, neginf=0.0)
 
 
-def _model_rows(hypotheses: Hypotheses) -> Callable[[int], NDArray[np.float64]]:
-    """A function from an item to its pairs with later items, one row per model, about a middle value."""
-    if hypotheses.vectors is not None:
-        X = hypotheses.vectors / np.abs(hypotheses.vectors).max(axis=0)
-        middle = np.median(X, axis=0) ** 2
-        return lambda row: (X[row] * X[row + 1 :] - middle).T
-    models = [near_one(matrix) for matrix in hypotheses.matrices]
+def _vector_sums(X: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Number of pairs, and sums over pairs of h, h^2 and h g for models h and g: no model is built.
+
+    With m the median of x and z = x - m, the model x x^T is, but for a constant, h = m (z_i + z_j) + z_i z_j.
+    """
+    X = X / np.abs(X).max(axis=0)
+    m = np.median(X, axis=0)
+    Z, n = X - m, len(X)
+    s, P, Q = Z.sum(axis=0), Z.T @ Z, (Z**2).T @ Z
+    of_sums = np.outer(m, m) * ((n - 2) * P + np.outer(s, s))
+    mixed = m[:, None] * (s * P - Q.T)
+    product = of_sums + mixed + mixed.T + (P**2 - (Z**2).T @ Z**2) / 2
+    total = m * (n - 1) * s + (s**2 - np.diag(P)) / 2
+    ones = np.ones_like(P)
+    return ones * n * (n - 1) / 2, total[:, None] * ones, np.diag(product)[:, None] * ones, product
+
+
+def _matrix_sums(matrices: tuple[NDArray[np.float64], ...]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The same for model matrices, over the pairs that both models know."""
+    models = [near_one(matrix) for matrix in matrices]
     means = np.array([np.nanmean(model) if np.isfinite(model).any() else 0.0 for model in models])[:, None]
-    return lambda row: np.stack([model[row, row + 1 :] for model in models]) - means
+    count, one, square, product = np.zeros((4, len(models), len(models)))
+    for row in range(len(models[0]) - 1):
+        h = np.stack([model[row, row + 1 :] for model in models]) - means
+        known = ~np.isnan(h)
+        h, weight = np.where(known, h, 0.0), known.astype(np.float64)
+        count += weight @ weight.T
+        one += h @ weight.T
+        square += h**2 @ weight.T
+        product += h @ h.T
+    return count, one, square, product
 
 
 def shared_variance(X: NDArray[np.float64], *, absolute: bool) -> NDArray[np.float64]:
