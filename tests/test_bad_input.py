@@ -514,7 +514,12 @@ TABLE = [
         ValueError,
         "hypotheses must vary over the items",
     ),
-    (dimension_test, {"embedding": W[:, :1], "hypotheses": PROPERTIES}, ValueError, "matching"),
+    (
+        dimension_test,
+        {"embedding": W[:, :1], "hypotheses": PROPERTIES, "matching": "joint"},
+        ValueError,
+        "hypotheses must be at most as many as the 1 dimensions",
+    ),
     (
         dimension_test,
         {"embedding": W, "hypotheses": PROPERTIES, "alternative": "less"},
