@@ -46,12 +46,14 @@ def measure_speed(quick: bool) -> list[dict]:
         X = np.random.default_rng(0).permutation(W) + 0.1
         options = {"n_permutations": n_permutations, "random_state": 0}
         tests: dict[str, Callable[[], object]] = {
-            "dimension_test": partial(dimension_test, W, X, **options),
+            "dimension_test": partial(dimension_test, W, X, matching="joint", **options),
             "dimension_test, separate": partial(dimension_test, W, X, matching="separate", **options),
-            "dimension_test, two-sided": partial(dimension_test, W, X, alternative="two-sided", **options),
+            "dimension_test, two-sided": partial(
+                dimension_test, W, X, matching="joint", alternative="two-sided", **options
+            ),
             "rsa_test": partial(rsa_test, S, X, **options),
             "rsa_test, 30% observed": partial(rsa_test, simulate.mask_pairs(S, 0.3, random_state=0), X, **options),
-            "combined_test": partial(combined_test, S, W, X, **options),
+            "combined_test": partial(combined_test, S, W, X, matching="joint", **options),
         }
         if n_items < 1000:
             tests["rsa_test, spearman"] = partial(rsa_test, S, X, method="spearman", **options)

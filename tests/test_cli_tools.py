@@ -128,9 +128,9 @@ def test_tests_are_saved_as_json(saved):
 def test_the_page_shows_tests_of_properties(saved, capsys):
     words = ["--tests", str(saved / "properties.csv"), "--labels", "name", "--permutations", "99", "--seed", "0"]
     assert main(["report", str(saved / "found"), "-o", "page.html", *words]) == 0
-    assert "1 of 2 properties is carried by a dimension of its own" in capsys.readouterr().out
+    assert "1 of 2 properties correlates significantly with its assigned dimension" in capsys.readouterr().out
     page = Path("page.html").read_text()
-    assert "Of 2 hypotheses about the items, 1 is borne out" in page
+    assert "1 of 2 hypotheses was significant" in page
     assert '"hypothesis":"first"' in page
 
 

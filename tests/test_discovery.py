@@ -17,6 +17,8 @@ from simdims import (
     Discovery,
     Similarity,
     _memory,
+    align,
+    combined_test,
     datasets,
     dimension_test,
     discover,
@@ -25,6 +27,7 @@ from simdims import (
     from_features,
     from_triplets,
     metrics,
+    rsa_test,
     select_rank,
     simulate,
 )
@@ -559,3 +562,55 @@ def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
     found.save(tmp_path / "found")
     assert (tmp_path / "found" / "methods.txt").read_text(encoding="utf-8") == text + "\n"
     assert Discovery.load(tmp_path / "found").methods_text() == text
+
+
+# Where an embedding or similarities are asked for
+
+
+@pytest.mark.parametrize("held_by", ["discovery", "consensus", "srf"])
+def test_functions_of_an_embedding_take_what_holds_one(held_by):
+    found = discover(noisy(), ranks=3, n_runs=3, random_state=0)
+    srf = SRF(3, random_state=0).fit(found.similarity)
+    result = {"discovery": found, "consensus": found.consensus, "srf": srf}[held_by]
+    frame, S = result.embedding_frame(), found.similarity
+    options = {"n_permutations": 20, "random_state": 0}
+    properties = (frame.iloc[::-1, :2] > 0.3).astype(float)  # matched by name
+    triplets = [["item 1", "item 2", "item 3"], ["item 5", "item 9", "item 30"]]
+    ratings = frame["dimension1"] + np.random.default_rng(0).random(len(frame))
+    calls = [
+        lambda W: dimension_test(W, properties, **options).table,
+        lambda W: combined_test(S, W, properties, **options).table,
+        lambda W: align(W, frame[["dimension2", "dimension1", "dimension3"]]).embedding,
+        lambda W: align(frame, W).embedding,
+        lambda W: metrics.triplet_accuracy(W, triplets),
+        lambda W: metrics.triplet_probabilities(W, triplets),
+        lambda W: metrics.explained_variance(S, W),
+        lambda W: metrics.hoyer_sparsity(W),
+        lambda W: metrics.entropy(W),
+        lambda W: metrics.factor_alignment(W, frame).mean,
+        lambda W: (
+            metrics.pair_correlation(W, [list(t[:2]) for t in triplets] + [["item 1", "item 9"]], [1, 2, 3]).correlation
+        ),
+        lambda W: metrics.readout(W, ratings, random_state=0).table,
+        lambda W: metrics.link_auc(S, W, random_state=0),
+    ]
+    for number, call in enumerate(calls):
+        expected, same = call(frame), call(result)
+        if isinstance(expected, pd.DataFrame):
+            pd.testing.assert_frame_equal(same, expected)
+        else:
+            np.testing.assert_array_equal(same, expected, err_msg=str(number))
+
+
+def test_functions_of_similarities_take_a_discovery():
+    found = discover(noisy(), ranks=3, n_runs=3, random_state=0)
+    properties = (found.embedding_frame() > 0.3).iloc[::-1].astype(float)
+    options = {"n_permutations": 20, "random_state": 0}
+    for test in (
+        lambda S: rsa_test(S, properties, **options),
+        lambda S: combined_test(S, found, properties, **options),
+    ):
+        pd.testing.assert_frame_equal(test(found).table, test(found.similarity).table)
+    assert metrics.explained_variance(found, found) == found.metrics["explained_variance"]
+    with pytest.raises(TypeError, match="Consensus"):
+        rsa_test(found.consensus, properties)

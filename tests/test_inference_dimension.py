@@ -1,6 +1,7 @@
 """dimension_test: leave-one-out matching against recomputation, permutations against enumeration."""
 
-from itertools import permutations
+import warnings
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from sklearn.exceptions import NotFittedError
 
 from simdims import SRF
-from simdims.inference import HypothesisTests, dimension_test, matching
+from simdims.inference import HypothesisTests, collinearity, dimension_test, matching
 from simdims.inference.permutations import blocks_of
 
 
@@ -128,11 +130,15 @@ def test_few_assignments_are_solved_where_dimensions_are_clear(monkeypatch):
     assert len(solved) == 1
 
 
-@pytest.mark.parametrize("options", [{}, {"alternative": "two-sided"}, {"matching": "separate"}])
+JOINT_TWO_SIDED = {"matching": "joint", "alternative": "two-sided"}
+
+
+@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning")
+@pytest.mark.parametrize("options", [{"matching": "joint"}, JOINT_TWO_SIDED, {"matching": "separate"}])
 def test_statistic_and_null_are_those_by_hand(options):
     X, W = draw(12, 3, 4, 4, signal=0.5)
     tests = dimension_test(W, X, n_permutations=25, random_state=7, **options)
-    by_hand = {"joint": "matching" not in options, "absolute": "alternative" in options}
+    by_hand = {"joint": options["matching"] == "joint", "absolute": "alternative" in options}
     np.testing.assert_allclose(tests.statistic, statistic_by_hand(X, W, **by_hand), atol=1e-12)
     drawn = np.concatenate([block.draw(12) for block in blocks_of(25, 7)])
     expected = np.array([statistic_by_hand(X[permutation], W, **by_hand) for permutation in drawn])
@@ -142,6 +148,7 @@ def test_statistic_and_null_are_those_by_hand(options):
     np.testing.assert_allclose(tests.pvalue, (1 + larger) / 26)
 
 
+@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning")
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 def test_p_values_approach_those_of_all_permutations(alternative):
     X, W = draw(6, 2, 3, 5, signal=0.7)
@@ -150,7 +157,7 @@ def test_p_values_approach_those_of_all_permutations(alternative):
     observed = everything[0]
     fold = np.abs if alternative == "two-sided" else np.asarray
     exact = (fold(everything) >= fold(observed) - 1e-10).mean(axis=0)
-    tests = dimension_test(W, X, n_permutations=4_000, alternative=alternative, random_state=0)
+    tests = dimension_test(W, X, n_permutations=4_000, alternative=alternative, matching="joint", random_state=0)
     standard_error = np.sqrt(exact * (1 - exact) / 4_000)
     assert (np.abs(tests.pvalue - exact) <= 4 * standard_error + 1e-4).all()
 
@@ -234,7 +241,8 @@ def test_neither_side_over_or_underflows(scale):
         np.testing.assert_array_equal(tests.pvalue, scaled.pvalue)
 
 
-@pytest.mark.parametrize("options", [{}, {"alternative": "two-sided"}, {"matching": "separate"}])
+@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning")
+@pytest.mark.parametrize("options", [{"matching": "joint"}, JOINT_TWO_SIDED, {"matching": "separate"}])
 def test_rounding_does_not_choose_between_equally_good_dimensions(options):
     """Zeros and ones on both sides: many matchings are equally good, and an affine change of X must not choose."""
     rng = np.random.default_rng(18)
@@ -250,12 +258,13 @@ def test_more_permutations_than_memory_holds_are_refused():
         dimension_test(W, X, n_permutations=10**13, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning", "ignore:Some hypotheses:UserWarning")
 def test_tied_constant_and_single_item_columns_are_no_accident():
     rng = np.random.default_rng(9)
     one = rng.random(20)
     W = np.column_stack([one, one, np.zeros(20), np.eye(20)[0], np.full(20, 0.1)])
     X = np.column_stack([one, one, np.eye(20)[0], np.eye(20)[1]])
-    for options in ({}, {"alternative": "two-sided"}, {"matching": "separate"}):
+    for options in ({"matching": "joint"}, JOINT_TWO_SIDED, {"matching": "separate"}):
         tests = dimension_test(W, X, n_permutations=40, random_state=0, **options)
         assert np.isfinite(tests.statistic).all()
         assert np.isfinite(tests.null_distribution).all()
@@ -324,11 +333,14 @@ ITEMS = list("abcdef")
     [
         ({"hypotheses": np.ones((6, 1))}, "hypotheses must vary over the items, got 1 for every item in 'hypothesis1'"),
         ({"hypotheses": np.arange(5.0)}, "hypotheses must have a row for each of the 6 items of embedding, got 5 rows"),
-        ({"hypotheses": np.eye(6)}, 'hypotheses must be at most as many as the 2 dimensions for matching="joint"'),
+        (
+            {"hypotheses": np.eye(6), "matching": "joint"},
+            'hypotheses must be at most as many as the 2 dimensions for matching="joint"',
+        ),
         ({"hypotheses": [1, 2, 3, 4, 5, np.nan]}, "hypotheses must be finite, got nan in row 5, column 0"),
         ({"hypotheses": ["a", "b", "c", "d", "e", "f"]}, "hypotheses must hold numbers, got 'a' in row 0, column 0"),
         ({"hypotheses": np.ones((6, 2, 2))}, "hypotheses must have a row for every item"),
-        ({"hypotheses": {"a": np.eye(6)}}, r"must have one value an item, got an array of shape \(6, 6\) for 'a'"),
+        ({"hypotheses": {"a": np.eye(6)}}, r"must have one value per item, got an array of shape \(6, 6\) for 'a'"),
         (
             {"hypotheses": pd.DataFrame({"x": range(6)}, index=list("abcdeg"))},
             "got no 'f' in hypotheses, which has 'g'",
@@ -347,7 +359,7 @@ ITEMS = list("abcdef")
         ({"embedding": np.ones((6, 0))}, r"embedding must have a row for every item .* got shape \(6, 0\)"),
         ({"n_permutations": 0}, "n_permutations must be a whole number of at least 1, got 0"),
         ({"alternative": "less"}, 'alternative must be "greater" or "two-sided", got \'less\''),
-        ({"matching": "both"}, 'matching must be "joint" or "separate", got \'both\''),
+        ({"matching": "both"}, 'matching must be "auto", "joint" or "separate", got \'both\''),
         ({"alpha": 1.5}, "alpha must be between 0 and 1, got 1.5"),
         ({"n_jobs": 0}, "n_jobs must be a number of workers"),
     ],
@@ -358,10 +370,15 @@ def test_bad_input_gets_a_sentence(arguments, sentence):
         dimension_test(**{"embedding": embedding, "hypotheses": np.arange(6.0), **arguments})
 
 
-@pytest.mark.parametrize("embedding", ["W.csv", None, SRF(2)])
+@pytest.mark.parametrize("embedding", ["W.csv", None, SRF])
 def test_an_embedding_is_an_array_or_a_table(embedding):
-    with pytest.raises(TypeError, match="embedding must be an array or a pandas DataFrame, got "):
+    with pytest.raises(TypeError, match="embedding must "):
         dimension_test(embedding, np.arange(6.0))
+
+
+def test_an_embedding_is_not_taken_from_a_fit_that_was_not_made():
+    with pytest.raises(NotFittedError, match="SRF instance is not fitted"):
+        dimension_test(SRF(2), np.arange(6.0))
 
 
 def test_progress_is_shown_where_asked_for(capsys):
@@ -375,9 +392,115 @@ def test_progress_is_shown_where_asked_for(capsys):
 def test_more_hypotheses_than_dimensions_are_matched_separately():
     rng = np.random.default_rng(13)
     X, W = rng.random((30, 5)), rng.random((30, 2))
-    tests = dimension_test(W, X, matching="separate", n_permutations=20, random_state=0)
+    tests = dimension_test(W, X, n_permutations=20, random_state=0)
     assert len(tests.pvalue) == 5
+    assert "separate" in tests.method
+    assert "5 hypotheses and 2 dimensions" in tests.method
     assert set(tests.dimension) <= {"dimension1", "dimension2"}
+
+
+# hypotheses that overlap
+
+
+def overlapping(seed=0):
+    """An embedding, and properties of which some are the same, opposite, or sums of others."""
+    rng = np.random.default_rng(seed)
+    W = rng.gamma(0.5, size=(60, 8))
+    animal, size = (W[:, 1] > 0.3).astype(float), W[:, 0]
+    return W, pd.DataFrame({"animal": animal, "animate": animal, "size": size, "round": W[:, 4]})
+
+
+def warnings_of(*arguments, test=dimension_test, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tests = test(*arguments, n_permutations=99, random_state=0, **options)
+    return tests, [str(one.message) for one in caught]
+
+
+def test_identical_hypotheses_are_named_and_share_a_dimension():
+    W, X = overlapping()
+    tests, said = warnings_of(W, X)
+    assert len(said) == 1
+    assert "'animal' and 'animate' (r = 1.00)" in said[0]
+    assert tests.dimension[0] == tests.dimension[1] == "dimension2"
+    assert tests.statistic[0] == tests.statistic[1]
+    assert "separate" in tests.method
+    assert "'animal'" in tests.method
+    assert "own" not in tests.summary()
+    # Each p-value is the one that the hypothesis has alone.
+    alone = dimension_test(W, X[["animal"]], n_permutations=99, random_state=0)
+    assert tests.pvalue[0] == alone.pvalue[0]
+
+
+def test_joint_matching_where_it_was_asked_for_is_kept_and_warned_of():
+    W, X = overlapping()
+    tests, said = warnings_of(W, X, matching="joint")
+    assert len(set(tests.dimension)) == 4
+    assert "joint" in tests.method
+    assert any('matching="joint" is not exact' in text and "'animal'" in text for text in said)
+    assert not any("not exact" in text for text in warnings_of(W, X, matching="separate")[1])
+
+
+def test_hypotheses_that_share_nothing_are_matched_jointly_without_a_word():
+    W, X = overlapping()
+    tests, said = warnings_of(W, X[["animate", "size", "round"]])
+    assert said == []
+    assert "joint" in tests.method
+    joint = dimension_test(W, X[["animate", "size", "round"]], matching="joint", n_permutations=99, random_state=0)
+    np.testing.assert_array_equal(tests.null_distribution, joint.null_distribution)
+
+
+@pytest.mark.parametrize("correlation", [0.94, 0.96])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_duplicates_begin_at_a_correlation_of_095(correlation, sign, alternative):
+    rng = np.random.default_rng(0)
+    x, e = np.linalg.qr(rng.standard_normal((60, 3)) - rng.standard_normal((60, 3)).mean(axis=0))[0].T[:2]
+    x, e = x - x.mean(), e - e.mean()
+    e -= (e @ x) / (x @ x) * x
+    x, e = x / np.linalg.norm(x), e / np.linalg.norm(e)
+    X = pd.DataFrame({"one": x, "other": sign * (correlation * x + np.sqrt(1 - correlation**2) * e)})
+    said = warnings_of(rng.random((60, 4)), X, alternative=alternative)[1]
+    expected = correlation > 0.95 and (sign > 0 or alternative == "two-sided")
+    assert any(f"'one' and 'other' (r = {sign * correlation:.2f})" in text for text in said) == expected
+
+
+def test_linear_combinations_are_named_and_the_levels_of_a_category_are_not():
+    rng = np.random.default_rng(1)
+    W = rng.random((60, 9))
+    X = pd.get_dummies(pd.Series(rng.integers(0, 3, 60), name="colour"), prefix="colour").astype(float)
+    X["living"] = (rng.random(60) < 0.5).astype(float)
+    X["lifeless"] = 1 - X["living"]
+    assert warnings_of(W, X)[1] == []  # one-sided: opposite levels do not compete
+    X["width"], X["height"] = rng.random(60), rng.random(60)
+    X["area"] = 2 * X["width"] + 1.5 * X["height"] + 7
+    tests, said = warnings_of(W, X)
+    assert [text for text in said if "linear combination" in text] == said
+    assert len(said) == 1
+    assert "'area' is a linear combination of 'width' and 'height'" in said[0]
+    assert "separate" in tests.method
+    opposite = warnings_of(W, pd.DataFrame({"size": X["width"], "smallness": -X["width"]}))[1]
+    assert any("'smallness' is a linear combination of 'size'" in text for text in opposite)
+    two_sided = warnings_of(W, X[["living", "lifeless"]], alternative="two-sided")
+    assert any("'living' and 'lifeless' (r = -1.00)" in text for text in two_sided[1])
+    assert "separate" in two_sided[0].method
+
+
+def test_shared_variance_is_that_of_a_regression():
+    """One-sided without negative weights: minimised by brute force over the active set."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((40, 4)) + 0.7 * rng.standard_normal((40, 1)) * [1, 1, -1, 1]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for place in range(4):
+        others = np.delete(Z, place, axis=1)
+        shares = []
+        for chosen in product([False, True], repeat=3):
+            weights = np.linalg.lstsq(others[:, chosen], Z[:, place], rcond=None)[0]
+            residual = Z[:, place] - others[:, chosen] @ weights
+            shares.append((1 - residual.var(), bool((weights >= 0).all())))
+        signed = collinearity.shared_variance(X, absolute=False)[place]
+        assert signed == pytest.approx(max(share for share, allowed in shares if allowed), abs=1e-10)
+        assert collinearity.shared_variance(X, absolute=True)[place] == pytest.approx(shares[-1][0], abs=1e-10)
 
 
 # results
@@ -389,6 +512,7 @@ def test_the_table_adjusts_after_benjamini_and_hochberg():
     table = tests.table
     assert list(table.columns) == [
         "hypothesis", "statistic", "pvalue", "pvalue_adjusted", "significant", "dimension",
+        "n_permutations",
     ]  # fmt: skip
     order = np.argsort(tests.pvalue)
     adjusted = np.empty(4)
@@ -422,8 +546,8 @@ def test_the_summary_says_what_was_found():
     W = rng.random((50, 3))
     X = pd.DataFrame({"animate": W[:, 1], "large": W[:, 2], "noise": rng.random(50)})
     text = dimension_test(W, X, n_permutations=99, random_state=3).summary()
-    assert text.startswith("2 of 3 properties are carried by a dimension of their own.")
-    assert "carried by dimension2" in text
+    assert text.startswith("2 of 3 properties correlate significantly with their assigned dimension.")
+    assert "correlates with dimension2" in text
     assert "not significant" in text
     assert "99 permutations" in text
 

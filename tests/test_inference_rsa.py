@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.stats import pearsonr, spearmanr
 
 from simdims import SRF, Similarity, from_features, metrics, simulate
-from simdims.inference import combined_test, dimension_test, rsa_test
+from simdims.inference import collinearity, combined_test, dimension_test, rsa_test
+from simdims.inference.hypotheses import Hypotheses
 from simdims.inference.permutations import blocks_of
 
 CORRELATIONS = {"pearson": pearsonr, "spearman": spearmanr}
@@ -122,8 +123,8 @@ def test_no_side_over_or_underflows(scale, method):
         np.testing.assert_array_equal(tests.pvalue, same.pvalue)
 
 
-def test_similarities_that_are_equal_where_a_model_speaks_correlate_with_nothing():
-    """The pairs of the first three items vary, the model knows only the others, and rounding must not speak."""
+def test_similarities_that_are_equal_where_a_model_is_known_are_refused():
+    """The pairs of the first three items vary, the model knows only the others, and rounding must not count."""
     rng = np.random.default_rng(0)
     for value in (0.1, 0.3, 0.7, 1 / 3):
         for n_items in range(7, 13):
@@ -132,7 +133,93 @@ def test_similarities_that_are_equal_where_a_model_speaks_correlate_with_nothing
             H = rng.random((n_items, n_items))
             H += H.T
             H[:3] = H[:, :3] = np.nan
-            assert rsa_test(S, [H], n_permutations=2, random_state=0).statistic[0] == 0
+            with pytest.raises(ValueError, match=r"must vary over the observed pairs .* 'hypothesis1'"):
+                rsa_test(S, [H], n_permutations=2, random_state=0)
+
+
+def rare_property(storage, n_items=20, seed=0):
+    """A property of two items, whose pair is observed, in similarities most of whose pairs are not."""
+    rng = np.random.default_rng(seed)
+    S = rng.random((n_items, n_items))
+    S += S.T
+    gaps = np.triu(rng.random((n_items, n_items)) < 0.8, 1)
+    S[gaps | gaps.T] = np.nan
+    S[3, 7] = S[7, 3] = 1.9
+    for i in range(n_items - 1):  # every item has a partner
+        S[i, i + 1] = S[i + 1, i] = rng.random()
+    x = np.isin(np.arange(n_items), [3, 7]).astype(float)
+    if storage == "weighted":
+        return Similarity(np.nan_to_num(S), weights=np.where(np.isnan(S), 0.0, 2.5)), S, x
+    if storage == "sparse":
+        return Similarity(sparse.csr_array(np.nan_to_num(S)), absent="missing"), S, x
+    if storage == "sparse with gaps":
+        stored = sparse.csr_array(np.where(np.isnan(S), -1.0, S))
+        stored.data[stored.data < 0] = np.nan
+        return Similarity(stored, absent="zero"), S, x
+    return S, S, x
+
+
+@pytest.mark.parametrize("storage", ["dense", "weighted", "sparse", "sparse with gaps"])
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+@pytest.mark.parametrize("scale", [1.0, 0.1, -3.0])
+def test_permutations_without_a_correlation_are_left_out(storage, method, scale):
+    if (storage, method) == ("weighted", "spearman"):
+        pytest.skip("ranks cannot be weighted")
+    given, S, x = rare_property(storage)
+    tests = rsa_test(given, scale * x, method=method, n_permutations=400, random_state=5)
+    places = [np.flatnonzero(x[order]) for order in drawn(20, 400, 5)]
+    defined = np.array([not np.isnan(S[i, j]) for i, j in places])
+    assert 40 < defined.sum() < 160
+    np.testing.assert_array_equal(~np.isnan(tests.null_distribution[:, 0]), defined)
+    # Of one pair the correlation is the larger, the larger its similarity.
+    larger = sum(S[i, j] >= S[3, 7] for (i, j), known in zip(places, defined, strict=True) if known)
+    assert tests.pvalue[0] == pytest.approx((1 + larger) / (1 + defined.sum()))
+    assert tests.n_permutations.tolist() == [defined.sum()]
+    assert tests.table["n_permutations"].tolist() == [defined.sum()]
+    assert f"{defined.sum()} or more" in tests.summary()
+    assert np.isfinite(tests.null_interval()).all()
+
+
+def test_a_rare_property_among_many_items_leaves_no_rounding_error():
+    """Two of 4,000 items: what cancels is a million times larger than what is left."""
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 4000, (2, 20_000))
+    rows, columns = rows[rows != columns], columns[rows != columns]
+    values = sparse.coo_array((0.1 + rng.random(len(rows)), (rows, columns)), shape=(4000, 4000)).tocsr()
+    S = Similarity(values.maximum(values.T), absent="missing")
+    x = np.zeros(4000)
+    x[[rows[0], columns[0]]] = 1.0
+    with pytest.warns(UserWarning, match="compared with"):
+        tests = rsa_test(S, {"rare": x}, n_permutations=200, random_state=0)
+    member_pairs = [np.flatnonzero(x[order]) for order in drawn(4000, 200, 0)]
+    defined = [S.values[i, j] != 0 for i, j in member_pairs]
+    np.testing.assert_array_equal(~np.isnan(tests.null_distribution[:, 0]), defined)
+
+
+def test_few_permutations_to_compare_with_are_said_by_name_and_number():
+    S, _, x = rare_property("dense")
+    common = np.arange(20.0)
+    with pytest.warns(UserWarning, match="'rare' could be compared with .* of 100 permutations") as caught:
+        tests = rsa_test(S, {"rare": x, "common": common}, n_permutations=100, random_state=0)
+    assert len(caught) == 1
+    left = int(tests.n_permutations[0])
+    assert f"with {left} of 100" in str(caught[0].message)
+    assert f"{1 / (1 + left):.2g}" in str(caught[0].message)
+    assert tests.n_permutations[1] == 100
+
+
+@pytest.mark.filterwarnings("ignore:.* could be compared with:UserWarning")
+def test_no_permutation_to_compare_with_gives_a_p_value_of_one():
+    S, _, x = rare_property("dense", seed=3)
+    S[~np.eye(20, dtype=bool)] = np.nan
+    S[3, 7] = S[7, 3] = 0.4
+    S[0, 1] = S[1, 0] = 0.2
+    with pytest.warns(UserWarning, match="diagonal"):
+        tests = rsa_test(S, x, n_permutations=5, random_state=0)
+    assert tests.n_permutations[0] == 0
+    assert tests.pvalue[0] == 1
+    assert np.isnan(tests.null_interval()).all()
+    assert "not significant" in tests.summary()
 
 
 def test_p_values_approach_those_of_all_permutations():
@@ -222,6 +309,38 @@ def test_the_same_seed_gives_the_same_p_values_whatever_n_jobs():
     alone = rsa_test(S, W, n_permutations=90, random_state=5)
     together = rsa_test(S, W, n_permutations=90, random_state=5, n_jobs=2)
     np.testing.assert_array_equal(alone.null_distribution, together.null_distribution)
+
+
+@pytest.mark.parametrize("kind", ["columns", "matrices", "matrices with gaps"])
+def test_models_that_are_nearly_the_same_are_named(kind):
+    S, W = similarities(20)
+    x, y = 3 + W[:, 0], 3 + W[:, 1]
+    X = {"one": x, "opposite": -x, "other": y}  # x x^T and (-x) (-x)^T are the same model
+    if kind != "columns":
+        X = {name: np.outer(column, column) for name, column in X.items()}
+    if kind == "matrices with gaps":
+        X["one"][3, 5] = X["one"][5, 3] = np.nan
+    with pytest.warns(UserWarning, match="nearly the same") as caught:
+        rsa_test(S, X, n_permutations=5, random_state=0)
+    assert len(caught) == 1
+    assert "'one' and 'opposite' (r = 1.00)." in str(caught[0].message)
+
+
+def test_correlations_between_models_are_those_of_their_pairs():
+    rng = np.random.default_rng(0)
+    H = rng.random((3, 9, 9))
+    H += H.swapaxes(1, 2) + 5
+    H[0, 2, 3] = H[0, 3, 2] = np.nan
+    H[1, 2, 7] = H[1, 7, 2] = np.nan
+    upper = np.triu_indices(9, 1)
+    pairs = [matrix[upper] for matrix in H]
+    found = collinearity.model_correlations(Hypotheses(tuple("abc"), None, tuple(H)))
+    for one, other in permutations(range(3), 2):
+        known = ~np.isnan(pairs[one] + pairs[other])
+        assert found[one, other] == pytest.approx(pearsonr(pairs[one][known], pairs[other][known])[0])
+    X = np.column_stack([1e6 + rng.random(9), rng.random(9) - 0.5])
+    found = collinearity.model_correlations(Hypotheses(tuple("ab"), X))
+    assert found[0, 1] == pytest.approx(pearsonr(*(np.outer(x, x)[upper] for x in X.T))[0])
 
 
 S6 = similarities(6)[0]
@@ -334,6 +453,31 @@ def test_the_table_says_which_part_decided(fitted):
     assert "found in the representation" in combined.summary()
 
 
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_both_parts_are_compared_with_permutations_in_which_the_similarities_have_a_correlation(alternative):
+    S, _, x = rare_property("dense")
+    W = np.random.default_rng(2).random((20, 3))
+    X = {"rare": x, "common": np.random.default_rng(3).random(20)}
+    options = {"n_permutations": 600, "alternative": alternative, "random_state": 1}
+    combined = combined_test(S, W, X, weighting="equal", matching="separate", **options)
+    rsa = rsa_test(S, X, **options)
+    defined = ~np.isnan(rsa.null_distribution)
+    assert 0 < defined[:, 0].sum() < 300
+    assert defined[:, 1].all()
+    for part in (combined, *combined.parts.values()):
+        np.testing.assert_array_equal(~np.isnan(part.null_distribution), defined)
+    fold = np.abs if alternative == "two-sided" else np.asarray
+    for column in range(2):
+        ps = []
+        for part in combined.parts.values():
+            values = fold(np.append(part.statistic[column], part.null_distribution[defined[:, column], column]))
+            ps.append(np.array([np.mean(values >= value - 1e-10) for value in values]))
+            assert part.pvalue[column] == pytest.approx(ps[-1][0])
+        smaller = np.minimum(*ps)
+        assert combined.pvalue[column] == pytest.approx(np.mean(smaller <= smaller[0] + 1e-12))
+    assert combined.parts["rsa"].pvalue == pytest.approx(rsa.pvalue)
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e100, 1e200])
 def test_an_embedding_far_from_the_similarities_has_the_smallest_weight(fitted, scale):
     S, W, X = fitted
@@ -362,7 +506,7 @@ def test_names_link_similarities_embedding_and_hypotheses(fitted):
     [
         ({"embedding": np.ones((5, 2))}, "embedding must have a row for each of the 6 items of S, got 5 rows"),
         ({"weighting": "none"}, 'weighting must be "fit" or "equal", got \'none\''),
-        ({"hypotheses": np.random.default_rng(0).random((6, 3))}, 'pass matching="separate"'),
+        ({"hypotheses": np.random.default_rng(0).random((6, 3)), "matching": "joint"}, 'pass matching="separate"'),
     ],
 )
 def test_bad_combinations_get_a_sentence(arguments, sentence):

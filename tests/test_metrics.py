@@ -120,7 +120,7 @@ def test_the_mean_explains_nothing_and_worse_is_negative():
         ([[1.0], [np.nan]], ValueError, "W must be finite, got nan for item 1, column 0"),
         (np.ones((2, 0)), ValueError, r"W must have a row for every item and a column .*, got shape \(2, 0\)"),
         (np.ones(2), ValueError, r"got shape \(2,\)"),
-        ([["a"], ["b"]], TypeError, "W must be an array or a DataFrame of numbers, got list that is not"),
+        ([["a"], ["b"]], TypeError, "W must be an array or a DataFrame of numbers, got list"),
         (np.ones((2, 1)) * 1j, TypeError, "W must be an array or a DataFrame of numbers, got ndarray of complex128"),
         (sparse.csr_array(np.ones((2, 1))), TypeError, "W must be a dense array or a DataFrame, got a sparse matrix"),
         (np.ma.masked_equal([[1.0], [2.0]], 2.0), ValueError, "W must be finite, got nan for item 1"),

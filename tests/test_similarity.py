@@ -16,8 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.io import loadmat
+from sklearn.utils import check_array
 
-from simdims import _memory, simulate
+from simdims import (
+    SRF,
+    _memory,
+    align,
+    combined_test,
+    dimension_test,
+    from_dissimilarity,
+    from_features,
+    metrics,
+    rsa_test,
+    simulate,
+)
 from simdims._checks import transitivity
 from simdims.similarity import Similarity, as_similarity
 
@@ -1028,3 +1040,74 @@ def test_a_frame_names_every_item():
     names = ["a", np.nan, "c"]
     with pytest.raises(ValueError, match="the index of values must name every item, got none in place 1"):
         as_similarity(pd.DataFrame(np.eye(3), index=names, columns=names))
+
+
+# As an array
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_dense_similarity_is_an_array_with_nan_for_missing_pairs(dtype):
+    values = np.array([[1.0, 0.8, np.nan], [0.8, 1.0, 0.3], [np.nan, 0.3, 1.0]], dtype=dtype)
+    S = Similarity(values, labels=["a", "b", "c"])
+    array = np.asarray(S)
+    assert array.dtype == dtype
+    np.testing.assert_array_equal(array, values)
+    np.testing.assert_array_equal(np.nanmax(S), np.nanmax(values))
+    other = np.float32 if dtype == np.float64 else np.float64
+    assert np.asarray(S, dtype=other).dtype == other
+
+
+def test_an_array_of_a_similarity_gives_no_access_to_its_values():
+    S = Similarity(np.eye(3) + 0.1)
+    array = np.asarray(S)
+    with pytest.raises(ValueError, match="read-only"):
+        array[0, 1] = 5.0
+    copies = [np.array(S), np.asarray(S, dtype=np.float32), S.__array__(copy=True)]
+    for copied in copies:
+        copied[0, 1] = 5.0
+    assert S.values[0, 1] == 0.1
+    with pytest.raises(ValueError, match="without a copy"):
+        S.__array__(np.float32, copy=False)
+    assert np.shares_memory(S.__array__(copy=False), S.values)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "word"),
+    [
+        (lambda: Similarity(sparse.csr_array(np.eye(3)), absent="missing"), "sparse"),
+        (lambda: Similarity(sparse.csr_array(np.eye(3)), absent="zero"), "sparse"),
+        (lambda: Similarity(np.eye(3) + 0.1, weights=np.ones((3, 3))), "weights"),
+        (lambda: Similarity.from_factors(np.eye(3)), "factors"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Observed on the diagonal")
+def test_a_similarity_that_is_more_than_an_array_is_refused_as_one(similarity, word):
+    for call in (np.asarray, np.array, np.linalg.eigvalsh, check_array):
+        with pytest.raises(TypeError, match=word):
+            call(similarity())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Similarity,
+        Similarity.from_factors,
+        from_dissimilarity,
+        lambda S: from_dissimilarity([S, S]),
+        from_features,
+        lambda S: Similarity(S.values, weights=S),
+        lambda S: dimension_test(S.values, S),
+        lambda S: dimension_test(S, np.arange(6)),
+        lambda S: rsa_test(S, S),
+        lambda S: combined_test(S, S, np.arange(6)),
+        lambda S: align(S, S.values),
+        metrics.hoyer_sparsity,
+        lambda S: metrics.readout(S.values, S),
+        lambda S: simulate.add_feature_noise(S, 0.5),
+        lambda S: SRF(6, init=S).fit(S),
+    ],
+)
+def test_a_similarity_is_not_taken_for_another_table(call):
+    """np.asarray of it works, so that functions that want features, loadings or distances have to look."""
+    with pytest.raises(TypeError, match="Similarity"):
+        call(Similarity(np.eye(6) + 0.1))

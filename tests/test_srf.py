@@ -19,10 +19,11 @@ from scipy import sparse
 from scipy.optimize import nnls
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from simdims import SRF, Similarity, fit_consensus, simulate
+from simdims import SRF, Similarity, fit_consensus, metrics, simulate
 from simdims.solvers import as_problem, random_start, spectral_start
 
 # Two dimensions: the checks fit linear kernels of three features, and with more dimensions than the data have,
@@ -599,3 +600,69 @@ def test_data_that_determine_a_fit_are_no_reason_to_warn():
         assert warned(lambda given=given: SRF(4, random_state=0).fit(given)) == ""
     listed = sparse.csr_array(np.where(S > 0.4, S, 0.0))
     assert warned(lambda: SRF(4, random_state=0).fit(Similarity(listed, absent=0.03))) == ""
+
+
+# Items that were not fitted
+
+
+def test_new_items_are_scored_by_similarities_that_did_not_embed_them():
+    """In plain loops: every fifth observed similarity of a row is predicted from the others by least squares."""
+    W = simulate.dirichlet(40, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.7, random_state=0)
+    srf = SRF(3, random_state=0).fit(S[:30, :30])
+    rows = S[30:, :30].copy()
+    rows[0, ::3] = np.nan
+    rows[1, 1:] = np.nan  # one observed similarity: nothing to predict it from
+    rows[2] = np.nan
+    values, predicted = [], []
+    for row in rows:
+        known = np.flatnonzero(~np.isnan(row))
+        for part in range(5):
+            held_out = known[part::5]
+            others = np.setdiff1d(known, held_out)
+            if len(known) > 1:
+                w = nnls(srf.embedding_[others], row[others])[0]
+                values += row[held_out].tolist()
+                predicted += (srf.embedding_[held_out] @ w).tolist()
+    values, predicted = np.array(values), np.array(predicted)
+    expected = 1 - np.sum((values - predicted) ** 2) / np.sum((values - values.mean()) ** 2)
+    assert srf.score(rows) == pytest.approx(expected, abs=1e-6)
+    assert srf.score(pd.DataFrame(rows)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_similarities_of_the_fitted_items_are_scored_as_before():
+    S = similarities()
+    srf = SRF(4, random_state=0).fit(S)
+    gaps = np.triu(np.ones_like(S, dtype=bool), 1)
+    for given in (S, np.where(gaps, np.nan, S), S + 1e-12 * gaps, S.tolist(), Similarity(S)):
+        assert srf.score(given) == pytest.approx(metrics.explained_variance(S, srf.embedding_))
+
+
+@pytest.mark.parametrize("rows", [np.full((2, 4), np.nan), np.ones((3, 4))])
+def test_new_items_without_variance_have_no_score(rows):
+    srf = SRF(2, random_state=0).fit(np.eye(4) + 0.1)
+    with pytest.raises(ValueError, match="new items"):
+        srf.score(rows)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("cv", [2, 5])  # with two folds the held-out rows are square
+@pytest.mark.parametrize("observed", [1.0, 0.8])
+def test_a_grid_search_holds_items_out_and_finds_the_number_of_dimensions(cv, observed):
+    W = simulate.dirichlet(80, 4, alpha=0.3, random_state=1)
+    S = simulate.mask_pairs(simulate.add_noise(W @ W.T, 0.8, random_state=1), observed, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search = GridSearchCV(SRF(random_state=0), {"n_components": [1, 2, 4, 9]}, cv=cv).fit(S)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_ == {"n_components": 4}
+    assert search.best_score_ > 0.5
+    assert cross_val_score(SRF(4, random_state=0), S, cv=cv).mean() == pytest.approx(search.best_score_)
+
+
+def test_a_grid_search_over_similarities_that_are_no_array_raises():
+    S = similarities()
+    assert GridSearchCV(SRF(random_state=0), {"n_components": [2]}, cv=2).fit(Similarity(S)).best_score_ <= 1
+    with pytest.raises(TypeError, match="weights"):
+        GridSearchCV(SRF(random_state=0), {"n_components": [2]}).fit(Similarity(S, weights=np.ones_like(S)))

@@ -348,6 +348,11 @@ def _transitivity_of(numbers: np.ndarray, known: np.ndarray) -> float:
 
 
 def as_array(x: Any, name: str) -> np.ndarray:
+    from simdims.similarity import Similarity  # lies to the right
+
+    # np.asarray of a Similarity is its values, which here would be taken for something else, without its labels.
+    if any(isinstance(part, Similarity) for part in (x if isinstance(x, (list, tuple)) else (x,))):
+        raise TypeError(f"{name} must be a NumPy array or a list of lists, got a Similarity: pass its values.")
     if isinstance(x, np.ma.MaskedArray):
         fillable = x.astype(np.float64) if x.dtype.kind in "biu" else x
         return np.ma.filled(fillable, np.nan)

@@ -1,4 +1,4 @@
-"""Rows of similarities of new items to fitted ones: what `SRF.transform` takes."""
+"""Rows of similarities of new items to fitted ones: what `SRF.transform` takes, and `SRF.score`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from simdims import solvers
 from simdims._checks import as_array
+
+# Parts of the columns, each of which is predicted from the others.
+N_FOLDS = 5
 
 
 def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
@@ -38,17 +42,52 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
         raise kind(f"S must hold a row of similarities for each new item, got others: {reason}.") from None
 
 
-def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray) -> None:
-    """Refuse negative similarities, and rows without any, by their names."""
+def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray, *, allow_empty: bool) -> None:
+    """Refuse negative similarities and, unless `allow_empty`, rows without any, by their names."""
     negative = np.count_nonzero(rows < 0)
     if negative:
         raise ValueError(
             f"Negative values in data passed to SRF.transform: similarities must be non-negative, got {negative}."
         )
     empty = np.flatnonzero(np.isnan(rows).all(axis=1))
-    if empty.size:
+    if empty.size and not allow_empty:
         listed = ", ".join(str(names[i]) for i in empty[:5])
         raise ValueError(
             f"S must have an observed similarity in every row, got {empty.size} without any: row {listed}"
             f"{', ...' if empty.size > 5 else ''}."
         )
+
+
+def holds_new_items(S: Any) -> bool:
+    """Whether rows are those of other items than the columns: an array that is not square, or not symmetric."""
+    if not (isinstance(S, np.ndarray) or hasattr(S, "iloc")) or len(S.shape) != 2:
+        return False
+    if S.shape[0] != S.shape[1]:
+        return True
+    try:
+        values = np.asarray(S, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False  # no numbers, which has a sentence of its own
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(values - values.T)
+        return bool(np.nanmax(difference, initial=0.0) > 1e-5 * np.nanmax(np.abs(values), initial=0.0))
+
+
+def held_out_variance(rows: NDArray[np.floating], W: NDArray[np.floating]) -> float:
+    """R2 of similarities of new items, each predicted from other ones of its row."""
+    observed = ~np.isnan(rows)
+    observed[observed.sum(axis=1) < 2] = False  # nothing is left to predict from
+    part = (np.cumsum(observed, axis=1) - 1) % N_FOLDS
+    predicted = np.full(rows.shape, np.nan)
+    for k in range(N_FOLDS):
+        held_out = observed & (part == k)
+        new = solvers.embed(np.where(held_out, np.nan, rows), W)
+        predicted[held_out] = (new.astype(np.float64) @ W.T.astype(np.float64))[held_out]
+    values = rows[observed].astype(np.float64)
+    spread = np.sum((values - values.mean()) ** 2) if values.size else 0.0
+    if not spread > 0:
+        raise ValueError(
+            "S must have new items with two or more observed similarities that are not all equal to be scored, got "
+            f"{values.size} such similarities."
+        )
+    return float(1.0 - np.sum((values - predicted[observed]) ** 2) / spread)

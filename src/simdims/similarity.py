@@ -192,6 +192,12 @@ class Similarity:
             return self.absent
         return 1.0 if self.absent == "zero" else 0.0
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the values of a dense Similarity without weights, NaN where a pair is missing; others are refused."""
+        from simdims.io.exchange import to_array
+
+        return to_array(self, dtype, copy)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to a file that load_similarity reads; an existing one is replaced once the new one is complete.
 
@@ -293,10 +299,11 @@ def as_similarity(
 
     Parameters
     ----------
-    x : array-like, pandas DataFrame, scipy sparse matrix, networkx graph, rsatoolbox RDMs or Similarity
+    x : array-like, pandas DataFrame, scipy sparse matrix, networkx graph, rsatoolbox RDMs, Similarity or Discovery
         Similarities between items, as Similarity describes them. The index and the columns of a DataFrame
         must name the same items in the same order, and become the labels; an axis that is pandas' default 0,
-        1, 2, ... names nothing. A Similarity is returned unchanged, and is then the only argument.
+        1, 2, ... names nothing. A Similarity, or the one that a Discovery holds, is returned unchanged, and is then
+        the only argument.
 
         A graph gives sparse values: the attribute ``weight`` of its edges, 1 where there is none, and on the
         diagonal its self-loops or the ``self_similarity`` of its nodes. Nodes become labels, unless they are 0,
@@ -334,6 +341,8 @@ def as_similarity(
     if not (symmetrize is None or (isinstance(symmetrize, str) and symmetrize in ("mean", "max"))):
         raise ValueError(f'symmetrize must be None, "mean" or "max", got {shown(symmetrize)}.')
     require_choice("negative", negative, (None, "clip", "shift"))
+    held = getattr(x, "similarity", None)
+    x = held if isinstance(held, Similarity) else x  # a Discovery's
     if isinstance(x, Similarity):
         _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize, negative=negative)
         return x

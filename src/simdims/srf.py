@@ -19,7 +19,7 @@ from simdims import _memory, solvers
 from simdims._arrays import arrays_of, problem_of
 from simdims._checks import _plural, _some, _warn
 from simdims._parameters import as_range, require_choice, require_count, require_device, require_number, shown
-from simdims._rows import as_rows, check_rows
+from simdims._rows import as_rows, check_rows, held_out_variance, holds_new_items
 from simdims._triangles import name_of
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
@@ -250,12 +250,19 @@ class SRF(TransformerMixin, BaseEstimator):
         return self.embedding_ @ self.embedding_.T
 
     def score(self, S: Any, y: None = None) -> float:
-        """Share of the variance of the observed off-diagonal similarities that the embedding explains.
+        """Share of the variance of similarities that the embedding explains (R2).
+
+        Between the fitted items, W W^T predicts the observed off-diagonal pairs. Of new items, each similarity to a
+        fitted item is predicted from others of the same row, which embed the new item as `transform` does: the columns
+        are split into five parts, and each part is predicted from the other four. This is what scikit-learn's
+        `cross_val_score` and `GridSearchCV` call with items that they held out; `select_rank` compares numbers of
+        dimensions with more power, by holding out pairs.
 
         Parameters
         ----------
-        S : Similarity, or array-like or DataFrame of shape (n_items, n_items)
-            Similarities between the fitted items; pairs that were held out of the fit, for example.
+        S : Similarity, or array-like or DataFrame of shape (n_items, n_items) or (n_new, n_items)
+            Similarities between the fitted items (pairs that were held out of the fit, for example), or of new items to
+            them. An array with as many rows as fitted items is taken for new items if it is not symmetric.
         y : None
             Ignored.
 
@@ -267,6 +274,8 @@ class SRF(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_n_columns(S)
         self._check_names(S)
+        if holds_new_items(S):
+            return held_out_variance(self._check_rows(S, allow_empty=True), self.embedding_)
         similarity = as_similarity(S)
         self._check_labels(similarity.labels)
         return explained_variance(similarity, self.embedding_)
@@ -346,14 +355,14 @@ class SRF(TransformerMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _check_rows(self, S: Any) -> NDArray[np.floating]:
+    def _check_rows(self, S: Any, *, allow_empty: bool = False) -> NDArray[np.floating]:
         self._check_names(S)
         if isinstance(S, Similarity):
             self._check_labels(S.labels)
             S = _known_values(S)
         rows = as_rows(S, self)
         self._check_n_columns(rows)
-        check_rows(rows, getattr(S, "index", np.arange(len(rows))))
+        check_rows(rows, getattr(S, "index", np.arange(len(rows))), allow_empty=allow_empty)
         return rows
 
     def _check_names(self, S: Any) -> None:
@@ -420,6 +429,8 @@ class SRF(TransformerMixin, BaseEstimator):
         return "bcd" if self.solver == "auto" else self.solver
 
     def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
+        if isinstance(self.init, Similarity):
+            raise TypeError("init must be 'random', 'spectral' or an array of loadings, got a Similarity.")
         if not isinstance(self.init, str):
             return solvers.given_start(problem, self.n_components, self.init)
         try:

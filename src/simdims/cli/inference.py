@@ -30,23 +30,24 @@ def add(commands: Any) -> None:
         commands,
         "test",
         _test,
-        summary="test which properties of the items a dimension carries",
+        summary="test which item properties the dimensions encode",
         example="simdims test embedding.csv properties.csv --labels name --seed 0 -o tests.csv",
     )
     parser.add_argument(
         "source",
         metavar="EMBEDDING",
         type=Path,
-        help="a file with one row an item, or a folder that `simdims discover` wrote",
+        help="a file with one row per item, or a folder that `simdims discover` wrote",
     )
     parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING that names the items (default item)")
     add_key(parser, "embedding")
     _add_hypotheses(parser)
     parser.add_argument(
         "--matching",
-        choices=["joint", "separate"],
-        default="joint",
-        help="joint (default): two properties get two dimensions; separate: each its best",
+        choices=["auto", "joint", "separate"],
+        default="auto",
+        help="joint: one-to-one assignment of properties to dimensions; separate: each property takes its best "
+        "dimension, which may be shared; auto (default): joint, unless properties share much of their variance",
     )
     _add_testing(parser)
 
@@ -66,7 +67,7 @@ def add(commands: Any) -> None:
 
 
 def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help="one row an item, one column a property")
+    parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help="one row per item, one column per property")
     parser.add_argument("--labels", metavar="COLUMN", help="the column of PROPERTIES that names the items")
 
 

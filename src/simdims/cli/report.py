@@ -49,13 +49,13 @@ def add(commands: Any) -> None:
         "--tests",
         type=Path,
         metavar="PROPERTIES",
-        help="a table of properties, one row an item: test which ones a dimension carries, and show it",
+        help="a table with one row per item: test which of its properties the dimensions encode, and show it",
     )
     parser.add_argument("--labels", metavar="COLUMN", help="the column of PROPERTIES that names the items")
     parser.add_argument(
         "--matching",
-        choices=["joint", "separate"],
-        help="joint (default): two properties get two dimensions; separate: each its best",
+        choices=["auto", "joint", "separate"],
+        help="how properties are matched with dimensions; see `simdims test --help`",
     )
     parser.add_argument(
         "--permutations", type=int, metavar="N", help=f"permutations of --tests (default {_N_PERMUTATIONS})"
@@ -151,9 +151,9 @@ def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> Hypothes
     from simdims.inference import dimension_test
 
     return dimension_test(
-        found.embedding_frame(),
+        found,
         _inputs.read_features(options.tests, options.labels, None, None),
-        matching=options.matching or "joint",
+        matching=options.matching or "auto",
         n_permutations=_N_PERMUTATIONS if options.permutations is None else options.permutations,
         random_state=seed,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from simdims.metrics._embedding import as_embedding, unit_rows
+from simdims.metrics._embedding import as_embedding, embedding_table, unit_rows
 from simdims.metrics.structure import _standard_columns
 from simdims.similarity import _refuse_other_names, is_frame
 
@@ -22,7 +22,8 @@ class Alignment:
     ----------
     embedding : ndarray or DataFrame of shape (n_items, n_components)
         The columns of W, none changed, made up or left out: those with a partner in the order of the reference, then
-        the others as they came. A DataFrame stays one; its column names travel with the columns.
+        the others as they came. A DataFrame where W is one or holds an embedding with names; its column names travel
+        with the columns.
     permutation : ndarray of shape (n_components,)
         ``embedding`` is ``W[:, permutation]``.
     similarity : ndarray of shape (n_components,)
@@ -51,9 +52,9 @@ def align(W: Any, reference: Any, *, method: str = "correlation") -> Alignment:
 
     Parameters
     ----------
-    W : array-like or DataFrame of shape (n_items, n_components)
+    W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
         The embedding whose columns are to be ordered.
-    reference : array-like or DataFrame of shape (n_items, n_reference)
+    reference : array-like or DataFrame of shape (n_items, n_reference), Discovery, Consensus or fitted SRF
         The embedding whose order they get. Where both name their items, they must be the same in the same order.
     method : {"correlation", "cosine"}, default="correlation"
         How similar two columns are: their Pearson correlation over items, or their cosine. A constant column
@@ -87,6 +88,7 @@ def align(W: Any, reference: Any, *, method: str = "correlation") -> Alignment:
     """
     if not isinstance(method, str) or method not in ("correlation", "cosine"):
         raise ValueError(f'method must be "correlation" or "cosine", got {method!r}.')
+    W = embedding_table(W)
     columns, names = as_embedding(W)
     wanted, reference_names = as_embedding(reference, "reference")
     if len(columns) != len(wanted):

@@ -243,7 +243,7 @@ def _tests(tests: HypothesisTests) -> list[str]:
         f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} joint "
         f"permutations of the items ({sided}); p-values were adjusted by the Benjamini-Hochberg procedure at "
         f"{tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
-        f"What was correlated: {tests.method}.",
+        f"The test statistic was the {tests.method}.",
     ]
 
 

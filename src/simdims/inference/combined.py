@@ -11,14 +11,21 @@ from numpy.typing import NDArray
 from simdims._parameters import shown
 from simdims._progress import Callback
 from simdims.inference.dimension import (
-    check_enough_dimensions,
     check_matching,
-    describe_matching,
     dimension_statistics,
     matched_dimensions,
+    resolved_matching,
 )
 from simdims.inference.hypotheses import Items, Table, clean_embedding, clean_vectors, in_order_of
-from simdims.inference.permutations import TIE, Statistics, check_settings, permute, pooled_ranks
+from simdims.inference.permutations import (
+    TIE,
+    Statistics,
+    check_settings,
+    n_defined,
+    permute,
+    pooled_ranks,
+    warn_of_few,
+)
 from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import check_method, check_similarity, describe_method, rsa_statistics
 from simdims.metrics import explained_variance
@@ -37,7 +44,7 @@ def combined_test(
     method: str = "pearson",
     n_permutations: int = 1000,
     alternative: str = "greater",
-    matching: str = "joint",
+    matching: str = "auto",
     weighting: str = "fit",
     alpha: float = 0.05,
     random_state: int | np.random.RandomState | None = None,
@@ -46,16 +53,19 @@ def combined_test(
 ) -> HypothesisTests:
     """Test properties against dimensions and against similarities at once, near the better of the two in power.
 
-    Both statistics are computed under the same permutations, and each is turned into p-values among its 1 + B values.
-    The statistic is the smaller one of both p-values, each divided by twice its part's weight; referred to its own
-    distribution over the same permutations it is valid whatever the dependence between the two.
+    Both statistics are converted to permutation p-values; the statistic is the smaller of the two, each divided by
+    twice its part's weight, and is calibrated against its own permutation distribution (a weighted Tippett or min-P
+    test). It is valid whatever the dependence between the two.
+
+    Permutations in which a hypothesis has no correlation with the similarities (see `rsa_test`) are left out of both
+    parts.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
-        The similarities; see `rsa_test`.
-    embedding : array-like or DataFrame of shape (n_items, n_components)
-        W; see `dimension_test`. Where S and it name items, rows are matched by name.
+        The similarities, or a Discovery, which holds them; see `rsa_test`.
+    embedding : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
+        W, or what holds it; see `dimension_test`. Where S and it name items, rows are matched by name.
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
         A value of each property for each item.
     method : {"pearson", "spearman"}, default="pearson"
@@ -64,7 +74,7 @@ def combined_test(
         Number of permutations B.
     alternative : {"greater", "two-sided"}, default="greater"
         The alternative of both parts.
-    matching : {"joint", "separate"}, default="joint"
+    matching : {"auto", "joint", "separate"}, default="auto"
         How dimensions are matched; see `dimension_test`.
     weighting : {"fit", "equal"}, default="fit"
         How much each part may say. "equal": 1/2 each. "fit": the dimensions have as weight the share of the variance of
@@ -75,7 +85,7 @@ def combined_test(
         False discovery rate at which an adjusted p-value is significant.
     random_state : int, RandomState or None, default=None
         Seed of the permutations; None is fresh entropy. The parts are what `dimension_test` and `rsa_test` give with
-        the same one.
+        the same one, but for permutations that are left out.
     n_jobs : int or None, default=None
         How many processes share the permutations; the result does not depend on it.
     progress : bool, function or None, default=None
@@ -108,7 +118,7 @@ def combined_test(
     table = Table(in_order_of(items, table, "embedding"), items.labels, table.columns)
     items = items if items.labels is not None else Items(items.number, embedded.labels, "embedding")
     cleaned = clean_vectors(hypotheses, items)
-    check_enough_dimensions(cleaned, table, matching)
+    matching, matched = resolved_matching(matching, cleaned, table, alternative)
     parts = (
         dimension_statistics(table, cleaned, matching, alternative),
         rsa_statistics(similarity, cleaned, method),
@@ -121,12 +131,17 @@ def combined_test(
         n_jobs=n_jobs,
         progress=progress,
     )
-    n_values = 1 + n_permutations
-    p = np.stack([pooled_ranks(observed[part], null[:, part], alternative) for part in range(2)]) / n_values
+    # Both parts are compared with the same permutations: those in which the similarities have a correlation.
+    null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
+    warn_of_few(null[:, 0], cleaned.names, alpha)
+    p = np.stack([pooled_ranks(observed[part], null[:, part], alternative) for part in range(2)])
     share = 0.5 if weighting == "equal" else _share(similarity, table)
     weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
     smaller = weighted.min(axis=0)
-    names = {"dimension": describe_matching(matching), "rsa": describe_method(method)}
+    methods = {"dimension": matched, "rsa": describe_method(method)}
+    methods["combined"] = (
+        f"smaller of two weighted p-values: {matched}, weight {share:.2f}; {methods['rsa']}, weight {1 - share:.2f}"
+    )
     dimension = matched_dimensions(table, cleaned, matching, alternative)
 
     def tests(test: str, statistic: NDArray, pvalue: NDArray, null: NDArray, **more: Any) -> HypothesisTests:
@@ -139,18 +154,18 @@ def combined_test(
             null_distribution=null,
             alternative=alternative,
             alpha=alpha,
-            method=names.get(test, f"{names['dimension']}, weight {share:.2f}, and {names['rsa']}, {1 - share:.2f}"),
+            method=methods[test],
             **more,
         )
 
     return tests(
         "combined",
         smaller[0],
-        np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / n_values,
+        np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / (1 + n_defined(smaller[1:])),
         smaller[1:],
         parts={
             name: tests(name, observed[part].copy(), p[part, 0], null[:, part].copy())
-            for part, name in enumerate(names)
+            for part, name in enumerate(("dimension", "rsa"))
         },
         decided_by=tuple(
             "both" if d == 0 else "dimension" if d < 0 else "rsa" for d in weighted[0, 0] - weighted[1, 0]

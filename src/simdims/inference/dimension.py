@@ -7,14 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from simdims._checks import _warn
 from simdims._parameters import shown
 from simdims._progress import Callback
+from simdims.inference.collinearity import (
+    SHARED,
+    shared_variance,
+    vector_correlations,
+    warn_of_dependence,
+    warn_of_duplicates,
+)
 from simdims.inference.hypotheses import Hypotheses, Table, clean_embedding, clean_vectors
 from simdims.inference.matching import aligned_correlations, match, standardise
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
 from simdims.inference.result import HypothesisTests
 
-MATCHINGS = ("joint", "separate")
+MATCHINGS = ("auto", "joint", "separate")
 
 
 def dimension_test(
@@ -23,23 +31,23 @@ def dimension_test(
     *,
     n_permutations: int = 1000,
     alternative: str = "greater",
-    matching: str = "joint",
+    matching: str = "auto",
     alpha: float = 0.05,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
 ) -> HypothesisTests:
-    """Test whether properties of the items are carried by dimensions of an embedding.
+    """Test which properties of the items the dimensions of an embedding encode.
 
-    Every hypothesis gets the dimension that matches it best, for each item from the other items only, so that no item
-    takes part in choosing the dimension it is tested on. The statistic is the correlation of the hypothesis with the
-    column so aligned. Its null distribution comes from permuting the items of all hypotheses together and matching
-    again.
+    Each hypothesis is matched with the dimension that correlates with it best. To avoid circularity, the matching for
+    an item uses the other items only (leave-one-out); the statistic is the correlation of the hypothesis with the
+    resulting composite column. Its null distribution comes from permuting the items of all hypotheses together and
+    matching again.
 
     Parameters
     ----------
-    embedding : array-like or DataFrame of shape (n_items, n_components)
-        W. The index and the columns of a DataFrame name items and dimensions.
+    embedding : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
+        W, or what holds it. The index and the columns of a DataFrame name items and dimensions.
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
         A value of each property for each item: 0 and 1 for a category, numbers for a degree. Where both name items,
         rows are matched by name.
@@ -48,10 +56,12 @@ def dimension_test(
     alternative : {"greater", "two-sided"}, default="greater"
         "greater": large loadings go with large values of the property; dimensions are matched on correlations.
         "two-sided": or with small values; they are matched on absolute correlations.
-    matching : {"joint", "separate"}, default="joint"
-        "joint": one dimension a hypothesis, chosen together (Hungarian algorithm), as in the paper; there must be at
-        least as many dimensions as hypotheses. "separate": each hypothesis has its own best dimension, whatever the
-        others have.
+    matching : {"auto", "joint", "separate"}, default="auto"
+        "joint": one-to-one assignment of hypotheses to dimensions (Hungarian algorithm), as in the paper; there must be
+        at least as many dimensions as hypotheses. "separate": each hypothesis takes its best dimension, which others
+        may share. "auto": joint, unless that is not nearly exact, because the other hypotheses explain at least a
+        quarter of the variance of one, or there are more hypotheses than dimensions; `method` of the result says which
+        was used, and why.
     alpha : float, default=0.05
         False discovery rate at which an adjusted p-value is significant.
     random_state : int, RandomState or None, default=None
@@ -66,14 +76,22 @@ def dimension_test(
     -------
     HypothesisTests
 
+    Warns
+    -----
+    UserWarning
+        If hypotheses correlate 0.95 or more (of either sign where `alternative` is "two-sided"), or one is a linear
+        combination of others, unless they are all levels of one category; and with matching="joint" if the others
+        explain at least a quarter of the variance of a hypothesis.
+
     Notes
     -----
-    A p-value with matching="separate" is valid for its hypothesis whatever the others are. With "joint" it is valid if
-    none of the hypotheses has to do with the embedding. If some do and others do not, it is not exact: in simulations
-    it was mostly conservative, because the dimensions were taken, but too small for a hypothesis that is unrelated to
-    the embedding and is itself a part of hypotheses that are related to it (see the page on inference).
+    A p-value with matching="separate" is valid for its hypothesis whatever the others are. With "joint" it is exact if
+    none of the hypotheses is related to the embedding. If some are, it is conservative for a hypothesis that shares no
+    variance with them, because good dimensions are taken, and too small for one that shares variance with them but is
+    itself unrelated to the embedding. The choice of "auto" depends on the hypotheses alone, which no permutation
+    changes, so that it does not affect the validity of the p-values.
 
-    A dimension or an aligned column that is constant has correlation 0 with everything.
+    A dimension or a composite column that is constant has correlation 0 with everything.
 
     References
     ----------
@@ -86,7 +104,7 @@ def dimension_test(
     >>> W = simulate.dirichlet(40, 3, random_state=0)
     >>> tests = dimension_test(W, W[:, [2, 0]] > 0.5, random_state=0)
     >>> tests
-    2 of 2 properties are carried by a dimension of their own.
+    2 of 2 properties correlate significantly with their assigned dimension.
     ...
     >>> tests.dimension
     ('dimension3', 'dimension1')
@@ -95,7 +113,7 @@ def dimension_test(
     check_matching(matching)
     table, items = clean_embedding(embedding)
     cleaned = clean_vectors(hypotheses, items)
-    check_enough_dimensions(cleaned, table, matching)
+    matching, method = resolved_matching(matching, cleaned, table, alternative)
     statistics = dimension_statistics(table, cleaned, matching, alternative)
     observed, null = permute(
         statistics, items.number, n_permutations, random_state=random_state, n_jobs=n_jobs, progress=progress
@@ -109,7 +127,7 @@ def dimension_test(
         null_distribution=null,
         alternative=alternative,
         alpha=alpha,
-        method=describe_matching(matching),
+        method=method,
     )
 
 
@@ -135,22 +153,44 @@ def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alte
     return tuple(table.columns[place] for place in matched)
 
 
-def describe_matching(matching: str) -> str:
-    """The method in a result's words."""
-    return f"Leave-one-out matching with dimensions ({matching})"
+def resolved_matching(matching: str, hypotheses: Hypotheses, table: Table, alternative: str) -> tuple[str, str]:
+    """The matching to use, "joint" or "separate", and the method in words, after warnings about the hypotheses."""
+    absolute = alternative == "two-sided"
+    n_hypotheses, n_components = len(hypotheses.names), table.values.shape[1]
+    if matching == "joint" and n_hypotheses > n_components:
+        raise ValueError(
+            f'hypotheses must be at most as many as the {n_components} dimensions for matching="joint", which assigns '
+            f'each to another dimension, got {n_hypotheses}: pass matching="separate".'
+        )
+    warn_of_duplicates(hypotheses, vector_correlations(hypotheses), "property", absolute=absolute)
+    warn_of_dependence(hypotheses, absolute=absolute)
+    reason = None
+    if matching != "separate" and n_hypotheses > n_components:
+        reason = f"there are {n_hypotheses} hypotheses and {n_components} dimensions"
+    elif matching != "separate":
+        reason = _shared(hypotheses, absolute)
+    if matching == "joint" and reason is not None:
+        _warn(
+            f'matching="joint" is not exact here: {reason}, and hypotheses that share variance compete for dimensions '
+            'in a way that permutations do not reproduce. Use matching="separate", or "auto".'
+        )
+    if matching == "joint" or (matching == "auto" and reason is None):
+        return "joint", "correlation with the leave-one-out matched dimension (joint assignment)"
+    because = "" if reason is None else f", because {reason}"
+    return "separate", f"correlation with the leave-one-out matched dimension (separate matching{because})"
+
+
+def _shared(hypotheses: Hypotheses, absolute: bool) -> str | None:
+    """That hypotheses share too much variance for joint matching, in words, or None."""
+    assert hypotheses.vectors is not None
+    shares = shared_variance(hypotheses.vectors, absolute=absolute)
+    most = int(shares.argmax())
+    if shares[most] < SHARED:
+        return None
+    return f"the other hypotheses explain {shares[most]:.0%} of the variance of {hypotheses.names[most]!r}"
 
 
 def check_matching(matching: str) -> None:
     """Refuse an unknown matching."""
     if not isinstance(matching, str) or matching not in MATCHINGS:
-        raise ValueError(f'matching must be "joint" or "separate", got {shown(matching)}.')
-
-
-def check_enough_dimensions(hypotheses: Hypotheses, table: Table, matching: str) -> None:
-    """Refuse to give more hypotheses than dimensions a dimension of their own."""
-    n_components = table.values.shape[1]
-    if matching == "joint" and len(hypotheses.names) > n_components:
-        raise ValueError(
-            f'hypotheses must be at most as many as the {n_components} dimensions for matching="joint", which gives '
-            f'each a dimension of its own, got {len(hypotheses.names)}: pass matching="separate".'
-        )
+        raise ValueError(f'matching must be "auto", "joint" or "separate", got {shown(matching)}.')

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._checks import as_array, clean_labels
+from simdims.metrics._embedding import embedding_table
 from simdims.similarity import Similarity, axis_names, is_default_axis, is_frame
 
 # One item is left out of every matching, and two points always lie on a line.
@@ -37,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """Named hypotheses: columns with a value an item, or matrices with a value a pair (NaN = unknown)."""
+    """Named hypotheses: columns with one value per item, or matrices with one per pair (NaN = unknown)."""
 
     names: tuple[str, ...]
     vectors: NDArray[np.float64] | None
@@ -46,7 +47,7 @@ class Hypotheses:
 
 def clean_embedding(embedding: Any) -> tuple[Table, Items]:
     """Return an embedding as a table whose columns have names, and its items."""
-    table = _read_table(embedding, "embedding")
+    table = _read_table(embedding_table(embedding, "embedding"), "embedding")
     n_items, n_components = table.values.shape
     if n_items < FEWEST_ITEMS:
         raise ValueError(f"embedding must have at least {FEWEST_ITEMS} items (rows), got {n_items}.")
@@ -62,7 +63,7 @@ def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
         for name, column in hypotheses.items():
             if np.ndim(column) != 1:
                 raise ValueError(
-                    f"hypotheses must have one value an item, got an array of shape {np.shape(column)} for {name!r}."
+                    f"hypotheses must have one value per item, got an array of shape {np.shape(column)} for {name!r}."
                 )
             _check_rows(len(column), items, "hypotheses")
         indices = [column.index for column in hypotheses.values() if isinstance(column, pd.Series)]

@@ -1,10 +1,13 @@
 """Correlations of similarities with model matrices over the observed pairs, the items of the models permuted.
 
 Two ways to the same numbers. Quadratic forms, where a model is x x^T and the correlation Pearson's: with weights Omega
-(0 for a missing pair), m the mean of x and z the permuted x - m, the model is m^2 + m (z_i + z_j) + z_i z_j, of which
+(0 for a missing pair), m the median of x and z the permuted x - m, the model is m^2 + m (z_i + z_j) + z_i z_j, of which
 the constant is left out, so that nothing cancels where m is large. All sums over pairs that a correlation needs are
 then forms in z and z^2, the diagonals of all matrices zero: no model matrix is built, and the permutations of a block
 are one matrix product. Lists of pairs for everything else: other models, and ranks.
+
+A correlation is NaN, not 0, where one side is constant over the pairs that count, as where no two items with a rare
+property have an observed pair: such a permutation has no statistic to compare the observed one with.
 """
 
 from __future__ import annotations
@@ -198,12 +201,12 @@ def _dense(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 def form_correlations(forms: Forms, X: NDArray[np.float64], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
     """Pearson's correlations of the similarities with x x^T for each column x of X, one row a permutation."""
-    mean = X.mean(axis=0)
+    middle = _lower_median(X)
     # (n_items, n_permutations * n_hypotheses)
-    Z = (X - mean)[permutations].transpose(1, 0, 2).reshape(len(X), -1)
-    mean = np.tile(mean, len(permutations))
-    total, spread, varies = _model_sums(Z, mean, forms)
-    covariance = _values_sum(Z, mean, forms) - forms.total * total / forms.weight
+    Z = (X - middle)[permutations].transpose(1, 0, 2).reshape(len(X), -1)
+    middle = np.tile(middle, len(permutations))
+    total, spread, varies = _model_sums(Z, middle, forms)
+    covariance = _values_sum(Z, middle, forms) - forms.total * total / forms.weight
     return _ratio(covariance, _spread(forms), spread, varies).reshape(len(permutations), X.shape[1])
 
 
@@ -211,26 +214,31 @@ def form_spreads(forms: Forms, X: NDArray[np.float64]) -> tuple[bool, NDArray[np
     """Whether the similarities, and each x x^T, vary over the observed pairs."""
     if forms.weight <= 0:
         return False, np.ones(X.shape[1], dtype=bool)
-    mean = X.mean(axis=0)
-    return _spread(forms) > CONSTANT * forms.squares, _model_sums(X - mean, mean, forms)[2]
+    middle = _lower_median(X)
+    return _spread(forms) > CONSTANT * forms.squares, _model_sums(X - middle, middle, forms)[2]
+
+
+def _lower_median(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A middle value of each column that occurs in it, so that most z of a rare property are exactly zero."""
+    return np.quantile(X, 0.5, axis=0, method="lower")
 
 
 def _spread(forms: Forms) -> float:
     return forms.squares - forms.total**2 / forms.weight
 
 
-def _model_sums(Z: NDArray, mean: NDArray, forms: Forms) -> tuple[NDArray, NDArray, NDArray]:
+def _model_sums(Z: NDArray, middle: NDArray, forms: Forms) -> tuple[NDArray, NDArray, NDArray]:
     """The sum of h = m (z_i + z_j) + z_i z_j over pairs, of its squares about the mean, and whether h varies."""
     Z2 = Z**2
     z_sums, z2_sums = _weight_sums(Z, forms), _weight_sums(Z2, forms)
     zz, z2z = np.einsum("ic,ic->c", Z, z_sums), np.einsum("ic,ic->c", Z2, z_sums)
-    total = mean * z_sums.sum(axis=0) + zz / 2
-    squares = mean**2 * (z2_sums.sum(axis=0) + zz) + 2 * mean * z2z + np.einsum("ic,ic->c", Z2, z2_sums) / 2
+    total = middle * z_sums.sum(axis=0) + zz / 2
+    squares = middle**2 * (z2_sums.sum(axis=0) + zz) + 2 * middle * z2z + np.einsum("ic,ic->c", Z2, z2_sums) / 2
     spread = squares - total**2 / forms.weight
     return total, spread, spread > CONSTANT * squares
 
 
-def _values_sum(Z: NDArray, mean: NDArray, forms: Forms) -> NDArray[np.float64]:
+def _values_sum(Z: NDArray, middle: NDArray, forms: Forms) -> NDArray[np.float64]:
     """The sum of Omega (S - shift) h over pairs."""
     if forms.factors is not None:
         F = forms.factors
@@ -241,7 +249,7 @@ def _values_sum(Z: NDArray, mean: NDArray, forms: Forms) -> NDArray[np.float64]:
         assert forms.values is not None
         sums = forms.values @ Z
         linear, form = sums.sum(axis=0), np.einsum("ic,ic->c", Z, sums)
-    return mean * linear + form / 2
+    return middle * linear + form / 2
 
 
 def _weight_sums(Y: NDArray, forms: Forms) -> NDArray[np.float64]:
@@ -265,9 +273,13 @@ def as_model(matrix: NDArray[np.float64], pairs: Pairs) -> Model:
 
 
 def pair_spreads(pairs: Pairs, matrices: tuple[NDArray[np.float64], ...]) -> tuple[bool, NDArray[np.bool_]]:
-    """Whether the similarities, and each model matrix, vary over the observed pairs."""
-    models = [matrix[pairs.first, pairs.second] for matrix in matrices]
-    return _varies(pairs.values), np.array([_varies(model[~np.isnan(model)]) for model in models])
+    """Whether the similarities vary over the observed pairs, and both sides over those that each model knows."""
+    both_vary = []
+    for matrix in matrices:
+        model = matrix[pairs.first, pairs.second]
+        known = ~np.isnan(model)
+        both_vary.append(_varies(model[known]) and _varies(pairs.values[known]))
+    return _varies(pairs.values), np.array(both_vary)
 
 
 def pair_correlations(
@@ -312,7 +324,7 @@ def midranks(codes: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _correlation(s: NDArray, h: NDArray, weights: NDArray | None) -> float:
     if len(s) == 0:
-        return 0.0
+        return np.nan
     varies = _varies(s) and _varies(h)
     s, h = s - np.average(s, weights=weights), h - np.average(h, weights=weights)
     weighted = h if weights is None else weights * h
@@ -332,7 +344,7 @@ def _varies(values: NDArray) -> bool:
 
 
 def _ratio(covariance: Any, s_spread: float, h_spread: Any, varies: Any) -> NDArray[np.float64]:
-    """The covariance / sqrt(variances), between -1 and 1; 0 where one side is constant."""
+    """The covariance / sqrt(variances), between -1 and 1; NaN where one side is constant."""
     varies = varies & (h_spread > 0) & (s_spread > 0)
     scale = np.sqrt(np.where(varies, s_spread * np.maximum(h_spread, 0.0), 1.0))
-    return np.where(varies, np.clip(covariance / scale, -1.0, 1.0), 0.0)
+    return np.where(varies, np.clip(covariance / scale, -1.0, 1.0), np.nan)

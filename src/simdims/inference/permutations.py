@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._checks import _warn
 from simdims._memory import require
 from simdims._parallel import check_n_jobs, root_seed, run_tasks
 from simdims._parameters import shown
@@ -19,6 +20,9 @@ from simdims._progress import Callback, reporting
 BLOCK = 20
 # Statistics (correlations) that differ by less are equal: a permutation that only swaps equal values must tie.
 TIE = 1e-10
+
+# Fewer permutations to compare with than this are worth a warning.
+FEWEST_DEFINED = 100
 
 ALTERNATIVES = ("greater", "two-sided")
 
@@ -35,7 +39,7 @@ class Block:
     size: int
 
     def draw(self, n_items: int) -> NDArray[np.intp]:
-        """The permutations, one a row."""
+        """The permutations, one per row."""
         rng = np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
         return rng.permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
 
@@ -56,7 +60,7 @@ def permute(
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the statistics of the items as they are, and under permutations, one a row."""
+    """Return the statistics of the items as they are, and under permutations, one row per permutation."""
     observed = statistics(np.arange(n_items)[None])[0]
     require(3 * observed.nbytes * n_permutations, "The null distributions", "ask for fewer permutations")
     blocks = blocks_of(n_permutations, random_state)
@@ -75,20 +79,53 @@ def _block_statistics(statistics: Statistics, n_items: int, block: Block) -> tup
 
 
 def pvalues(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
-    """(1 + #{null >= observed}) / (1 + B) for each column: never zero."""
+    """(1 + #{null >= observed}) / (1 + number of permutations with a statistic) for each column: never zero.
+
+    A permutation without a statistic (NaN) is left out. That is exact: the observed assignment is one of those that
+    have a statistic, and under the null hypothesis any of them could have been the observed one.
+    """
     if alternative == "two-sided":
         observed, null = np.abs(observed), np.abs(null)
-    return (1 + np.count_nonzero(null >= observed - TIE, axis=0)) / (1 + len(null))
+    return (1 + np.count_nonzero(null >= observed - TIE, axis=0)) / (1 + n_defined(null))
 
 
-def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.intp]:
-    """For each of the B + 1 values of a column, the observed one first, how many of them are at least as large."""
+def n_defined(null: NDArray[np.float64]) -> NDArray[np.intp]:
+    """How many permutations have a statistic, for each column."""
+    return np.count_nonzero(~np.isnan(null), axis=0)
+
+
+def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
+    """For each of the B + 1 values of a column, the observed one first, the share of them that are at least as large.
+
+    NaN for a permutation without a statistic, which does not count.
+    """
     pooled = np.vstack([observed, null])
     if alternative == "two-sided":
         pooled = np.abs(pooled)
-    in_order = np.sort(pooled, axis=0)
+    n_values = 1 + n_defined(null)
+    in_order = np.sort(pooled, axis=0)  # NaN last
     below = [np.searchsorted(column, values - TIE) for column, values in zip(in_order.T, pooled.T, strict=True)]
-    return len(pooled) - np.stack(below, axis=1)
+    return np.where(np.isnan(pooled), np.nan, (n_values - np.stack(below, axis=1)) / n_values)
+
+
+def warn_of_few(null: NDArray[np.float64], names: tuple[str, ...], alpha: float) -> None:
+    """Warn of hypotheses that too few permutations can be compared with, by name and with numbers."""
+    n_drawn, left = len(null), n_defined(null)
+    for name, n_left in zip(names, left, strict=True):
+        smallest = 1 / (1 + n_left)
+        if n_left < n_drawn and (n_left < FEWEST_DEFINED or smallest > alpha / len(names)):
+            enough = f"about {_round_up(n_drawn * 1000 / n_left):,}" if n_left else f"far more than {n_drawn:,}"
+            _warn(
+                f"{name!r} could be compared with {n_left:,} of {n_drawn:,} permutations only: in the others its model "
+                "has the same value for every observed pair, so that it has no correlation. Its p-value cannot be "
+                f"smaller than {smallest:.2g}. For 1,000 comparisons use n_permutations of {enough}."
+            )
+
+
+def _round_up(number: float) -> int:
+    """The next number with two digits before the zeros."""
+    unit = 10 ** max(int(np.log10(number)) - 1, 0)
+    return int(np.ceil(number / unit)) * unit
 
 
 def check_settings(n_permutations: int, alternative: str, alpha: float, n_jobs: int | None) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
+from simdims.inference.permutations import n_defined
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -32,17 +34,19 @@ class HypothesisTests:
         The correlation with the aligned dimension, or with the similarities; for the combined test the smaller of both
         parts' weighted p-values.
     pvalue : ndarray of shape (n_hypotheses,)
-        (1 + number of permutations that are at least as extreme) / (1 + number of permutations).
+        (1 + number of permutations that are at least as extreme) / (1 + `n_permutations`).
     dimension : tuple of str or None
         The dimension that is matched with each hypothesis over all items; None for RSA, which has none.
     null_distribution : ndarray of shape (n_permutations, n_hypotheses)
-        The statistics under the permutations.
+        The statistics under the permutations; NaN where a permuted hypothesis has none (see `rsa_test`).
+    n_permutations : ndarray of shape (n_hypotheses,)
+        How many permutations have a statistic, with which the observed one is compared.
     alternative : {"greater", "two-sided"}
         The alternative.
     alpha : float
         The false discovery rate at which an adjusted p-value is significant.
     method : str
-        What was correlated, in words.
+        The test statistic in words, with the matching that was used.
     parts : mapping of str to HypothesisTests
         The two tests that a combined test is made of, "dimension" and "rsa"; empty for the others.
     decided_by : tuple of str
@@ -76,6 +80,25 @@ class HypothesisTests:
             object.__setattr__(self, name, value)
 
     @property
+    def n_permutations(self) -> NDArray[np.intp]:
+        """How many permutations each hypothesis is compared with: those in which it has a statistic."""
+        return n_defined(self.null_distribution)
+
+    def null_interval(self) -> NDArray[np.float64]:
+        """The middle 95% of each null distribution, to draw a statistic beside.
+
+        Returns
+        -------
+        ndarray of shape (2, n_hypotheses)
+            The 2.5% and 97.5% quantiles; NaN for a hypothesis that has no statistic under any permutation.
+        """
+        interval = np.full((2, len(self.hypotheses)), np.nan)
+        some = self.n_permutations > 0
+        if some.any():
+            interval[:, some] = np.nanquantile(self.null_distribution[:, some], [0.025, 0.975], axis=0)
+        return interval
+
+    @property
     def pvalue_adjusted(self) -> NDArray[np.float64]:
         """The p-values, adjusted for the number of hypotheses after Benjamini and Hochberg."""
         return false_discovery_control(self.pvalue, method="bh")
@@ -87,7 +110,9 @@ class HypothesisTests:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a hypothesis: hypothesis, statistic, pvalue, pvalue_adjusted, significant, dimension.
+        """One row per hypothesis.
+
+        Columns: hypothesis, statistic, pvalue, pvalue_adjusted, significant, dimension, n_permutations.
 
         A combined test adds statistic_dimension, pvalue_dimension, statistic_rsa, pvalue_rsa and decided_by.
         """
@@ -100,6 +125,7 @@ class HypothesisTests:
             "pvalue_adjusted": self.pvalue_adjusted,
             "significant": self.significant,
             "dimension": list(self.dimension),
+            "n_permutations": self.n_permutations,
         }
         for name, part in self.parts.items():
             columns |= {f"statistic_{name}": part.statistic, f"pvalue_{name}": part.pvalue}
@@ -113,7 +139,7 @@ class HypothesisTests:
         Returns
         -------
         dict
-            test, method, alternative, alpha, n_permutations, and `tests`: the rows of `table`.
+            test, method, alternative, alpha, n_permutations (as many as were drawn), and `tests`: the rows of `table`.
         """
         return {
             "test": self.test,
@@ -129,7 +155,8 @@ class HypothesisTests:
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         lines = [
             self._headline(),
-            f"{self.method}; {len(self.null_distribution)} permutations of the items, {sides}; "
+            f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the items, "
+            f"{sides}; "
             f"Benjamini-Hochberg at {self.alpha:g}.",
         ]
         width = max(map(len, self.hypotheses[:N_SHOWN]))
@@ -140,6 +167,12 @@ class HypothesisTests:
             if not self.parts:
                 numbers = f"r = {self.statistic[place]:+.2f}, {numbers}"
             lines.append(f"  {name:<{width}}  {numbers}: {verdict}")
+        few = int(np.count_nonzero(self.n_permutations < len(self.null_distribution)))
+        if few:
+            lines[1] += (
+                f" {few} of {len(self.hypotheses)} compared with fewer permutations ({self.n_permutations.min():,} or "
+                "more), those in which the permuted property varies over the observed pairs."
+            )
         if len(self.hypotheses) > N_SHOWN:
             lines.append(f"  and {len(self.hypotheses) - N_SHOWN} more: see .table")
         return "\n".join(lines)
@@ -154,12 +187,12 @@ class HypothesisTests:
 
     def _headline(self) -> str:
         n, found = len(self.hypotheses), int(self.significant.sum())
-        subject = f"{found} of {n} {'property' if n == 1 else 'properties'} {'is' if found == 1 else 'are'}"
+        subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
+        verb, their = ("correlates", "its") if found == 1 else ("correlate", "their")
         if self.test == "dimension":
-            own = " of its own" if found == 1 else " of their own"
-            return f"{subject} carried by a dimension{own if 'joint' in self.method else ''}."
+            return f"{subject} {verb} significantly with {their} assigned dimension."
         if self.test == "rsa":
-            return f"{subject} reflected in the similarities."
+            return f"{subject} {verb} significantly with the similarities."
         voices = [voice for voice, found in zip(self.decided_by, self.significant, strict=True) if found]
         counts = [
             f"{voices.count(voice)} {words}"
@@ -170,19 +203,16 @@ class HypothesisTests:
             )
             if voice in voices
         ]
-        return f"{subject} found in the representation{': ' if counts else ''}{', '.join(counts)}."
+        verb = "is" if found == 1 else "are"
+        return f"{subject} {verb} found in the representation{': ' if counts else ''}{', '.join(counts)}."
 
     def _verdict(self, place: int) -> str:
-        if self.test == "dimension":
-            return f"carried by {self.dimension[place]}"
-        if self.test == "rsa":
-            return "reflected in the similarities"
         words = {
-            "dimension": f"carried by {self.dimension[place]}",
-            "rsa": "reflected in the similarities",
-            "both": f"carried by {self.dimension[place]} and reflected in the similarities",
+            "dimension": f"correlates with {self.dimension[place]}",
+            "rsa": "correlates with the similarities",
+            "both": f"correlates with {self.dimension[place]} and with the similarities",
         }
-        return words[self.decided_by[place]]
+        return words[self.decided_by[place] if self.parts else self.test]
 
 
 def _p(value: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from simdims._parameters import shown
 from simdims._progress import Callback
+from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
 from simdims.inference.mantel import (
     as_forms,
@@ -20,7 +21,7 @@ from simdims.inference.mantel import (
     pair_correlations,
     pair_spreads,
 )
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
+from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, warn_of_few
 from simdims.inference.result import HypothesisTests
 from simdims.similarity import Similarity, as_similarity
 
@@ -48,7 +49,8 @@ def rsa_test(
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
-        The similarities. Weights, those of absent pairs too, count in the sums of Pearson's correlation.
+        The similarities, or a Discovery, which holds them. Weights, those of absent pairs too, count in the sums of
+        Pearson's correlation.
     hypotheses : array-like, Series or DataFrame of shape (n_items, n_hypotheses), or list, stack or mapping of matrices
         A value of each property for each item, or for each hypothesis a symmetric model matrix, larger for pairs that
         it takes to be more similar, NaN where it says nothing. Where both name items, they are matched by name.
@@ -73,10 +75,21 @@ def rsa_test(
     HypothesisTests
         Its `dimension` is None for every hypothesis.
 
+    Warns
+    -----
+    UserWarning
+        If few permutations can be compared with (see Notes), or if the models of two hypotheses correlate 0.95 or more.
+
     Notes
     -----
     Missing pairs are left out on both sides and stay where they are: under every permutation the observed similarities
     are correlated with what the permuted model says about the same pairs.
+
+    Where many pairs are missing, a permuted model may have the same value for every observed pair: a property of few
+    items, no two of which have an observed pair. It then has no correlation, and the permutation is left out:
+    p = (1 + m) / (1 + M) for M permutations that have a correlation, of which m are at least as large as the observed
+    one. This is exact, given that the model varies as it was observed, which is required. `null_distribution` is NaN
+    for the others; where few are left, a warning says how many.
 
     References
     ----------
@@ -89,7 +102,7 @@ def rsa_test(
     >>> W = simulate.dirichlet(40, 3, random_state=0)
     >>> tests = rsa_test(W @ W.T, {"first": W[:, 0], "last": W[:, 2]}, random_state=0)
     >>> tests
-    2 of 2 properties are reflected in the similarities.
+    2 of 2 properties correlate significantly with the similarities.
     ...
     """
     check_settings(n_permutations, alternative, alpha, n_jobs)
@@ -97,10 +110,13 @@ def rsa_test(
     similarity = as_similarity(S)
     items = check_similarity(similarity, method)
     cleaned = clean_hypotheses(hypotheses, items)
+    both_sides = alternative == "two-sided"
+    warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=both_sides)
     statistics = rsa_statistics(similarity, cleaned, method)
     observed, null = permute(
         statistics, items.number, n_permutations, random_state=random_state, n_jobs=n_jobs, progress=progress
     )
+    warn_of_few(null, cleaned.names, alpha)
     return HypothesisTests(
         test="rsa",
         hypotheses=cleaned.names,
@@ -132,7 +148,7 @@ def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) 
 
 def describe_method(method: str) -> str:
     """The method in a result's words."""
-    return f"{method.capitalize()}'s correlation with the similarities"
+    return f"{method.capitalize()} correlation with the similarities over observed pairs"
 
 
 def check_method(method: str) -> None:
@@ -161,6 +177,7 @@ def _check_spreads(varies: bool, models_vary: np.ndarray, hypotheses: Hypotheses
     if not models_vary.all():
         name = hypotheses.names[int(np.argmin(models_vary))]
         raise ValueError(
-            "hypotheses must vary over the observed pairs of S as model matrices (x x^T for a property x), got the "
-            f"same value for all of them in {name!r}."
+            "hypotheses must vary over the observed pairs of S as model matrices (x x^T for a property x), and S over "
+            f"the pairs that they cover, got the same value for all of them in {name!r}. A property of few items needs "
+            "an observed pair of two items that have it."
         )

@@ -27,6 +27,25 @@ EDGE_BYTES = 400
 NAME_DESCRIPTORS = ("labels", "label", "names", "name", "items", "item", "conds", "conditions", "condition", "stimulus")
 
 
+def to_array(similarity: Similarity, dtype: Any, copy: bool | None) -> NDArray[Any]:
+    """The values of a dense Similarity, read-only unless copied, as NumPy's `__array__` asks for them."""
+    if similarity.factors is not None:
+        raise TypeError("A Similarity of factors holds no matrix: build it with S.factors @ S.factors.T.")
+    if sparse.issparse(similarity.values):
+        raise TypeError(
+            "A sparse Similarity is not an array: use S.values, or S.to_frame() for a dense table in which missing "
+            "pairs are NaN."
+        )
+    if similarity.weights is not None:
+        raise TypeError("A Similarity with weights is not one array: use S.values and S.weights.")
+    values = similarity.values
+    if dtype is not None and np.dtype(dtype) != values.dtype:
+        if copy is False:
+            raise ValueError(f"Values of {values.dtype} cannot become {np.dtype(dtype)} without a copy.")
+        return values.astype(dtype)
+    return values.copy() if copy else values.view()  # a view of read-only values is read-only
+
+
 def to_frame(S: Similarity) -> pd.DataFrame:
     """Return the values as a DataFrame; see Similarity.to_frame.
 

@@ -1,7 +1,7 @@
 """What an embedding is worth: the numbers by which it is judged.
 
-Each function takes an embedding W, items in rows and dimensions in columns, as an array or as a DataFrame whose index
-names the items, and the data to hold it against.
+Each function takes an embedding W and the data to compare it with. W has a row for each item and a column for each
+dimension: an array, a DataFrame whose index names the items, or what holds one (a Discovery, Consensus or fitted SRF).
 """
 
 from simdims.metrics.ceiling import NoiseCeiling, noise_ceiling

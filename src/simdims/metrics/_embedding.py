@@ -15,8 +15,17 @@ from simdims.similarity import Similarity, _refuse_other_names, is_default_axis
 Names = tuple[str, ...] | None
 
 
+def embedding_table(result: Any, name: str = "W") -> Any:
+    """The embedding that a Discovery, a Consensus or a fitted SRF holds, as a DataFrame; anything else as it is."""
+    if isinstance(result, Similarity):
+        raise TypeError(f"{name} must hold an embedding, got a Similarity: fit it with SRF, fit_consensus or discover.")
+    is_result = hasattr(result, "embedding_frame") and not isinstance(result, type)
+    return result.embedding_frame() if is_result else result
+
+
 def as_embedding(W: Any, name: str = "W", labels: Sequence[str] | None = None) -> tuple[NDArray[np.float64], Names]:
     """Return an embedding as finite float64 numbers, and the names of its items where there are any."""
+    W = embedding_table(W, name)
     array = as_numbers(W, name)
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(
@@ -32,6 +41,8 @@ def as_embedding(W: Any, name: str = "W", labels: Sequence[str] | None = None) -
 
 def as_numbers(table: Any, name: str) -> NDArray[np.float64]:
     """Return numbers of any kind as a float64 array; what is masked or missing in it is NaN."""
+    if isinstance(table, Similarity):
+        raise TypeError(f"{name} must be an array or a DataFrame of numbers, got a Similarity: pass its values.")
     if sparse.issparse(table):
         raise TypeError(f"{name} must be a dense array or a DataFrame, got a sparse matrix: pass its toarray().")
     try:
@@ -48,7 +59,7 @@ def as_numbers(table: Any, name: str) -> NDArray[np.float64]:
     except (TypeError, ValueError, OverflowError) as error:
         kind = getattr(table, "dtype", None)
         got = type(table).__name__ if kind is None else f"{type(table).__name__} of {kind}"
-        raise TypeError(f"{name} must be an array or a DataFrame of numbers, got {got} that is not.") from error
+        raise TypeError(f"{name} must be an array or a DataFrame of numbers, got {got}.") from error
 
 
 def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None = None) -> Names:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims.metrics._embedding import Names, as_embedding, as_numbers, check_choice, scaled_rows
+from simdims.metrics._embedding import Names, as_embedding, as_numbers, check_choice, embedding_table, scaled_rows
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 
 # Numbers gathered together where rows of W are looked up pair by pair.
@@ -63,6 +63,7 @@ def given_or_predicted(
 ) -> tuple[Similarity | NDArray[np.float64], Names]:
     """Similarities as a Similarity, or an embedding whose products they are, and the items' names."""
     check_choice(similarity)
+    W = W if isinstance(W, Similarity) else embedding_table(W)
     if _is_embedding(W):
         embedding, names = as_embedding(W, labels=labels)
         return scaled_rows(embedding, similarity), names

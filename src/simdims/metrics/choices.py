@@ -33,11 +33,11 @@ def triplet_accuracy(
 
     Parameters
     ----------
-    W : array-like or DataFrame of shape (n_items, n_components), or similarities
-        An embedding; or similarities: a Similarity, anything `as_similarity` takes, or a symmetric array. A square
-        array that is not symmetric could be either, and is refused (see Similarity.from_factors).
+    W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF, or similarities
+        An embedding, or what holds one; or similarities: a Similarity, anything `as_similarity` takes, or a symmetric
+        array. A square array that is not symmetric could be either, and is refused (see Similarity.from_factors).
     triplets : array-like or DataFrame of shape (n_triplets, 3)
-        One answer a row: three different items, as positions in W or as text among its items' names.
+        One answer per row: three different items, as positions in W or as text among its items' names.
     odd : int or column name, default=-1
         Which column holds the odd one out, as in `from_triplets`: its position, -3 to 2, or its name in a DataFrame.
     similarity : {"dot", "cosine"}, default="dot"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from simdims.consensus import Consensus
 from simdims.discovery import Discovery
-from simdims.metrics._embedding import as_embedding
+from simdims.metrics._embedding import as_embedding, embedding_table
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.srf import SRF
 
@@ -51,24 +52,15 @@ class Loadings(NamedTuple):
 
 def loadings_of(result: Any, labels: Any = None, name: str = "result") -> Loadings:
     """The embedding of a Discovery, a Consensus, a fitted SRF, an array or a DataFrame."""
-    if isinstance(result, Discovery | Consensus):
-        runs = result.consensus if isinstance(result, Discovery) else result
-        W = np.asarray(result.embedding, dtype=np.float64)
-        return Loadings(W, chosen_labels(labels, result.labels, len(W)), None, runs.reliability)
-    if isinstance(result, SRF):
-        if not hasattr(result, "embedding_"):
-            raise ValueError(f"{name} must be fitted, got an SRF on which fit was not called.")
-        W = np.asarray(result.embedding_, dtype=np.float64)
-        own = getattr(result, "feature_names_in_", None)
-        return Loadings(W, chosen_labels(labels, own, len(W)), None)
-    if isinstance(result, Similarity):
-        raise TypeError(f"{name} must hold an embedding, got a Similarity: fit it with SRF, fit_consensus or discover.")
-    W, own = as_embedding(result, name)
-    columns = result.columns if is_frame(result) and not is_default_axis(result.columns) else None
+    table = embedding_table(result, name)
+    W, own = as_embedding(table, name)
+    columns = table.columns if is_frame(table) and not is_default_axis(table.columns) else None
     names = None if columns is None else tuple(str(column) for column in columns)
     if names == tuple(f"dimension{k + 1}" for k in range(W.shape[1])):
         names = None
-    return Loadings(W, chosen_labels(labels, own, len(W)), names)
+    runs = getattr(result, "consensus", result)
+    reliability = runs.reliability if isinstance(runs, Consensus) else None
+    return Loadings(W, chosen_labels(labels, own, len(W)), names, reliability)
 
 
 def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None, Loadings | None, Labels]:
@@ -98,7 +90,7 @@ def chosen_labels(given: Any, own: Iterable[Any] | None, n_items: int) -> Labels
         return None if own is None else tuple(map(str, own))
     is_sequence = isinstance(given, Iterable) and not isinstance(given, str | bytes | set | frozenset)
     if not is_sequence or getattr(given, "ndim", 1) != 1:
-        raise TypeError(f"labels must be a sequence with one name an item, got {given!r}.")
+        raise TypeError(f"labels must be a sequence with one name per item, got {given!r}.")
     names = tuple(map(str, given))
     if len(names) != n_items:
         raise ValueError(f"labels must have one name for each of the {n_items} items, got {len(names)}.")
@@ -125,11 +117,14 @@ def item_place(item: Any, loadings: Loadings) -> int:
     n = len(loadings.W)
     if isinstance(item, str):
         found = [] if loadings.labels is None else [i for i, label in enumerate(loadings.labels) if label == item]
-        if len(found) != 1:
-            rule = "must name an item" if not found else "must name one item"
-            what = "no labels are known" if loadings.labels is None else f"{len(found)} items are called so"
-            raise ValueError(f"item {rule}, got {item!r}: {what}.")
-        return found[0]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ValueError(f"item must name one item, got {item!r}, the label of {len(found)}: pass its row.")
+        if loadings.labels is None:
+            raise ValueError(f"item must be a row where items have no labels, got {item!r}.")
+        near = get_close_matches(item, loadings.labels, n=1)
+        raise ValueError(f"No item named {item!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
     if isinstance(item, bool) or not isinstance(item, Integral):
         raise TypeError(f"item must be a label or a row, got {item!r}.")
     if not 0 <= int(item) < n:

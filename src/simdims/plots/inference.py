@@ -38,7 +38,7 @@ NOISES = {"features": "Noise on features", "similarities": "Noise on similaritie
 
 
 def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | None = None) -> Axes:
-    """Draw the statistic of each hypothesis beside what chance gives, and its p-value.
+    """Draw the statistic of each hypothesis on its null distribution, and its p-value.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     Returns
     -------
     matplotlib Axes
-        A row a hypothesis: grey the middle 95% of the null distribution, filled marks for what is significant after
+        One row per hypothesis: grey the middle 95% of the null distribution, filled marks for what is significant after
         adjustment, and the adjusted p-value. A combined test has no correlation of its own: its rows hold the p-values
         of its two parts and of both together, before adjustment.
 
@@ -157,8 +157,8 @@ def _key_below(ax: Axes) -> None:
 
 def _draw_statistics(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArray) -> None:
     significant = tests.significant[chosen]
-    low, high = np.quantile(tests.null_distribution[:, chosen], [0.025, 0.975], axis=0)
-    ax.barh(rows, high - low, left=low, height=0.55, color="0.85", linewidth=0, label="95% under chance")
+    low, high = tests.null_interval()[:, chosen]
+    ax.barh(rows, high - low, left=low, height=0.55, color="0.85", linewidth=0, label="95% null interval")
     ax.axvline(0, color="0.5", linewidth=0.6)
     statistic = tests.statistic[chosen]
     ax.plot(statistic[significant], rows[significant], "o", ms=4, color=MAIN, label="significant")
@@ -167,8 +167,8 @@ def _draw_statistics(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: ND
     )
     what = "the matched dimension" if tests.test == "dimension" else "the similarities"
     tidy(ax, f"Correlation with {what}")
-    edge = 1.08 * max(float(np.abs(statistic).max()), float(np.abs([low, high]).max()), 1e-3)
-    ax.set_xlim(min(1.1 * float(low.min()), 1.1 * float(statistic.min()), 0.0), edge)
+    drawn = np.concatenate([statistic, low[~np.isnan(low)], high[~np.isnan(high)]])
+    ax.set_xlim(min(1.1 * float(drawn.min()), 0.0), 1.08 * max(float(np.abs(drawn).max()), 1e-3))
     key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 

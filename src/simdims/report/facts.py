@@ -70,8 +70,7 @@ def selection_facts(selection: RankSelection) -> dict[str, Any]:
 
 def tests_facts(tests: HypothesisTests, n_components: int) -> dict[str, Any]:
     """The tests of hypotheses, a row each."""
-    tails = (0.05, 0.95) if tests.alternative == "greater" else (0.025, 0.975)
-    low, high = np.quantile(tests.null_distribution, tails, axis=0)
+    low, high = tests.null_interval()
     rows = [
         {
             "hypothesis": str(row["hypothesis"]),

@@ -18,11 +18,11 @@ def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
     texts = [_lead(found), _number(found), _stability(found)]
     if tests is not None:
         n, n_significant = len(tests.hypotheses), int(tests.significant.sum())
-        how_many = "all" if n_significant == n > 1 else f"{n_significant or 'none'}"
-        texts.append(
-            f"Of {_count(n, 'hypothesis', 'hypotheses')} about the items, {how_many} "
-            f"{'is' if n_significant == 1 else 'are'} borne out (at a false discovery rate of {tests.alpha:g})."
-        )
+        verb = "was" if n_significant == 1 else "were"
+        how_many = f"{n_significant or 'None'} of {_count(n, 'hypothesis', 'hypotheses')} {verb}"
+        if n_significant == n > 1:
+            how_many = f"All {n} hypotheses were"
+        texts.append(f"{how_many} significant (false discovery rate {tests.alpha:g}).")
     if found.seed is not None:
         texts.append(f"Random seed: {found.seed}.")
     return texts

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from simdims._memory import require
 from simdims._parameters import require_number, require_real
-from simdims.metrics._embedding import as_numbers
+from simdims.metrics._embedding import as_numbers, embedding_table
 
 
 def dirichlet(
@@ -193,7 +193,7 @@ def from_embedding(
     >>> from_embedding(dirichlet(100, 10, random_state=0), 20, 3, random_state=0).shape
     (20, 3)
     """
-    values = as_numbers(W, "W")
+    values = as_numbers(embedding_table(W), "W")
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(
             f"W must have a row for every item and a column for every dimension, got shape {values.shape}."

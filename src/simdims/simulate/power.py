@@ -17,6 +17,7 @@ from simdims._journal import Journal, as_folder, fingerprint
 from simdims._parallel import root_seed, run_tasks, seed_of
 from simdims._parameters import require_count, require_flag, require_real, shown
 from simdims._progress import Callback, reporting
+from simdims.metrics._embedding import as_numbers
 from simdims.simulate.noise import add_feature_noise, add_noise
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def power_study(
     noise : {"features", "similarities"} or list of both, default=both
         Where the noise is: see `add_feature_noise` and `add_noise`.
     alternative, matching, method, weighting, alpha
-        As in `simdims.inference.combined_test`.
+        As in `simdims.inference.combined_test`, but for the default of `matching`, "joint", as in the paper.
     by_column : bool, default=False
         Whether the table has a row for each column of X too, to see which columns are found.
     checkpoint : path, optional
@@ -180,8 +181,10 @@ def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) ->
         S = add_noise(X @ X.T, task.snr, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        # A design is drawn anew for every data set: what its columns share by chance is not for the user to mend.
+        warnings.filterwarnings("ignore", 'matching="joint" is not exact|.*hypothes', UserWarning)
         W = SRF(X.shape[1], random_state=seed_of(root, task.repeat, 2)).fit(S).embedding_
-    combined = combined_test(S, W, X, random_state=seed_of(root, task.repeat, 3), progress=False, **options)
+        combined = combined_test(S, W, X, random_state=seed_of(root, task.repeat, 3), progress=False, **options)
     tests = {**combined.parts, "combined": combined}
     alpha = options["alpha"]
     return task, {
@@ -199,8 +202,8 @@ def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) ->
 def _draw(design: Design, seed: int) -> NDArray[np.float64]:
     X = design(random_state=seed) if callable(design) else design
     try:
-        return np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+        return as_numbers(X, "design")
+    except TypeError:
         raise ValueError(f"design must give a table of numbers, got {shown(X)}.") from None
 
 

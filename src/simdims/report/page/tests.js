@@ -18,8 +18,7 @@ function content(tests) {
   const combined = tests.test === "combined";
   const heads = combined
     ? ["Hypothesis", "r, dimension", "r, similarities", "p", "p adjusted", "Dimension", "Found"]
-    : ["Hypothesis", "r", "and 90% of what chance gives", "p", "p adjusted", "Dimension", "Found"];
-  if (!combined && tests.alternative !== "greater") heads[2] = "and 95% of what chance gives";
+    : ["Hypothesis", "r", "95% null interval", "p", "p adjusted", "Dimension", "Significant"];
   if (tests.test === "rsa") heads.splice(5, 1);
   return [
     ...tests.said.map((text, place) => element(place ? "p.note" : "p", {}, text)),
@@ -72,8 +71,9 @@ function line(row, tests) {
   );
 }
 
-// The statistic as a dot, on what permutations give.
+// The statistic as a dot, on the middle 95% of its null distribution, if there is one.
 function interval(row) {
+  const [low, high] = row.null;
   const width = 180;
   const x = (value) => 6 + ((width - 12) * (Math.max(-1, Math.min(1, value)) + 1)) / 2;
   return svg(
@@ -83,17 +83,14 @@ function interval(row) {
       width,
       height: 20,
       role: "img",
-      "aria-label": `r ${two(row.statistic)}; chance gives ${two(row.null[0])} to ${two(row.null[1])}`,
+      "aria-label":
+        `r ${two(row.statistic)}` + (low === null ? "" : `; 95% null interval ${two(low)} to ${two(high)}`),
     },
     svg("line.guide", { x1: x(-1), x2: x(1), y1: 10, y2: 10 }),
     svg("line.axis", { x1: x(0), x2: x(0), y1: 4, y2: 16 }),
-    svg("rect.null", {
-      x: x(row.null[0]),
-      y: 6,
-      width: Math.max(x(row.null[1]) - x(row.null[0]), 1),
-      height: 8,
-      rx: 2,
-    }),
+    low === null
+      ? null
+      : svg("rect.null", { x: x(low), y: 6, width: Math.max(x(high) - x(low), 1), height: 8, rx: 2 }),
     svg(row.significant ? "circle.dot.chosen" : "circle.dot", { cx: x(row.statistic), cy: 10, r: 4.5 }),
   );
 }
