@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from simdims import simulate
+from simdims._journal import sealed
 from simdims.reproduce import power, power_claims, power_counts
 from simdims.reproduce.frame import Settings
 
@@ -55,7 +56,7 @@ def test_a_checkpoint_without_columns_is_read_and_completed(by_column, tmp_path,
     journal = tmp_path / "journal.jsonl"
     records = [json.loads(line) for line in journal.read_text().splitlines()]
     kept = ("noise", "snr", "repeat", "found")
-    journal.write_text("".join(json.dumps({name: record[name] for name in kept}) + "\n" for record in records))
+    journal.write_text("".join(sealed({name: record[name] for name in kept}) + "\n" for record in records))
     with monkeypatch.context() as patched:
         patched.setattr("simdims.simulate.power._simulate", None)
         pd.testing.assert_frame_equal(simulate.power_study(DESIGN, checkpoint=tmp_path, **QUICK), study)

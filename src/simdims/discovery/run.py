@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simdims import __version__, _parallel, metrics
-from simdims._journal import as_folder, lock_folder, replacing
+from simdims._journal import as_folder, lock_folder, replacing, sealed, unsealed
 from simdims._parameters import require_count, require_device
 from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
@@ -261,15 +261,21 @@ def _settled_seed(folder: Path, random_state: Any) -> int:
         return earlier
     root = _parallel.root_seed(random_state)
     with replacing(file) as part:
-        part.write_text(f"{root}\n")
+        part.write_text(sealed({"seed": root}))
     return root
 
 
 def _read_seed(file: Path) -> int:
-    text = file.read_text(encoding="utf-8", errors="replace").strip()
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"checkpoint must be readable, got {str(file)!r}, which is damaged.")
-    return int(text)
+    text = file.read_bytes()
+    if text.strip().isdigit():  # of an earlier simdims, which kept no checksums
+        return int(text)
+    try:
+        return int(unsealed(text)["seed"])
+    except (ValueError, KeyError):
+        raise ValueError(
+            f"checkpoint must be readable, got {str(file)!r}, which is damaged: use a copy of it from a backup, or "
+            "another folder."
+        ) from None
 
 
 def _settings(
