@@ -471,7 +471,7 @@ def outcomes(folder, spare, resume, expected, n_each=6):
             try:
                 found = resume(spare)
             except ValueError as error:
-                assert path.name in str(error), error
+                assert path.name in str(error), error  # noqa: PT017
                 refused[path.name] = refused.get(path.name, 0) + 1
             else:
                 assert found == expected, (path.name, content)

@@ -100,7 +100,9 @@ def test_a_damaged_line_in_the_middle_is_named_and_dropped(tmp_path, damage):
         journal.append({"number": 2})
     first, second = (tmp_path / "journal.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "journal.jsonl").write_bytes(first + damage + b"\n" + second)
-    with pytest.warns(UserWarning, match=r"journal\.jsonl' is damaged in line 2 "), Journal(tmp_path, {}) as journal:
+    with pytest.warns(UserWarning, match=r"journal\.jsonl' is damaged in line 2 "):
+        journal = Journal(tmp_path, {})
+    with journal:
         assert journal.records == [{"number": 1}, {"number": 2}]
         journal.append({"number": 3})
     with Journal(tmp_path, {}) as journal:  # and not named again
@@ -136,10 +138,9 @@ def test_a_folder_of_an_earlier_version_is_read_and_has_checksums_from_then_on(t
     (tmp_path / "journal.jsonl").write_text('{"number": 1}\n{"number": 2, "value": NaN}\n{"numb')
     np.save(tmp_path / "W.npy", np.arange(3.0))
     (tmp_path / "V.npy").write_bytes((tmp_path / "W.npy").read_bytes()[:-5])
-    with (
-        pytest.warns(UserWarning, match="of an earlier simdims, which kept no checksums"),
-        Journal(tmp_path, {"seed": None, "n": 1}) as journal,
-    ):
+    with pytest.warns(UserWarning, match="of an earlier simdims, which kept no checksums"):
+        journal = Journal(tmp_path, {"seed": None, "n": 1})
+    with journal:
         assert [record["number"] for record in journal.records] == [1, 2]
         np.testing.assert_array_equal(journal.kept("W"), np.arange(3.0))
         with pytest.warns(UserWarning, match=r"V\.npy' is damaged"):

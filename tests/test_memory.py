@@ -4,7 +4,7 @@ import joblib
 import numpy as np
 import pytest
 
-from simdims import SRF, Similarity, _memory, _parallel, fit_consensus, from_features, select_rank, simulate
+from simdims import SRF, _memory, _parallel, as_similarity, fit_consensus, from_features, select_rank, simulate
 
 
 def test_require_says_what_how_much_and_the_ways_out(monkeypatch):
@@ -108,7 +108,7 @@ ASKED = {
         "auxiliary matrix and the dual of ADMM .* float32 .* solver='bcd'",
     ),
     "weights": (
-        lambda: SRF(3, random_state=0).fit(Similarity(np.ones((60, 60)), weights=1.0 + np.eye(60))),
+        lambda: SRF(3, random_state=0).fit(as_similarity(np.ones((60, 60)), weights=1.0 + np.eye(60), copy=False)),
         "A copy of the weighted similarities .* float32",
     ),
     "features": (lambda: from_features(np.ones((60, 3))), "A matrix of 60 x 60 .* float32 .* implicit=True"),

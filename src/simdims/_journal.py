@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -238,19 +238,33 @@ def lock_folder(folder: Path) -> int:
 
 
 @contextmanager
-def replacing(path: Path, *, tidy: bool = True) -> Iterator[Path]:
-    """A file to write that takes the place of `path` once the body has ended well.
+def replacing(path: Path, *, ending: str = "part", tidy: bool = True) -> Iterator[Path]:
+    """A file to write, of this ending, that takes the place of `path` once the body has ended well.
 
     With `tidy`, what processes that were killed have left beside `path` is removed first.
     """
     if tidy:
-        remove_abandoned(path)
-    part = name_beside(path, "part")
+        remove_abandoned(path, ending)
+    part = name_beside(path, ending)
     try:
         yield part
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_file(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """The same, opened for writing; where nothing can be written, a sentence about the argument `name`."""
+    with replacing(path) as part:
+        try:
+            opened = part.open("xb")
+        except OSError as error:
+            raise ValueError(
+                f"{name} must lie where files may be written, got {str(path)!r} ({error.strerror})."
+            ) from None
+        with opened as file:
+            yield file
 
 
 def name_beside(path: Path, ending: str) -> Path:

@@ -23,7 +23,7 @@ from simdims._tables import (
     row_name,
 )
 from simdims._triangles import ROUNDING, name_of
-from simdims.similarity import Similarity, _cells, _frame_labels, is_frame
+from simdims.similarity import Similarity, _cells, _frame_labels, frozen, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,8 @@ def from_ratings(
     report("from_ratings", info)
     values = _filled(n, pairs, np.minimum(means, 1.0), np.nan)
     np.fill_diagonal(values, 1.0)
-    return Similarity(values, names, count_weights(_filled(n, pairs, counts, 0.0)) if weights else None, info=info)
+    counted = frozen(count_weights(_filled(n, pairs, counts, 0.0))) if weights else None
+    return Similarity(frozen(values), names, counted, info=info)
 
 
 def from_dissimilarity(
@@ -196,7 +197,7 @@ def from_dissimilarity(
         )
     np.fill_diagonal(values, 1.0)
     report("from_dissimilarity", info | found)
-    return Similarity(values, names, counts if weights else None, info=info | found)
+    return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info | found)
 
 
 def _scale(ratings: NDArray[np.float64], low: float | None, high: float | None) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from simdims._tables import (
     report,
     row_name,
 )
-from simdims.similarity import Similarity, is_frame
+from simdims.similarity import Similarity, frozen, is_frame
 
 # Triplets that are counted together, unless there are more pairs than that: every chunk makes a tally of all pairs.
 _CHUNK = 2**21
@@ -119,7 +119,7 @@ def from_triplets(
         "smoothing": float(smoothing),
     }
     report("from_triplets", info)
-    return Similarity(values, names, count_weights(shown) if weights else None, info=info)
+    return Similarity(frozen(values), names, frozen(count_weights(shown)) if weights else None, info=info)
 
 
 def _odd_column(triplets: Any, odd: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._journal import replacing
+from simdims._journal import replacing_file
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.report import bundle, pairs, pictures, words
@@ -68,8 +68,8 @@ def write_report(
     shown = facts(found, tests, tops, heading)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
     text = bundle.page(title=heading, parts=_parts(found, tests), data=data)
-    with replacing(target) as part:
-        part.write_text(f"{FIRST_LINE}\n{text}", encoding="utf-8", newline="\n")
+    with replacing_file(target, "path") as file:
+        file.write(f"{FIRST_LINE}\n{text}".encode())
     return target
 
 
