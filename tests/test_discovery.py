@@ -25,10 +25,12 @@ from simdims import (
     from_dissimilarity,
     from_features,
     from_triplets,
+    load_similarity,
     metrics,
     select_rank,
     simulate,
 )
+from simdims._inputs import read_features
 from simdims._journal import sealed
 from simdims._parallel import root_seed, seed_of
 from simdims.discovery import estimate, storage
@@ -187,6 +189,32 @@ def test_a_newer_format_is_refused(found, tmp_path):
     path.write_text(sealed({**manifest, "format": 99}, indent=1))
     with pytest.raises(ValueError, match="format 2, got 99"):
         Discovery.load(tmp_path / "folder")
+
+
+def test_tables_hold_no_formulas_and_are_read_back(tmp_path):
+    labels = ["=cmd|' /C calc'!A0", "+x", "-y", "@z", "a\rb", "a\nb", *(f"item {i}" for i in range(14))]
+    found = discover(Similarity(noisy(20).values, labels), ranks=2, n_runs=2, random_state=0, progress=False)
+    found.save(tmp_path / "folder")
+    table = pd.read_csv(tmp_path / "folder" / "embedding.csv", encoding="utf-8-sig")
+    assert table["item"].tolist() == [*(f"'{label}" for label in labels[:4]), *labels[4:]]
+    np.testing.assert_array_equal(table[["dimension1", "dimension2"]], found.embedding)
+    assert read_features(tmp_path / "folder" / "embedding.csv", "item", None, None).index.tolist() == labels
+    assert Discovery.load(tmp_path / "folder").labels == tuple(labels)
+    assert not [
+        line for line in (tmp_path / "folder" / "dimensions.csv").read_text().splitlines() if line[:1] in "=+-@"
+    ]
+
+
+def test_a_result_of_a_file_with_an_odd_name_can_be_saved_and_shown(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.npy")
+    try:
+        np.save(path, noisy(20).values)
+    except OSError:
+        pytest.skip("this disk takes names in UTF-8 only")
+    found = discover(load_similarity(path), ranks=2, n_runs=2, random_state=0, progress=False)
+    found.save(tmp_path / "folder")
+    assert Discovery.load(tmp_path / "folder").similarity.info["file"] == path.name
+    found.report(tmp_path / "page.html", title=path.name)
 
 
 def test_a_folder_of_the_first_format_is_read(found, tmp_path):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from simdims import Discovery, Similarity, discover, fit_consensus, load_similarity, select_rank, simulate
-from simdims._journal import Journal
+from simdims._journal import Journal, name_beside
 from simdims.discovery import storage
 from simdims.selection import crossvalidation
 
@@ -253,6 +253,7 @@ def refuse_all(folder, two):
         lambda: two[0].save(folder / "result"),
         lambda: S.save(folder / "S.npz"),
         lambda: S.save(folder / "S.csv"),
+        lambda: two[0].report(folder / "page.html"),
         lambda: Journal(folder / "run", {}),
         lambda: discover(S, ranks=2, n_runs=2, progress=calls.append, checkpoint=folder / "run"),
         lambda: select_rank(S, [1, 2], progress=calls.append, checkpoint=folder / "run", **QUICK),
@@ -364,6 +365,35 @@ def test_saves_that_are_killed_at_random_moments_leave_one_of_the_results(tmp_pa
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         which(tmp_path / "folder", two)
+        assert os.listdir(tmp_path) == ["folder"]  # reading it has cleared away what the kill left
+
+
+def test_what_a_process_that_is_alive_has_in_hand_is_left_alone(tmp_path, two):
+    two[0].save(tmp_path / "folder")
+    similarities().save(tmp_path / "S.npz")
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with suppress(BaseException):
+            name_beside(tmp_path / "folder", "part").mkdir()
+            name_beside(tmp_path / "S.npz", "part").touch()
+            os.write(writer, b".")
+            time.sleep(60)
+        os._exit(1)
+    os.read(reader, 1)
+    try:
+        two[1].save(tmp_path / "folder")
+        which(tmp_path / "folder", two)
+        similarities(1).save(tmp_path / "S.npz")
+        assert len(os.listdir(tmp_path)) == 4
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    foreign = tmp_path / f".folder.0a1b2c3d-{pid}-00000000.part"  # a process of another machine may well be alive
+    foreign.mkdir()
+    which(tmp_path / "folder", two)
+    similarities(1).save(tmp_path / "S.npz")
+    assert sorted(os.listdir(tmp_path)) == [foreign.name, "S.npz", "folder"]
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".csv"])
@@ -375,6 +405,7 @@ def test_a_file_whose_writer_is_killed_at_any_step_is_the_old_or_the_new_one(tmp
         values = load_similarity(path).values
         assert any(np.array_equal(values, one.values) for one in (old, new))
         old.save(path)
+        assert os.listdir(tmp_path) == [path.name]
         steps += 1
     assert steps >= 2
     np.testing.assert_array_equal(load_similarity(path).values, new.values)

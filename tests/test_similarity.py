@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import os
 import pickle
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from simdims import SRF, Discovery, _memory, discover, from_features
+from simdims import SRF, Discovery, _memory, discover, from_features, from_ratings
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
 
@@ -574,6 +575,35 @@ def test_missing_cells_of_every_pandas_kind_are_missing():
 def test_pandas_is_not_imported_for_those_who_do_not_use_it():
     script = "import sys, simdims.similarity as s; s.as_similarity([[1.0]]); sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        (os.fsdecode(b"caf\xe9.png"), r"not UTF-8 in 'caf\\udce9\.png' in place 1: .*os\.fsencode"),
+        ("a\ud800", r"half a character in 'a\\ud800'"),
+        ("a\0b", r"a control character in 'a\\x00b'"),
+        ("\x1b[2J", "a control character"),
+    ],
+)
+def test_labels_that_no_file_can_hold_are_refused_at_the_door(label, words):
+    makers = [
+        lambda: Similarity(complete(2), ["x", label]),
+        lambda: as_similarity(pd.DataFrame(complete(2), *2 * [pd.Index(["x", label], dtype=object)])),
+        lambda: Similarity.from_factors(complete(2), ["x", label]),
+        lambda: from_features(complete(2), labels=["x", label]),
+    ]
+    for make in makers:
+        with pytest.raises(ValueError, match=words):
+            make()
+    ratings = {"a": ["0"], "b": [label], "r": [1]}
+    with pytest.raises(ValueError, match=r"text that can be written to files, got (bytes that are not|a control)"):
+        from_ratings(ratings, item1="a", item2="b", rating="r", low=0, high=1)
+
+
+def test_labels_may_hold_line_ends_and_any_script():
+    labels = ("a\nb", "a\rb", "tab\t", "日本語😀")
+    assert Similarity(complete(), labels).labels == labels
 
 
 # Weights and density

@@ -506,3 +506,13 @@ def test_the_history_ends_at_the_objective(solver, dtype):
     S = similarities().astype(dtype)
     srf = SRF(4, solver=solver, init=np.full((len(S), 4), 50.0) + np.eye(len(S), 4), max_iter=1000).fit(S)
     assert srf.history_[-1] == srf.objective_
+
+
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
+def test_transform_refuses_dates(kind):
+    W = simulate.dirichlet(20, 3, random_state=0)
+    srf = SRF(3, random_state=0).fit(W @ W.T)
+    dates = np.ones((2, 20)).astype(kind)
+    for rows in (dates, pd.DataFrame(dates), [list(row) for row in dates]):
+        with pytest.raises(TypeError, match=r"S must hold numbers, got dtype (datetime|timedelta)"):
+            srf.transform(rows)

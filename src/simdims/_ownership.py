@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from simdims._triangles import Matrix
 def frozen(matrix: Matrix) -> Matrix:
     """A matrix that nobody else has any part of, made read-only, so that Similarity takes it without a copy."""
     for part in _arrays_in(matrix):
-        while isinstance(part, np.ndarray):
-            part.flags.writeable = False
-            part = part.base
+        for array in _with_bases(part):
+            array.flags.writeable = False
     return matrix
 
 
@@ -52,11 +52,14 @@ def _arrays_in(matrix: Any) -> list[np.ndarray]:
 
 def _is_writeable(array: Any) -> bool:
     """Whether an array can be written to, itself or through the array that it is a view of."""
+    return any(one.flags.writeable for one in _with_bases(array))
+
+
+def _with_bases(array: Any) -> Iterator[np.ndarray]:
+    """An array, the one that it is a view of, and so on."""
     while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return True
+        yield array
         array = array.base
-    return False
 
 
 def read_only(matrix: Matrix) -> Matrix:

@@ -11,8 +11,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from simdims._checks import clean_absent
+from simdims._ownership import frozen
 from simdims._tables import as_frame, read_items, read_numbers, report, row_name
-from simdims.similarity import Similarity, frozen
+from simdims.similarity import Similarity
 
 
 def from_associations(

@@ -11,6 +11,7 @@ from scipy.spatial.distance import squareform
 
 from simdims._checks import _plural, _warn, as_array, as_numbers, as_table, clean_labels
 from simdims._memory import require
+from simdims._ownership import frozen
 from simdims._parameters import require_flag, shown
 from simdims._tables import (
     as_frame,
@@ -23,7 +24,7 @@ from simdims._tables import (
     row_name,
 )
 from simdims._triangles import ROUNDING, name_of
-from simdims.similarity import Similarity, _cells, _frame_labels, frozen, is_frame
+from simdims.similarity import Similarity, _cells, _frame_labels, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._downloads import FILES, find, local_path
+from simdims._ownership import frozen
 from simdims._parameters import is_whole, shown
 from simdims._parts import library
 from simdims.construct import from_dissimilarity
 from simdims.features import from_features
-from simdims.similarity import Similarity, frozen
+from simdims.similarity import Similarity
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,11 @@ from scipy import sparse
 
 from simdims import _landmarks, _memory
 from simdims._checks import _warn, as_array, clean_labels
+from simdims._ownership import frozen
 from simdims._parallel import generator_of
 from simdims._parameters import require_count, shown
 from simdims._tables import is_finite_number, report
-from simdims.similarity import Similarity, frozen, is_default_axis, is_frame
+from simdims.similarity import Similarity, is_default_axis, is_frame
 
 Kernel = Callable[[NDArray, NDArray], NDArray]
 

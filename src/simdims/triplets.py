@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simdims._checks import _plural, clean_labels
 from simdims._memory import require
+from simdims._ownership import frozen
 from simdims._parameters import as_float, is_whole
 from simdims._tables import (
     check_weights_option,
@@ -19,7 +20,7 @@ from simdims._tables import (
     report,
     row_name,
 )
-from simdims.similarity import Similarity, frozen, is_frame
+from simdims.similarity import Similarity, is_frame
 
 # Triplets that are counted together, unless there are more pairs than that: every chunk makes a tally of all pairs.
 _CHUNK = 2**21

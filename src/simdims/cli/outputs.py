@@ -81,12 +81,13 @@ def check_place(target: Path, name: str, *, is_filled: bool = False) -> None:
 def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | None = None) -> None:
     """Write a result as .json (everything) or .csv (its table); an existing file is replaced once the new is whole."""
     from simdims._journal import replacing
+    from simdims.io.text import write_csv
 
     with replacing(target) as part:
         if target.suffix.lower() == ".json":
             part.write_text(as_json(values, indent=1) + "\n", encoding="utf-8")
         elif table is not None:
-            table.to_csv(part, index=False)
+            write_csv(table, part)
 
 
 def as_json(values: Any, indent: int | None = None) -> str:

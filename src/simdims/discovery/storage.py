@@ -16,6 +16,7 @@ import numpy as np
 from simdims._journal import as_folder, name_beside, names_beside, remove_abandoned, sealed, unsealed
 from simdims.consensus import Consensus
 from simdims.io import load_similarity
+from simdims.io.text import write_csv
 from simdims.selection import Calibration, RankSelection
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def _write(found: Discovery, folder: Path) -> None:
     np.savez(folder / "arrays.npz", **arrays)
     found.similarity.save(folder / "similarity.npz")
     for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, encoding="utf-8-sig" if name == "embedding" else "utf-8")
+        write_csv(table, folder / f"{name}.csv", "utf-8-sig" if name == "embedding" else "utf-8")
     (folder / "methods.txt").write_text(found.methods_text() + "\n", encoding="utf-8")
     manifest["files"] = {path.name: _digest(path) for path in sorted(folder.iterdir())}
     (folder / _MANIFEST).write_text(sealed(manifest, indent=1), encoding="utf-8")

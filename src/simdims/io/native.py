@@ -12,9 +12,11 @@ from scipy import sparse
 
 from simdims._checks import _some
 from simdims._journal import replacing_file
+from simdims._ownership import frozen
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.pairs import are_positions
-from simdims.similarity import Similarity, frozen
+from simdims.io.text import guarded
+from simdims.similarity import Similarity
 
 # The version of what is written into an .npz file, and the name it stands under.
 FORMAT, MARK = 1, "simdims_format"
@@ -38,7 +40,7 @@ def save_npz(S: Similarity, path: Path) -> None:
     if S.weights is not None:
         arrays["weights"] = S.weights.data if sparse.issparse(S.weights) else S.weights
     with replacing_file(path.resolve(), "path") as file:
-        np.savez(file, **{MEMBERS: np.array(list(arrays))}, **arrays)
+        np.savez(file, **{MEMBERS: np.array(list(arrays)), **arrays})
 
 
 def load_npz(path: Path) -> Similarity | None:
@@ -78,13 +80,8 @@ def save_csv(S: Similarity, path: Path) -> None:
     if S.factors is not None:
         raise ValueError("values must not be implicit to be saved as .csv, got factors: use .npz, which holds them.")
     lines = _pair_lines(S) if sparse.issparse(S.values) else _square_lines(S)
-    try:
-        with replacing_file(path.resolve(), "path") as file:
-            file.writelines(f"{line}\n".encode() for line in lines)
-    except UnicodeEncodeError:
-        raise ValueError(
-            "labels must be text that UTF-8 can write to be saved as .csv, got others: use .npz."
-        ) from None
+    with replacing_file(path.resolve(), "path") as file:
+        file.writelines(f"{line}\n".encode() for line in lines)
 
 
 def _as_json(info: Mapping[str, Any]) -> str:
@@ -135,7 +132,7 @@ def _pair_lines(S: Similarity) -> Iterator[str]:
 
 
 def _quoted(label: str) -> str:
-    doubled = label.replace('"', '""')
+    doubled = guarded(label).replace('"', '""')
     return f'"{doubled}"'
 
 

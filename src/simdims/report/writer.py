@@ -69,7 +69,7 @@ def write_report(
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
     text = bundle.page(title=heading, parts=_parts(found, tests), data=data)
     with replacing_file(target, "path") as file:
-        file.write(f"{FIRST_LINE}\n{text}".encode())
+        file.write(f"{FIRST_LINE}\n{text}".encode(errors="replace"))
     return target
 
 
@@ -84,6 +84,8 @@ def check_target(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         raise ValueError(f"path must be a file, got {str(target)!r}, which is a folder.")
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"path must lie in a folder that is there, got {str(target)!r}.")
+    if not os.access(target.absolute().parent, os.W_OK | os.X_OK):
+        raise ValueError(f"path must lie where files may be written, got {str(target)!r}.")
     if target.exists() and not overwrite and not _is_report(target):
         raise FileExistsError(
             f"path must be new or an earlier report, got {str(target)!r}, which is another file: choose another name, "
