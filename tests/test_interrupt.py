@@ -88,13 +88,13 @@ def wait_until(condition, seconds=5.0):
     return condition()
 
 
-ENDLESS = """
-import sys
+# Fits of some minutes each.
+LONG = """
 from simdims import SRF, fit_consensus, simulate
 
-W = simulate.dirichlet(200, 3, alpha=0.3, random_state=0)
-S = simulate.add_noise(W @ W.T, 0.8, random_state=0)
-fit_consensus(S, 5, n_runs=3, estimator=SRF(tol=0.0, max_iter=10**7), checkpoint=sys.argv[1], n_jobs=2, progress=False)
+W = simulate.dirichlet(900, 3, alpha=0.3, random_state=0)
+S = simulate.add_noise(W @ W.T, 0.5, random_state=0)
+fit_consensus(S, 90, n_runs=3, estimator=SRF(tol=0.0, max_iter=10**7), n_jobs=2, progress=False)
 """
 
 
@@ -107,8 +107,8 @@ def is_busy(pid):
     return int(ticks) > 2 * os.sysconf("SC_CLK_TCK")
 
 
-def test_workers_end_soon_after_their_parent_was_killed(tmp_path):
-    process = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path / "run")], start_new_session=True)
+def test_workers_end_soon_after_their_parent_was_killed():
+    process = subprocess.Popen([sys.executable, "-c", LONG], start_new_session=True)
     started = set()
     try:
         busy = lambda: [pid for pid in workers(descendants(process.pid)) if is_busy(pid)]  # noqa: E731
