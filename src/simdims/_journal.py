@@ -175,8 +175,8 @@ class Journal:
                 damaged.append(number)
         if damaged:
             _warn(
-                f"{str(path)!r} is damaged in {_plural('line', len(damaged))} {_some(list(map(str, damaged)))} (no "
-                "record whose checksum matches): dropped, and what they held is computed again."
+                f"{str(path)!r} is damaged in {_plural('line', len(damaged))} {_some(list(map(str, damaged)))} (the "
+                "checksum does not match): these records are dropped and computed again."
             )
             self._write_lines(records)
         return records

@@ -211,10 +211,10 @@ class Similarity:
         ----------
         path : str or path
             Ends in .npz, which keeps everything (info as JSON does), or in .csv, which keeps labels and values, every
-            one exactly (labels that a spreadsheet would run as a formula have an apostrophe there, which
-            load_similarity removes): a square for dense values, and a list of pairs for sparse ones whose absent pairs are
+            one exactly: a square for dense values, and a list of pairs for sparse ones whose absent pairs are
             missing. What a .csv cannot hold (weights, other absent pairs, factors) is an error; `info` and the
-            difference between float32 and float64, and between sparse and dense, are not kept in one.
+            difference between float32 and float64, and between sparse and dense, are not kept in one. There, labels
+            that a spreadsheet would run as a formula begin with an apostrophe, which load_similarity removes.
 
         Examples
         --------
