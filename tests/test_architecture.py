@@ -18,14 +18,15 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # and has no place in the order.
 ORDER = [
     "_memory",
+    "_parameters",
     "_threads",
     "_parallel",
     "_progress",
-    "_journal",
     "_parts",
     "_triangles",
+    "_ownership",
     "_checks",
-    "_parameters",
+    "_journal",
     "similarity",
     "metrics",
     "solvers",

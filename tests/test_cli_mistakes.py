@@ -265,7 +265,7 @@ def test_the_check_of_a_place_leaves_no_folder_behind(capsys):
         ("test W.csv properties.csv --labels name -o t.csv", "simdims.inference.dimension_test"),
         ("rsa S.npz properties.csv --labels name -o t.csv", "simdims.inference.rsa_test"),
         ("plot map found -o p.svg", "simdims.plots.save_figure"),
-        ("report found -o r.html", "simdims.report.writer.replacing"),
+        ("report found -o r.html", "simdims.report.writer.replacing_file"),
     ],
 )
 def test_an_interrupt_leaves_nothing_and_no_traceback(capsys, monkeypatch, typed, function):

@@ -26,11 +26,14 @@ from simdims import (
     from_dissimilarity,
     from_features,
     from_triplets,
+    load_similarity,
     metrics,
     rsa_test,
     select_rank,
     simulate,
 )
+from simdims._inputs import read_features
+from simdims._journal import sealed
 from simdims._parallel import root_seed, seed_of
 from simdims.discovery import estimate, run, storage
 from simdims.discovery.estimate import in_words
@@ -311,8 +314,53 @@ def test_a_folder_with_a_damaged_file_is_refused(found, tmp_path, name):
 def test_a_newer_format_is_refused(found, tmp_path):
     found.save(tmp_path / "folder")
     path = tmp_path / "folder" / "discovery.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
-    with pytest.raises(ValueError, match="format 1, got 99"):
+    manifest = {name: value for name, value in json.loads(path.read_text()).items() if name != "checksum"}
+    path.write_text(sealed({**manifest, "format": 99}, indent=1))
+    with pytest.raises(ValueError, match="format 2, got 99"):
+        Discovery.load(tmp_path / "folder")
+
+
+def test_tables_hold_no_formulas_and_are_read_back(tmp_path):
+    labels = ["=cmd|' /C calc'!A0", "+x", "-y", "@z", "a\rb", "a\nb", *(f"item {i}" for i in range(14))]
+    found = discover(Similarity(noisy(20).values, labels), ranks=2, n_runs=2, random_state=0, progress=False)
+    found.save(tmp_path / "folder")
+    table = pd.read_csv(tmp_path / "folder" / "embedding.csv", encoding="utf-8-sig")
+    assert table["item"].tolist() == [*(f"'{label}" for label in labels[:4]), *labels[4:]]
+    np.testing.assert_array_equal(table[["dimension1", "dimension2"]], found.embedding)
+    assert read_features(tmp_path / "folder" / "embedding.csv", "item", None, None).index.tolist() == labels
+    assert Discovery.load(tmp_path / "folder").labels == tuple(labels)
+    assert not [
+        line for line in (tmp_path / "folder" / "dimensions.csv").read_text().splitlines() if line[:1] in "=+-@"
+    ]
+
+
+def test_a_result_of_a_file_with_an_odd_name_can_be_saved_and_shown(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.npy")
+    try:
+        np.save(path, noisy(20).values)
+    except OSError:
+        pytest.skip("this disk takes names in UTF-8 only")
+    found = discover(load_similarity(path), ranks=2, n_runs=2, random_state=0, progress=False)
+    found.save(tmp_path / "folder")
+    assert Discovery.load(tmp_path / "folder").similarity.info["file"] == path.name
+    found.report(tmp_path / "page.html", title=path.name)
+
+
+def test_a_folder_of_the_first_format_is_read(found, tmp_path):
+    found.save(tmp_path / "folder")
+    path = tmp_path / "folder" / "discovery.json"
+    manifest = {name: value for name, value in json.loads(path.read_text()).items() if name != "checksum"}
+    path.write_text(json.dumps({**manifest, "format": 1}, indent=1))
+    same(found, Discovery.load(tmp_path / "folder"))
+
+
+def test_a_number_that_was_changed_in_the_manifest_is_noticed(found, tmp_path):
+    found.save(tmp_path / "folder")
+    path = tmp_path / "folder" / "discovery.json"
+    seconds = json.dumps(found.estimated_seconds)
+    assert path.read_text().count(seconds) == 1
+    path.write_text(path.read_text().replace(seconds, f"1{seconds}"))
+    with pytest.raises(ValueError, match=r"discovery\.json is damaged"):
         Discovery.load(tmp_path / "folder")
 
 
@@ -485,17 +533,24 @@ def test_a_run_that_is_not_there_cannot_be_the_central_one(found, tmp_path):
     found.save(tmp_path / "folder")
     file = tmp_path / "folder" / "discovery.json"
     manifest = json.loads(file.read_text())
+    del manifest["checksum"]
     manifest["consensus"]["selected"] = 99
-    file.write_text(json.dumps(manifest))
+    file.write_text(sealed(manifest, indent=1))
     with pytest.raises(ValueError, match="damaged"):
         Discovery.load(tmp_path / "folder")
 
 
-@pytest.mark.parametrize("text", ["", "junk", "-5"])
+@pytest.mark.parametrize("text", ["", "junk", "-5", '{"seed": 5}', sealed({"seed": 5}).replace("5", "6", 1)])
 def test_a_damaged_seed_is_refused(tmp_path, text):
     (tmp_path / "seed").write_text(text)
     with pytest.raises(ValueError, match=r"checkpoint must be readable, got .*seed', which is damaged"):
         discover(noisy(), **{**QUICK, "checkpoint": tmp_path})
+
+
+def test_the_seed_of_an_earlier_version_is_read(found, tmp_path):
+    discover(noisy(), **{**QUICK, "checkpoint": tmp_path})
+    (tmp_path / "seed").write_text(f"{json.loads((tmp_path / 'seed').read_text())['seed']}\n")
+    same(found, discover(noisy(), **{**QUICK, "checkpoint": tmp_path}))
 
 
 def test_a_seed_that_a_kill_cut_short_is_drawn_again(found, tmp_path):

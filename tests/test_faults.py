@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import pytest
 
-from simdims import Discovery, Similarity, discover, load_similarity, select_rank, simulate
-from simdims._journal import Journal
+from simdims import Discovery, Similarity, discover, fit_consensus, load_similarity, select_rank, simulate
+from simdims._journal import Journal, name_beside
 from simdims.discovery import storage
 from simdims.selection import crossvalidation
 
@@ -253,6 +253,7 @@ def refuse_all(folder, two):
         lambda: two[0].save(folder / "result"),
         lambda: S.save(folder / "S.npz"),
         lambda: S.save(folder / "S.csv"),
+        lambda: two[0].report(folder / "page.html"),
         lambda: Journal(folder / "run", {}),
         lambda: discover(S, ranks=2, n_runs=2, progress=calls.append, checkpoint=folder / "run"),
         lambda: select_rank(S, [1, 2], progress=calls.append, checkpoint=folder / "run", **QUICK),
@@ -326,7 +327,7 @@ def test_a_save_that_is_killed_at_any_step_leaves_the_old_or_the_new_result(tmp_
         two[1].save(folder)  # whatever was left behind is no obstacle
         assert which(folder, two) == 1
         assert (folder / "notes" / "words.txt").read_text() == "words"
-        assert [name for name in os.listdir(folder.parent) if not name.endswith(".part")] == ["folder"]
+        assert os.listdir(folder.parent) == ["folder"]
         if not was_killed:
             break
         steps += 1
@@ -364,6 +365,35 @@ def test_saves_that_are_killed_at_random_moments_leave_one_of_the_results(tmp_pa
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         which(tmp_path / "folder", two)
+        assert os.listdir(tmp_path) == ["folder"]  # reading it has cleared away what the kill left
+
+
+def test_what_a_process_that_is_alive_has_in_hand_is_left_alone(tmp_path, two):
+    two[0].save(tmp_path / "folder")
+    similarities().save(tmp_path / "S.npz")
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with suppress(BaseException):
+            name_beside(tmp_path / "folder", "part").mkdir()
+            name_beside(tmp_path / "S.npz", "part").touch()
+            os.write(writer, b".")
+            time.sleep(60)
+        os._exit(1)
+    os.read(reader, 1)
+    try:
+        two[1].save(tmp_path / "folder")
+        which(tmp_path / "folder", two)
+        similarities(1).save(tmp_path / "S.npz")
+        assert len(os.listdir(tmp_path)) == 4
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    foreign = tmp_path / f".folder.0a1b2c3d-{pid}-00000000.part"  # a process of another machine may well be alive
+    foreign.mkdir()
+    which(tmp_path / "folder", two)
+    similarities(1).save(tmp_path / "S.npz")
+    assert sorted(os.listdir(tmp_path)) == [foreign.name, "S.npz", "folder"]
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".csv"])
@@ -375,6 +405,7 @@ def test_a_file_whose_writer_is_killed_at_any_step_is_the_old_or_the_new_one(tmp
         values = load_similarity(path).values
         assert any(np.array_equal(values, one.values) for one in (old, new))
         old.save(path)
+        assert os.listdir(tmp_path) == [path.name]
         steps += 1
     assert steps >= 2
     np.testing.assert_array_equal(load_similarity(path).values, new.values)
@@ -431,6 +462,124 @@ def test_a_journal_that_is_killed_at_any_step_can_be_opened(tmp_path):
         shutil.rmtree(tmp_path / "run")
         steps += 1
     assert steps > 5
+
+
+# --- damaged files -----------------------------------------------------------------------------------------------
+
+
+def damaged(content, rng, n_each=6):
+    """What disks, power cuts and careless editors make of a file; each different from it."""
+    places = [rng.randrange(len(content)) for _ in range(n_each)]
+    found = [content[:place] for place in places]
+    for place in places:
+        flipped, zeroed = bytearray(content), bytearray(content)
+        flipped[place] ^= 1 << rng.randrange(8)
+        end = min(len(content), place + rng.choice([8, 64, len(content)]))
+        zeroed[place:end] = bytes(end - place)
+        found += [bytes(flipped), bytes(zeroed)]
+    digits = [place for place, byte in enumerate(content) if byte in b"0123456789"]
+    for place in rng.sample(digits, min(n_each, len(digits))):  # which no parser takes for damage
+        found.append(content[:place] + str((int(content[place : place + 1]) + 1) % 10).encode() + content[place + 1 :])
+    lines = content.splitlines(keepends=True)
+    one, other = sorted(rng.choices(range(len(lines)), k=2))
+    found += [
+        b"".join([*lines[:one], lines[other], *lines[one + 1 : other], lines[one], *lines[other + 1 :]]),
+        b"".join([*lines[:one], lines[one], *lines[one:]]),
+        b"".join([*lines[:one], *lines[one + 1 :]]),
+    ]
+    return [each for each in found if each != content]
+
+
+def outcomes(folder, spare, resume, expected, n_each=6):
+    """Damage every file in turn; count files that were refused by name, and those whose damage changed nothing."""
+    rng = random.Random(0)
+    refused, unchanged = {}, {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "lock"):
+        for content in damaged(path.read_bytes(), rng, n_each):
+            shutil.rmtree(spare, ignore_errors=True)
+            shutil.copytree(folder, spare)
+            (spare / path.relative_to(folder)).write_bytes(content)
+            try:
+                found = resume(spare)
+            except ValueError as error:
+                assert path.name in str(error), error  # noqa: PT017
+                refused[path.name] = refused.get(path.name, 0) + 1
+            else:
+                assert found == expected, (path.name, content)
+                unchanged[path.name] = unchanged.get(path.name, 0) + 1
+    return refused, unchanged
+
+
+def numbers_of(result):
+    """All that a result says, to compare; but not how long it took."""
+    if isinstance(result, Discovery):
+        parts = [numbers_of(part) for part in (result.consensus, result.selection) if part is not None]
+        return [*parts, result.metrics, result.settings, result.similarity.values.tobytes(), result.labels]
+    if hasattr(result, "embeddings"):
+        return [getattr(result, name).tobytes() for name in ("embeddings", "reliability", "objectives", "seeds")]
+    return [result.rank, result.scores.drop(columns="seconds").to_dict(), result.curve.to_dict(), result.sampling]
+
+
+def stop_after(n_steps):
+    steps = []
+
+    def stop(progress):
+        steps.append(progress)
+        if len(steps) == n_steps:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def test_a_damaged_checkpoint_of_a_selection_changes_nothing_or_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(crossvalidation, "default_bootstraps", lambda n_items: 3)
+    S, settings = similarities(), {**QUICK, "sampling": None, "n_repeats": 1}
+
+    def run(folder=None, progress=None):
+        return numbers_of(select_rank(S, [1, 2, 3], checkpoint=folder, progress=progress, **settings))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", stop_after(3 + 3))  # one rank has ended, and of another there is a fit
+    assert list((tmp_path / "run").glob("*.npy"))
+    refused, unchanged = outcomes(tmp_path / "run", tmp_path / "spare", run, run())
+    assert set(refused) == {"settings.json"}
+    assert "settings.json" not in unchanged
+
+
+def test_a_damaged_checkpoint_of_a_consensus_changes_nothing_or_is_refused(tmp_path):
+    S = similarities()
+
+    def run(folder=None):
+        return numbers_of(fit_consensus(S, 2, n_runs=3, n_splits=2, checkpoint=folder, random_state=0))
+
+    run(tmp_path / "run")
+    refused, unchanged = outcomes(tmp_path / "run", tmp_path / "spare", run, run())
+    assert set(refused) == {"settings.json"}
+    assert set(unchanged) == {"journal.jsonl", "run-0.npy", "run-1.npy", "run-2.npy"}
+
+
+@pytest.mark.parametrize("random_state", [0, None])
+def test_a_damaged_checkpoint_of_a_discovery_changes_nothing_or_is_refused(tmp_path, random_state, monkeypatch):
+    monkeypatch.setattr("simdims.discovery.run.expected_seconds", lambda *_, **__: 1.0)
+    settings = {"ranks": [1, 2], "sampling": 0.6, "n_repeats": 1, "n_runs": 2, "random_state": random_state}
+
+    def run(folder):
+        return numbers_of(discover(similarities(), checkpoint=folder, progress=False, **settings))
+
+    expected = run(tmp_path / "run")
+    refused, unchanged = outcomes(tmp_path / "run", tmp_path / "spare", run, expected, n_each=2)
+    assert set(refused) == {"settings.json", "seed"}
+    assert set(unchanged) == {"journal.jsonl", "run-0.npy", "run-1.npy"}
+
+
+def test_a_damaged_folder_of_a_result_is_refused_but_for_its_tables(tmp_path, two):
+    two[0].save(tmp_path / "result")
+    expected = numbers_of(two[0])
+    refused, unchanged = outcomes(
+        tmp_path / "result", tmp_path / "spare", lambda folder: numbers_of(Discovery.load(folder)), expected
+    )
+    assert set(refused) == {"discovery.json", "arrays.npz", "similarity.npz"}
+    assert all(name.endswith((".csv", ".txt")) for name in unchanged)
 
 
 # --- two at once -------------------------------------------------------------------------------------------------

@@ -18,6 +18,13 @@ def signed(n=30, d=5, seed=0, dtype=np.float64):
     return np.random.default_rng(seed).normal(size=(n, d)).astype(dtype)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "cosine"])
+@pytest.mark.parametrize("seed", ["abc", -1, 1.5, 2**32, [1, "a"]])
+def test_what_is_no_seed_is_said_whatever_the_kernel(kernel, seed):
+    with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
+        from_features(np.eye(4), kernel=kernel, implicit=kernel == "rbf", random_state=seed)
+
+
 def test_auto_is_linear_for_non_negative_features_and_rbf_for_signed_ones():
     X = np.abs(signed())
     linear = from_features(X)

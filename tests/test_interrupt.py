@@ -88,6 +88,42 @@ def wait_until(condition, seconds=5.0):
     return condition()
 
 
+# Fits of some minutes each.
+LONG = """
+from simdims import SRF, fit_consensus, simulate
+
+W = simulate.dirichlet(900, 3, alpha=0.3, random_state=0)
+S = simulate.add_noise(W @ W.T, 0.5, random_state=0)
+fit_consensus(S, 90, n_runs=3, estimator=SRF(tol=0.0, max_iter=10**7), n_jobs=2, progress=False)
+"""
+
+
+def is_busy(pid):
+    """Whether a process has spent some seconds computing."""
+    try:
+        ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]
+    except OSError:
+        return False
+    return int(ticks) > 2 * os.sysconf("SC_CLK_TCK")
+
+
+def test_workers_end_soon_after_their_parent_was_killed():
+    process = subprocess.Popen([sys.executable, "-c", LONG], start_new_session=True)
+    started = set()
+    try:
+        busy = lambda: [pid for pid in workers(descendants(process.pid)) if is_busy(pid)]  # noqa: E731
+        assert wait_until(lambda: len(busy()) == 2, seconds=90)
+        started = descendants(process.pid)
+        process.kill()
+        process.wait()
+        assert wait_until(lambda: not workers(started), seconds=10)
+    finally:
+        for pid in (process.pid, *started):
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
 @pytest.mark.parametrize(
     ("group", "stage", "checkpointed"),
     [

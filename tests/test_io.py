@@ -1,13 +1,16 @@
 """load_similarity and Similarity.save: every type of file, what is found in it, and what is refused in words."""
 
 import csv
+import io
 import json
 import logging
 import pickle
+import re
 import string
 import sys
 import tempfile
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,7 @@ from scipy import sparse
 
 from simdims import Similarity, _memory, as_similarity, from_dissimilarity, from_ratings, load_similarity
 from simdims.io import pairs as pairs_module
+from simdims.io.text import guarded, unguarded, write_csv
 
 NAMES = ["cat", "dog", "car", "bus", "van"]
 PAIRS = {("cat", "dog"): 0.5, ("dog", "car"): 0.25, ("car", "bus"): 0.75, ("bus", "van"): 0.125, ("van", "cat"): 0.0}
@@ -1209,12 +1213,129 @@ def test_labels_that_a_list_of_pairs_cannot_tell_are_refused(tmp_path, labels):
         similarity.save(tmp_path / "s.csv")
 
 
-def test_labels_that_no_file_can_hold_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="labels must not hold NUL characters"):
-        Similarity(complete(), ["a\0", *NAMES[1:]]).save(tmp_path / "s.npz")
-    with pytest.raises(ValueError, match="labels must be text that UTF-8 can write"):
-        Similarity(complete(), ["a\ud800", *NAMES[1:]]).save(tmp_path / "s.csv")
-    assert list(tmp_path.iterdir()) == []
+DELICATE = [
+    "=1+1",
+    "+x",
+    "-y",
+    "@z",
+    "\tq",
+    "\rr",
+    "a\rb",
+    "a\r\nb",
+    "'=s",
+    "''@",
+    "'tis",
+    "-1",
+    " lead",
+    'qu"o,te',
+    "é",
+]
+
+
+@pytest.mark.parametrize("form", ["square", "long"])
+def test_no_label_of_a_csv_is_a_formula_or_splits_a_row_and_all_come_back(tmp_path, form):
+    S = complete(len(DELICATE))
+    values, absent = (S, None) if form == "square" else (sparse.csr_array(S), "missing")
+    Similarity(values, DELICATE, absent=absent).save(tmp_path / "s.csv")
+    assert load_similarity(tmp_path / "s.csv").labels == tuple(DELICATE)
+    with (tmp_path / "s.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert {len(row) for row in rows} == {len(DELICATE) + 1 if form == "square" else 3}
+    texts = [cell for row in rows for cell in row if not re.fullmatch(r"[-+]?[\d.]+(e-?\d+)?", cell)]
+    assert not [text for text in texts if text[:1] in "=+-@\t\r"]
+
+
+def test_numbers_are_no_formulas():
+    frame = pd.DataFrame({"name": ["-1", "-1+1", "+2.5e-3"], "value": [-1.5, -2.0, 3.0]})
+    target = io.BytesIO()
+    write_csv(frame, target)
+    assert target.getvalue().decode() == "name,value\n-1,-1.5\n'-1+1,-2.0\n+2.5e-3,3.0\n"
+
+
+@given(st.lists(st.text(st.sampled_from("ab'=+-@\t\r\n1 ,\"")), min_size=1, max_size=4, unique=True))
+def test_guards_are_undone_exactly(texts):
+    assert [unguarded(guarded(text)) for text in texts] == texts
+    assert len({guarded(text) for text in texts}) == len(texts)
+
+
+# What files claim, and what is damaged
+
+
+def claiming(n_items, names=("values",), **more):
+    """An .npz file of a few hundred bytes whose arrays claim to be n_items x n_items."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (n_items, n_items)})
+    content = io.BytesIO()
+    np.savez(content, **more)
+    with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(f"{name}.npy", header.getvalue() + b"\0" * 800)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("more", [{}, {"simdims_format": 1, "info": "{}"}], ids=["array", "saved"])
+def test_an_npz_that_claims_more_than_it_holds_is_refused_before_it_is_read(tmp_path, monkeypatch, more):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: None)
+    (tmp_path / "s.npz").write_bytes(claiming(200_000, **{name: np.array(value) for name, value in more.items()}))
+    assert (tmp_path / "s.npz").stat().st_size < 10_000
+    monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(ValueError, match=r"s\.npz: .* said to need 320000000000 bytes"):
+        load_similarity(tmp_path / "s.npz")
+
+
+def test_an_npy_that_claims_more_than_it_holds_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: None)
+    with (tmp_path / "s.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "<f8", "fortran_order": False, "shape": (200_000, 200_000)}
+        )
+        file.write(b"\0" * 800)
+    with pytest.raises(ValueError, match=r"s\.npy: .* said to need 320000000000 bytes"):
+        load_similarity(tmp_path / "s.npy")
+
+
+def test_a_saved_similarity_that_does_not_fit_is_refused_by_estimate(tmp_path, monkeypatch):
+    Similarity(complete(40)).save(tmp_path / "s.npz")
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
+    monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(MemoryError, match="Reading this file would need"):
+        load_similarity(tmp_path / "s.npz")
+
+
+@pytest.mark.parametrize("kind", ["float32", "weighted", "missing", "implicit"])
+def test_a_saved_similarity_with_a_flipped_bit_is_the_same_or_refused(tmp_path, kind):
+    similarity = all_kinds()[kind]
+    similarity.save(tmp_path / "s.npz")
+    content = (tmp_path / "s.npz").read_bytes()
+    rng = np.random.default_rng(0)
+    # The list of members, which no checksum covers, more often than the rest.
+    start = content.index(b"PK\x01\x02")
+    places = [*rng.integers(start, len(content), size=80), *rng.integers(0, start, size=40)]
+    extra = [place + 31 for place in range(start, len(content)) if content[place : place + 4] == b"PK\x01\x02"]
+    n_refused = 0
+    for place in (*places, *extra, *(place - 1 for place in extra)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << int(rng.integers(8)) if place in places else 128
+        (tmp_path / "s.npz").write_bytes(damaged)
+        try:
+            found = load_similarity(tmp_path / "s.npz")
+        except ValueError as error:
+            assert "s.npz" in str(error)  # noqa: PT017
+            n_refused += 1
+        else:
+            assert_same(found, similarity)
+    assert n_refused > 60
+
+
+def test_a_saved_similarity_of_an_earlier_version_is_read(tmp_path):
+    similarity = all_kinds()["weighted"]
+    similarity.save(tmp_path / "s.npz")
+    with np.load(tmp_path / "s.npz") as file:
+        arrays = {name: file[name] for name in file if name != "simdims_members"}
+    assert len(arrays) > 2
+    np.savez(tmp_path / "earlier.npz", **arrays)
+    assert_same(load_similarity(tmp_path / "earlier.npz"), similarity)
 
 
 def test_saving_replaces_a_file_only_once_it_is_complete(tmp_path, monkeypatch):

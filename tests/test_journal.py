@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from simdims import SRF, select_rank, simulate
-from simdims._journal import Journal, fingerprint
+from simdims._journal import Journal, fingerprint, sealed
 from simdims.selection import crossvalidation
 
 pytestmark = pytest.mark.filterwarnings(
@@ -76,7 +76,7 @@ def test_what_was_appended_is_there_when_the_folder_is_opened_again(tmp_path):
 def test_a_record_is_on_disk_when_append_returns(tmp_path):
     with Journal(tmp_path, {"seed": 1}) as journal:
         journal.append({"kind": "fit", "number": 7})
-        assert json.loads((tmp_path / "journal.jsonl").read_text()) == {"kind": "fit", "number": 7}
+        assert json.loads((tmp_path / "journal.jsonl").read_text()).items() >= {"kind": "fit", "number": 7}.items()
 
 
 def test_a_line_that_a_kill_cut_short_is_dropped_and_written_over(tmp_path):
@@ -93,26 +93,66 @@ def test_a_line_that_a_kill_cut_short_is_dropped_and_written_over(tmp_path):
             assert journal.records == [{"number": 1}, {"number": 3}]
 
 
-@pytest.mark.parametrize("damage", [b"{ no json", b"\xff\xfe", b"17", b"[1, 2]", b"", b"null"])
-def test_a_damaged_line_in_the_middle_is_refused(tmp_path, damage):
+@pytest.mark.parametrize(
+    "damage", [b"{ no json", b"\xff\xfe", b"17", b"[1, 2]", b"", b"null", b"\0" * 40, b'{"number": 1}', b"[" * 100_000]
+)
+def test_a_damaged_line_in_the_middle_is_named_and_dropped(tmp_path, damage):
     with Journal(tmp_path, {}) as journal:
         journal.append({"number": 1})
-    lines = (tmp_path / "journal.jsonl").read_bytes()
-    (tmp_path / "journal.jsonl").write_bytes(lines + damage + b"\n" + lines)
-    with pytest.raises(ValueError, match=r"checkpoint must be readable, got '.*journal\.jsonl', which is damaged"):
-        Journal(tmp_path, {})
-    # Nothing was thrown away, and the folder is not left locked.
-    assert (tmp_path / "journal.jsonl").read_bytes() == lines + damage + b"\n" + lines
-    (tmp_path / "journal.jsonl").write_bytes(lines)
-    Journal(tmp_path, {}).close()
+        journal.append({"number": 2})
+    first, second = (tmp_path / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "journal.jsonl").write_bytes(first + damage + b"\n" + second)
+    with pytest.warns(UserWarning, match=r"journal\.jsonl' is damaged in line 2 "):
+        journal = Journal(tmp_path, {})
+    with journal:
+        assert journal.records == [{"number": 1}, {"number": 2}]
+        journal.append({"number": 3})
+    with Journal(tmp_path, {}) as journal:  # and not named again
+        assert journal.records == [{"number": 1}, {"number": 2}, {"number": 3}]
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", "3"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "3", "\0" * 30])
 def test_damaged_settings_are_refused(tmp_path, damage):
     Journal(tmp_path, {"seed": 1}).close()
     (tmp_path / "settings.json").write_text(damage)
     with pytest.raises(ValueError, match=r"checkpoint must be readable, got '.*settings\.json', which is damaged"):
         Journal(tmp_path, {"seed": 1})
+
+
+def test_settings_of_which_one_letter_was_changed_are_refused(tmp_path):
+    Journal(tmp_path, {"seed": 123}).close()
+    text = (tmp_path / "settings.json").read_text()
+    for changed in (text.replace("123", "124"), text.replace("checksum", "chocksum"), text.replace("format", "Format")):
+        (tmp_path / "settings.json").write_text(changed)
+        with pytest.raises(ValueError, match=r"settings\.json', which is damaged"):
+            Journal(tmp_path, {"seed": None})
+
+
+def test_settings_of_a_newer_format_are_refused(tmp_path):
+    Journal(tmp_path, {}).close()
+    (tmp_path / "settings.json").write_text(sealed({"format": 99}, indent=1))
+    with pytest.raises(ValueError, match=r"settings\.json' of format 99: a newer simdims wrote it"):
+        Journal(tmp_path, {})
+
+
+def test_a_folder_of_an_earlier_version_is_read_and_has_checksums_from_then_on(tmp_path):
+    (tmp_path / "settings.json").write_text(json.dumps({"seed": 7, "n": 1}, indent=1))
+    (tmp_path / "journal.jsonl").write_text('{"number": 1}\n{"number": 2, "value": NaN}\n{"numb')
+    np.save(tmp_path / "W.npy", np.arange(3.0))
+    (tmp_path / "V.npy").write_bytes((tmp_path / "W.npy").read_bytes()[:-5])
+    with pytest.warns(UserWarning, match="of an earlier simdims, which kept no checksums"):
+        journal = Journal(tmp_path, {"seed": None, "n": 1})
+    with journal:
+        assert [record["number"] for record in journal.records] == [1, 2]
+        np.testing.assert_array_equal(journal.kept("W"), np.arange(3.0))
+        with pytest.warns(UserWarning, match=r"V\.npy' is damaged"):
+            assert journal.kept("V") is None
+    with Journal(tmp_path, {"seed": 7, "n": 1}) as journal:
+        assert [record["number"] for record in journal.records] == [1, 2]
+    content = (tmp_path / "journal.jsonl").read_text()
+    (tmp_path / "journal.jsonl").write_text(content.replace('"number": 2', '"number": 3'))
+    with pytest.warns(UserWarning, match="damaged in line 2 "), Journal(tmp_path, {"seed": 7, "n": 1}) as journal:
+        assert [record["number"] for record in journal.records] == [1]
 
 
 @pytest.mark.parametrize(
@@ -206,15 +246,32 @@ def test_an_array_that_lost_its_end_is_as_good_as_none(tmp_path):
         journal.keep("W", np.ones((30, 4)))
         path = tmp_path / "W.npy"
         whole = path.read_bytes()
-        for length in (0, 3, 60, 200):
+        for length in (0, 3, 60, 200, len(whole) - 1):
             path.write_bytes(whole[:length])
-            assert journal.kept("W") is None
+            with pytest.warns(UserWarning, match=r"W\.npy' is damaged"):
+                assert journal.kept("W") is None
+
+
+def test_an_array_that_was_changed_or_is_that_of_another_task_is_as_good_as_none(tmp_path):
+    with Journal(tmp_path, {}) as journal:
+        journal.keep("W", np.ones(30))
+        journal.keep("V", np.zeros(30))
+        whole = (tmp_path / "W.npy").read_bytes()
+        changed = bytearray(whole)
+        changed[-100] ^= 1
+        for content in (bytes(changed), (tmp_path / "V.npy").read_bytes(), b"\0" * len(whole)):
+            (tmp_path / "W.npy").write_bytes(content)
+            with pytest.warns(UserWarning, match=r"W\.npy' is damaged"):
+                assert journal.kept("W") is None
+        (tmp_path / "W.npy").write_bytes(whole)
+        np.testing.assert_array_equal(journal.kept("W"), np.ones(30))
 
 
 def test_nothing_is_unpickled(tmp_path):
     with Journal(tmp_path, {}) as journal:
         np.save(tmp_path / "W.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-        assert journal.kept("W") is None
+        with pytest.warns(UserWarning, match=r"W\.npy' is damaged"):
+            assert journal.kept("W") is None
         with pytest.raises(ValueError, match="Object arrays cannot be saved"):
             journal.keep("V", np.array([{"a": 1}], dtype=object))
 

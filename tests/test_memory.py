@@ -1,10 +1,25 @@
 """What the machine has left, and the sentence where that is too little."""
 
+import subprocess
+import sys
+import tracemalloc
+
 import joblib
 import numpy as np
 import pytest
 
-from simdims import SRF, Similarity, _memory, _parallel, fit_consensus, from_features, select_rank, simulate
+from simdims import (
+    SRF,
+    Similarity,
+    _memory,
+    _parallel,
+    as_similarity,
+    fit_consensus,
+    from_features,
+    rsa_test,
+    select_rank,
+    simulate,
+)
 
 
 def test_require_says_what_how_much_and_the_ways_out(monkeypatch):
@@ -77,6 +92,32 @@ def test_without_proc_the_system_is_asked_and_may_not_know(tmp_path, monkeypatch
     assert _memory.available_bytes(tmp_path) is None
 
 
+def test_the_limit_of_the_address_space_counts(tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource")
+    machine = fake_machine(tmp_path, {"proc/self/status": "Name: x\nVmSize:\t 300 kB\n"})
+    limit = [400 * 1024]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limit[0], resource.RLIM_INFINITY))
+    assert _memory.available_bytes(machine) == 100 * 1024
+    limit[0] = 200 * 1024
+    assert _memory.available_bytes(machine) == 0
+    limit[0] = resource.RLIM_INFINITY
+    assert _memory.available_bytes(machine) == 500 * 1024
+
+
+def test_what_the_address_space_does_not_hold_is_refused_in_words():
+    resource = pytest.importorskip("resource")
+    if resource.getrlimit(resource.RLIMIT_AS)[1] != resource.RLIM_INFINITY:
+        pytest.skip("this process has a limit already")
+    code = (
+        "import resource; from simdims import _memory\n"
+        "used = 1024 * (_memory._field(_memory.Path('/proc/self/status'), 'VmSize:') or 0)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, resource.RLIM_INFINITY))\n"
+        "_memory.require(2**29, 'A copy', 'use less')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MemoryError: A copy would need 512.0 MiB of memory" in done.stderr
+
+
 def test_small_needs_are_not_asked_about(monkeypatch):
     monkeypatch.setattr(_memory, "available_bytes", lambda: 0)
     _memory.require(2**20, "A copy", "use less")
@@ -108,7 +149,7 @@ ASKED = {
         "auxiliary matrix and the dual of ADMM .* float32 .* solver='bcd'",
     ),
     "weights": (
-        lambda: SRF(3, random_state=0).fit(Similarity(np.ones((60, 60)), weights=1.0 + np.eye(60))),
+        lambda: SRF(3, random_state=0).fit(as_similarity(np.ones((60, 60)), weights=1.0 + np.eye(60), copy=False)),
         "A copy of the weighted similarities .* float32",
     ),
     "features": (lambda: from_features(np.ones((60, 3))), "A matrix of 60 x 60 .* float32 .* implicit=True"),
@@ -127,6 +168,18 @@ ASKED = {
         "A fit of 60 items, 3 at a time, 28800 bytes each, would need .* fewer n_jobs",
     ),
 }
+
+
+def test_ranks_of_implicit_similarities_are_refused_before_any_matrix_is_made(monkeypatch):
+    W = simulate.dirichlet(1500, 3, random_state=0)
+    no_memory(10**6)(monkeypatch)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError, match=r'model matrices would need .* method="pearson"'):
+            rsa_test(Similarity.from_factors(W), W[:, :1], method="spearman", n_permutations=9)
+        assert tracemalloc.get_traced_memory()[1] < W.nbytes * 100
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("case", ASKED)

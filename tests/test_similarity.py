@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import os
 import pickle
 import subprocess
 import sys
@@ -20,17 +21,21 @@ from sklearn.utils import check_array
 
 from simdims import (
     SRF,
+    Discovery,
     _memory,
     align,
     combined_test,
     dimension_test,
+    discover,
     from_dissimilarity,
     from_features,
+    from_ratings,
     metrics,
     rsa_test,
     simulate,
 )
 from simdims._checks import transitivity
+from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
@@ -79,13 +84,94 @@ RING = {(0, 1): 0.5, (1, 2): 0.25, (2, 3): 0.75, (0, 3): 0.125}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_symmetric_float_array_is_held_without_a_copy_and_read_only(dtype):
+def test_a_symmetric_float_array_that_is_read_only_is_held_without_a_copy(dtype):
     S = complete(dtype=dtype)
+    S.flags.writeable = False
     similarity = Similarity(S)
     assert np.shares_memory(similarity.values, S)
     assert similarity.values.dtype == dtype
     assert not similarity.values.flags.writeable
+
+
+def test_a_file_that_is_mapped_to_be_read_is_not_copied(tmp_path):
+    np.save(tmp_path / "S.npy", complete(300))
+    mapped = np.load(tmp_path / "S.npy", mmap_mode="r")
+    assert np.shares_memory(Similarity(mapped).values, mapped)
+    writeable = np.load(tmp_path / "S.npy", mmap_mode="r+")
+    assert not np.shares_memory(Similarity(writeable).values, writeable)
+
+
+SHARING = {
+    "values": (Similarity, complete),
+    "float32": (Similarity, lambda: complete(dtype=np.float32)),
+    "as_similarity": (as_similarity, complete),
+    "weights": (lambda weights: Similarity(complete(), weights=weights), complete),
+    "factors": (Similarity.from_factors, lambda: complete()[:, :2].copy()),
+    "features": (lambda X: from_features(X, implicit=True), lambda: complete()[:, :2].copy()),
+    "frame": (lambda values: as_similarity(pd.DataFrame(values, copy=False)), complete),
+    "read-only view": (lambda values: Similarity(np.broadcast_to(values, values.shape)), complete),
+    "view": (lambda values: Similarity(values.T), complete),
+}
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_what_happens_to_the_given_array_later_changes_nothing(name):
+    make, given = SHARING[name]
+    array = given()
+    similarity = make(array)
+    held = [getattr(similarity, name, None) for name in ("values", "weights", "factors")]
+    before = [None if one is None else one.copy() for one in held]
+    assert array.flags.writeable
+    array *= 10
+    for one, other in zip(held, before, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one is None or not one.flags.writeable
+
+
+@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix", "csc_array", "coo_array"])
+def test_what_happens_to_a_given_sparse_matrix_later_changes_nothing(kind):
+    values = getattr(sparse, kind)(complete())
+    weights = values.copy()
+    similarity = Similarity(values, weights=weights, absent="missing")
+    for matrix in (values, weights):
+        matrix.data *= 10
+        if hasattr(matrix, "indices"):
+            matrix.indices[:] = 0
+    np.testing.assert_array_equal(similarity.values.toarray(), complete())
+    np.testing.assert_array_equal(similarity.weights.toarray(), complete())
+
+
+def test_without_a_copy_the_array_is_shared_and_stays_the_callers():
+    S, weights = complete(), complete(seed=1)
+    similarity = as_similarity(S, weights=weights, copy=False)
+    assert np.shares_memory(similarity.values, S)
+    assert np.shares_memory(similarity.weights, weights)
     assert S.flags.writeable
+    assert not similarity.values.flags.writeable
+    with pytest.raises(TypeError, match="copy must be True or False"):
+        as_similarity(S, copy="no")
+
+
+def test_a_discovery_saves_what_was_fitted(tmp_path):
+    W = np.random.default_rng(0).random((20, 2))
+    S = W @ W.T
+    fitted = S.copy()
+    found = discover(S, ranks=2, n_runs=2, random_state=0, progress=False)
+    S *= 10
+    found.save(tmp_path / "found")
+    np.testing.assert_array_equal(Discovery.load(tmp_path / "found").similarity.values, fitted)
+    assert found.metrics["explained_variance"] == explained_variance(found.similarity, found.embedding)
+
+
+def test_a_fit_does_not_copy():
+    W = np.random.default_rng(0).random((1500, 3))
+    S = W @ W.T
+    tracemalloc.start()
+    try:
+        SRF(3, max_iter=3, tol=0.0, random_state=0).fit(S)
+        assert tracemalloc.get_traced_memory()[1] < 0.5 * S.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -186,7 +272,7 @@ def test_checking_a_dense_matrix_needs_no_second_one():
     S = complete(2000)
     tracemalloc.start()
     try:
-        Similarity(S, weights=S)
+        as_similarity(S, weights=S, copy=False)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -508,11 +594,41 @@ def test_pandas_is_not_imported_for_those_who_do_not_use_it():
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        (os.fsdecode(b"caf\xe9.png"), r"not UTF-8 in 'caf\\udce9\.png' in place 1: .*os\.fsencode"),
+        ("a\ud800", r"half a character in 'a\\ud800'"),
+        ("a\0b", r"a control character in 'a\\x00b'"),
+        ("\x1b[2J", "a control character"),
+    ],
+)
+def test_labels_that_no_file_can_hold_are_refused_at_the_door(label, words):
+    makers = [
+        lambda: Similarity(complete(2), ["x", label]),
+        lambda: as_similarity(pd.DataFrame(complete(2), *2 * [pd.Index(["x", label], dtype=object)])),
+        lambda: Similarity.from_factors(complete(2), ["x", label]),
+        lambda: from_features(complete(2), labels=["x", label]),
+    ]
+    for make in makers:
+        with pytest.raises(ValueError, match=words):
+            make()
+    ratings = {"a": ["0"], "b": [label], "r": [1]}
+    with pytest.raises(ValueError, match=r"text that can be written to files, got (bytes that are not|a control)"):
+        from_ratings(ratings, item1="a", item2="b", rating="r", low=0, high=1)
+
+
+def test_labels_may_hold_line_ends_and_any_script():
+    labels = ("a\nb", "a\rb", "tab\t", "日本語😀")
+    assert Similarity(complete(), labels).labels == labels
+
+
 # Weights and density
 
 
-def test_weights_are_kept_without_a_copy():
+def test_weights_that_are_read_only_are_kept_without_a_copy():
     weights = complete(seed=1)
+    weights.flags.writeable = False
     similarity = Similarity(complete(), weights=weights)
     assert np.shares_memory(similarity.weights, weights)
     assert not similarity.weights.flags.writeable
@@ -1004,7 +1120,12 @@ def test_the_representation_is_one_readable_line(similarity, expected):
 def test_a_copy_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
     monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
-    Similarity(complete(100))  # held without a copy
+    S = complete(100)
+    with pytest.raises(MemoryError, match=r"A copy of values.* would need 80000 bytes .*: make it read-only"):
+        Similarity(S)
+    as_similarity(S, copy=False)
+    S.flags.writeable = False
+    Similarity(S)
     for S in (
         np.eye(100, dtype=int),
         np.triu(np.ones((100, 100))) + np.tril(np.full((100, 100), np.nan), -1),

@@ -301,3 +301,22 @@ def test_sparse_similarities_are_refused(signal, function):
     S = as_similarity(sparse.csr_array(signal), absent="zero")
     with pytest.raises(TypeError, match="S must be a dense array, got csr_array"):
         function(S, 0)
+
+
+@pytest.mark.parametrize("seed", ["abc", -1, 1.5, 2**32])
+def test_what_is_no_seed_is_said(seed):
+    W = simulate.dirichlet(20, 3, random_state=0)
+    for draw in (
+        lambda: simulate.dirichlet(20, 3, random_state=seed),
+        lambda: simulate.from_embedding(W, 10, 2, random_state=seed),
+        lambda: simulate.add_noise(W @ W.T, 0.5, random_state=seed),
+        lambda: simulate.add_feature_noise(W, 0.5, random_state=seed),
+        lambda: simulate.mask_pairs(W @ W.T, 0.5, random_state=seed),
+    ):
+        with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
+            draw()
+
+
+def test_generators_are_seeds_too():
+    one, other = (simulate.dirichlet(5, 2, random_state=np.random.default_rng(0)) for _ in range(2))
+    np.testing.assert_array_equal(one, other)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from simdims import SRF, simulate
+from simdims._journal import sealed
 from simdims.inference import combined_test
 from simdims.metrics import triplet_probabilities
 
@@ -339,7 +340,7 @@ def test_a_checkpoint_without_columns_is_read_and_completed(by_column, tmp_path,
     journal = tmp_path / "journal.jsonl"
     records = [json.loads(line) for line in journal.read_text().splitlines()]
     kept = ("noise", "snr", "repeat", "found")
-    journal.write_text("".join(json.dumps({name: record[name] for name in kept}) + "\n" for record in records))
+    journal.write_text("".join(sealed({name: record[name] for name in kept}) + "\n" for record in records))
     with monkeypatch.context() as patched:
         patched.setattr("simdims.simulate.power._simulate", None)
         pd.testing.assert_frame_equal(simulate.power_study(SAMPLED, checkpoint=tmp_path, **QUICK_STUDY), study)

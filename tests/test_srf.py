@@ -666,3 +666,13 @@ def test_a_grid_search_over_similarities_that_are_no_array_raises():
     assert GridSearchCV(SRF(random_state=0), {"n_components": [2]}, cv=2).fit(Similarity(S)).best_score_ <= 1
     with pytest.raises(TypeError, match="weights"):
         GridSearchCV(SRF(random_state=0), {"n_components": [2]}).fit(Similarity(S, weights=np.ones_like(S)))
+
+
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
+def test_transform_refuses_dates(kind):
+    W = simulate.dirichlet(20, 3, random_state=0)
+    srf = SRF(3, random_state=0).fit(W @ W.T)
+    dates = np.ones((2, 20)).astype(kind)
+    for rows in (dates, pd.DataFrame(dates), [list(row) for row in dates]):
+        with pytest.raises(TypeError, match=r"S must hold numbers, got dtype (datetime|timedelta)"):
+            srf.transform(rows)

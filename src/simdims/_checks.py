@@ -25,6 +25,8 @@ N_TRANSITIVE = 300
 CLEARLY_TRANSITIVE = 5.0
 DISTANCE_WORDS = re.compile(r"(?i:rdm|dissim|distance)|(?<![A-Za-z])(?i:dist|dsm)(?![a-z])")
 SIMILARITY_WORDS = re.compile(r"(?<!dis)(?<!Dis)(?i:simil)|(?<![A-Za-z])(?i:sim)(?![a-z])")
+# Halves of characters, as of file names in another encoding, and control characters but tab and line ends.
+UNWRITABLE = re.compile("[\ud800-\udfff\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 ABSENT_OPTIONS = (
     'absent="missing" (nobody measured the pairs that are not stored), absent="zero" (they were measured '
@@ -81,12 +83,31 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
     if unnamed:
         raise ValueError(f"labels must name every item, got none in place {unnamed[0]}.")
     names = tuple(str(label) for label in given)
+    for place, name in enumerate(names):
+        _refuse_unwritable(name, place)
     if len(names) != n_items:
         raise ValueError(f"labels must have one name for each of the {n_items} items, got {len(names)}.")
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(f"labels must be distinct, got {_some(repeated)} more than once.")
     return names
+
+
+def _refuse_unwritable(name: str, place: int) -> None:
+    """Refuse a label that could not be written to a file, or not be read again, after all the work."""
+    bad = UNWRITABLE.search(name)
+    if bad is None:
+        return
+    if "\udc80" <= bad[0] <= "\udcff":  # what Python makes of such bytes in file names
+        why, way_out = "bytes that are not UTF-8", "os.fsencode(label).decode('latin-1')"
+    elif bad[0] >= "\ud800":
+        why, way_out = "half a character", "label.encode('utf-8', 'replace').decode()"
+    else:
+        why, way_out = "a control character", f"label.replace({bad[0]!r}, ' ')"
+    raise ValueError(
+        f"labels must be text that can be written to files, got {why} in {name!a} in place {place}: change it, as "
+        f"in {way_out}."
+    )
 
 
 def _is_no_name(label: object) -> bool:

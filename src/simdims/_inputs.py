@@ -15,7 +15,7 @@ from simdims._journal import refuse_name
 from simdims._parts import library
 from simdims._tables import read_numbers
 from simdims.io.arrays import read_npy, reading
-from simdims.io.text import DECIMAL_COMMA, Dialect, find_dialect, find_encoding, is_text, rows
+from simdims.io.text import DECIMAL_COMMA, Dialect, find_dialect, find_encoding, is_text, rows, unguarded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,6 +200,8 @@ def _read_frame(path: Path, header: bool | None, names: Sequence[str] | None) ->
             skipinitialspace=True,
             low_memory=False,
         )
+    for column in frame.columns[[dtype.kind not in "biuf" for dtype in frame.dtypes]]:
+        frame[column] = frame[column].map(lambda cell: unguarded(cell) if isinstance(cell, str) else cell)
     if not has_header:
         return frame.rename(columns=str)
     if not head[0][0].strip():

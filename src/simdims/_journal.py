@@ -2,28 +2,41 @@
 
 ``settings.json`` says of which data and settings the work is, ``journal.jsonl`` holds one line for each finished task,
 and arrays stand beside it. Lines are only ever appended; one that a kill cut short is dropped when the folder is opened
-again.
+again. Settings, lines and arrays carry checksums: damaged lines and arrays are dropped with a warning, so that their
+tasks are done again, and damaged settings are refused.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
+import re
 import secrets
+import shutil
+import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from simdims._checks import _plural, _some, _warn
 from simdims._parallel import root_seed, settle_seed
 
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
+
+#: The version of what is written; the first one had no checksums.
+_FORMAT = 2
+
+#: Bytes of the checksum at the end of the file of an array.
+_DIGEST_BYTES = 32
 
 #: What a kill of the process cannot take is written at once; what a power cut could take, this often (seconds).
 _SYNC_EVERY = 1.0
@@ -47,9 +60,11 @@ class Journal:
         self.folder = as_folder(folder, "checkpoint")
         self._lock = lock_folder(self.folder)
         try:
-            self.settings = self._agree(dict(settings))
-            self.records = self._read()
+            self.settings, is_sealed = self._agree(dict(settings))
+            self.records = self._read(is_sealed)
             self._tidy()
+            if not is_sealed:
+                self._seal()
             self._lines = os.open(self.folder / _LINES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         except BaseException:
             os.close(self._lock)
@@ -58,7 +73,7 @@ class Journal:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Add a record; it is written when this returns."""
-        line = memoryview((json.dumps(record, allow_nan=True) + "\n").encode())
+        line = memoryview(f"{sealed(record)}\n".encode())
         end = os.fstat(self._lines).st_size
         try:
             while line:
@@ -72,15 +87,24 @@ class Journal:
 
     def keep(self, name: str, array: np.ndarray) -> None:
         """Store an array under a name; a file of that name is either whole or not there."""
-        with replacing(self.folder / f"{name}.npy") as path, open(path, "wb") as file:
-            np.save(file, array, allow_pickle=False)
+        content = io.BytesIO()
+        np.save(content, array, allow_pickle=False)
+        body = content.getvalue()
+        with replacing(self.folder / f"{name}.npy", tidy=False) as path:
+            path.write_bytes(body + _array_digest(name, body))
 
     def kept(self, name: str) -> np.ndarray | None:
-        """The array of that name, or None, also where a power cut has left a part of it."""
+        """The array of that name, or None where there is none, or, with a warning, only a damaged one."""
+        path = self.folder / f"{name}.npy"
         try:
-            return np.load(self.folder / f"{name}.npy", allow_pickle=False)
-        except (FileNotFoundError, ValueError, EOFError):
+            content = path.read_bytes()
+        except FileNotFoundError:
             return None
+        body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+        if digest != _array_digest(name, body):
+            _warn(f"{str(path)!r} is damaged (its checksum does not match): what it held is computed again.")
+            return None
+        return np.load(io.BytesIO(body), allow_pickle=False)
 
     def drop(self, name: str) -> None:
         """Forget the array of that name."""
@@ -100,7 +124,8 @@ class Journal:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _agree(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def _agree(self, settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The settings, with the seed of an earlier run, and whether all there is carries checksums."""
         path = self.folder / _SETTINGS
         wanted = json.loads(json.dumps(settings))
         if wanted.get("random_state") is not None:
@@ -117,15 +142,15 @@ class Journal:
                 wanted["seed"] = root_seed(wanted["random_state"])
             elif "seed" in wanted and wanted["seed"] is None:
                 wanted["seed"] = root_seed(None)
-            with replacing(path) as part:
-                part.write_text(json.dumps(wanted, indent=1))
-            return wanted
-        try:
-            found = json.loads(path.read_text())
-            if not isinstance(found, dict):
-                raise ValueError
-        except ValueError:
-            raise ValueError(f"checkpoint must be readable, got {str(path)!r}, which is damaged.") from None
+            self._write_settings(wanted)
+            return wanted, True
+        found = read_sealed(path, "checkpoint")
+        version = found.pop("format", 1)
+        if version not in (1, _FORMAT):
+            raise ValueError(
+                f"checkpoint must be of format {_FORMAT}, got {str(path)!r} of format {version}: a newer simdims wrote "
+                "it; update simdims, or use another folder."
+            )
         if wanted.get("seed") is None:
             wanted["seed"] = found.get("seed")
             wanted |= {"random_state": found.get("random_state")} if "random_state" in wanted else {}
@@ -136,23 +161,50 @@ class Journal:
                     f"checkpoint must be of the same data and settings, got {str(self.folder)!r}, "
                     f"{_difference(name, found.get(name), wanted.get(name))}. Use another folder, or the same settings."
                 )
-        return wanted
+        return wanted, version == _FORMAT
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _write_settings(self, settings: dict[str, Any]) -> None:
+        with replacing(self.folder / _SETTINGS) as part:
+            part.write_text(sealed({"format": _FORMAT, **settings}, indent=1))
+
+    def _read(self, is_sealed: bool) -> list[dict[str, Any]]:
+        """The records of the lines that are whole; the file is left with these only."""
         path = self.folder / _LINES
         if not path.exists():
             return []
         content = path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.truncate(path, whole)
-        try:
-            records = [json.loads(line) for line in content[:whole].splitlines()]
-            if not all(isinstance(record, dict) for record in records):
-                raise ValueError
-        except ValueError:
-            raise ValueError(f"checkpoint must be readable, got {str(path)!r}, which is damaged.") from None
+        *lines, unfinished = content.split(b"\n")
+        if unfinished:
+            os.truncate(path, len(content) - len(unfinished))
+        records, damaged = [], []
+        for number, line in enumerate(lines, start=1):
+            try:
+                records.append(unsealed(line, need=is_sealed))
+            except ValueError:
+                damaged.append(number)
+        if damaged:
+            _warn(
+                f"{str(path)!r} is damaged in {_plural('line', len(damaged))} {_some(list(map(str, damaged)))} (the "
+                "checksum does not match): these records are dropped and computed again."
+            )
+            self._write_lines(records)
         return records
+
+    def _write_lines(self, records: list[dict[str, Any]]) -> None:
+        with replacing(self.folder / _LINES, tidy=False) as part:
+            part.write_text("".join(f"{sealed(record)}\n" for record in records))
+
+    def _seal(self) -> None:
+        """Add checksums to a folder of the first format, whose content must be taken as it is; settings are last."""
+        _warn(
+            f"The checkpoint {str(self.folder)!r} is of an earlier simdims, which kept no checksums: what it holds is "
+            "used as it is, and has checksums from now on."
+        )
+        for path in self.folder.glob("*.npy"):
+            with suppress(ValueError, EOFError):  # one that is cut short is found damaged when it is asked for
+                self.keep(path.stem, np.load(path, allow_pickle=False))
+        self._write_lines(self.records)
+        self._write_settings(self.settings)
 
     def _tidy(self) -> None:
         """Remove what a kill left half written."""
@@ -195,14 +247,131 @@ def lock_folder(folder: Path) -> int:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A file to write that takes the place of `path` once the body has ended well."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+def replacing(path: Path, *, ending: str = "part", tidy: bool = True) -> Iterator[Path]:
+    """A file to write, of this ending, that takes the place of `path` once the body has ended well.
+
+    With `tidy`, what processes that were killed have left beside `path` is removed first.
+    """
+    if tidy:
+        remove_abandoned(path, ending)
+    part = name_beside(path, ending)
     try:
         yield part
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_file(path: Path, name: str) -> Iterator[IO[bytes]]:
+    """The same, opened for writing; where nothing can be written, a sentence about the argument `name`."""
+    with replacing(path) as part:
+        try:
+            opened = part.open("xb")
+        except OSError as error:
+            raise ValueError(
+                f"{name} must lie where files may be written, got {str(path)!r} ({error.strerror})."
+            ) from None
+        with opened as file:
+            yield file
+
+
+def name_beside(path: Path, ending: str) -> Path:
+    """A hidden name beside `path` for what is on its way there or from there; it says which process uses it."""
+    return path.with_name(f"{_hidden(path)}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{ending}")
+
+
+def names_beside(path: Path, ending: str) -> list[Path]:
+    """All files and folders that have such a name, whichever process made them."""
+    start = _hidden(path)
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        return []
+    return [path.with_name(name) for name in names if name.startswith(start) and name.endswith(f".{ending}")]
+
+
+def remove_abandoned(path: Path, ending: str = "part") -> None:
+    """Remove what has such a name and belongs to a process of this machine that has ended."""
+    for left in names_beside(path, ending):
+        owner = re.fullmatch(r"([0-9a-f]{8})-([0-9]+)-[0-9a-f]{8}", left.name[len(_hidden(path)) : -len(ending) - 1])
+        if owner is None or owner[1] != _machine() or _is_running(int(owner[2])):
+            continue
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                left.unlink()
+
+
+def _hidden(path: Path) -> str:
+    """How names beside `path` begin; a long name would leave no room for the rest."""
+    name = path.name if len(os.fsencode(path.name)) <= 150 else hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    return f".{name}."
+
+
+@cache
+def _machine() -> str:
+    """What tells apart machines, and containers, whose processes have numbers of their own."""
+    try:
+        numbers = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        numbers = ""
+    return hashlib.sha256(f"{socket.gethostname()} {numbers}".encode()).hexdigest()[:8]
+
+
+def _is_running(pid: int) -> bool:
+    if os.name != "posix":  # where signal 0 would be Ctrl-C
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def sealed(record: Mapping[str, Any], indent: int | None = None) -> str:
+    """A record as JSON that ends with a checksum of the rest."""
+    text = json.dumps(record, indent=indent)
+    return json.dumps({**record, "checksum": hashlib.sha256(text.encode()).hexdigest()[:32]}, indent=indent)
+
+
+def unsealed(text: str | bytes, indent: int | None = None, *, need: bool = True) -> dict[str, Any]:
+    """The record that `sealed` wrote, or a ValueError.
+
+    The text must be what would be written again, byte by byte, so that no damage goes unnoticed. Unless there is need
+    of a checksum, a record of the first format, which had none, is taken as it is.
+    """
+    plain = text.decode() if isinstance(text, bytes) else text
+    try:
+        record = json.loads(plain)
+    except RecursionError:
+        record = None
+    if not isinstance(record, dict):
+        raise ValueError("no record")
+    if "checksum" not in record and not need and record.get("format", 1) == 1:
+        return record
+    record.pop("checksum", None)
+    if sealed(record, indent) != plain:
+        raise ValueError("another checksum")
+    return record
+
+
+def read_sealed(path: Path, name: str) -> dict[str, Any]:
+    """The record in a file that `sealed(..., indent=1)` wrote; one of the first format has no checksum."""
+    try:
+        return unsealed(path.read_bytes(), indent=1, need=False)
+    except ValueError:
+        raise ValueError(
+            f"{name} must be readable, got {str(path)!r}, which is damaged: use a copy of it from a backup, or another "
+            "folder."
+        ) from None
+
+
+def _array_digest(name: str, body: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + body).digest()
 
 
 def fingerprint(*arrays: np.ndarray | float | None) -> str:

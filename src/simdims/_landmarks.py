@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims import _memory, _threads
+from simdims._parallel import generator_of
 
 # Landmarks where no number is given: the error falls with their number, the cost of a sweep rises with it.
 DEFAULT_LANDMARKS = 1000
@@ -45,9 +46,8 @@ def rbf_factors(
         sigma, the number of pairs that its median is of, the landmarks and the error of the approximation.
     """
     from sklearn.kernel_approximation import Nystroem
-    from sklearn.utils import check_random_state
 
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     n = len(X)
     m = min(n, DEFAULT_LANDMARKS if n_landmarks is None else int(n_landmarks))
     _memory.require(

@@ -21,8 +21,9 @@ def available_bytes(root: Path = Path("/")) -> int | None:
     Returns
     -------
     int or None
-        On Linux the kernel's estimate of available memory, or what is left of the control group's limit
-        where that is less; elsewhere what ``os.sysconf`` reports.
+        On Linux the kernel's estimate of available memory, or what is left of the control group's limit or of the
+        process's own (RLIMIT_AS, as ``ulimit -v`` and batch systems set it) where that is less; elsewhere what
+        ``os.sysconf`` reports.
 
     Examples
     --------
@@ -31,9 +32,9 @@ def available_bytes(root: Path = Path("/")) -> int | None:
     True
     """
     machine = _meminfo_available(root)
-    if machine is None:
-        return _sysconf_bytes()
-    return max(0, min([machine, *_control_group_headrooms(root)]))
+    limits = [_sysconf_bytes()] if machine is None else [machine, *_control_group_headrooms(root)]
+    known = [left for left in (*limits, _address_space(root)) if left is not None]
+    return max(0, min(known)) if known else None
 
 
 def require(n_bytes: int, what: str, ways_out: str) -> None:
@@ -138,6 +139,19 @@ def _headroom(folder: Path, version: _ControlGroup) -> int | None:
     # Usage counts cached files, which the kernel gives up before it refuses an allocation.
     reclaimable = _field(folder / "memory.stat", version.reclaimable) or 0
     return limit - usage + reclaimable
+
+
+def _address_space(root: Path) -> int | None:
+    """What the limit of this process's address space leaves; None where there is no such limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    used = _field(root / "proc/self/status", "VmSize:")
+    return max(0, int(limit) - 1024 * (used or 0))
 
 
 def _sysconf_bytes() -> int | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable
@@ -10,10 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from simdims._parameters import shown
+
 logger = logging.getLogger("simdims")
 
 #: So often in a row, without a result in between, workers may be lost before their loss is an error.
 _MOST_LOSSES = 3
+
+#: So often a worker looks whether the process that it works for is still there (seconds).
+_LOOK_EVERY = 1.0
+
+#: The process in which a thread looks after that; a forked one begins without.
+_watching = 0
 
 #: More workers than this is a slip of the hand.
 _MOST_JOBS = 100_000
@@ -40,18 +51,25 @@ def workers_here(n_jobs: int | None) -> int:
 
 def root_seed(random_state: Any) -> int:
     """One number from which the seeds of all tasks follow; None is fresh entropy."""
-    from sklearn.utils import check_random_state
-
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint32)[0] >> 1)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
+    return int(generator_of(random_state).randint(2**31 - 1))
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """The generator that a seed or a generator stands for, as scikit-learn has it; None is fresh entropy."""
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(root_seed(random_state))
     try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
+        return check_random_state(random_state)
     except ValueError:
         raise ValueError(
             f"random_state must be None, an integer from 0 to 2**32 - 1, a RandomState or a Generator, got "
-            f"{random_state!r}."
+            f"{shown(random_state)}."
         ) from None
 
 
@@ -84,7 +102,7 @@ def run_tasks(
     every result is handed over when it is there, and not a batch of them when the last one is.
 
     What a worker takes with it when it dies is done again. To stop early, close the iterator: the processes that work
-    for it end.
+    for it end. They also end, in the middle of their tasks, soon after this process was killed.
     """
     from joblib import Parallel, delayed
 
@@ -97,7 +115,8 @@ def run_tasks(
             batch_size=1 if one_by_one else "auto",
             pre_dispatch="2*n_jobs",
         )
-        results = parallel(delayed(_attempt)(function, number, *shared, task) for number, task in list(left.items()))
+        attempt, here = delayed(_attempt), os.getpid()
+        results = parallel(attempt(function, here, number, *shared, task) for number, task in list(left.items()))
         try:
             for number, result, failure in results:
                 if failure is not None:
@@ -131,9 +150,27 @@ class _Failure(Exception):  # noqa: N818
         return error
 
 
-def _attempt(function: Callable[..., Any], number: int, *arguments: Any) -> tuple[int, Any, _Failure | None]:
+def _attempt(
+    function: Callable[..., Any], parent: int, number: int, *arguments: Any
+) -> tuple[int, Any, _Failure | None]:
     """The number and the result of a task, or its failure."""
+    _end_with(parent)
     try:
         return number, function(*arguments), None
     except Exception as error:
         return number, None, _Failure(error, traceback.format_exc())
+
+
+def _end_with(parent: int) -> None:
+    """Have a worker process end when its parent has, which cannot tell it so if it was killed."""
+    global _watching
+    if os.name != "posix" or os.getppid() != parent or _watching == os.getpid():
+        return
+    _watching = os.getpid()
+    threading.Thread(target=_watch, args=(parent,), name="simdims-parent", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_EVERY)
+    os._exit(1)

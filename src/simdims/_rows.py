@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 
 from simdims import solvers
 from simdims._checks import as_array
+from simdims.similarity import is_frame
 
 # Parts of the columns, each of which is predicted from the others.
 N_FOLDS = 5
@@ -23,8 +24,11 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
         raise TypeError(
             "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
         )
-    if isinstance(S, np.ma.MaskedArray):  # check_array takes what is masked for known
+    if isinstance(S, np.ma.MaskedArray | list | tuple):  # check_array takes what is masked for known
         S = as_array(S, "S")
+    for dtype in S.dtypes if is_frame(S) else [getattr(S, "dtype", None)]:
+        if getattr(dtype, "kind", "f") in "mMV":  # check_array takes dates for numbers
+            raise TypeError(f"S must hold numbers, got dtype {dtype}.")
     try:
         return check_array(
             S,

@@ -30,6 +30,11 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
         )
     try:
         frame = pd.DataFrame(table)
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"table must hold text that can be written to files, got bytes that are not UTF-8 in {error.object!a}: "
+            "change it, as in os.fsencode(text).decode('latin-1')."
+        ) from None
     except ValueError as error:
         raise ValueError(f"table must have columns of one length, got a dictionary of others ({error}).") from error
     present: list[Hashable] = list(frame.columns)

@@ -16,7 +16,7 @@ Matrix: TypeAlias = Any  # a float ndarray or a canonical csr_array; scipy ships
 TILE = 256
 ROUNDING = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
 COPY_WAYS_OUT = (
-    "pass a float32 or float64 array whose two triangles are equal (it is used without a copy), "
+    "pass a float32 or float64 array whose two triangles are equal (if it is read-only it is not copied), "
     "or a scipy sparse matrix if most pairs are missing or zero"
 )
 

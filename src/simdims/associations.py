@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from simdims._checks import clean_absent
+from simdims._ownership import frozen
 from simdims._tables import as_frame, read_items, read_numbers, report, row_name
 from simdims.similarity import Similarity
 
@@ -99,7 +100,7 @@ def from_associations(
     directed = sparse.coo_array((counts[rows], (place[cues[rows]], place[responses[rows]])), shape=(n, n)).tocsr()
     values = _positive_pmi(directed + directed.T, info)
     report("from_associations", info)
-    return Similarity(values, [words[word] for word in kept_words], absent=absent, info=info)
+    return Similarity(frozen(values), [words[word] for word in kept_words], absent=absent, info=info)
 
 
 def _connected_rows(

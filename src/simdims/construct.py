@@ -21,7 +21,8 @@ from simdims._checks import (
     lift_negatives,
 )
 from simdims._memory import require
-from simdims._parameters import require_choice, shown
+from simdims._ownership import frozen
+from simdims._parameters import require_choice, require_flag, shown
 from simdims._tables import (
     as_frame,
     check_weights_option,
@@ -117,7 +118,8 @@ def from_ratings(
     report("from_ratings", info)
     values = _filled(n, pairs, np.minimum(means, 1.0), np.nan)
     np.fill_diagonal(values, 1.0)
-    return Similarity(values, names, count_weights(_filled(n, pairs, counts, 0.0)) if weights else None, info=info)
+    counted = frozen(count_weights(_filled(n, pairs, counts, 0.0))) if weights else None
+    return Similarity(frozen(values), names, counted, info=info)
 
 
 def from_dissimilarity(
@@ -176,8 +178,7 @@ def from_dissimilarity(
            [0.  , 0.25, 1.  ]])
     """
     check_weights_option(weights)
-    if not isinstance(clip, bool | np.bool_):
-        raise TypeError(f"clip must be True or False, got {shown(clip)}.")
+    require_flag("clip", clip)
     if clip and negative not in (None, "clip"):
         raise ValueError(f'negative must be "clip" or None beside clip=True, got {shown(negative)}.')
     negative = "clip" if clip else negative
@@ -250,7 +251,7 @@ def _from_people(
         )
     np.fill_diagonal(values, 1.0)
     report("from_dissimilarity", info | found)
-    return Similarity(values, names, counts if weights else None, info=info | found)
+    return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info | found)
 
 
 def _scale(ratings: NDArray[np.float64], low: float | None, high: float | None) -> tuple[float, float]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._downloads import FILES, find, local_path
+from simdims._ownership import frozen
 from simdims._parameters import is_whole, shown
 from simdims._parts import library
 from simdims.associations import from_associations
@@ -119,7 +120,7 @@ def load_miserables() -> Similarity:
     networkx = library("networkx", "load_miserables", "networkx")
     graph = networkx.les_miserables_graph()
     counts = networkx.to_scipy_sparse_array(graph, weight="weight", dtype=np.float64)
-    return Similarity(counts, list(graph), absent="zero", info={"dataset": "networkx.les_miserables_graph"})
+    return Similarity(frozen(counts), list(graph), absent="zero", info={"dataset": "networkx.les_miserables_graph"})
 
 
 def fetch_mur92_behaviour() -> ArrangedImages:
@@ -185,7 +186,7 @@ def fetch_peterson_animals(half: int | None = None) -> Similarity:
         raise ValueError(f"half must be 1, 2 or None (all ratings), got {shown(half)}.")
     name = "peterson_animals/turkResults_CogSci2016.mat"
     ratings = loadmat(find(name))[variables[half]]
-    return Similarity(ratings / 10, info={"dataset": FILES[name].url()})
+    return Similarity(frozen(ratings / 10), info={"dataset": FILES[name].url()})
 
 
 def fetch_things_spose() -> pd.DataFrame:

@@ -12,6 +12,8 @@ from scipy import sparse
 
 from simdims import _landmarks, _memory
 from simdims._checks import _warn, as_array, clean_labels
+from simdims._ownership import frozen
+from simdims._parallel import generator_of
 from simdims._parameters import require_count, shown
 from simdims._tables import is_finite_number, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
@@ -125,6 +127,7 @@ def from_features(
         raise ValueError(f"bandwidth is used by kernel='rbf' only, got {bandwidth!r} with kernel={kernel!r}.")
     if n_landmarks is not None:
         _check_landmarks(n_landmarks, kernel, implicit)
+    rng = generator_of(random_state)
     info: dict[str, Any] = {
         "source": "features",
         "kernel": getattr(kernel, "__name__", "callable") if callable(kernel) else kernel,
@@ -132,11 +135,11 @@ def from_features(
         **found_negative,
     }
     if implicit and kernel == "rbf":
-        factors, found = _landmarks.rbf_factors(features, bandwidth, n_landmarks, random_state)
+        factors, found = _landmarks.rbf_factors(features, bandwidth, n_landmarks, rng)
         info |= found
         report("from_features", info)
         _warn_of_error(info["approximation_error"], info["n_landmarks"])
-        return Similarity.from_factors(factors, labels, signed=True, info=info)
+        return Similarity.from_factors(frozen(factors), labels, signed=True, info=info)
     if implicit:
         _refuse_implicit(kernel, features)
         report("from_features", info)
@@ -157,7 +160,7 @@ def from_features(
     else:
         values = _called(kernel, features)
     report("from_features", info)
-    return Similarity(values, labels, info=info)
+    return Similarity(frozen(values), labels, info=info)
 
 
 def _negatives(features: NDArray, negative: Any, kernel: Any) -> tuple[NDArray, dict[str, Any]]:

@@ -28,7 +28,8 @@ from simdims._checks import (
     lift_negatives,
     warn_of_dissimilarity,
 )
-from simdims._parameters import require_choice, shown
+from simdims._ownership import frozen, held, may_share, read_only
+from simdims._parameters import require_choice, require_flag, shown
 from simdims._parts import Parts
 from simdims._triangles import Matrix, equal_triangles
 
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 class Similarity:
     """Similarities between items: a symmetric, non-negative matrix in which pairs may be missing.
 
-    Whatever is given is checked, so that every Similarity is valid; the caller's arrays are never changed,
-    and one that is already symmetric in float32 or float64 is used without a copy.
+    Whatever is given is checked, so that every Similarity is valid. The caller's arrays are never changed, and what
+    the caller does to them later does not change the Similarity: arrays that can be written to are copied. A symmetric
+    array of float32 or float64 that is read-only (``array.flags.writeable = False``, or a file mapped with
+    ``mmap_mode="r"``) is used without a copy.
 
     Parameters
     ----------
@@ -144,6 +147,18 @@ class Similarity:
         return cls(None, labels, factors=factors, signed=signed, info={} if info is None else info)
 
     def __post_init__(self) -> None:
+        self._settle(copy=True)
+
+    @classmethod
+    def _of(cls, *, copy: bool, **parts: Any) -> Similarity:
+        """The same as the constructor where copy is True; else, arrays of others are looked at, and not copied."""
+        made = cls.__new__(cls)
+        made._set(**parts, factors=None, signed=False)
+        made._settle(copy)
+        return made
+
+    def _settle(self, copy: bool) -> None:
+        """Check what was given, and hold it."""
         if self.factors is not None:
             self._hold_factors()
             return
@@ -156,9 +171,9 @@ class Similarity:
         warn_of_dissimilarity(values, weights, info)
         n_sides = n_partners.size * (n_partners.size - 1)
         self._set(
-            values=_read_only(values),
+            values=held(values, self.values, "values", copy),
             labels=labels,
-            weights=None if weights is None else _read_only(weights),
+            weights=None if weights is None else held(weights, self.weights, "weights", copy),
             absent=absent,
             info=info,
             density=float(n_partners.sum() / n_sides) if n_sides else 1.0,
@@ -169,7 +184,8 @@ class Similarity:
             raise ValueError("values, weights and absent must be None where factors are given.")
         factors = clean_factors(self.factors, signed=self.signed)
         labels = clean_labels(self.labels, len(factors))
-        self._set(factors=_read_only(factors), labels=labels, info=_read_only_info(self.info), density=1.0)
+        own = held(factors, self.factors, "factors")
+        self._set(factors=own, labels=labels, info=_read_only_info(self.info), density=1.0)
         object.__delattr__(self, "values")
 
     def __getattr__(self, name: str) -> Any:
@@ -207,7 +223,8 @@ class Similarity:
             Ends in .npz, which keeps everything (info as JSON does), or in .csv, which keeps labels and values, every
             one exactly: a square for dense values, and a list of pairs for sparse ones whose absent pairs are
             missing. What a .csv cannot hold (weights, other absent pairs, factors) is an error; `info` and the
-            difference between float32 and float64, and between sparse and dense, are not kept in one.
+            difference between float32 and float64, and between sparse and dense, are not kept in one. There, labels
+            that a spreadsheet would run as a formula begin with an apostrophe, which load_similarity removes.
 
         Examples
         --------
@@ -278,7 +295,7 @@ class Similarity:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays come out of a pickle writeable.
         matrices = {name: state[name] for name in ("values", "weights", "factors") if state.get(name) is not None}
-        frozen = {name: _read_only(matrix) for name, matrix in matrices.items()}
+        frozen = {name: read_only(matrix) for name, matrix in matrices.items()}
         self._set(**{**state, **frozen, "info": MappingProxyType(state["info"])})
 
     def _set(self, **attributes: Any) -> None:
@@ -294,6 +311,7 @@ def as_similarity(
     absent: str | float | None = None,
     symmetrize: str | None = None,
     negative: str | None = None,
+    copy: bool = True,
 ) -> Similarity:
     """Return `x` as a checked Similarity.
 
@@ -324,6 +342,9 @@ def as_similarity(
     negative : {"clip", "shift"}, optional
         What to do with negative values; by default they are an error. "clip" sets them to 0, with a warning that
         counts them; "shift" rescales all correlations r as (1 + r) / 2. `info` says what was done.
+    copy : bool, default=True
+        Whether arrays that can be written to are copied. False saves their memory: they must then stay as they are for
+        as long as the Similarity is used.
 
     Returns
     -------
@@ -341,18 +362,22 @@ def as_similarity(
     if not (symmetrize is None or (isinstance(symmetrize, str) and symmetrize in ("mean", "max"))):
         raise ValueError(f'symmetrize must be None, "mean" or "max", got {shown(symmetrize)}.')
     require_choice("negative", negative, (None, "clip", "shift"))
-    held = getattr(x, "similarity", None)
-    x = held if isinstance(held, Similarity) else x  # a Discovery's
+    require_flag("copy", copy)
+    of_result = getattr(x, "similarity", None)
+    x = of_result if isinstance(of_result, Similarity) else x  # a Discovery's
     if isinstance(x, Similarity):
         _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize, negative=negative)
         return x
     info: Mapping[str, Any] = {}
     if (parts := _foreign_parts(x)) is not None:
+        copy = False  # nobody else has what was read from a file or made of a graph
         x, info, labels = parts.values, parts.info, _agreed_labels(parts, labels)
         weights, absent = (
             own if given is None else given for own, given in ((parts.weights, weights), (parts.absent, absent))
         )
     table = as_table(_cells(x) if is_frame(x) else x, "values")
+    if isinstance(x, list | tuple):
+        table = frozen(table)
     labels = clean_labels(labels, table.shape[0])
     if is_frame(x):
         labels = _frame_labels(x, "values", labels)
@@ -363,11 +388,12 @@ def as_similarity(
             )
         weights = _cells(weights)
     if symmetrize is not None or negative is not None:
-        table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize, negative)
-    if negative is not None:
-        table, found = lift_negatives(table, negative, absent)
-        info = {**info, **found}
-    return Similarity(table, labels, weights, absent, info=info)
+        merged, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize, negative)
+        if negative is not None:
+            merged, found = lift_negatives(merged, negative, absent)
+            info = {**info, **found}
+        table = merged if may_share(merged, table) else frozen(merged)
+    return Similarity._of(values=table, labels=labels, weights=weights, absent=absent, info=info, copy=copy)
 
 
 def _clean(
@@ -395,20 +421,6 @@ def _read_only_info(info: Any) -> Mapping[str, Any]:
     if not isinstance(info, Mapping):
         raise TypeError(f"info must be a mapping, got {shown(info)}.")
     return MappingProxyType(dict(info))
-
-
-def _read_only(matrix: Matrix) -> Matrix:
-    """A view through which nothing can be written; the caller's own array stays writeable."""
-    if sparse.issparse(matrix):
-        parts = (matrix.data.view(), matrix.indices.view(), matrix.indptr.view())
-        frozen = sparse.csr_array(parts, shape=matrix.shape)
-        # Only now: the constructor may have put a copy with smaller indices in the place of a view.
-        for part in (frozen.data, frozen.indices, frozen.indptr):
-            part.flags.writeable = False
-        return frozen
-    view = matrix.view()
-    view.flags.writeable = False
-    return view
 
 
 def _percent(share: float) -> str:

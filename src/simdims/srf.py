@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
 from simdims._arrays import arrays_of, problem_of
 from simdims._checks import _plural, _some, _warn
-from simdims._parameters import as_range, require_choice, require_count, require_device, require_number, shown
+from simdims._parallel import generator_of
+from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
 from simdims._rows import as_rows, check_rows, held_out_variance, holds_new_items
 from simdims._triangles import name_of
 from simdims.metrics import explained_variance
@@ -167,7 +168,7 @@ class SRF(TransformerMixin, BaseEstimator):
             dimensions, or predicted self-similarities far beyond the observed range where the diagonal is missing.
         """
         self._check_parameters()
-        similarity = as_similarity(S)
+        similarity = as_similarity(S, copy=False)
         if self.n_components > similarity.n_items:
             raise ValueError(
                 f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
@@ -276,7 +277,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self._check_names(S)
         if holds_new_items(S):
             return held_out_variance(self._check_rows(S, allow_empty=True), self.embedding_)
-        similarity = as_similarity(S)
+        similarity = as_similarity(S, copy=False)
         self._check_labels(similarity.labels)
         return explained_variance(similarity, self.embedding_)
 
@@ -433,15 +434,8 @@ class SRF(TransformerMixin, BaseEstimator):
             raise TypeError("init must be 'random', 'spectral' or an array of loadings, got a Similarity.")
         if not isinstance(self.init, str):
             return solvers.given_start(problem, self.n_components, self.init)
-        try:
-            rng = check_random_state(self.random_state)
-        except ValueError:
-            raise ValueError(
-                "random_state must be None, an integer from 0 to 2**32 - 1 or a RandomState, got "
-                f"{shown(self.random_state)}."
-            ) from None
         start = solvers.random_start if self.init == "random" else solvers.spectral_start
-        return start(problem, self.n_components, rng)
+        return start(problem, self.n_components, generator_of(self.random_state))
 
     def _resolve_bounds(self, problem: solvers.Problem, solver: str) -> tuple[float, float] | None:
         bounds = self.bounds

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simdims._checks import _plural, clean_labels
 from simdims._memory import require
+from simdims._ownership import frozen
 from simdims._parameters import as_float, is_whole
 from simdims._tables import (
     check_weights_option,
@@ -119,7 +120,7 @@ def from_triplets(
         "smoothing": float(smoothing),
     }
     report("from_triplets", info)
-    return Similarity(values, names, count_weights(shown) if weights else None, info=info)
+    return Similarity(frozen(values), names, frozen(count_weights(shown)) if weights else None, info=info)
 
 
 def _odd_column(triplets: Any, odd: Any) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,16 +58,18 @@ def check_place(target: Path, name: str, *, is_filled: bool = False) -> None:
     is_filled : bool
         Whether files are written into `target` one by one, rather than beside it and moved there once they are whole.
     """
+    from simdims._journal import name_beside
+
     place = target.absolute()
-    probe = f"{secrets.token_hex(4)}.part" if is_filled else f".{place.name}.{secrets.token_hex(4)}.part"
-    folder = place if is_filled else place.parent
+    probe = name_beside(place / "settings.json" if is_filled else place, "part")
+    folder = probe.parent
     made: list[Path] = []
     try:
         for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
             missing.mkdir()
             made.append(missing)
-        (folder / probe).touch(exist_ok=False)
-        (folder / probe).unlink()
+        probe.touch(exist_ok=False)
+        probe.unlink()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ValueError(f"{name} must lie where files can be written, got {str(target)!r} ({reason}).") from None
@@ -80,12 +81,13 @@ def check_place(target: Path, name: str, *, is_filled: bool = False) -> None:
 def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | None = None) -> None:
     """Write a result as .json (everything) or .csv (its table); an existing file is replaced once the new is whole."""
     from simdims._journal import replacing
+    from simdims.io.text import write_csv
 
     with replacing(target) as part:
         if target.suffix.lower() == ".json":
             part.write_text(as_json(values, indent=1) + "\n", encoding="utf-8")
         elif table is not None:
-            table.to_csv(part, index=False)
+            write_csv(table, part)
 
 
 def as_json(values: Any, indent: int | None = None) -> str:

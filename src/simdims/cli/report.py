@@ -192,13 +192,8 @@ def _save(axes: Any, target: Path) -> None:
     from simdims import plots
     from simdims._journal import replacing
 
-    with replacing(target) as part:
-        picture = part.with_name(f"{part.name}{target.suffix}")  # the ending says the format
-        try:
-            plots.save_figure(axes, picture)
-            picture.replace(part)
-        finally:
-            picture.unlink(missing_ok=True)
+    with replacing(target, ending=f"part{target.suffix}") as part:  # which says the format
+        plots.save_figure(axes, part)
 
 
 def _images(options: argparse.Namespace, found: Discovery) -> list[Path] | None:

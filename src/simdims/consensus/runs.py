@@ -115,7 +115,7 @@ def fit_consensus(
     >>> consensus.mean_reliability > 0.99
     True
     """
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     require_count("n_components", n_components)
     if n_components > similarity.n_items:
         raise ValueError(f"n_components must be between 1 and n_items = {similarity.n_items}, got {n_components}.")

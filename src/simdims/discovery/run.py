@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdims import __version__, _parallel, metrics
-from simdims._journal import as_folder, lock_folder, replacing
+from simdims._journal import as_folder, lock_folder, replacing, sealed, unsealed
 from simdims._parameters import require_count, require_device
 from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
@@ -324,16 +324,24 @@ def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
         return number if seed is None else seed, earlier
     assert root is not None
     with replacing(file) as part:
-        part.write_text(f"{root}\n{seed}\n")
+        part.write_text(sealed({"seed": root, "random_state": seed}))
     return seed, root
 
 
 def _read_seeds(file: Path) -> tuple[int, int | None]:
     """The seed, and the number that it follows from, which earlier versions did not keep."""
-    words = file.read_text(encoding="utf-8", errors="replace").split()
-    if len(words) not in (1, 2) or not all(word.isascii() and word.isdigit() for word in words):
-        raise ValueError(f"checkpoint must be readable, got {str(file)!r}, which is damaged.")
-    return int(words[0]), int(words[1]) if len(words) == 2 else None
+    text = file.read_bytes()
+    if text.strip().isdigit():  # of an earlier simdims, which kept no checksums
+        return int(text), None
+    try:
+        found = unsealed(text)
+        number = found["random_state"]
+        return int(found["seed"]), None if number is None else int(number)
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"checkpoint must be readable, got {str(file)!r}, which is damaged: use a copy of it from a backup, or "
+            "another folder."
+        ) from None
 
 
 def _settings(

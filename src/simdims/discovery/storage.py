@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simdims._journal import as_folder
+from simdims._journal import as_folder, name_beside, names_beside, remove_abandoned, sealed, unsealed
 from simdims.consensus import Consensus
 from simdims.io import load_similarity
+from simdims.io.text import write_csv
 from simdims.selection import Calibration, RankSelection
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from simdims.discovery.result import Discovery
 
-#: The version of what is written.
-FORMAT = 1
+#: The version of what is written; the first one had no checksum of the manifest itself.
+FORMAT = 2
 
 #: So often a folder is read anew that a save has replaced meanwhile.
 _ATTEMPTS = 10
@@ -53,7 +52,8 @@ def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
         if not target.exists() and (earlier := _set_aside(target)):
             os.replace(earlier, target)
         check_folder(folder)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    remove_abandoned(target)
+    part = name_beside(target, "part")
     try:
         part.mkdir(parents=True)
     except OSError as error:
@@ -87,7 +87,7 @@ def _in_turn(target: Path) -> Iterator[None]:
 
 def _exchange(part: Path, target: Path) -> None:
     """Put `part` in the place of `target`, whole; what is there is first set aside, where `load` finds it."""
-    earlier = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
+    earlier = name_beside(target, "old")
     try:
         if os.path.lexists(target):  # a link to nowhere too
             os.replace(target, earlier)
@@ -96,18 +96,14 @@ def _exchange(part: Path, target: Path) -> None:
         if earlier.exists() and not target.exists():
             os.replace(earlier, target)
         raise
-    for left in _all_set_aside(target):
+    for left in names_beside(target, "old"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _set_aside(target: Path) -> Path | None:
     """The folder that a save which was killed has set aside, where it had not yet put another in its place."""
-    found = [path for path in _all_set_aside(target) if (path / _MANIFEST).exists()]
+    found = [path for path in names_beside(target, "old") if (path / _MANIFEST).exists()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
-
-
-def _all_set_aside(target: Path) -> list[Path]:
-    return list(target.parent.glob(f".{glob.escape(target.name)}.*.old"))
 
 
 def _carry(source: Path, copy: Path) -> None:
@@ -128,6 +124,7 @@ def _link(source: Any, copy: Any) -> None:
 def load(folder: str | os.PathLike[str]) -> Discovery:
     """Read what `save` wrote."""
     path = as_folder(folder, "folder")
+    _tidy(path.absolute())
     for _ in range(_ATTEMPTS):
         here = path if path.exists() else _set_aside(path.absolute()) or path
         before = _stamp(here)
@@ -140,6 +137,13 @@ def load(folder: str | os.PathLike[str]) -> Discovery:
         if _stamp(here) == before:  # or else files of two results may have been read
             return found
     raise ValueError(f"folder must be left alone while it is read, got {str(path)!r}, which is replaced all the time.")
+
+
+def _tidy(target: Path) -> None:
+    """Remove what saves that were killed have left beside a folder."""
+    remove_abandoned(target)
+    if is_saved(target):  # or else what is set aside is the earlier result
+        remove_abandoned(target, "old")
 
 
 def _stamp(folder: Path) -> tuple[int, int] | None:
@@ -210,10 +214,10 @@ def _write(found: Discovery, folder: Path) -> None:
     np.savez(folder / "arrays.npz", **arrays)
     found.similarity.save(folder / "similarity.npz")
     for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, encoding="utf-8-sig" if name == "embedding" else "utf-8")
+        write_csv(table, folder / f"{name}.csv", "utf-8-sig" if name == "embedding" else "utf-8")
     (folder / "methods.txt").write_text(found.methods_text() + "\n", encoding="utf-8")
     manifest["files"] = {path.name: _digest(path) for path in sorted(folder.iterdir())}
-    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    (folder / _MANIFEST).write_text(sealed(manifest, indent=1), encoding="utf-8")
 
 
 def _named_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -261,11 +265,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             "something else, or was not written to its end."
         )
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+        manifest = unsealed((folder / _MANIFEST).read_bytes(), indent=1, need=False)
         version, files = manifest["format"], dict(manifest["files"].items())
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"folder must be whole, got {str(folder)!r}, whose {_MANIFEST} is damaged.") from None
-    if version != FORMAT:
+    if version not in (1, FORMAT):
         raise ValueError(f"folder must be of format {FORMAT}, got {version}: a newer simdims wrote it; update simdims.")
     for name, digest in files.items():
         # Tables are for people, who may well save them again from a spreadsheet.

@@ -112,7 +112,7 @@ def combined_test(
     check_method(method)
     check_matching(matching)
     check_weighting(weighting)
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     items = check_similarity(similarity, method)
     table, embedded = clean_embedding(embedding)
     table = Table(in_order_of(items, table, "embedding"), items.labels, table.columns)

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from simdims._memory import require
 from simdims._parameters import shown
 from simdims._progress import Callback
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
 from simdims.inference.mantel import (
+    WAYS_OUT,
     as_forms,
     as_model,
     as_pairs,
@@ -107,7 +109,7 @@ def rsa_test(
     """
     check_settings(n_permutations, alternative, alpha, n_jobs)
     check_method(method)
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     items = check_similarity(similarity, method)
     cleaned = clean_hypotheses(hypotheses, items)
     both_sides = alternative == "two-sided"
@@ -138,6 +140,9 @@ def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) 
         _check_spreads(*form_spreads(forms, X), hypotheses)
         return partial(form_correlations, forms, X)
     matrices = hypotheses.matrices
+    # All pairs and their places, values, weights and ranks; and each model matrix, scaled and ranked.
+    n_arrays = 6 + 3 * len(hypotheses.names)
+    require(8 * n_arrays * similarity.n_items**2, "Correlating the pairs of S with model matrices", WAYS_OUT)
     if hypotheses.vectors is not None:
         matrices = tuple(np.outer(x, x) for x in map(near_one, hypotheses.vectors.T))
     pairs = as_pairs(similarity, ranks=method == "spearman")

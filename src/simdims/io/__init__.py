@@ -174,8 +174,6 @@ def save(S: Similarity, path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(f"path must lie in a folder that is there, got {str(path)!r}.")
     if not os.access(path.resolve().parent, os.W_OK | os.X_OK):
         raise ValueError(f"path must lie where files may be written, got {str(path)!r}.")
-    if any("\0" in label for label in S.labels or ()):
-        raise ValueError("labels must not hold NUL characters to be saved, got one that does.")
     SAVED[suffix](S, path)
 
 

@@ -21,6 +21,9 @@ MATLAB_NUMBERS = {
     "double", "single", "logical", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 }  # fmt: skip
 PICKLED = "Python objects, which are stored as a pickle and never loaded: a pickle can run any code"
+STRUCTURED = "a structured array"
+# Kinds whose size in bytes does not follow from their shape, or is not known.
+UNSIZED = ("objects", STRUCTURED)
 
 
 class Variable(NamedTuple):
@@ -53,6 +56,7 @@ def read_npy(path: Path) -> Parts:
     """Read the one array of an .npy file."""
     with reading(".npy"), path.open("rb") as file:
         variable = _npy_variable(file)
+        _refuse_claim(variable, path.stat().st_size - file.tell(), "the file")
     if variable.kind == "objects":
         raise ValueError(f"this must hold an array of numbers, got {PICKLED}.")
     _require(variable)
@@ -63,13 +67,9 @@ def read_npy(path: Path) -> Parts:
 
 def read_npz(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts:
     """Read the one square array of an .npz file, or the sparse matrix that scipy wrote there."""
-    variables = {}
-    with reading(".npz"), zipfile.ZipFile(path) as archive:
-        for entry in archive.infolist():
-            if entry.filename.endswith(".npy"):
-                with archive.open(entry) as file:
-                    variables[entry.filename.removesuffix(".npy")] = _npy_variable(file)
+    variables = npz_variables(path)
     if key is None and {"format", "shape", "data"} <= set(variables):
+        require_all(variables)
         with reading(".npz"):
             return Parts(checked(sparse.load_npz(path)), info={"found": "a sparse matrix of scipy"})
     key = choose(variables, key)
@@ -82,6 +82,31 @@ def read_npz(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts
             return [str(text) for text in file[name].ravel()]
 
         return _parts(key, file[key], variables, labels, names_of)
+
+
+def npz_variables(path: Path) -> dict[str, Variable]:
+    """The arrays of an .npz file by name, after checking that as many bytes are stored of each as it claims to have.
+
+    So nothing is allocated for more than there is, and an array is read to its end, where its checksum is compared.
+    """
+    variables = {}
+    with reading(".npz"), zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            if entry.filename.endswith(".npy"):
+                name = entry.filename.removesuffix(".npy")
+                with archive.open(entry) as file:
+                    variable = variables[name] = _npy_variable(file)
+                    stored = entry.file_size - file.tell()
+                _refuse_claim(variable, stored, name)
+                if variable.kind not in UNSIZED and variable.n_bytes < stored:
+                    raise ValueError(f"{name} has {stored} bytes for an array of {variable}")
+    return variables
+
+
+def require_all(variables: Mapping[str, Variable]) -> None:
+    """Refuse arrays that together are more than the memory that is left."""
+    n_bytes = sum(variable.n_bytes for variable in variables.values())
+    require(n_bytes, "Reading this file", "leave items out, or store float32 or a sparse matrix")
 
 
 def read_hdf5(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts:
@@ -310,6 +335,13 @@ def _require(variable: Variable) -> None:
     require(variable.n_bytes, f"An array of {size}", "leave items out, or store float32 or a sparse matrix")
 
 
+def _refuse_claim(variable: Variable, n_stored: int, where: str) -> None:
+    if variable.kind not in UNSIZED and variable.n_bytes > n_stored:
+        raise ValueError(
+            f"an array of {variable} is said to need {variable.n_bytes} bytes, but {where} has {max(n_stored, 0)}"
+        )
+
+
 def _npy_variable(file: Any) -> Variable:
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
@@ -317,7 +349,7 @@ def _npy_variable(file: Any) -> Variable:
     elif version == (2, 0):
         shape, _, dtype = np.lib.format.read_array_header_2_0(file)
     else:
-        return Variable((), "a structured array")
+        return Variable((), STRUCTURED)
     kind = _kind(dtype)
     return Variable(shape, kind, int(np.prod(shape, dtype=object)) * dtype.itemsize)
 

@@ -27,6 +27,7 @@ from simdims.io.text import (
     mostly_text,
     numbers,
     rows,
+    unguarded,
 )
 
 # What a column of labels and one of values are called wherever they are called anything.
@@ -176,7 +177,7 @@ def _read_pairs(
         # It names items that others name too, so it is a pair and not a header.
         raise _text_error(top_number, header, 2, None, dialect)
     parts = from_pairs(
-        list(places),
+        list(map(unguarded, places)),
         np.array(first, dtype=np.intp),
         np.array(second, dtype=np.intp),
         np.array(values),
@@ -278,7 +279,7 @@ def _square_parts(table: NDArray[np.float64], top: list[str], side: list[str], a
     named_by = {(1, 1): "the first row and column", (1, 0): "the first row", (0, 1): "the first column"}
     where = named_by.get((above, beside), "nothing")
     values = np.ascontiguousarray(table[above:, beside:])
-    labels = tuple(names_above if above else names_beside) if above or beside else None
+    labels = tuple(map(unguarded, names_above if above else names_beside)) if above or beside else None
     if above and beside and not top[0].strip() and labels == tuple(map(str, range(len(values)))):
         labels = None  # as pandas numbers rows and columns that have no names
     kind = "no labels" if labels is None else f"labels in {where}"

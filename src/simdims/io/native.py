@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from simdims._checks import _some
-from simdims.io.arrays import checked, reading
+from simdims._journal import replacing_file
+from simdims._ownership import frozen
+from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.pairs import are_positions
+from simdims.io.text import guarded
 from simdims.similarity import Similarity
 
 # The version of what is written into an .npz file, and the name it stands under.
 FORMAT, MARK = 1, "simdims_format"
+# The names of all arrays, before the rest: each member of a zip file has a checksum, but its list of members has none.
+MEMBERS = "simdims_members"
 
 
 def save_npz(S: Similarity, path: Path) -> None:
@@ -37,17 +39,23 @@ def save_npz(S: Similarity, path: Path) -> None:
         arrays["values"] = S.values
     if S.weights is not None:
         arrays["weights"] = S.weights.data if sparse.issparse(S.weights) else S.weights
-    with _replacing(path) as file:
-        np.savez(file, **arrays)
+    with replacing_file(path.resolve(), "path") as file:
+        np.savez(file, **{MEMBERS: np.array(list(arrays)), **arrays})
 
 
 def load_npz(path: Path) -> Similarity | None:
     """Return the Similarity that save_npz wrote, or None where the file is not its."""
+    variables = npz_variables(path)
+    if MARK not in variables and MEMBERS not in variables:
+        return None
+    require_all(variables)
     with reading(".npz"), np.load(path, allow_pickle=False) as file:
-        if MARK not in file:
-            return None
+        # Files of earlier versions have no list of members.
+        lost = {str(name) for name in file.get(MEMBERS, ())} - set(file)
+        if lost:
+            raise ValueError(f"without {', '.join(sorted(lost))}")
         version = int(file[MARK])
-        arrays = {name: file[name] for name in file if name != MARK} if version == FORMAT else {}
+        arrays = {name: file[name] for name in file} if version == FORMAT else {}
     if version != FORMAT:
         raise ValueError(f"this must be of format {FORMAT}, got {version}: a newer simdims wrote it; update simdims.")
     with reading("saved Similarity"):
@@ -59,8 +67,8 @@ def load_npz(path: Path) -> Similarity | None:
             values = _csr(arrays["data"], arrays)
             weights = None if weights is None else _csr(weights, arrays)
     if factors is not None:
-        return Similarity.from_factors(factors, labels, signed=bool(arrays.get("signed", False)), info=info)
-    return Similarity(values, labels, weights, absent, info=info)
+        return Similarity.from_factors(frozen(factors), labels, signed=bool(arrays.get("signed", False)), info=info)
+    return Similarity(frozen(values), labels, frozen(weights), absent, info=info)
 
 
 def save_csv(S: Similarity, path: Path) -> None:
@@ -72,13 +80,8 @@ def save_csv(S: Similarity, path: Path) -> None:
     if S.factors is not None:
         raise ValueError("values must not be implicit to be saved as .csv, got factors: use .npz, which holds them.")
     lines = _pair_lines(S) if sparse.issparse(S.values) else _square_lines(S)
-    try:
-        with _replacing(path) as file:
-            file.writelines(f"{line}\n".encode() for line in lines)
-    except UnicodeEncodeError:
-        raise ValueError(
-            "labels must be text that UTF-8 can write to be saved as .csv, got others: use .npz."
-        ) from None
+    with replacing_file(path.resolve(), "path") as file:
+        file.writelines(f"{line}\n".encode() for line in lines)
 
 
 def _as_json(info: Mapping[str, Any]) -> str:
@@ -129,27 +132,10 @@ def _pair_lines(S: Similarity) -> Iterator[str]:
 
 
 def _quoted(label: str) -> str:
-    doubled = label.replace('"', '""')
+    doubled = guarded(label).replace('"', '""')
     return f'"{doubled}"'
 
 
 def _cell(value: float) -> str:
     """The shortest text that reads as exactly this number; nothing for NaN."""
     return repr(value) if value == value else ""
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` once it is complete, and leaves nothing behind otherwise."""
-    target = path.resolve()
-    temporary = target.with_name(f".simdims-{secrets.token_hex(8)}.tmp")
-    try:
-        opened = temporary.open("xb")
-    except OSError as error:
-        raise ValueError(f"path must lie where files may be written, got {str(path)!r} ({error.strerror}).") from None
-    try:
-        with opened as file:
-            yield file
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

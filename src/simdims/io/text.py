@@ -9,16 +9,22 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from simdims._checks import _plural
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MISSING = {"", "na", "nan"}
 ENCODINGS = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "latin-1": "Latin-1"}
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", None: "blanks"}
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
+# What a spreadsheet runs as a formula, and what is a number all the same; apostrophes before it are text everywhere.
+FORMULA = re.compile(r"('*)[=+\-@\t\r]")
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 # Rows that are looked at to tell separators apart, and square tables from lists of pairs.
 N_HEAD = 8
 
@@ -46,6 +52,31 @@ class NotANumberError(Exception):
 
 class DecimalCommaError(Exception):
     """The numbers are written with a decimal comma."""
+
+
+def guarded(text: str) -> str:
+    """A text as a cell of a .csv file: one more apostrophe before what a spreadsheet would take for a formula."""
+    return f"'{text}" if FORMULA.match(text) and not PLAIN_NUMBER.fullmatch(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The text that `guarded` made a cell of."""
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+def write_csv(table: pd.DataFrame, path: Path, encoding: str = "utf-8") -> None:
+    """Write a table without its index; texts are guarded, and quoted where a reader could split or strip them."""
+    cells = table.rename(columns=_guarded_cell)
+    is_delicate = False
+    for column in cells.columns[[dtype.kind not in "biuf" for dtype in cells.dtypes]]:
+        is_delicate |= any("\r" in cell or cell[:1].isspace() for cell in map(str, cells[column]))
+        cells[column] = cells[column].map(_guarded_cell)
+    quoting: Any = csv.QUOTE_NONNUMERIC if is_delicate else csv.QUOTE_MINIMAL
+    cells.to_csv(path, index=False, encoding=encoding, quoting=quoting)
+
+
+def _guarded_cell(cell: Any) -> Any:
+    return guarded(cell) if isinstance(cell, str) else cell
 
 
 def find_dialect(path: Path) -> Dialect:

@@ -71,7 +71,7 @@ def given_or_predicted(
         raise ValueError(
             f'similarity must be "dot" where W holds similarities, which are taken as they are, got {similarity!r}.'
         )
-    given = as_similarity(W, labels=labels)
+    given = as_similarity(W, labels=labels, copy=False)
     return given, None if given.labels is None else tuple(given.labels)
 
 

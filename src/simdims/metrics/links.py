@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from simdims._parallel import generator_of
 from simdims.metrics._embedding import as_embedding, below_one, check_fits
 from simdims.metrics._items import read_pairs, refuse_pair
 from simdims.metrics._pairs import known_values, pair_products, stored_keys
@@ -69,11 +70,11 @@ def link_auc(S: Any, W: Any, *, pairs: Any = None, random_state: int | np.random
     """
     from sklearn.metrics import roc_auc_score
 
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     embedding, names = as_embedding(W)
     check_fits(similarity, embedding, names)
     chosen = None if pairs is None else _read_links(pairs, similarity)
-    rng = _generator(random_state)
+    rng = generator_of(random_state)
     links, zeros = _links_and_zeros(similarity, None if chosen is None else len(chosen[0]), rng)
     links = links if chosen is None else chosen
     embedding = below_one(embedding)  # the order of products is what counts
@@ -116,7 +117,7 @@ def hold_out_links(
     >>> link_auc(S, W, pairs=pairs, random_state=0) > 0.8
     True
     """
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     if not isinstance(fraction, Real) or isinstance(fraction, bool) or not 0 < fraction < 1:
         raise ValueError(f"fraction must be a number between 0 and 1, both excluded, got {fraction!r}.")
     if similarity.factors is not None:
@@ -127,15 +128,9 @@ def hold_out_links(
     n_held_out = max(round(float(fraction) * len(first)), 1)
     if n_held_out >= len(first):
         raise ValueError(f"S must have more links than are held out, {n_held_out}, got {len(first)}.")
-    chosen = np.sort(_draw(len(first), n_held_out, _generator(random_state)))
+    chosen = np.sort(_draw(len(first), n_held_out, generator_of(random_state)))
     first, second = first[chosen], second[chosen]
     return replace(similarity, values=_without(similarity.values, first, second)), np.stack([first, second], axis=1)
-
-
-def _generator(random_state: Any) -> np.random.RandomState:
-    from sklearn.utils import check_random_state
-
-    return check_random_state(random_state)
 
 
 def _read_links(pairs: Any, similarity: Similarity) -> Pairs:

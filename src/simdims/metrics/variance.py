@@ -48,7 +48,7 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     >>> explained_variance(W @ W.T, W)
     1.0
     """
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     embedding, names = as_embedding(W)
     check_fits(similarity, embedding, names)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -73,7 +73,7 @@ def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None
             raise ValueError("embedding must be None where result holds one, got a second one.")
         similarity, loadings = None, loadings_of(result)
     else:
-        similarity = as_similarity(result)
+        similarity = as_similarity(result, copy=False)
         loadings = None if embedding is None else loadings_of(embedding, name="embedding")
     n_items = similarity.n_items if similarity is not None else len(loadings.W)  # type: ignore[union-attr]
     if loadings is not None and len(loadings.W) != n_items:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._journal import replacing
+from simdims._journal import replacing_file
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.report import bundle, pairs, pictures, words
@@ -66,8 +66,8 @@ def write_report(
     shown = facts(found, tests, tops, heading)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
     text = bundle.page(title=heading, parts=_parts(found, tests), data=data)
-    with replacing(target) as part:
-        part.write_text(f"{FIRST_LINE}\n{text}", encoding="utf-8", newline="\n")
+    with replacing_file(target, "path") as file:
+        file.write(f"{FIRST_LINE}\n{text}".encode(errors="replace"))
     return target
 
 
@@ -82,6 +82,8 @@ def check_target(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         raise ValueError(f"path must be a file, got {str(target)!r}, which is a folder.")
     if not target.absolute().parent.is_dir():
         raise FileNotFoundError(f"path must lie in a folder that is there, got {str(target)!r}.")
+    if not os.access(target.absolute().parent, os.W_OK | os.X_OK):
+        raise ValueError(f"path must lie where files may be written, got {str(target)!r}.")
     if target.exists() and not overwrite and not _is_report(target):
         raise FileExistsError(
             f"path must be new or an earlier report, got {str(target)!r}, which is another file: choose another name, "

@@ -141,7 +141,7 @@ def calibrate(
     >>> calibrate(W @ W.T, n_bootstraps=5, random_state=0).cutoff
     3
     """
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     n = similarity.n_items
     _check_items(n)
     k = default_eigenpairs(n) if n_eigenpairs is None else n_eigenpairs

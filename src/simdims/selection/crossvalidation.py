@@ -128,7 +128,7 @@ def select_rank(
     >>> selection.rank
     3
     """
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     n_items = similarity.n_items
     calibration._check_items(n_items)
     candidates = check_ranks(ranks, n_items)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 
 from simdims import _threads, solvers
 from simdims._arrays import Arrays
+from simdims._parallel import generator_of
 from simdims._parameters import require_count
 from simdims.selection.calibration import _check_items, _require_share
 from simdims.selection.splits import observed_pairs, plain, zero_filled
@@ -45,7 +45,7 @@ def scree_test(S: Any) -> int:
     >>> scree_test(W @ W.T)
     5
     """
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     _check_items(similarity.n_items)
     eigenvalues = _eigenvalues(zero_filled(plain(similarity)), np.random.RandomState(0))
     fall = eigenvalues[0] - eigenvalues[-1]
@@ -97,11 +97,11 @@ def parallel_analysis(
     >>> parallel_analysis(W @ W.T, n_samples=20, random_state=0)
     5
     """
-    similarity = as_similarity(S)
+    similarity = as_similarity(S, copy=False)
     _check_items(similarity.n_items)
     require_count("n_samples", n_samples)
     _require_share("quantile", quantile)
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     matrix = plain(similarity)
     eigenvalues = _eigenvalues(zero_filled(matrix), rng)
     random = np.array([_eigenvalues(_shuffled(matrix, rng), rng) for _ in range(n_samples)])

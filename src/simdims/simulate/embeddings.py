@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, softmax
-from sklearn.utils import check_random_state
 
 from simdims._memory import require
+from simdims._parallel import generator_of
 from simdims._parameters import require_number, require_real
 from simdims.metrics._embedding import as_numbers, embedding_table
 
@@ -58,7 +58,7 @@ def dirichlet(
     require_number("alpha", alpha, "positive")
     alpha = float(alpha)
     _require_memory(n_items, n_components)
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     # G(a) = G(a + 1) U^(1/a) for gamma variables. In logarithms no row underflows to 0 / 0, as
     # RandomState.dirichlet does for small a; -log U is a standard exponential variable.
     shape = (n_items, n_components)
@@ -154,7 +154,7 @@ def sparse_correlated(
         raise ValueError(f"correlation must be from 0 to less than 1, got {correlation}.")
     density, correlation = float(density), float(correlation)
     _require_memory(n_items, n_components)
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     shared, own = rng.standard_normal((n_items, 1)), rng.standard_normal((n_items, n_components))
     normal = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * own
     return np.maximum(normal - ndtri(1 - density), 0) * np.linspace(1, 0.25, n_components)
@@ -205,7 +205,7 @@ def from_embedding(
         _require_count(name, value)
         if value > most:
             raise ValueError(f"{name} must be at most the {most} that W has, got {value}.")
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     for _ in range(1000):
         rows = rng.permutation(values.shape[0])[:n_items]
         columns = np.sort(rng.permutation(values.shape[1])[:n_components])

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from sklearn.utils import check_random_state
 
+from simdims._parallel import generator_of
 from simdims._parameters import require_flag, require_real
 from simdims.metrics._embedding import as_numbers
 from simdims.similarity import as_similarity
@@ -87,7 +87,7 @@ def add_noise(
             "S must vary over its off-diagonal pairs for a signal-to-noise ratio to mean anything, "
             f"got the same value for all {signal_pairs.size} of them."
         )
-    noise = _symmetric_normal(len(signal), check_random_state(random_state))
+    noise = _symmetric_normal(len(signal), generator_of(random_state))
     if snr == 0:
         result = np.maximum(noise, 0)
         if not result[pairs].any():
@@ -158,7 +158,7 @@ def add_feature_noise(
         raise ValueError(
             "X must give similarities that vary for a signal-to-noise ratio to mean anything, got equal ones."
         )
-    noise = check_random_state(random_state).standard_normal(signal.shape)
+    noise = generator_of(random_state).standard_normal(signal.shape)
 
     def error_variance(scale: float) -> float:
         noisy = np.maximum(signal + scale * noise, 0)
@@ -215,7 +215,7 @@ def mask_pairs(
         raise ValueError(f"observed must be between 0 and 1, got {observed}.")
     require_flag("keep_diagonal", keep_diagonal)
     result = _dense_values(S).copy()
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     pairs = _off_diagonal_pairs(result)
     left_out = np.zeros_like(pairs)
     left_out[pairs] = rng.uniform(size=np.count_nonzero(pairs)) >= observed
@@ -226,7 +226,7 @@ def mask_pairs(
 
 
 def _dense_values(S: NDArray) -> NDArray[np.floating]:
-    values = as_similarity(S).values
+    values = as_similarity(S, copy=False).values
     if not isinstance(values, np.ndarray):
         raise TypeError(f"S must be a dense array, got {type(values).__name__}; convert it with .toarray().")
     return values

@@ -97,8 +97,10 @@ function forget() {
   if (Object.keys(allNames()).length && window.confirm("Forget all names of dimensions?")) setNames({});
 }
 
-// A cell of comma-separated text.
-function csvCell(text) {
+// A cell of comma-separated text, with an apostrophe before what a spreadsheet would run as a formula.
+function csvCell(raw) {
+  const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(raw);
+  const text = /^'*[=+\-@\t\r]/.test(raw) && !isNumber ? `'${raw}` : raw;
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

@@ -93,7 +93,9 @@ export function onNames(listen) {
 
 // Names out of a file that this page wrote, or of two columns: dimension (1, 2, ... or dimension1, ...) and name.
 export function namesFrom(text) {
-  const found = text.trim().startsWith("{") ? Object.entries(jsonNames(text)) : csvRows(text).map((cells) => cells);
+  const found = text.trim().startsWith("{")
+    ? Object.entries(jsonNames(text))
+    : csvRows(text).map(([key, name]) => [key, name.replace(/^'(?='*[=+\-@\t\r])/, "")]);
   const names = {};
   for (const [key, name] of found) {
     const match = /^(?:dimension)?\s*(\d+)$/i.exec(String(key).trim());

@@ -1,0 +1,76 @@
+"""Whose memory a matrix is in: a Similarity holds what nobody else can write to, and a copy of what somebody could."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from simdims._memory import require
+from simdims._triangles import Matrix
+
+
+def frozen(matrix: Matrix) -> Matrix:
+    """A matrix that nobody else has any part of, made read-only, so that Similarity takes it without a copy."""
+    for part in _arrays_in(matrix):
+        for array in _with_bases(part):
+            array.flags.writeable = False
+    return matrix
+
+
+def held(matrix: Matrix, given: Any, name: str, copy: bool = True) -> Matrix:
+    """A matrix made of `given`, read-only: a copy where it is in memory that the caller could still write to."""
+    if not copy or not may_share(matrix, given) or not any(map(_is_writeable, _arrays_in(matrix))):
+        return read_only(matrix)
+    require(
+        sum(part.nbytes for part in _arrays_in(matrix)),
+        f"A copy of {name}, which could be changed later,",
+        f"make it read-only ({name}.flags.writeable = False), or pass as_similarity(..., copy=False) and leave it as "
+        "it is",
+    )
+    return read_only(frozen(matrix.copy() if sparse.issparse(matrix) else matrix.copy(order="K")))
+
+
+def may_share(matrix: Matrix, given: Any) -> bool:
+    """Whether a matrix may be in the memory of what it was made of."""
+    if isinstance(given, list | tuple):
+        return False
+    if not (isinstance(given, np.ndarray) or sparse.issparse(given)):
+        return True  # nobody knows what an object hands out as its array
+    return any(np.may_share_memory(one, other) for one in _arrays_in(matrix) for other in _arrays_in(given))
+
+
+def _arrays_in(matrix: Any) -> list[np.ndarray]:
+    """The arrays that hold a dense or sparse matrix of any format."""
+    if not sparse.issparse(matrix):
+        return [matrix]
+    attributes = [value if isinstance(value, tuple) else (value,) for value in vars(matrix).values()]
+    return [part for parts in attributes for part in parts if isinstance(part, np.ndarray)]
+
+
+def _is_writeable(array: Any) -> bool:
+    """Whether an array can be written to, itself or through the array that it is a view of."""
+    return any(one.flags.writeable for one in _with_bases(array))
+
+
+def _with_bases(array: Any) -> Iterator[np.ndarray]:
+    """An array, the one that it is a view of, and so on."""
+    while isinstance(array, np.ndarray):
+        yield array
+        array = array.base
+
+
+def read_only(matrix: Matrix) -> Matrix:
+    """A view through which nothing can be written; the caller's own array stays writeable."""
+    if sparse.issparse(matrix):
+        parts = (matrix.data.view(), matrix.indices.view(), matrix.indptr.view())
+        views = sparse.csr_array(parts, shape=matrix.shape)
+        # Only now: the constructor may have put a copy with smaller indices in the place of a view.
+        for part in (views.data, views.indices, views.indptr):
+            part.flags.writeable = False
+        return views
+    view = matrix.view()
+    view.flags.writeable = False
+    return view
