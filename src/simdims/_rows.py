@@ -26,7 +26,7 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
         )
     if isinstance(S, np.ma.MaskedArray | list | tuple):  # check_array takes what is masked for known
         S = as_array(S, "S")
-    for dtype in S.dtypes if is_frame(S) else [getattr(S, "dtype", None)]:
+    for dtype in S.dtypes if is_frame(S) and S.ndim == 2 else [getattr(S, "dtype", None)]:
         if getattr(dtype, "kind", "f") in "mMV":  # check_array takes dates for numbers
             raise TypeError(f"S must hold numbers, got dtype {dtype}.")
     try:
