@@ -332,7 +332,7 @@ TABLE = [
         from_ratings,
         {"table": RATINGS.assign(rating=["1", "much", "3"]), **COLUMNS},
         ValueError,
-        "Column 'rating' must hold numbers, got the text 'much' in row 1.",
+        "Column 'rating' must hold numbers, got the text 'much' in row 1 (1 of 3",
     ),
     (
         from_ratings,

@@ -360,7 +360,7 @@ BAD = {
     "rows of two lengths": ("features ragged.csv s.npz", "Expected 2 fields in line 3, saw 3"),
     "text among the features": (
         "features x.csv s.npz",
-        "x.csv: Column 'name' must hold numbers, got the text 'cat' in row 0. If it names the items, pass --labels",
+        "x.csv: Column 'name' must hold numbers, got the texts 'cat' in row 2; 'dog' in row 3 (2 of 3 cells)",
     ),
     "a missing feature": ("features hole.csv s.npz", "got NaN or infinity in row 1"),
     "labels in no column": (
@@ -399,7 +399,7 @@ BAD = {
     "ratings without columns": ("ratings r.csv s.npz --item1 left", "are required: --item2, --rating"),
     "a rating that is text": (
         "ratings text.csv s.npz --item1 left --item2 right --rating answer",
-        "Column 'answer' must hold numbers, got the text 'much' in row 1",
+        "Column 'answer' must hold numbers, got the text 'much' in row 3",
     ),
     "a column of ratings that is not there": (
         "ratings r.csv s.npz --item1 left --item2 right --rating score",

@@ -63,7 +63,7 @@ def test_discover_writes_a_folder_and_says_how_long_it_will_take(capsys):
     said = capsys.readouterr()
     found = Discovery.load("found")
     assert found.n_components == 3
-    assert "S.npz is taken to hold similarities that simdims wrote" in said.err
+    assert "Read S.npz as similarities that simdims wrote" in said.err
     assert "this will take about" in said.err
     assert said.out.startswith("3 dimensions of 40 items")
     assert f"mean reliability {found.consensus.mean_reliability:.2f}" in said.out

@@ -167,7 +167,7 @@ def test_decimal_commas_are_read_where_commas_do_not_separate(tmp_path, separato
 
 def test_a_point_among_decimal_commas_is_refused(tmp_path):
     text = "1;0,5;1.234\n0,5;1;0\n1.234;0;1\n"
-    with pytest.raises(ValueError, match=r"got the text '1\.234' in row 1, column 3 \(this file has decimal commas\)"):
+    with pytest.raises(ValueError, match=r"got the text '1\.234' in row 1, column 3: other cells have decimal commas"):
         load_similarity(write(tmp_path / "table.csv", text), form="square")
 
 

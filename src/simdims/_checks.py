@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from simdims._cells import advice, as_floats
 from simdims._memory import require
 from simdims._triangles import COPY_WAYS_OUT, Matrix, facing, name_of
 
@@ -52,11 +53,9 @@ def as_numbers(table: Any, name: str, labels: Sequence[str] | None) -> Matrix:
         return _canonical_csr(table).astype(dtype, copy=False)
     if table.dtype != dtype:
         require(table.size * dtype.itemsize, f"A copy of {name} in {dtype}", COPY_WAYS_OUT)
-    try:
+    if kind in "biuf":
         return table.astype(dtype, copy=False)
-    except (TypeError, ValueError, OverflowError):
-        _refuse_cell(table, name, labels)
-        raise
+    return as_floats(table, lambda place, cell: _cell_error(place, cell, name, labels))
 
 
 def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ...] | None:
@@ -246,18 +245,14 @@ def _canonical_csr(table: Any) -> sparse.csr_array:
     return matrix
 
 
-def _refuse_cell(table: np.ndarray, name: str, labels: Sequence[str] | None) -> None:
-    for place, cell in np.ndenumerate(table):
-        try:
-            np.asarray(cell, dtype=object).astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            where = f"row {name_of(place[0], labels)}, column {name_of(place[1], labels)}"
-            if isinstance(cell, str):
-                raise ValueError(f"{name} must hold numbers, got the text {str(cell)!r} in {where}.") from error
-            raise TypeError(
-                f"{name} must hold numbers, got {cell!r} in {where}: the argument must be a number, or a "
-                "string that spells a number."
-            ) from error
+def _cell_error(place: tuple[int, ...], cell: Any, name: str, labels: Sequence[str] | None) -> Exception:
+    where = f"row {name_of(place[0], labels)}, column {name_of(place[1], labels)}"
+    if isinstance(cell, str):
+        return ValueError(f"{name} must hold numbers, got the text {str(cell)!r} in {where}: {advice(cell)}.")
+    return TypeError(
+        f"{name} must hold numbers, got {cell!r} in {where}: the argument must be a number, or a string that spells a "
+        "number."
+    )
 
 
 def _chunks(matrix: Matrix) -> list[np.ndarray]:

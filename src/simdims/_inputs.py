@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy import sparse
 
 from simdims import io
-from simdims._parts import library
-from simdims._tables import read_numbers
 from simdims.io.arrays import read_npy, reading
-from simdims.io.text import DECIMAL_COMMA, Dialect, find_dialect, find_encoding, is_text, rows
+from simdims.io.tables import Sheet, read_sheet
+from simdims.io.text import find_encoding
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TABLES = tuple(io.TABLES)
 NAMED_ARRAYS = tuple(io.NAMED_ARRAYS)
-MISSING = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
-# Rows of a text file that are looked at to find out whether its numbers have decimal commas.
-N_LOOKED_AT = 1000
 
 
 def read_features(path: Path, labels: str | None, key: str | None, header: bool | None, namer: str = "--labels") -> Any:
@@ -46,7 +42,7 @@ def read_features(path: Path, labels: str | None, key: str | None, header: bool 
     with io._named_in_errors(path):
         if suffix in TABLES:
             _refuse_option("--key", key, NAMED_ARRAYS, suffix)
-            return _as_features(_read_frame(path, header, [] if labels is None else [labels]), labels, namer)
+            return _as_features(read_sheet(path, header, [] if labels is None else [labels]), labels, namer)
         _refuse_option(namer, labels, TABLES, suffix)
         if suffix == ".npy":
             _refuse_option("--key", key, NAMED_ARRAYS, suffix)
@@ -60,7 +56,7 @@ def has_column(path: Path, name: str) -> bool:
     if path.suffix.lower() not in TABLES or not path.is_file() or path.stat().st_size == 0:
         return False
     with io._named_in_errors(path):
-        return name in _read_frame(path, None, [name]).columns
+        return name in read_sheet(path, None, [name]).frame.columns
 
 
 def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None) -> Any:
@@ -70,23 +66,48 @@ def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None
         if path.suffix.lower() == ".npy":
             _refuse_option("--columns", columns, TABLES, ".npy")
             return read_npy(path).values
-        frame = _read_frame(path, header, None)
+        sheet = read_sheet(path, header, None)
+        frame = sheet.frame
         if columns is None:
-            return frame
+            return _numbered_triplets(sheet)
         unknown = [column for column in columns if column not in frame.columns]
         if unknown:
             raise ValueError(
                 f"--columns must name columns of this file, got {unknown[0]!r}: it has "
                 f"{', '.join(map(repr, frame.columns))}."
             )
-        return frame[list(columns)]
+        return _numbered_triplets(sheet._replace(frame=frame[list(columns)]))
 
 
-def read_trials(path: Path, names: Sequence[str]) -> pd.DataFrame:
-    """Return a table whose columns called `names` are text as it stands, even if it spells a number or "NA"."""
+def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
+    """Triplets as they are, or by position where nearly all cells are whole numbers: then every cell must be one."""
+    frame = sheet.frame
+    texts = [column for column in frame.columns if frame[column].dtype.kind not in "biuf"]
+    items = [str(item).strip() for column in texts for item in frame[column].unique()]
+    if not texts or 4 * sum(item.isdigit() for item in items) < 3 * len(items):
+        return frame
+    numbers = {column: sheet.numbers(column) for column in texts}
+    for column, values in numbers.items():
+        if np.isnan(values).any():
+            row = int(np.argmax(np.isnan(values)))
+            raise ValueError(
+                f"Column {column!r} must name an item in every row, got the text {str(frame[column].iloc[row])!r} in "
+                f"{sheet.row(row)}, which says that a value is missing: leave the row out."
+            )
+    return frame.assign(**numbers)
+
+
+def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> pd.DataFrame:
+    """Return a table whose columns called `names` are text as it stands, even if it spells a number or "NA".
+
+    The column called `number`, if there is one, holds numbers.
+    """
     _check_file(path, TABLES)
     with io._named_in_errors(path):
-        return _read_frame(path, True, names)
+        sheet = read_sheet(path, True, names)
+        if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
+            return sheet.frame
+        return sheet.frame.assign(**{number: sheet.numbers(number)})
 
 
 def read_dissimilarity(path: Path, key: str | None, labels: Sequence[str] | None) -> Any:
@@ -149,74 +170,22 @@ def _labelled(values: Any, index: Sequence[str] | None, columns: Sequence[str] |
     return pd.DataFrame(values, index=list(index), columns=None if columns is None else list(columns))
 
 
-def _as_features(frame: pd.DataFrame, labels: str | None, namer: str) -> pd.DataFrame:
-    if labels is not None:
-        if labels not in frame.columns:
-            names = ", ".join(map(repr, frame.columns))
-            raise ValueError(f"{namer} must name a column of this file, got {labels!r}: it has {names}.")
-        frame = frame.set_index(labels)
+def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
+    frame = sheet.frame
+    if labels is not None and labels not in frame.columns:
+        names = ", ".join(map(repr, frame.columns))
+        raise ValueError(f"{namer} must name a column of this file, got {labels!r}: it has {names}.")
     for column in frame.columns:
-        if frame[column].dtype.kind not in "biuf":
+        if column != labels and frame[column].dtype.kind not in "biuf":
             try:
-                frame[column] = read_numbers(frame, column)
+                frame[column] = sheet.numbers(column)
             except ValueError as error:
-                raise ValueError(f"{error} If it names the items, pass {namer} {column}.") from None
-    return frame
+                raise ValueError(f"{error} {_what_else(column, labels, namer)}") from None
+    return frame if labels is None else frame.set_index(labels)
 
 
-def _read_frame(path: Path, header: bool | None, names: Sequence[str] | None) -> pd.DataFrame:
-    """A table; the columns called `names` are text, and with None any column may name items.
-
-    A first column without a name, as pandas and R write it, becomes the index, unless it is 0, 1, 2, ...
-    """
-    import pandas as pd
-
-    if path.suffix.lower() == ".parquet":
-        library("pyarrow", "Reading .parquet files", '"simdims[io]"')
-        with reading(".parquet"):
-            return pd.read_parquet(path, engine="pyarrow")
-    dialect = find_dialect(path)
-    head = [cells for _, cells in islice(rows(path, dialect), N_LOOKED_AT)]
-    if not head:
-        raise ValueError("this must hold a table, got blank lines only.")
-    has_header = _is_header(head[0], dialect) if header is None else header
-    columns: list[Any] = head[0] if has_header else list(range(len(head[-1])))
-    with reading("text"):
-        frame = pd.read_csv(
-            path,
-            encoding=dialect.encoding,
-            sep=dialect.separator or r"\s+",
-            decimal="," if _has_decimal_commas(head, dialect) else ".",
-            header=0 if has_header else None,
-            # Any word may name an item, also one that says elsewhere that a cell is missing.
-            keep_default_na=False,
-            na_values={} if names is None else {column: MISSING for column in columns if column not in names},
-            dtype=dict.fromkeys(names or (), str),
-            skipinitialspace=True,
-            low_memory=False,
-        )
-    if not has_header:
-        return frame.rename(columns=str)
-    if not head[0][0].strip():
-        frame = frame.set_index(frame.columns[0])
-    return frame.reset_index(drop=True) if frame.index.equals(pd.RangeIndex(len(frame))) else frame
-
-
-def _is_header(first: list[str], dialect: Dialect) -> bool:
-    """Whether the first row of a table holds names rather than numbers."""
-    names_rows = not first[0].strip()
-    cells = [cell.strip() for cell in first[names_rows:]]
-    if any(is_text(cell, dialect) for cell in cells):
-        return True
-    if cells != [str(number) for number in range(len(cells))]:
-        return False
-    if names_rows:
-        return True
-    raise ValueError(
-        f"the first row must be told to be a header or data, got the numbers 0 to {len(cells) - 1}, which could be "
-        "either: pass --header or --no-header."
-    )
-
-
-def _has_decimal_commas(head: list[list[str]], dialect: Dialect) -> bool:
-    return dialect.separator != "," and any(DECIMAL_COMMA.fullmatch(cell.strip()) for cells in head for cell in cells)
+def _what_else(column: str, labels: str | None, namer: str) -> str:
+    """What a column of text among features may be."""
+    if labels is None:
+        return f"If it names the items, pass {namer} {column}."
+    return "If it is categorical, use one 0/1 column per category, or remove it."

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims.cli import kinds, sources
+from simdims.cli import sources
 from simdims.cli.options import (
     Findings,
     UsageError,
@@ -57,7 +57,7 @@ def add(commands: Any) -> None:
     parser.add_argument("source", metavar="FILE", type=Path, help="the data")
     parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="the folder to write")
     parser.add_argument(
-        "--as", dest="kind", choices=kinds.KINDS, metavar="KIND", help=f"what FILE holds: {', '.join(kinds.KINDS)}"
+        "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"what FILE holds: {', '.join(sources.KINDS)}"
     )
     parser.add_argument(
         "--ranks", type=ranks, default="auto", metavar="RANKS", help="auto (default), one number, or as 2:30 or 5:60:5"
@@ -79,7 +79,7 @@ def _add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, An
     """Add what may have to be said about the data, in a group for each kind; returns the defaults, by kind."""
     own: dict[str, dict[str, Any]] = {}
     sources.add_shared(parser.add_argument_group("any data"), _SHARED)
-    for kind in kinds.KINDS:
+    for kind in sources.KINDS:
         group = parser.add_argument_group(f"--as {kind}")
         if kind == "matrix":
             add_matrix_options(group)
@@ -135,12 +135,13 @@ def check_folder(folder: Path, overwrite: bool) -> None:
 
 def read_data(options: argparse.Namespace) -> Similarity:
     """Similarities of whatever FILE holds."""
+    from simdims.cli import kinds
+
     said = _said(options)
-    found = _guess(options, said)
+    found = kinds.guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
-    if said is None:
-        say(f"{options.source.name} is taken to hold {found.why}; if not, say what with --as")
     _refuse_strangers(options, kind)
+    say(f"Read {options.source.name} as {found.why}{'' if said else ' (override with --as)'}.")
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
     if kind == "matrix":
@@ -155,22 +156,8 @@ def _said(options: argparse.Namespace) -> str | None:
     if options.kind is not None:
         return str(options.kind)
     given = _given(options, {name for own in options.own.values() for name in own})
-    fitting = [kind for kind in kinds.KINDS if set(given) <= set(options.own[kind])]
+    fitting = [kind for kind in sources.KINDS if set(given) <= set(options.own[kind])]
     return fitting[0] if given and len(fitting) == 1 else None
-
-
-def _guess(options: argparse.Namespace, said: str | None) -> kinds.Guess:
-    """What FILE holds, and what its columns are, if they tell."""
-    try:
-        found = kinds.guess(options.source, options.key, options.header, _given(options, ("count", "rating")))
-    except ValueError:
-        if said is None:
-            raise
-        found = None
-    if said is None or (found is not None and found.kind == said):
-        assert found is not None
-        return found
-    return kinds.Guess(said, {}, "")
 
 
 def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -195,8 +182,8 @@ def _read_unless_distances(options: argparse.Namespace) -> Similarity:
             return read_similarity(options)
         except UserWarning:
             raise ValueError(
-                f"{options.source.name}: this must be told to hold similarities or dissimilarities, got a diagonal of "
-                "zeros below values off it: pass --as dissimilarity, or --as matrix where zeros are what you mean."
+                f"{options.source.name}: Cannot tell whether this file contains similarities or dissimilarities: its "
+                "diagonal is zero. Pass --as dissimilarity, or --as matrix if items are not similar to themselves."
             ) from None
 
 

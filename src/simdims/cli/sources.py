@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
 
+#: What a data file may hold.
+KINDS = ("matrix", "triplets", "ratings", "associations", "features", "dissimilarity")
+
+#: Options that name columns, which then need not be found.
+COLUMNS = ("item1", "item2", "rating", "participant", "cue", "response", "count", "columns", "odd")
+
+
 class Source(NamedTuple):
     """A kind of raw data: what its command says, the options that are its own, and how similarities are made of it.
 
@@ -212,7 +219,7 @@ def _ratings(options: argparse.Namespace) -> Similarity:
 
     names = [options.item1, options.item2, options.participant]
     return from_ratings(
-        _inputs.read_trials(options.source, [name for name in names if name is not None]),
+        _inputs.read_trials(options.source, [name for name in names if name is not None], options.rating),
         item1=options.item1,
         item2=options.item2,
         rating=options.rating,
@@ -228,7 +235,7 @@ def _associations(options: argparse.Namespace) -> Similarity:
     from simdims.associations import from_associations
 
     return from_associations(
-        _inputs.read_trials(options.source, [options.cue, options.response]),
+        _inputs.read_trials(options.source, [options.cue, options.response], options.count or None),
         cue=options.cue,
         response=options.response,
         count=None if options.count is False else options.count,
