@@ -168,6 +168,38 @@ def test_a_first_row_that_could_be_a_header_or_data_has_to_be_told(run, make):
     assert make("features", table, "s.npz", "--no-header").n_items == 3
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("missing", ["", "N/A", "#N/A", "#NV", "null", "NA", "n/a", "NaN", "None", "-", ".", "NONE"])
+def test_properties_and_ratings_of_items_share_the_words_for_missing_values(run, separator, encoding, missing):
+    rng = np.random.default_rng(0)
+    names = [f"item {i}" for i in range(20)]
+    pd.DataFrame(rng.random((20, 3)), index=names).rename_axis("item").to_csv("w.csv")
+    decimal = "." if separator == "," else ","
+    rating = [f"{value:.2f}".replace(".", decimal) for value in rng.random(20)]
+    rating[4] = missing
+    pd.DataFrame({"word": names, "size": rating}).to_csv("r.csv", index=False, sep=separator, encoding=encoding)
+    status, out, _ = run("evaluate", "readout", "w.csv", "r.csv", "--labels", "word", "--seed", "0", "--json")
+    assert status == 0
+    assert json.loads(out)["readout"][0]["n_items"] == 19
+    status, _, err = run("test", "w.csv", "r.csv", "--labels", "word", "--permutations", "9")
+    assert status == 1
+    assert "must be finite, got nan in row 'item 4', column 'size'" in err[0]
+
+
+def test_numbers_beside_semicolons_that_could_be_thousands_are_refused(run):
+    write("x.csv", "name;size;speed\ncat;1.234;0,5\ndog;12;0,25\n")
+    status, _, err = run("similarity", "features", "x.csv", "s.npz", "--labels", "name")
+    assert status == 1
+    assert "'1.234'" in err[0]
+    assert "thousands separators" in err[0]
+
+
+def test_a_row_of_names_and_numbers_is_no_header(make):
+    S = make("features", write("x.csv", "cat,1,2\ndog,3,4\ncow,5,6\n"), "s.npz", "--labels", "0")
+    assert S.labels == ("cat", "dog", "cow")
+
+
 TRIPLETS = [[0, 1, 2], [3, 1, 0], [2, 3, 1], [0, 3, 2]]
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from simdims import _memory
+from simdims import _memory, from_features
 from simdims.similarity import Similarity, as_similarity
 
 FORMATS = ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"]
@@ -723,6 +723,22 @@ def test_text_is_named_by_row_column_and_content():
         as_similarity(frame(), weights=frame(cells))
     with pytest.raises(ValueError, match="got the text 'x' in row 0, column 1"):
         as_similarity([["1", "x"], ["0.5", "1"]])
+
+
+@pytest.mark.parametrize("missing", ["", "N/A", "#N/A", "null", "NA", "nan", "None", "-", ".", None])
+def test_words_for_missing_values_are_missing_in_frames_of_objects(missing):
+    cells = complete().astype(object)
+    cells[1, 2] = cells[2, 1] = missing
+    expected = complete()
+    expected[1, 2] = expected[2, 1] = np.nan
+    for x in (cells, frame(cells), cells.tolist()):
+        np.testing.assert_array_equal(as_similarity(x).values, expected)
+    np.testing.assert_array_equal(from_features(pd.DataFrame({"a": ["1", "2"], "b": [0, 1]})).values, [[1, 2], [2, 5]])
+
+
+def test_underscores_are_no_thousands():
+    with pytest.raises(ValueError, match="got the text '1_000' in row 0, column 1"):
+        as_similarity([["1", "1_000"], ["1_000", "1"]])
 
 
 def test_numbers_spelt_as_text_are_numbers():

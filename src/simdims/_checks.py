@@ -14,6 +14,7 @@ from scipy import sparse
 
 from simdims._cells import advice, as_floats
 from simdims._memory import require
+from simdims._parameters import as_float
 from simdims._triangles import COPY_WAYS_OUT, Matrix, facing, name_of
 
 # Rows of a dense matrix that are looked at together, so that no check makes a second n x n array.
@@ -152,6 +153,79 @@ def check_values(values: Matrix, labels: Sequence[str] | None) -> None:
             'from_dissimilarity, features through from_features(..., kernel="rbf") (an RBF kernel is never '
             "negative), and rounding errors can be set to 0."
         )
+
+
+def check_ends(low: Any, high: Any) -> None:
+    """Refuse ends of a rating scale that are no numbers."""
+    for name, end in (("low", low), ("high", high)):
+        is_number = isinstance(end, Real) and not isinstance(end, bool) and np.isfinite(as_float(end))
+        if end is not None and not is_number:
+            raise ValueError(f"{name} must be a finite number or None, got {end!r}.")
+
+
+def find_scale(smallest: float, largest: float, low: float | None, high: float | None) -> tuple[float, float]:
+    """Return the ends of a rating scale; an end that is not given is found in the ratings, with a warning."""
+    found = [f"low = {smallest:g}"] if low is None else []
+    found += [f"high = {largest:g}"] if high is None else []
+    low, high = float(smallest if low is None else low), float(largest if high is None else high)
+    given = " (found in the ratings)" if found else ""
+    if low >= high:
+        raise ValueError(f"low must be less than high, got low = {low:g} and high = {high:g}{given}.")
+    if not np.isfinite(high - low):
+        raise ValueError(f"high - low must be finite, got low = {low:g} and high = {high:g}{given}.")
+    if found:
+        _warn(
+            f"The scale of the ratings was not given: took {' and '.join(found)} from the ratings found; pass low= and "
+            "high= if the scale is wider."
+        )
+    return low, high
+
+
+def rescale(
+    values: Matrix, absent: object, labels: Sequence[str] | None, low: float | None, high: float | None
+) -> tuple[Matrix, float, float]:
+    """Return ratings between low and high as similarities between 0 and 1, and both ends of the scale."""
+    check_ends(low, high)
+    ends = value_range(values, diagonal=True)
+    if ends is None:
+        raise ValueError("values must hold at least one observed entry, got none: everything is missing.")
+    low, high = find_scale(*ends, low, high)
+    if low != 0 and sparse.issparse(values) and absent != "missing":
+        raise ValueError(
+            f'low must be 0 unless absent="missing", got {low:g}: pairs that are not stored count as 0, which is off '
+            "the scale."
+        )
+    outside = _first_entry(values, lambda entries: (entries < low) | (entries > high))
+    if outside is not None:
+        n_outside = sum(int(np.count_nonzero((chunk < low) | (chunk > high))) for chunk in _chunks(values))
+        on_diagonal = ": set the diagonal to NaN if nobody rated it" if outside[0] == outside[1] else ""
+        raise ValueError(
+            f"values must lie between low = {low:g} and high = {high:g}, got {_entry_in_words(outside, labels)} "
+            f"({n_outside} outside in all){on_diagonal}."
+        )
+    if not sparse.issparse(values):
+        return (values - low) / (high - low), low, high
+    scaled = values.copy()
+    scaled.data = (scaled.data - low) / (high - low)
+    return scaled, low, high
+
+
+def value_range(values: Matrix, *, diagonal: bool = False) -> tuple[float, float] | None:
+    """Return the smallest and the largest value observed, None without any; `diagonal` counts the diagonal too."""
+    smallest, largest = np.inf, -np.inf
+    if sparse.issparse(values):
+        stored = values.tocoo()
+        entries = [stored.data if diagonal else stored.data[stored.coords[0] != stored.coords[1]]]
+    else:
+        entries = _chunks(values)
+    for number, chunk in enumerate(entries):
+        if not diagonal and not sparse.issparse(values):
+            chunk = chunk.astype(np.float64)
+            place = np.arange(len(chunk))
+            chunk[place, place + number * BLOCK_ROWS] = np.nan
+        smallest = min(smallest, float(np.fmin.reduce(chunk, axis=None, initial=np.inf)))
+        largest = max(largest, float(np.fmax.reduce(chunk, axis=None, initial=-np.inf)))
+    return (smallest, largest) if smallest <= largest else None
 
 
 def check_same_storage(weights: Any, values: Any) -> None:

@@ -12,6 +12,7 @@ class Parts(NamedTuple):
     """The parts of a Similarity as they were found; as_similarity checks them and puts them together.
 
     `named_by` says in a sentence what gave the labels; labels of another name or order beside it are refused.
+    `value_column` is what a list of pairs calls its values.
     """
 
     values: Any
@@ -19,6 +20,7 @@ class Parts(NamedTuple):
     weights: Any = None
     absent: str | float | None = None
     named_by: str = "the file"
+    value_column: str | None = None
     info: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import as_floats, number, text_cells
+from simdims._checks import _warn
 from simdims._parameters import as_float, shown
 
 if TYPE_CHECKING:
@@ -146,6 +147,14 @@ def what_else(column: Hashable) -> str | None:
     if words & _TIMES:
         return "response times"
     return "dissimilarities" if words & _DISTANCES else None
+
+
+def warn_of_other_measure(column: Hashable | None) -> None:
+    """Warn where a column that is read as similarities holds, by its name, something else."""
+    kind = None if column is None else what_else(column)
+    if kind is not None:
+        way = "; use from_dissimilarity for them" if kind == "dissimilarities" else ""
+        _warn(f"Column {column!r} is read as similarities, but by its name holds {kind}{way}.")
 
 
 def row_name(row: int, index: Any = None) -> str:

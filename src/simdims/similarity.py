@@ -24,6 +24,7 @@ from simdims._checks import (
     clean_factors,
     clean_labels,
     count_observed,
+    rescale,
     warn_of_dissimilarity,
 )
 from simdims._parameters import shown
@@ -283,6 +284,8 @@ def as_similarity(
     weights: Any = None,
     absent: str | float | None = None,
     symmetrize: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
 ) -> Similarity:
     """Return `x` as a checked Similarity.
 
@@ -309,6 +312,10 @@ def as_similarity(
         default they are an error. A side that is missing leaves the other one as it is; but in a sparse
         matrix whose absent pairs are zeros, of any weight, a side that is not stored counts as 0 beside one
         that is. Weights are not merged: they must be symmetric.
+    low, high : float, optional
+        The ends of a rating scale, which become 0 and 1: values are rescaled as (x - low) / (high - low), as
+        from_ratings does, and `info` holds both ends. An end that is not given beside the other is the smallest or the
+        largest value, with a warning. By default values stay as they are.
 
     Returns
     -------
@@ -317,6 +324,9 @@ def as_similarity(
     Examples
     --------
     >>> from simdims.similarity import as_similarity
+    >>> as_similarity([[7, 4], [4, 7]], low=1, high=7).values
+    array([[1. , 0.5],
+           [0.5, 1. ]])
     >>> confusions = [[9, 4, 0], [2, 8, 1], [1, 0, 9]]
     >>> as_similarity(confusions, symmetrize="mean").values
     array([[9. , 3. , 0.5],
@@ -326,7 +336,7 @@ def as_similarity(
     if not (symmetrize is None or (isinstance(symmetrize, str) and symmetrize in ("mean", "max"))):
         raise ValueError(f'symmetrize must be None, "mean" or "max", got {shown(symmetrize)}.')
     if isinstance(x, Similarity):
-        _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize)
+        _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize, low=low, high=high)
         return x
     info: Mapping[str, Any] = {}
     if (parts := _foreign_parts(x)) is not None:
@@ -344,6 +354,9 @@ def as_similarity(
                 "weights must not name items where values does not, got a labelled DataFrame: pass labels=."
             )
         weights = _cells(weights)
+    if low is not None or high is not None:
+        table, low, high = rescale(as_numbers(table, "values", labels), absent, labels, low, high)
+        info = {**info, "low": low, "high": high}
     if symmetrize is not None:
         table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize)
     return Similarity(table, labels, weights, absent, info=info)

@@ -22,6 +22,7 @@ from simdims.cli.options import (
     option_of,
     progress_of,
     read_similarity,
+    say_scale,
 )
 from simdims.cli.outputs import check_place
 from simdims.cli.report import add_look, pictures_of
@@ -38,7 +39,7 @@ _LONG = 900
 #: Dimensions that the last line names, and items of each.
 _N_ABOUT, _N_NAMED = 3, 3
 
-_SHARED = ("key", "label_file", "header", "weights")
+_SHARED = ("key", "label_file", "header", "weights", "low", "high")
 
 
 def add(commands: Any) -> None:
@@ -144,11 +145,13 @@ def read_data(options: argparse.Namespace) -> Similarity:
     say(f"Read {options.source.name} as {found.why}{'' if said else ' (override with --as)'}.")
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
-    if kind == "matrix":
-        return read_similarity(settled) if said else _read_unless_distances(settled)
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
-    return sources.SOURCES[kind].build(settled)
+    if kind == "matrix":
+        return read_similarity(settled) if said else _read_unless_distances(settled)
+    S = sources.SOURCES[kind].build(settled)
+    say_scale(S)
+    return S
 
 
 def _said(options: argparse.Namespace) -> str | None:
@@ -166,7 +169,7 @@ def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 def _refuse_strangers(options: argparse.Namespace, kind: str) -> None:
     """Refuse options that say something about other data."""
-    shared = ("key", "label_file") if kind == "matrix" else sources.SOURCES[kind].shared
+    shared = ("key", "label_file", "low", "high") if kind == "matrix" else sources.SOURCES[kind].shared
     everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
     strangers = sorted(name for name in _given(options, everything) if name not in {*shared, *options.own[kind]})
     if strangers:

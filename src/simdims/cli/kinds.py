@@ -118,7 +118,7 @@ def _associations(table: Table, known: Mapping[str, Any]) -> Guess | None:
     else:
         count = count_of(table, cue, response)
         columns["count"] = False if count is None else table.spelled[count]
-    return Guess("associations", columns, f"word associations ({in_columns(columns)})")
+    return Guess("associations", columns, f"word associations: {in_columns(columns)}")
 
 
 def _square(table: Table, known: Mapping[str, Any]) -> Guess | None:
@@ -155,7 +155,7 @@ def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 def _columns_of_ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
     columns = rated_pairs(table, known)
-    return None if columns is None else Guess("ratings", columns, f"ratings of pairs ({in_columns(columns)})")
+    return None if columns is None else Guess("ratings", columns, f"ratings of pairs: {in_columns(columns)}")
 
 
 def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
@@ -178,9 +178,8 @@ def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
     if table.header:
         refuse_other_measures(table, [2])
     table.refuse_mistakes(2)
-    columns = dict(zip(("items", "and", "similarity", "weight"), table.spelled, strict=False))
-    where = f" ({in_columns(columns)})".replace(", and in", " and") if table.header else ""
-    return Guess("matrix", {}, f"a list of pairs and their similarities{where}")
+    columns = in_columns(dict(zip(("item1", "item2", "similarity", "weight"), table.spelled, strict=False)))
+    return Guess("matrix", {}, f"a list of pairs and their similarities{f': {columns}' if table.header else ''}")
 
 
 def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:

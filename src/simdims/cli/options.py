@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims.cli.outputs import check_place
+from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
@@ -66,6 +67,7 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
     add_key(parser, "similarities")
     add_label_file(parser)
     add_matrix_options(parser)
+    add_scale(parser)
 
 
 def add_matrix_options(parser: Any) -> None:
@@ -84,24 +86,51 @@ def add_matrix_options(parser: Any) -> None:
     )
 
 
+def add_scale(parser: Any) -> None:
+    """Add the ends of a rating scale."""
+    parser.add_argument("--low", type=float, help="lowest end of a rating scale, which becomes 0")
+    parser.add_argument("--high", type=float, help="highest end of a rating scale, which becomes 1")
+
+
+def say_scale(S: Similarity) -> None:
+    """Say how ratings were rescaled, or that similarities were not though they exceed 1."""
+    from simdims._checks import value_range
+
+    if "low" in S.info:
+        say(f"Ratings on a scale from {S.info['low']:g} to {S.info['high']:g} were rescaled to 0-1.")
+        return
+    ends = None if "source" in S.info or S.factors is not None else value_range(S.values)
+    if ends is not None and ends[1] > 1 + 1e-6:
+        say(
+            f"Similarities range from {ends[0]:.3g} to {ends[1]:.3g} and are not rescaled; for a rating scale, pass "
+            "its ends as --low and --high."
+        )
+
+
 def read_similarity(options: argparse.Namespace) -> Similarity:
     """The similarities of IN."""
     from simdims.io import load_similarity
 
     _refuse_settled(options)
-    return load_similarity(
+    S = load_similarity(
         options.source,
         key=options.key,
         form=options.form,
         labels=read_labels(options),
         absent=options.absent,
         symmetrize=options.symmetrize,
+        low=options.low,
+        high=options.high,
     )
+    if "file" in S.info:  # not one that simdims wrote, whose scale was settled then
+        say_scale(S)
+    return S
 
 
 def _refuse_settled(options: argparse.Namespace) -> None:
     """Refuse what there is to say about other files where `simdims similarity` wrote this one."""
-    given = [name for name in ("key", "label_file", "absent", "symmetrize") if getattr(options, name) is not None]
+    settled = ("key", "label_file", "absent", "symmetrize", "low", "high")
+    given = [name for name in settled if getattr(options, name) is not None]
     if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
         return
     from simdims import io

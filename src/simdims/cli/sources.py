@@ -15,6 +15,7 @@ from simdims.cli.options import (
     add_key,
     add_label_file,
     add_overwrite,
+    add_scale,
     described,
     number_or_text,
     read_labels,
@@ -36,7 +37,7 @@ COLUMNS = ("item1", "item2", "rating", "participant", "cue", "response", "count"
 class Source(NamedTuple):
     """A kind of raw data: what its command says, the options that are its own, and how similarities are made of it.
 
-    `shared` are options that several kinds have: key, label_file, header, weights.
+    `shared` are options that several kinds have: key, label_file, header, weights, low, high.
     """
 
     summary: str
@@ -73,6 +74,8 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
         add_label_file(parser)
     if "header" in names:
         add_header(parser)
+    if "low" in names:
+        add_scale(parser)
     if "weights" in names:
         parser.add_argument(
             "--weights", choices=["counts"], help="weigh each pair by how many answers, ratings or people it has"
@@ -116,8 +119,6 @@ def _add_ratings(parser: Any) -> None:
     parser.add_argument("--item2", required=True, metavar="COLUMN", help="the column of the second item")
     parser.add_argument("--rating", required=True, metavar="COLUMN", help="the column of the ratings")
     parser.add_argument("--participant", metavar="COLUMN", help="the column that says who gave the rating")
-    parser.add_argument("--low", type=float, help="lowest end of the scale (default: the lowest rating)")
-    parser.add_argument("--high", type=float, help="highest end of the scale (default: the highest rating)")
 
 
 def _add_associations(parser: Any) -> None:
@@ -279,7 +280,7 @@ SOURCES = {
         "from ratings of how similar two items are",
         "a table with one rating a row: .csv, .tsv, .txt or .parquet",
         "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer --low 1 --high 7",
-        ("weights",),
+        ("weights", "low", "high"),
         _add_ratings,
         _ratings,
     ),

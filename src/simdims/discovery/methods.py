@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims import __version__
-from simdims._checks import _plural
+from simdims._checks import _plural, value_range
 from simdims._parameters import shown
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
@@ -44,7 +44,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
 
 
 def _data(S: Similarity) -> list[str]:
-    made = _origin(S.info)
+    made = _origin(S.info) or _scale(S)
     return [*([made] if made else []), f"The data were {S.n_items:,} items, {_coverage(S)}."]
 
 
@@ -83,6 +83,14 @@ def _origin(info: Mapping[str, Any]) -> str:
         landmarks = f", approximated from {info['n_landmarks']:,} landmarks" if "n_landmarks" in info else ""
         return f"Similarities were {kernel} of {info['n_features']:,} features{landmarks}."
     return ""
+
+
+def _scale(S: Similarity) -> str:
+    """The scale of similarities that came as a matrix."""
+    if "low" in S.info:
+        return f"Ratings on a scale from {S.info['low']:g} to {S.info['high']:g} were rescaled to the range 0 to 1."
+    ends = None if S.factors is not None else value_range(S.values)
+    return "" if ends is None else f"Similarities ranged from {ends[0]:.3g} to {ends[1]:.3g} and were not rescaled."
 
 
 def _coverage(S: Similarity) -> str:

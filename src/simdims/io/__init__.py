@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from scipy import sparse
 
-from simdims._checks import ABSENT_OPTIONS
+from simdims._checks import ABSENT_OPTIONS, value_range
 from simdims._journal import refuse_name
 from simdims._parts import Parts, library
+from simdims._tables import warn_of_other_measure
 from simdims.io.arrays import read_hdf5, read_mat, read_npy, read_npz, reading
 from simdims.io.exchange import from_networkx
 from simdims.io.frames import read_parquet
@@ -36,6 +38,8 @@ def load_similarity(
     labels: Sequence[str] | None = None,
     absent: str | float | None = None,
     symmetrize: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
 ) -> Similarity:
     r"""Load similarities from a file of any of the types that people keep them in.
 
@@ -50,8 +54,8 @@ def load_similarity(
         - .csv, .tsv, .txt: a square table with labels in the first row, the first column, both or neither; or a list
           of pairs, one a row, with the columns item, item, value and perhaps weight, with or without a header. Labels
           and items that are 0, 1, 2, ... are positions and name nothing. Tabs, semicolons, commas or blanks separate
-          cells; empty cells, NA and NaN are missing; decimal commas are read where commas do not separate; text is
-          UTF-8, UTF-16 or else Latin-1.
+          cells; empty cells, NA, N/A, #N/A, NaN, null, None, - and . (in any case) are missing; decimal commas are
+          read where commas do not separate; text is UTF-8, UTF-16 or else Latin-1.
         - .parquet: the same two forms.
         - .h5, .hdf5, .mat (of any version): a square matrix; the one list of as many texts in the file, if there is
           just one, becomes the labels.
@@ -70,7 +74,10 @@ def load_similarity(
         sparse matrices and graphs. Where it is None, unlisted pairs are missing, and the result is dense up to 2,000
         items or from 5 % of all pairs on; where it is given, the result is sparse.
     symmetrize : {"mean", "max"}, optional
-        What to make of the two sides of a pair that differ; see as_similarity.
+        How to combine S[i, j] and S[j, i] where they differ; see as_similarity.
+    low, high : float, optional
+        The ends of a rating scale, which become 0 and 1; see as_similarity. By default values stay as they are. The
+        smallest and the largest value found, of two different items, are in `info`.
 
     Returns
     -------
@@ -119,17 +126,26 @@ def load_similarity(
                 raise ValueError(
                     f"key must be None for a file that Similarity.save wrote, which is read whole, got {key!r}."
                 )
-            # Labels, absent and symmetrize are settled in it, which as_similarity says.
-            return as_similarity(own, labels=labels, absent=absent, symmetrize=symmetrize)
+            # Labels, absent, symmetrize and the scale are settled in it, which as_similarity says.
+            return as_similarity(own, labels=labels, absent=absent, symmetrize=symmetrize, low=low, high=high)
         parts = _read(path, key, form, labels, absent, symmetrize)
         if absent is None and parts.absent is None and sparse.issparse(parts.values):
             raise ValueError(
                 "absent must say what the pairs that are not stored mean, got None: pass load_similarity(..., absent=) "
                 f"{ABSENT_OPTIONS}."
             )
+        warn_of_other_measure(parts.value_column)
         logger.info("%s: %s", path, parts.info["found"])
-        parts = parts._replace(info={"file": path.name, **parts.info})
-        return as_similarity(parts, labels=labels, absent=absent, symmetrize=symmetrize)
+        parts = parts._replace(info={"file": path.name, **parts.info, **_range_of(parts.values)})
+        return as_similarity(parts, labels=labels, absent=absent, symmetrize=symmetrize, low=low, high=high)
+
+
+def _range_of(values: Any) -> dict[str, float]:
+    """The smallest and the largest value that a file holds for two different items."""
+    table = values.to_numpy() if hasattr(values, "to_numpy") else values
+    is_matrix = getattr(table, "ndim", 0) == 2 and table.shape[0] == table.shape[1] and table.dtype.kind in "biuf"
+    ends = value_range(table) if is_matrix else None
+    return {} if ends is None else {"smallest": ends[0], "largest": ends[1]}
 
 
 def save(S: Similarity, path: str | os.PathLike[str]) -> None:

@@ -94,5 +94,6 @@ def _read_pairs(frame: Any, labels: Sequence[str] | None, absent: str | float | 
     weighted = " with weights" if weights else ""
     return parts._replace(
         named_by="the list of pairs",
+        value_column=str(frame.columns[2]),
         info={"found": f"a list of {n_rows} pairs of {len(names)} items{weighted}"},
     )

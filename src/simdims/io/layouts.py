@@ -14,6 +14,7 @@ from simdims._cells import advice, is_missing
 from simdims._checks import _plural
 from simdims._memory import require
 from simdims._parts import Parts
+from simdims._tables import what_else
 from simdims.io.pairs import from_pairs
 from simdims.io.text import (
     N_HEAD,
@@ -84,10 +85,11 @@ def check_header(header: Sequence[str]) -> None:
     """Refuse a list of pairs whose columns are, by their names, other ones than item, item, value and weight."""
     is_numbered = not header[0].strip()
     has_value_last = len(header) == 4 and header[3].strip().lower() in VALUE_WORDS - {"weight"}
-    if len(header) == 4 and (is_numbered or (has_value_last and not _names_value(header))):
+    has_other_last = len(header) == 4 and what_else(header[3]) is not None
+    if len(header) == 4 and (is_numbered or has_other_last or (has_value_last and not _names_value(header))):
         raise ValueError(
             "the columns of a list of pairs must be item, item, value[, weight], got the header "
-            f"{', '.join(map(repr, header))}: leave out other columns, such as one that numbers the rows."
+            f"{', '.join(map(repr, header))}: leave out other columns, such as row numbers or response times."
         )
 
 
@@ -190,6 +192,7 @@ def _read_pairs(
     weighted = " with weights" if weights else ""
     return parts._replace(
         named_by="the list of pairs",
+        value_column=None if header is None else header[2],
         info={"found": f"a list of {len(values)} pairs of {len(places)} items{weighted}"},
     )
 

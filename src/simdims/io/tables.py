@@ -14,6 +14,7 @@ from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, is_missing, text_ce
 from simdims._parts import library
 from simdims._tables import read_numbers
 from simdims.io.arrays import reading
+from simdims.io.layouts import CORNER_WORDS
 from simdims.io.text import Dialect, NotANumberError, Numbers, Row, find_dialect, is_text, rows
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ MOST_ROWS, _MOST_LONG, _FEW_ROWS = 200_000, 20, 50
 
 #: Rows of a file that are looked at to tell whether it has a header.
 _N_LOOKED_AT = 1000
+
+#: What columns that name items are called, also above numbers that are names, such as years.
+_NAMERS = CORNER_WORDS | {"word", "words", "concept", "object", "stimulus", "image", "category"}
 
 #: The share of texts up to which a column is one of numbers with mistakes in it.
 _FEW = 0.25
@@ -148,7 +152,8 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
         raise ValueError("this must hold a table, got blank lines only.")
     top, width = head[0][1], len(head[-1][1])
     if header is None:
-        header = _is_header(top, [row for row in head[1:] if len(row[1]) == width], dialect)
+        is_named = not set(top).isdisjoint(names or ())
+        header = is_named or _is_header(top, [row for row in head[1:] if len(row[1]) == width], dialect)
     if header is None:
         raise ValueError(
             f"the first row must be told to be a header or data, got the numbers 0 to {len(top) - 1}, which could be "
@@ -181,7 +186,7 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
 def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | None:
     """Whether the first row names the columns: by text above numbers, or by words that do not come again.
 
-    None where it holds the numbers 0, 1, 2, ..., which could be names that pandas made up.
+    None where it holds the numbers 0, 1, 2, ... alone, which could be names that pandas made up.
     """
     if not below:
         return any(is_text(cell, dialect) for cell in top)
@@ -193,12 +198,10 @@ def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | Non
     if not above:
         words = {cell.strip() for _, row in below for cell in row}
         return not all(cell.strip() in words for cell in top)
-    counted = [str(number) for number in range(len(above))]
-    if above == counted and not top[0].strip():
-        return True
-    if above == counted and len(above) == width:
-        return None
-    return all(is_text(cell, dialect) for cell in above)
+    if above == [str(number) for number in range(len(above))]:
+        return None if len(above) == width else True
+    named = {cell.strip().lower() for cell, number in zip(top, is_number, strict=True) if not number}
+    return not named.isdisjoint(_NAMERS) or all(is_text(cell, dialect) for cell in above)
 
 
 def _table(header: list[str] | None, numbered: list[Row], n_rows: int, width: int, dialect: Dialect) -> Table:
