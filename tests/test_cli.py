@@ -163,7 +163,7 @@ def test_a_first_row_that_could_be_a_header_or_data_has_to_be_told(run, make):
     table = write("x.csv", "0,1\n3,4\n1,1\n")
     status, _, err = run("similarity", "features", table, "s.npz")
     assert status == 1
-    assert "the first row must be told to be a header or data, got the numbers 0 to 1" in err[0]
+    assert "Cannot tell whether the first row is a header or data: it holds the numbers 0 to 1" in err[0]
     assert make("features", table, "s.npz", "--header").n_items == 2
     assert make("features", table, "s.npz", "--no-header").n_items == 3
 

@@ -200,7 +200,7 @@ def _frame_numbers(frame: Any) -> NDArray[np.floating]:
         except ValueError as error:
             raise TypeError(
                 f"X must hold numbers, got dtype {dtype} in column {str(column)!r}: make it the index if it names the "
-                f"items. ({error})"
+                f"items. {error}"
             ) from None
     return np.stack(columns, axis=1)
 

@@ -46,20 +46,20 @@ def _rating_of(table: Table, items: tuple[int, int]) -> int | None:
     named = [place for place in named_ratings(table) if place in rest]
     with_numbers = [place for place in named if table.has_numbers(place)]
     if with_numbers:
-        table.refuse_mistakes(with_numbers[0])
+        table.refuse_texts(with_numbers[0])
         return with_numbers[0]
     if not set(items) <= set(texts_of(table)):  # columns a, b and c may as well be features
         return None
     numbers = [place for place in rest if table.is_number[place] and table.has_numbers(place)]
     others = [place for place in numbers if what_else(table.spelled[place]) is None]
     if named and numbers:
-        text, row = table.mistakes[named[0]][0] if table.mistakes[named[0]] else ("", "every row")
+        text, row = next(iter(table.texts(named[0])), ("", "every row"))
         raise ValueError(
             f"Column {table.spelled[named[0]]!r} must hold numbers, got the text {text!r} in {row}: if another column "
             "holds the ratings, pass --rating COLUMN."
         )
     if len(others) == 1:
-        table.refuse_mistakes(others[0])
+        table.refuse_texts(others[0])
         return others[0]
     if len(others) > 1 and table.width > 4:
         raise which_column("rates the pairs", [table.spelled[place] for place in others], "--rating COLUMN")
@@ -113,7 +113,7 @@ def count_of(table: Table, cue: int, response: int) -> int | None:
     # Some tables call the total of a cue N, and several have shares beside counts.
     is_clear = count is not None and (len(numbers) == 1 or names[count] not in ("n", "p"))
     if count is not None and is_clear:
-        table.refuse_mistakes(count)
+        table.refuse_texts(count)
     if is_clear or not numbers or (count is None and repeats(table, cue, response)):
         return count
     named = [table.spelled[place] for place in numbers]

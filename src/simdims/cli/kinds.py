@@ -177,7 +177,7 @@ def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
         return None
     if table.header:
         refuse_other_measures(table, [2])
-    table.refuse_mistakes(2)
+    table.refuse_texts(2)
     columns = in_columns(dict(zip(("item1", "item2", "similarity", "weight"), table.spelled, strict=False)))
     return Guess("matrix", {}, f"a list of pairs and their similarities{f': {columns}' if table.header else ''}")
 

@@ -312,5 +312,5 @@ def _text_error(
     column = f" ({header[place]!r})" if header is not None else ""
     return ValueError(
         f"cells must hold numbers, got the text {cells[place]!r} in row {number}{row}, column {place + 1}{column}: "
-        f"{advice(cells[place], dialect.decimal)}. ({TWO_FORMS[0].upper()}{TWO_FORMS[1:]}.)"
+        f"{advice(cells[place], dialect.decimal)}. {TWO_FORMS[0].upper()}{TWO_FORMS[1:]}."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 #: Rows that are looked at, and columns beyond which a table is a square or features, of which a few rows will do.
 MOST_ROWS, _MOST_LONG, _FEW_ROWS = 200_000, 20, 50
 
-#: Rows of a file that are looked at to tell whether it has a header.
+#: Rows that are looked at to tell which columns hold numbers below a header.
 _N_LOOKED_AT = 1000
 
 #: What columns that name items are called, also above numbers that are names, such as years.
@@ -36,15 +37,21 @@ _FEW = 0.25
 class Table(NamedTuple):
     """The cells of a table, as text: all rows of a narrow one, a few of a wide one.
 
-    `n_rows` counts all rows. `is_number` says which columns hold numbers, but for a few cells perhaps; `mistakes` has
-    the cells of each column that are neither numbers nor missing, as (text, row).
+    `n_rows` counts all rows. `n_given` and `n_text` count, for each column, the cells that are not missing, and those
+    of them that are no numbers.
     """
 
     header: list[str] | None
-    body: list[list[str]]
+    numbered: list[Row]
     n_rows: int
-    is_number: list[bool]
-    mistakes: list[list[tuple[str, str]]]
+    n_given: list[int]
+    n_text: list[int]
+    dialect: Dialect
+
+    @property
+    def body(self) -> list[list[str]]:
+        """The cells, row by row."""
+        return [cells for _, cells in self.numbered]
 
     @property
     def spelled(self) -> list[str]:
@@ -59,21 +66,30 @@ class Table(NamedTuple):
     @property
     def width(self) -> int:
         """The number of columns."""
-        return len(self.is_number)
+        return len(self.n_given)
+
+    @property
+    def is_number(self) -> list[bool]:
+        """Which columns hold numbers, but for a few cells perhaps."""
+        return [n_text <= _FEW * n for n_text, n in zip(self.n_text, self.n_given, strict=True)]
 
     def column(self, place: int) -> list[str]:
         """The cells of a column."""
-        return [row[place].strip() for row in self.body]
+        return [cells[place].strip() for _, cells in self.numbered]
 
     def has_numbers(self, place: int) -> bool:
         """Say whether any cell of a column is a number."""
-        n_given = sum(not is_missing(cell) for cell in self.column(place))
-        return n_given > len(self.mistakes[place])
+        return self.n_given[place] > self.n_text[place]
 
-    def refuse_mistakes(self, place: int) -> None:
+    def texts(self, place: int) -> list[tuple[str, str]]:
+        """The cells of a column that are no numbers, and their rows."""
+        found = ((cells[place], number) for number, cells in self.numbered)
+        return [(cell, f"row {number}") for cell, number in found if is_text(cell, self.dialect)]
+
+    def refuse_texts(self, place: int) -> None:
         """Refuse a column of numbers in which some cells are text."""
-        if self.mistakes[place]:
-            raise not_numbers(self.spelled[place], self.mistakes[place], len(self.body))
+        if self.n_text[place]:
+            raise not_numbers(self.spelled[place], self.texts(place), len(self.numbered))
 
 
 def not_numbers(column: str, texts: Sequence[tuple[str, str]], n_cells: int, decimal: str = ".") -> ValueError:
@@ -86,14 +102,8 @@ def look_at(path: Path, header: bool | None) -> Table:
     if path.suffix.lower() == ".parquet":
         return _of_frame(_read_parquet(path))
     dialect = find_dialect(path)
-    all_rows = rows(path, dialect)
-    kept = list(islice(all_rows, 2))
-    if not kept:
-        raise ValueError("this must hold a table, got blank lines only.")
-    width = len(kept[-1][1])
-    kept += islice(all_rows, MOST_ROWS if width <= _MOST_LONG else _FEW_ROWS)
-    n_rows = len(kept) + sum(1 for _ in all_rows)
-    top, below = kept[0], [row for row in kept[1:] if len(row[1]) == width]
+    top, below, n_rows = _head(path, dialect)
+    width = len(below[0][1]) if below else len(top[1])
     if header is None:
         header = bool(_is_header(top[1], below, dialect))
     if header:
@@ -147,19 +157,16 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
     if path.suffix.lower() == ".parquet":
         return Sheet(_read_parquet(path), path, None)
     dialect = find_dialect(path)
-    head = list(islice(rows(path, dialect), _N_LOOKED_AT))
-    if not head:
-        raise ValueError("this must hold a table, got blank lines only.")
-    top, width = head[0][1], len(head[-1][1])
+    top, below, _ = _head(path, dialect)
+    width = len(below[0][1]) if below else len(top[1])
     if header is None:
-        is_named = not set(top).isdisjoint(names or ())
-        header = is_named or _is_header(top, [row for row in head[1:] if len(row[1]) == width], dialect)
+        header = not set(top[1]).isdisjoint(names or ()) or _is_header(top[1], below, dialect)
     if header is None:
         raise ValueError(
-            f"the first row must be told to be a header or data, got the numbers 0 to {len(top) - 1}, which could be "
-            "either: pass --header or --no-header."
+            "Cannot tell whether the first row is a header or data: it holds the numbers 0 to "
+            f"{len(top[1]) - 1}. Pass --header or --no-header."
         )
-    columns: list[Any] = top if header else list(range(width))
+    columns: list[Any] = top[1] if header else list(range(width))
     missing = {} if names is None else {column: MISSING_SPELLINGS for column in columns if column not in names}
     with reading("text"):
         frame = pd.read_csv(
@@ -177,10 +184,22 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
         )
     if not header:
         return Sheet(frame.rename(columns=str), path, dialect)
-    if not top[0].strip():
+    if not top[1][0].strip():
         frame = frame.set_index(frame.columns[0])
     is_counted = frame.index.astype(str).equals(pd.Index([str(place) for place in range(len(frame))]))
     return Sheet(frame.reset_index(drop=True) if is_counted else frame, path, dialect, 1)
+
+
+def _head(path: Path, dialect: Dialect) -> tuple[Row, list[Row], int]:
+    """The first row of a file, those below it that are as long as the second, and how many there are in all."""
+    all_rows = rows(path, dialect)
+    kept = list(islice(all_rows, 2))
+    if not kept:
+        raise ValueError("this must hold a table, got blank lines only.")
+    width = len(kept[-1][1])
+    kept += islice(all_rows, MOST_ROWS if width <= _MOST_LONG else _FEW_ROWS)
+    n_rows = len(kept) + sum(1 for _ in all_rows)
+    return kept[0], [row for row in kept[1:] if len(row[1]) == width], n_rows
 
 
 def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | None:
@@ -193,7 +212,7 @@ def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | Non
     width = len(below[0][1])
     if len(top) != width:
         return len(top) == width - 1
-    is_number = _table(None, below, len(below), width, dialect).is_number
+    is_number = _table(None, below[:_N_LOOKED_AT], len(below), width, dialect).is_number
     above = [cell.strip() for cell, number in zip(top, is_number, strict=True) if number and cell.strip()]
     if not above:
         words = {cell.strip() for _, row in below for cell in row}
@@ -206,18 +225,12 @@ def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | Non
 
 def _table(header: list[str] | None, numbered: list[Row], n_rows: int, width: int, dialect: Dialect) -> Table:
     """A table of rows, with what its columns hold."""
-    known: dict[str, bool] = {}
-    mistakes: list[list[tuple[str, str]]] = [[] for _ in range(width)]
-    n_given = [0] * width
-    for number, cells in numbered:
-        for place, cell in enumerate(cells):
-            if cell not in known:
-                known[cell] = is_text(cell, dialect)
-            if known[cell]:
-                mistakes[place].append((cell, f"row {number}"))
-            n_given[place] += not is_missing(cell)
-    is_number = [len(found) <= _FEW * n for found, n in zip(mistakes, n_given, strict=True)]
-    return Table(header, [cells for _, cells in numbered], n_rows, is_number, mistakes)
+    n_given, n_text = [0] * width, [0] * width
+    for place in range(width):
+        for cell, count in Counter(cells[place] for _, cells in numbered).items():
+            n_given[place] += 0 if is_missing(cell) else count
+            n_text[place] += count if is_text(cell, dialect) else 0
+    return Table(header, numbered, n_rows, n_given, n_text, dialect)
 
 
 def _of_frame(frame: pd.DataFrame) -> Table:
@@ -225,8 +238,7 @@ def _of_frame(frame: pd.DataFrame) -> Table:
     named = frame.reset_index() if frame.index.dtype.kind not in "iu" else frame
     head = named.head(MOST_ROWS if named.shape[1] <= _MOST_LONG else _FEW_ROWS)
     body = head.astype(object).where(head.notna(), "").astype(str).to_numpy().tolist()
-    table = _table(list(map(str, named.columns)), list(enumerate(body)), len(named), named.shape[1], Dialect("", ","))
-    return table
+    return _table(list(map(str, named.columns)), list(enumerate(body)), len(named), named.shape[1], Dialect("", ","))
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
