@@ -340,7 +340,7 @@ def test_help_shows_an_example_that_is_a_command(run, source):
     # Everything is right about the example but that its file is not there.
     status, _, err = run(*words)
     assert status == 1
-    assert err == [f"simdims: error: {words[2]!r} must be a file that is there, got none of this name."]
+    assert err == [f"simdims: error: No such file: {words[2]!r}."]
 
 
 def test_warnings_are_one_line_each(run):
@@ -378,7 +378,7 @@ def test_no_command_is_one_line(run):
 
 
 BAD = {
-    "a file that is not there": ("features nowhere.npy s.npz", "'nowhere.npy' must be a file that is there"),
+    "a file that is not there": ("features nowhere.npy s.npz", "No such file: 'nowhere.npy'"),
     "a folder": ("features folder.npy s.npz", "'folder.npy' must be a file, got a folder"),
     "an unknown type": ("features x.doc s.npz", "'x.doc' must end in one of .npy, .npz,"),
     "an empty file": ("features empty.csv s.npz", "'empty.csv' must hold data, got an empty file (0 bytes)"),

@@ -319,7 +319,8 @@ def test_times_and_distances_are_no_similarities(rated, capsys, name):
             said = capsys.readouterr().err
             assert f"Column {name!r} seems to hold " in said
             assert "--rating COLUMN" in said
-            assert ("--as dissimilarity" in said) == (name[0] in "dD")
+            assert ("--as dissimilarity" in said) == (name[0] in "dD" and file == "pairs.csv")
+            assert ("Reverse them" in said) == (name[0] in "dD" and file == "r.csv")
     assert main(["discover", "pairs.csv", "-o", "out", "--as", "dissimilarity", *QUICK]) == 0
     assert main(["discover", "r.csv", "-o", "named", "--rating", name, *QUICK]) == 0
     assert f"Column {name!r} is read as similarities, but by its name holds" in capsys.readouterr().err
@@ -458,9 +459,9 @@ def test_an_option_of_one_kind_says_the_kind(trials, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--as", "matrix", "--odd", "1"], "--odd must be left out where FILE holds matrix"),
-        (["--header"], "--header must be left out where FILE holds matrix"),
-        (["--odd", "1", "--cue", "a"], "must be left out where FILE holds matrix"),
+        (["--as", "matrix", "--odd", "1"], "--odd does not apply to FILE, which was read as matrix; it is for"),
+        (["--header"], "--header does not apply to FILE, which was read as matrix; it is for --as triplets or"),
+        (["--odd", "1", "--cue", "a"], "does not apply to FILE, which was read as matrix"),
         (["--as", "ratings"], "--as ratings needs the columns: pass --item1, --item2 and --rating"),
     ],
 )

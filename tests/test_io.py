@@ -830,14 +830,14 @@ def test_bad_parquet_lists_are_refused(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(FileNotFoundError, match=r"path must name a file that is there, got 'nowhere/s\.npy'"):
+    with pytest.raises(FileNotFoundError, match=r"No such file: 'nowhere/s\.npy'"):
         load_similarity("nowhere/s.npy")
 
 
 def test_a_folder_is_no_file(tmp_path):
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    with pytest.raises(ValueError, match="which is a folder"):
+    with pytest.raises(ValueError, match="must be a file, got a folder"):
         load_similarity(folder)
     with pytest.raises(ValueError, match="which is a folder"):
         Similarity(complete()).save(folder)
@@ -869,13 +869,13 @@ SUFFIXES = [
 def test_an_empty_file_is_refused(tmp_path, suffix):
     path = tmp_path / f"s{suffix}"
     path.touch()
-    with pytest.raises(ValueError, match=r"which is empty \(0 bytes\)"):
+    with pytest.raises(ValueError, match=r"got an empty file \(0 bytes\)"):
         load_similarity(path)
 
 
 @pytest.mark.parametrize("suffix", ["", ".xlsx", ".pkl", ".gz"])
 def test_an_unknown_type_lists_the_known_ones(tmp_path, suffix):
-    with pytest.raises(ValueError, match=r"path must end in one of \.npy, .*\.graphml, got .*type is unknown"):
+    with pytest.raises(ValueError, match=r"must end in one of \.npy, .*\.graphml, got"):
         load_similarity(write(tmp_path / f"s{suffix}", "1"))
     with pytest.raises(ValueError, match=r"path must end in \.npz or \.csv, got"):
         Similarity(complete()).save(tmp_path / f"s{suffix}")

@@ -755,27 +755,27 @@ def test_a_cell_that_is_neither_number_nor_text_is_a_type_error():
 def test_items_with_nothing_observed_are_named_up_to_five():
     S = complete(9)
     S[:7] = S[:, :7] = np.nan
-    with pytest.raises(ValueError, match=r"got nothing for 7 items: 0, 1, 2, 3, 4 and 2 more"):
+    with pytest.raises(ValueError, match=r"got none for 7 items: 0, 1, 2, 3, 4 and 2 more"):
         Similarity(S)
     labels = [f"item {i}" for i in range(9)]
     S[:6, :6] = complete(6)
-    with pytest.raises(ValueError, match="got nothing for 1 item: 'item 6'"):
+    with pytest.raises(ValueError, match="got none for 1 item: 'item 6'"):
         Similarity(S, labels)
 
 
 def test_weights_of_zero_leave_an_item_unobserved():
     weights = np.ones((4, 4))
     weights[1] = weights[:, 1] = 0
-    with pytest.raises(ValueError, match="got nothing for 1 item: 'dog'"):
+    with pytest.raises(ValueError, match="got none for 1 item: 'dog'"):
         Similarity(complete(), labels=NAMES, weights=weights)
     sparse_weights = stored({pair: float(1 not in pair) for pair in RING})
-    with pytest.raises(ValueError, match="got nothing for 1 item: 'dog'"):
+    with pytest.raises(ValueError, match="got none for 1 item: 'dog'"):
         Similarity(stored(RING), labels=NAMES, weights=sparse_weights, absent="missing")
 
 
 def test_an_item_without_a_stored_pair_is_unobserved_only_if_absent_pairs_are_missing():
     S = stored({(0, 1): 0.5, (1, 2): 0.5, (3, 3): np.nan})
-    with pytest.raises(ValueError, match="got nothing for 1 item: 3"):
+    with pytest.raises(ValueError, match="got none for 1 item: 3"):
         Similarity(S, absent="missing")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -268,10 +268,10 @@ def check_observed(n_partners: np.ndarray, on_diagonal: np.ndarray, labels: Sequ
         raise ValueError("values must hold at least one observed entry, got none: everything is missing.")
     unobserved = np.flatnonzero(alone & ~on_diagonal)
     if unobserved.size:
+        them = "it" if unobserved.size == 1 else "them"
         raise ValueError(
-            "values must observe every item with another one or on the diagonal, got nothing for "
-            f"{unobserved.size} {_plural('item', unobserved.size)}: {_named(unobserved, labels)}; leave "
-            "them out."
+            f"values must hold an observed similarity of every item, got none for {unobserved.size} "
+            f"{_plural('item', unobserved.size)}: {_named(unobserved, labels)}; remove {them}."
         )
     only_diagonal = np.flatnonzero(alone)
     if only_diagonal.size and n_partners.size > 1:

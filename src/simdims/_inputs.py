@@ -37,7 +37,7 @@ def read_features(path: Path, labels: str | None, key: str | None, header: bool 
     namer : str
         The option that says `labels`.
     """
-    _check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
+    io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     suffix = path.suffix.lower()
     with io._named_in_errors(path):
         if suffix in TABLES:
@@ -61,7 +61,7 @@ def has_column(path: Path, name: str) -> bool:
 
 def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None) -> Any:
     """Return the triplets in a file as a table of three columns: `columns`, or all there are."""
-    _check_file(path, (".npy", *TABLES))
+    io.check_file(path, (".npy", *TABLES))
     with io._named_in_errors(path):
         if path.suffix.lower() == ".npy":
             _refuse_option("--columns", columns, TABLES, ".npy")
@@ -102,7 +102,7 @@ def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> 
 
     The column called `number`, if there is one, holds numbers.
     """
-    _check_file(path, TABLES)
+    io.check_file(path, TABLES)
     with io._named_in_errors(path):
         sheet = read_sheet(path, True, names)
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
@@ -112,7 +112,7 @@ def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> 
 
 def read_dissimilarity(path: Path, key: str | None, labels: Sequence[str] | None) -> Any:
     """Return the dissimilarities in a file, as a DataFrame where the file names the items."""
-    _check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
+    io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     suffix = path.suffix.lower()
     with io._named_in_errors(path):
         if suffix not in NAMED_ARRAYS:
@@ -127,20 +127,9 @@ def read_dissimilarity(path: Path, key: str | None, labels: Sequence[str] | None
 
 def read_names(path: Path) -> list[str]:
     """Return the lines of a text file."""
-    _check_file(path, None)
+    io.check_file(path, None)
     with io._named_in_errors(path):
         return path.read_text(encoding=find_encoding(path)).splitlines()
-
-
-def _check_file(path: Path, endings: Sequence[str] | None) -> None:
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} must be a file, got a folder.")
-    if not path.exists():
-        raise FileNotFoundError(f"{str(path)!r} must be a file that is there, got none of this name.")
-    if endings is not None and path.suffix.lower() not in endings:
-        raise ValueError(f"{str(path)!r} must end in one of {', '.join(endings)}, got {path.suffix or 'no ending'!r}.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 
 
 def _refuse_option(option: str, value: object, endings: Sequence[str], suffix: str) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims import _landmarks, _memory
-from simdims._checks import _warn, as_array, clean_labels
+from simdims._checks import _plural, _warn, as_array, clean_labels
 from simdims._parameters import require_count, shown
 from simdims._tables import is_finite_number, read_numbers, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
@@ -169,9 +169,10 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
         name = f"row {row}" if index is None else f"row {row} ({index[row]!r})"
+        n_more = int(np.count_nonzero(~known)) - 1
+        more = f" and {n_more} other {_plural('row', n_more)}" if n_more else ""
         raise ValueError(
-            f"X must be finite, got NaN or infinity in {name} and {np.count_nonzero(~known) - 1} other rows: leave "
-            "those items out, or fill the gaps first."
+            f"X must be finite, got NaN or infinity in {name}{more}: remove such items, or impute their features."
         )
     return features, index
 

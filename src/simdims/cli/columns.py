@@ -73,11 +73,20 @@ def refuse_other_measures(table: Table, places: Sequence[int]) -> None:
     for place in places:
         name = table.spelled[place]
         if (kind := what_else(name)) is not None:
-            way = " For a list of pairs, pass --as dissimilarity." if kind == "dissimilarities" else ""
+            reverse = "Reverse them (largest - value) in a column called similarity, or pass --rating COLUMN"
+            ways = {
+                "response times": "Pass --rating COLUMN",
+                "dissimilarities": "Pass --as dissimilarity, or --rating COLUMN" if is_list(table) else reverse,
+            }
             raise ValueError(
-                f"Column {name!r} seems to hold {kind}, not similarities.{way} To use a column as ratings, of which "
-                "larger ones mean more similar, pass --rating COLUMN."
+                f"Column {name!r} seems to hold {kind}, not similarities. {ways[kind]} to use a column as it is, "
+                "larger values meaning more similar."
             )
+
+
+def is_list(table: Table) -> bool:
+    """Say whether a table has the columns of a list of pairs: item, item, value and perhaps weight."""
+    return table.width == 3 or (table.width == 4 and table.names[3:] != [] and table.names[3] in WEIGHTS)
 
 
 def named_ratings(table: Table) -> list[int]:

@@ -169,12 +169,18 @@ def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 def _refuse_strangers(options: argparse.Namespace, kind: str) -> None:
     """Refuse options that say something about other data."""
-    shared = ("key", "label_file", "low", "high") if kind == "matrix" else sources.SOURCES[kind].shared
     everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
-    strangers = sorted(name for name in _given(options, everything) if name not in {*shared, *options.own[kind]})
+    strangers = sorted(name for name in _given(options, everything) if name not in options_of(options, kind))
     if strangers:
         flag = option_of(options.command, strangers[0])
-        raise UsageError(f"{flag} must be left out where FILE holds {kind}, which it says nothing about.")
+        fitting = [f"--as {one}" for one in sources.KINDS if strangers[0] in options_of(options, one)]
+        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}; it is for {' or '.join(fitting)}.")
+
+
+def options_of(options: argparse.Namespace, kind: str) -> set[str]:
+    """The options that say something about a kind of data."""
+    shared = ("key", "label_file", "low", "high") if kind == "matrix" else sources.SOURCES[kind].shared
+    return {*shared, *options.own[kind]}
 
 
 def _read_unless_distances(options: argparse.Namespace) -> Similarity:

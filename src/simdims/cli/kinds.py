@@ -17,10 +17,10 @@ from simdims.cli.columns import (
     ODD,
     RATINGS,
     RESPONSES,
-    WEIGHTS,
     count_of,
     first,
     in_columns,
+    is_list,
     named_ratings,
     place_of,
     rated_pairs,
@@ -65,9 +65,9 @@ def guess(
     kind : str, optional
         What the file holds, where that is known: then its columns alone are looked for.
     """
-    from simdims import _inputs, io
+    from simdims import io
 
-    _inputs._check_file(path, io.LOADED)
+    io.check_file(path)
     known = known or {}
     with io._named_in_errors(path):
         if kind is None:
@@ -148,9 +148,8 @@ def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
     if found is None or "rating" in known or "participant" in found.options:
         return found
     items = (table.spelled.index(found.options[role]) for role in ("item1", "item2"))
-    is_list = table.width == 3 or (table.width == 4 and table.names[3] in WEIGHTS)
-    is_list = is_list and not found.options["rating"].strip().lower().startswith("rating")
-    return None if is_list and not repeats(table, *items) else found
+    are_ratings = found.options["rating"].strip().lower().startswith("rating") or repeats(table, *items)
+    return found if are_ratings or not is_list(table) else None
 
 
 def _columns_of_ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:

@@ -118,7 +118,7 @@ def load_similarity(
     """
     path = _path(path)
     suffix = path.suffix.lower()
-    _refuse_file(path)
+    check_file(path)
     _refuse_options(suffix, key, form)
     with _named_in_errors(path):
         if suffix == ".npz" and (own := load_npz(path)) is not None:
@@ -192,18 +192,21 @@ def _path(path: str | os.PathLike[str]) -> Path:
     return found
 
 
-def _refuse_file(path: Path) -> None:
+def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
+    """Refuse a file that does not exist, is a folder or empty, or has none of these endings (None: any)."""
     if path.is_dir():
-        raise ValueError(f"path must name a file, got {str(path)!r}, which is a folder.")
+        raise ValueError(f"{str(path)!r} must be a file, got a folder.")
     if not path.exists():
-        raise FileNotFoundError(f"path must name a file that is there, got {str(path)!r}.")
-    if path.suffix.lower() not in LOADED:
+        raise FileNotFoundError(f"No such file: {str(path)!r}.")
+    suffix = path.suffix.lower()
+    if endings is not None and suffix not in endings:
+        is_sheet = suffix in (".xlsx", ".xls", ".ods") and ".csv" in endings
+        way = "save the sheet as .csv, or pass a DataFrame from pandas.read_excel" if is_sheet else "convert it"
         raise ValueError(
-            f"path must end in one of {', '.join(LOADED)}, got {str(path)!r}, whose type is unknown: rename it if it "
-            "is of one of these."
+            f"{str(path)!r} must end in one of {', '.join(endings)}, got {path.suffix or 'no ending'!r}: {way}."
         )
     if path.stat().st_size == 0:
-        raise ValueError(f"path must name a file that holds something, got {str(path)!r}, which is empty (0 bytes).")
+        raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 
 
 def _refuse_options(suffix: str, key: str | None, form: str | None) -> None:
