@@ -888,5 +888,5 @@ def test_names_are_only_names():
     page = similarity._repr_html_()
     assert "<script>" not in page
     for name in hostile:
-        with pytest.raises((ValueError, FileNotFoundError), match="path must|No such file|must end in"):
+        with pytest.raises((ValueError, FileNotFoundError), match="No such file"):
             load_similarity(f"{name}.csv")

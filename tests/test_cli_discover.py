@@ -366,6 +366,20 @@ def test_a_text_cell_in_a_square_or_among_features_is_named(truth, capsys):
     assert "Column 'g'" in said
 
 
+@pytest.mark.parametrize(("sign", "advice"), [("%", "without the % sign"), (",000", "without thousands separators")])
+def test_columns_of_percentages_and_thousands_are_named(truth, capsys, sign, advice):
+    S = pd.DataFrame((9 * truth @ truth.T).round().astype(int) + 1, index=NAMES, columns=NAMES)
+    S.map(lambda value: f"{value}{sign}").to_csv("s.csv")
+    pd.DataFrame((9 * truth).round().astype(int) + 1, index=NAMES).map(lambda value: f"{value}{sign}").rename_axis(
+        "name"
+    ).to_csv("x.csv")
+    for file in ("s.csv", "x.csv"):
+        assert main(["discover", file, "-o", "out", *QUICK]) == 1
+        said = capsys.readouterr().err
+        assert sign in said
+        assert advice in said
+
+
 def test_triplets_without_a_header_keep_their_first_row(trials):
     pd.DataFrame([[NAMES[i] for i in row] for row in trials]).to_csv("t.csv", index=False, header=False)
     assert main(["discover", "t.csv", "-o", "out", *QUICK]) == 0

@@ -43,6 +43,11 @@ def could_be_thousands(text: str, mark: str) -> bool:
     return re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+", text) is not None
 
 
+def resembles_number(text: str) -> bool:
+    """Say whether a text is a number to people, though not one that is read: 100%, 1,234 or 0,5."""
+    return any(form.fullmatch(text.strip()) for form in (_PERCENT, _GROUPED, DECIMAL_COMMA))
+
+
 def as_floats(cells: NDArray, refusal: Callable[[tuple[int, ...], Any], Exception]) -> NDArray[np.float64]:
     """Return an array of numbers, texts or objects as floats, NaN where a value is missing.
 
@@ -108,7 +113,7 @@ def advice(text: str, decimal: str = ".") -> str:
     if decimal == "," and number(text) is not None:
         return "other cells have decimal commas, so write a comma here too, and no thousands separators"
     if _GROUPED.fullmatch(text):
-        return "write numbers without thousands separators, and with a decimal point"
+        return f"write numbers without thousands separators{'' if decimal == ',' else ', and with a decimal point'}"
     if DECIMAL_COMMA.fullmatch(text):
         return "write a decimal point instead of the comma"
     return "correct it, or leave the cell empty (or write NA) if the value is missing"

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from simdims import io
+from simdims._cells import cell_value, resembles_number
 from simdims.io.arrays import read_npy, reading
 from simdims.io.tables import Sheet, read_sheet
 from simdims.io.text import find_encoding
@@ -169,12 +170,15 @@ def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
             try:
                 frame[column] = sheet.numbers(column)
             except ValueError as error:
-                raise ValueError(f"{error} {_what_else(column, labels, namer)}") from None
+                raise ValueError(f"{error}{_what_else(frame[column], labels, namer)}") from None
     return frame if labels is None else frame.set_index(labels)
 
 
-def _what_else(column: str, labels: str | None, namer: str) -> str:
-    """What a column of text among features may be."""
+def _what_else(cells: pd.Series, labels: str | None, namer: str) -> str:
+    """What a column among features that holds mostly words may be."""
+    n_words = sum(cell_value(cell) is None and not resembles_number(str(cell)) for cell in cells)
+    if 2 * n_words < len(cells):
+        return ""
     if labels is None:
-        return f"If it names the items, pass {namer} {column}."
-    return "If it is categorical, use one 0/1 column per category, or remove it."
+        return f" If it names the items, pass {namer} {cells.name}."
+    return " If it is categorical, use one 0/1 column per category, or remove it."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, is_missing, text_cells
+from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, is_missing, resembles_number, text_cells
 from simdims._parts import library
 from simdims._tables import read_numbers
 from simdims.io.arrays import reading
@@ -37,8 +37,8 @@ _FEW = 0.25
 class Table(NamedTuple):
     """The cells of a table, as text: all rows of a narrow one, a few of a wide one.
 
-    `n_rows` counts all rows. `n_given` and `n_text` count, for each column, the cells that are not missing, and those
-    of them that are no numbers.
+    `n_rows` counts all rows. `n_given`, `n_text` and `n_words` count, for each column, the cells that are not missing,
+    those of them that cannot be read as numbers, and those that do not even resemble one, as 100% does.
     """
 
     header: list[str] | None
@@ -46,6 +46,7 @@ class Table(NamedTuple):
     n_rows: int
     n_given: list[int]
     n_text: list[int]
+    n_words: list[int]
     dialect: Dialect
 
     @property
@@ -71,7 +72,7 @@ class Table(NamedTuple):
     @property
     def is_number(self) -> list[bool]:
         """Which columns hold numbers, but for a few cells perhaps."""
-        return [n_text <= _FEW * n for n_text, n in zip(self.n_text, self.n_given, strict=True)]
+        return [n_words <= _FEW * n for n_words, n in zip(self.n_words, self.n_given, strict=True)]
 
     def column(self, place: int) -> list[str]:
         """The cells of a column."""
@@ -79,7 +80,7 @@ class Table(NamedTuple):
 
     def has_numbers(self, place: int) -> bool:
         """Say whether any cell of a column is a number."""
-        return self.n_given[place] > self.n_text[place]
+        return self.n_given[place] > self.n_words[place]
 
     def texts(self, place: int) -> list[tuple[str, str]]:
         """The cells of a column that are no numbers, and their rows."""
@@ -225,12 +226,14 @@ def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | Non
 
 def _table(header: list[str] | None, numbered: list[Row], n_rows: int, width: int, dialect: Dialect) -> Table:
     """A table of rows, with what its columns hold."""
-    n_given, n_text = [0] * width, [0] * width
+    n_given, n_text, n_words = [0] * width, [0] * width, [0] * width
     for place in range(width):
         for cell, count in Counter(cells[place] for _, cells in numbered).items():
             n_given[place] += 0 if is_missing(cell) else count
-            n_text[place] += count if is_text(cell, dialect) else 0
-    return Table(header, numbered, n_rows, n_given, n_text, dialect)
+            if is_text(cell, dialect):
+                n_text[place] += count
+                n_words[place] += 0 if resembles_number(cell) else count
+    return Table(header, numbered, n_rows, n_given, n_text, n_words, dialect)
 
 
 def _of_frame(frame: pd.DataFrame) -> Table:

@@ -59,7 +59,7 @@ def _text_in(table: Any, place: tuple[int, ...], cell: Any) -> str:
     where = f"row {list(getattr(table, 'index', range(row + 1)))[row]!r}"
     if column:
         where += f", column {list(getattr(table, 'columns', range(column[0] + 1)))[column[0]]!r}"
-    return f": {'the text ' if isinstance(cell, str) else ''}{cell!r} in {where} ({advice(str(cell))})"
+    return f": {'the text ' if isinstance(cell, str) else ''}{cell!r} in {where}; {advice(str(cell))}"
 
 
 def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None = None) -> Names:
