@@ -159,7 +159,7 @@ def test_the_rsa_test_writes_its_table():
             ["fit", "S.npz", "-n", "41", "-o", "W.csv"],
             "between 1 and 40, the number of items, got 41",
         ),
-        (["fit", "none.npz", "-n", "2", "-o", "W.csv"], "got 'none.npz'"),
+        (["fit", "none.npz", "-n", "2", "-o", "W.csv"], "No such file: 'none.npz'"),
         (["fit", "S.npz", "-n", "2", "-o", "W.txt"], "OUT must end in .csv"),
         (["fit", "S.npz", "-o", "W.csv"], "-n/--components"),
         (["consensus", "S.npz", "-n", "2", "--runs", "1", "-o", "W.csv"], "--runs must be at least 2"),
