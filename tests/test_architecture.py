@@ -17,6 +17,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # A module-level import may only name rooms further left. The package's own __init__ resolves names lazily
 # and has no place in the order.
 ORDER = [
+    "_cells",
     "_memory",
     "_parameters",
     "_threads",

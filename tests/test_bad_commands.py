@@ -29,7 +29,7 @@ TABLE = [
     ("plot dimensions nowhere -o a.png", 1, "nowhere"),
     ("plot clocks found -o a.png", 2, "clocks"),
     ("similarity features nowhere.csv out.npz", 1, "nowhere.csv"),
-    ("similarity features text.csv out.npz", 1, "the text 'cat' in row 0"),
+    ("similarity features text.csv out.npz", 1, "the texts 'cat' in row 2"),
     ("similarity features features.csv out.docx", 1, ".npz or .csv"),
     ("similarity features features.csv out.npz --kernel gauss", 2, "gauss"),
     ("similarity triplets repeated.csv out.npz", 1, "three different items"),

@@ -163,9 +163,41 @@ def test_a_first_row_that_could_be_a_header_or_data_has_to_be_told(run, make):
     table = write("x.csv", "0,1\n3,4\n1,1\n")
     status, _, err = run("similarity", "features", table, "s.npz")
     assert status == 1
-    assert "the first row must be told to be a header or data, got the numbers 0 to 1" in err[0]
+    assert "Cannot tell whether the first row is a header or data: it holds the numbers 0 to 1" in err[0]
     assert make("features", table, "s.npz", "--header").n_items == 2
     assert make("features", table, "s.npz", "--no-header").n_items == 3
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("missing", ["", "N/A", "#N/A", "#NV", "null", "NA", "n/a", "NaN", "None", "-", ".", "NONE"])
+def test_properties_and_ratings_of_items_share_the_words_for_missing_values(run, separator, encoding, missing):
+    rng = np.random.default_rng(0)
+    names = [f"item {i}" for i in range(20)]
+    pd.DataFrame(rng.random((20, 3)), index=names).rename_axis("item").to_csv("w.csv")
+    decimal = "." if separator == "," else ","
+    rating = [f"{value:.2f}".replace(".", decimal) for value in rng.random(20)]
+    rating[4] = missing
+    pd.DataFrame({"word": names, "size": rating}).to_csv("r.csv", index=False, sep=separator, encoding=encoding)
+    status, out, _ = run("evaluate", "readout", "w.csv", "r.csv", "--labels", "word", "--seed", "0", "--json")
+    assert status == 0
+    assert json.loads(out)["readout"][0]["n_items"] == 19
+    status, _, err = run("test", "w.csv", "r.csv", "--labels", "word", "--permutations", "9")
+    assert status == 1
+    assert "must be finite, got nan in row 'item 4', column 'size'" in err[0]
+
+
+def test_numbers_beside_semicolons_that_could_be_thousands_are_refused(run):
+    write("x.csv", "name;size;speed\ncat;1.234;0,5\ndog;12;0,25\n")
+    status, _, err = run("similarity", "features", "x.csv", "s.npz", "--labels", "name")
+    assert status == 1
+    assert "'1.234'" in err[0]
+    assert "thousands separators" in err[0]
+
+
+def test_a_row_of_names_and_numbers_is_no_header(make):
+    S = make("features", write("x.csv", "cat,1,2\ndog,3,4\ncow,5,6\n"), "s.npz", "--labels", "0")
+    assert S.labels == ("cat", "dog", "cow")
 
 
 TRIPLETS = [[0, 1, 2], [3, 1, 0], [2, 3, 1], [0, 3, 2]]
@@ -308,7 +340,7 @@ def test_help_shows_an_example_that_is_a_command(run, source):
     # Everything is right about the example but that its file is not there.
     status, _, err = run(*words)
     assert status == 1
-    assert err == [f"simdims: error: {words[2]!r} must be a file that is there, got none of this name."]
+    assert err == [f"simdims: error: No such file: {words[2]!r}."]
 
 
 def test_warnings_are_one_line_each(run):
@@ -346,7 +378,7 @@ def test_no_command_is_one_line(run):
 
 
 BAD = {
-    "a file that is not there": ("features nowhere.npy s.npz", "'nowhere.npy' must be a file that is there"),
+    "a file that is not there": ("features nowhere.npy s.npz", "No such file: 'nowhere.npy'"),
     "a folder": ("features folder.npy s.npz", "'folder.npy' must be a file, got a folder"),
     "an unknown type": ("features x.doc s.npz", "'x.doc' must end in one of .npy, .npz,"),
     "an empty file": ("features empty.csv s.npz", "'empty.csv' must hold data, got an empty file (0 bytes)"),
@@ -360,7 +392,7 @@ BAD = {
     "rows of two lengths": ("features ragged.csv s.npz", "Expected 2 fields in line 3, saw 3"),
     "text among the features": (
         "features x.csv s.npz",
-        "x.csv: Column 'name' must hold numbers, got the text 'cat' in row 0. If it names the items, pass --labels",
+        "x.csv: Column 'name' must hold numbers, got the texts 'cat' in row 2; 'dog' in row 3 (2 of 3 cells)",
     ),
     "a missing feature": ("features hole.csv s.npz", "got NaN or infinity in row 1"),
     "labels in no column": (
@@ -399,7 +431,7 @@ BAD = {
     "ratings without columns": ("ratings r.csv s.npz --item1 left", "are required: --item2, --rating"),
     "a rating that is text": (
         "ratings text.csv s.npz --item1 left --item2 right --rating answer",
-        "Column 'answer' must hold numbers, got the text 'much' in row 1",
+        "Column 'answer' must hold numbers, got the text 'much' in row 3",
     ),
     "a column of ratings that is not there": (
         "ratings r.csv s.npz --item1 left --item2 right --rating score",

@@ -93,7 +93,8 @@ def test_square_tables_and_arrays_are_similarities(truth):
 )
 def test_lists_of_pairs_are_similarities(text):
     Path("pairs.csv").write_text(text)
-    assert told("pairs.csv") == ("matrix", {}, "a list of pairs and their similarities")
+    assert told("pairs.csv")[:2] == ("matrix", {})
+    assert told("pairs.csv").why.startswith("a list of pairs and their similarities")
 
 
 def test_edge_lists_are_similarities():
@@ -185,7 +186,7 @@ def test_what_could_be_several_things_is_asked(text, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert re.fullmatch(
-        r"simdims: error: x.csv: this must be told to hold matrix, triplets, .*: pass --as KIND.\n", said.err
+        r"simdims: error: x.csv: Cannot tell what this file contains: .* Pass --as matrix, .*\n", said.err
     )
     assert not Path("out").exists()
 
@@ -200,8 +201,8 @@ def test_a_square_that_is_not_symmetric_may_hold_features(name, capsys):
     np.savetxt("wide.txt", np.random.default_rng(0).random((70, 70)))
     assert main(["discover", name, "-o", "out", *QUICK]) == 1
     said = capsys.readouterr().err
-    assert "columns that are not symmetric: pass --as features, or --symmetrize mean for similarities" in said
-    assert "is taken to hold" not in said
+    assert "columns that are not symmetric. Pass --as features, or --symmetrize mean for similarities" in said
+    assert "Read" not in said
     assert main(["discover", name, "-o", "out", "--as", "features", *QUICK]) == 0
     assert main(["discover", name, "-o", "sides", "--symmetrize", "mean", *QUICK]) == 0
 
@@ -219,12 +220,12 @@ def test_a_column_that_is_named_leaves_the_others_to_be_found(capsys):
     norms = pd.DataFrame([(a, b, 3, 1, 0.5) for a in "abcdef" for b in "abcdef" if a != b])
     norms.set_axis(["cue", "target", "G", "P", "FSG"], axis=1).to_csv("norms.csv", index=False)
     assert main(["discover", "norms.csv", "-o", "out", *QUICK]) == 1
-    assert "which column counts the responses, got 'G', 'P', 'FSG': pass --count COLUMN" in capsys.readouterr().err
+    assert "which column counts the responses: 'G', 'P', 'FSG'. Pass --count COLUMN" in capsys.readouterr().err
     assert main(["discover", "norms.csv", "-o", "out", "--count", "P", *QUICK]) == 0
     words = pd.DataFrame([(a, b, "N", ord(a) + ord(b) - 190, 4) for a in "abcdef" for b in "abcdef" if a < b])
     words.set_axis(["word1", "word2", "POS", "SimLex", "conc"], axis=1).to_csv("words.csv", index=False)
     assert main(["discover", "words.csv", "-o", "out2", *QUICK]) == 1
-    assert "which column rates the pairs, got 'SimLex', 'conc': pass --rating COLUMN" in capsys.readouterr().err
+    assert "which column rates the pairs: 'SimLex', 'conc'. Pass --rating COLUMN" in capsys.readouterr().err
     assert main(["discover", "words.csv", "-o", "out2", "--rating", "SimLex", *QUICK]) == 0
     assert main(["discover", "words.csv", "-o", "out3", "--rating", "colour", *QUICK]) == 1
     assert "--rating must name a column of FILE, got 'colour'" in capsys.readouterr().err
@@ -235,20 +236,20 @@ def test_a_column_that_is_named_leaves_the_others_to_be_found(capsys):
     [
         (
             "left,right,rating,subject\ncat,dog,6,a\ncat,dog,7,b\ncat,car,2,a\ndog,car,1,a\nbee,cat,3,a\n",
-            "ratings of pairs (item1 in 'left', item2 in 'right', rating in 'rating', participant in 'subject');",
+            "ratings of pairs: item1 in 'left', item2 in 'right', rating in 'rating', participant in 'subject'",
         ),
         (
             "person,cue,response\n1,cat,dog\n2,dog,cat\n1,cow,cat\n2,cat,cow\n2,dog,cow\n1,bee,cat\n2,cat,bee\n",
-            "word associations (cue in 'cue', response in 'response', each row counted once);",
+            "word associations: cue in 'cue', response in 'response', each row counted once",
         ),
-        ("name,x,y\ncat,1.5,-2\ndog,2,1\ncow,4,4\nbee,0,1\n", "features, a row for each item, named by 'name';"),
+        ("name,x,y\ncat,1.5,-2\ndog,2,1\ncow,4,4\nbee,0,1\n", "features, one row per item, named by 'name'"),
     ],
 )
 def test_it_says_which_columns_it_took(text, said, capsys):
     Path("x.csv").write_text(text)
     assert main(["discover", "x.csv", "-o", "out", "--ranks", "2", "--runs", "2", "--seed", "0", "--quiet"]) == 0
     err = capsys.readouterr().err
-    assert f"x.csv is taken to hold {said} if not, say what with --as" in err
+    assert f"Read x.csv as {said} (override with --as)." in err
     assert ("similar by an RBF kernel of 2 features" in err) == ("name," in text)
 
 
@@ -325,6 +326,168 @@ def test_why_features_get_an_rbf_kernel_is_said(truth, capsys):
     assert "Negative feature values (1, " in Path("out/methods.txt").read_text()
 
 
+# Columns and cells
+
+
+@pytest.fixture
+def rated(truth):
+    """Ratings from 1 to 7 of pairs by two people, beside response times."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (p, NAMES[i], NAMES[j], round(1 + 6 * truth[i] @ truth[j])) for p in "xy" for i in range(N) for j in range(i)
+    ]
+    frame = pd.DataFrame(rows, columns=["person", "left", "right", "rating"])
+    return frame.assign(RT=rng.gamma(5, 0.3, len(frame)).round(3)).astype({"rating": object})
+
+
+@pytest.mark.parametrize("words", [[], ["--as", "ratings"], ["--rating", "rating"]])
+@pytest.mark.parametrize("cell", ["no answer", "100%", "1,5", "?"])
+def test_one_text_cell_is_named_and_makes_no_other_column_the_ratings(rated, capsys, words, cell):
+    rated.loc[300, "rating"] = cell
+    rated.to_csv("r.csv", index=False)
+    assert main(["discover", "r.csv", "-o", "out", *words, *QUICK]) == 1
+    said = capsys.readouterr().err
+    assert f"Column 'rating' must hold numbers, got the text {cell!r} in row 302 (1 of {len(rated)} cells)" in said
+    assert "rating in 'RT'" not in said
+    assert not Path("out").exists()
+
+
+def test_ratings_in_words_make_no_other_column_the_ratings(rated, capsys):
+    rated.assign(rating="very similar").to_csv("r.csv", index=False)
+    assert main(["discover", "r.csv", "-o", "out", *QUICK]) == 1
+    assert "Column 'rating' must hold numbers, got the text 'very similar' in row 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["", "N/A", "#N/A", "null", "NULL", "NA", "n/a", "NaN", "None", "none", "-", "."])
+def test_missing_ratings_are_left_out_and_counted(rated, capsys, missing):
+    rated.loc[300, "rating"] = missing
+    rated.to_csv("r.csv", index=False)
+    assert told("r.csv").options["rating"] == "rating"
+    words = ["--item1", "left", "--item2", "right", "--rating", "rating", "--low", "1", "--high", "7"]
+    assert main(["similarity", "ratings", "r.csv", "s.npz", *words]) == 0
+    assert f"Left out 1 of the {len(rated)} rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", ["RT", "rt_ms", "reaction time", "ResponseTime", "latency", "distance", "Dissimilarity"]
+)
+def test_times_and_distances_are_no_similarities(rated, capsys, name):
+    rated.drop(columns="rating").rename(columns={"RT": name}).to_csv("r.csv", index=False)
+    rated.drop_duplicates(["left", "right"])[["left", "right", "RT"]].rename(columns={"RT": name}).to_csv(
+        "pairs.csv", index=False
+    )
+    for file in ("r.csv", "pairs.csv"):
+        for words in ([], ["--as", "ratings"]):
+            assert main(["discover", file, "-o", "out", *words, *QUICK]) == 1
+            said = capsys.readouterr().err
+            assert f"Column {name!r} seems to hold " in said
+            assert "--rating COLUMN" in said
+            assert ("--as dissimilarity" in said) == (name[0] in "dD" and file == "pairs.csv")
+            assert ("Reverse them" in said) == (name[0] in "dD" and file == "r.csv")
+    assert main(["discover", "pairs.csv", "-o", "out", "--as", "dissimilarity", *QUICK]) == 0
+    assert main(["discover", "r.csv", "-o", "named", "--rating", name, *QUICK]) == 0
+    assert f"Column {name!r} is read as similarities, but by its name holds" in capsys.readouterr().err
+
+
+def test_response_times_beside_pairs_are_no_weights(rated):
+    pairs = rated.drop_duplicates(["left", "right"])[["left", "right", "rating", "RT"]]
+    pairs.rename(columns={"rating": "similarity"}).to_csv("p.csv", index=False)
+    columns = {"item1": "left", "item2": "right", "rating": "similarity"}
+    assert told("p.csv")[:2] == ("ratings", columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("x,y,s,t\ncat,dog,6,1\ncat,car,2,3\ndog,car,1,2\n", "--as ratings --item1 x --item2 y --rating s",
+         "ratings of pairs: item1 in 'x', item2 in 'y', rating in 's'"),
+        ("left,right,score,t\ncat,dog,6,1\ncat,car,2,3\ndog,car,1,2\n", "--as ratings",
+         "ratings of pairs: item1 in 'left', item2 in 'right', rating in 'score'"),
+        ("cue,response,n\ncat,dog,1\ndog,cat,2\ncat,cow,2\ncow,cat,1\ndog,cow,1\n", "--as associations",
+         "word associations: cue in 'cue', response in 'response', count in 'n'"),
+        ("a,odd,c\ncat,dog,cow\ndog,cow,cat\ncow,cat,dog\n", "--as triplets",
+         "triplets, the odd one out in column 'odd'"),
+    ],
+)  # fmt: skip
+def test_columns_are_said_though_the_kind_is_given(capsys, text, words, said):
+    Path("x.csv").write_text(text)
+    main(["discover", "x.csv", "-o", "out", *words.split(), *QUICK])  # three items are too few for more
+    assert f"Read x.csv as {said}.\n" in capsys.readouterr().err
+
+
+def test_a_text_cell_in_a_square_or_among_features_is_named(truth, capsys):
+    frame = pd.DataFrame((truth @ truth.T).round(3), index=NAMES, columns=NAMES).astype(object)
+    frame.iloc[2, 4] = "oops"
+    frame.to_csv("s.csv")
+    features = pd.DataFrame(truth.round(3), columns=["f", "g", "h"]).astype(object)
+    features.loc[3, "g"] = "oops"
+    features.assign(name=NAMES).to_csv("x.csv", index=False)
+    for file, where in (("s.csv", "row 4 ('item 2'), column 6 ('item 4')"), ("x.csv", "row 5 (1 of 24 cells)")):
+        assert main(["discover", file, "-o", "out", *QUICK]) == 1
+        said = capsys.readouterr().err
+        assert f"got the text 'oops' in {where}" in said
+    assert "Column 'g'" in said
+
+
+@pytest.mark.parametrize(("sign", "advice"), [("%", "without the % sign"), (",000", "without thousands separators")])
+def test_columns_of_percentages_and_thousands_are_named(truth, capsys, sign, advice):
+    S = pd.DataFrame((9 * truth @ truth.T).round().astype(int) + 1, index=NAMES, columns=NAMES)
+    S.map(lambda value: f"{value}{sign}").to_csv("s.csv")
+    pd.DataFrame((9 * truth).round().astype(int) + 1, index=NAMES).map(lambda value: f"{value}{sign}").rename_axis(
+        "name"
+    ).to_csv("x.csv")
+    for file in ("s.csv", "x.csv"):
+        assert main(["discover", file, "-o", "out", *QUICK]) == 1
+        said = capsys.readouterr().err
+        assert sign in said
+        assert advice in said
+
+
+def test_triplets_without_a_header_keep_their_first_row(trials):
+    pd.DataFrame([[NAMES[i] for i in row] for row in trials]).to_csv("t.csv", index=False, header=False)
+    assert main(["discover", "t.csv", "-o", "out", *QUICK]) == 0
+    assert Discovery.load("out").similarity.info["n_triplets"] == len(trials)
+
+
+@pytest.mark.parametrize("cell", ["NA", "-", "n/a", "first"])
+def test_a_cell_of_triplets_that_is_no_position_is_named(trials, capsys, cell):
+    frame = pd.DataFrame(trials, columns=["a", "b", "c"]).astype(object)
+    frame.iloc[7, 1] = cell
+    frame.to_csv("t.csv", index=False)
+    assert main(["discover", "t.csv", "-o", "out", "--as", "triplets", *QUICK]) == 1
+    said = capsys.readouterr().err
+    assert "Column 'b' must" in said
+    assert f"got the text {cell!r} in row 9" in said
+
+
+def test_a_matrix_of_ratings_has_a_scale_as_a_table_has(rated, capsys):
+    wide = rated.drop_duplicates(["left", "right"]).pivot_table("rating", "left", "right", aggfunc="first")
+    names = sorted({*wide.index, *wide.columns})
+    matrix = wide.reindex(index=names, columns=names)
+    matrix = matrix.combine_first(matrix.T)
+    matrix.to_csv("m.csv")
+    assert main(["discover", "m.csv", "-o", "plain", *QUICK]) == 0
+    said = capsys.readouterr().err
+    assert "Similarities range from 1 to 7 and are not rescaled; for a rating scale, pass its ends as --low and" in said
+    assert "ranged from 1 to 7 and were not rescaled" in Discovery.load("plain").methods_text()
+    assert main(["discover", "m.csv", "-o", "scaled", "--low", "1", "--high", "7", *QUICK]) == 0
+    assert "Ratings on a scale from 1 to 7 were rescaled to 0-1" in capsys.readouterr().err
+    found = Discovery.load("scaled")
+    assert "Ratings on a scale from 1 to 7 were rescaled to the range 0 to 1" in found.methods_text()
+    rated.drop_duplicates(["left", "right"]).to_csv("r.csv", index=False)
+    assert main(["discover", "r.csv", "-o", "long", "--low", "1", "--high", "7", *QUICK]) == 0
+    assert "Ratings on a scale from 1 to 7 were rescaled to 0-1" in capsys.readouterr().err
+    pairs = np.triu_indices(N, 1)
+    long = Discovery.load("long").similarity
+    assert found.similarity.labels == long.labels
+    np.testing.assert_array_equal(found.similarity.values[pairs], long.values[pairs])
+    for command in (["fit", "m.csv", "-n", "2", "-o", "w.csv"], ["rsa", "m.csv", "x.csv", "--permutations", "9"]):
+        pd.DataFrame({"f": range(N)}, index=names).rename_axis("name").to_csv("x.csv")
+        labels = ["--labels", "name"] if command[0] == "rsa" else []
+        assert main([*command, *labels, "--low", "1", "--high", "7"]) == 0
+        assert "Ratings on a scale from 1 to 7 were rescaled to 0-1" in capsys.readouterr().err
+
+
 # The same similarities as the constructors make
 
 
@@ -367,15 +530,15 @@ def test_an_option_of_one_kind_says_the_kind(trials, capsys):
     frame = pd.DataFrame(trials, columns=["a", "b", "c"]).assign(trial=1)
     frame.to_csv("t.csv", index=False)
     assert main(["discover", "t.csv", "-o", "out", "--columns", "a", "b", "c", *QUICK]) == 0
-    assert "is taken to hold" not in capsys.readouterr().err
+    assert "Read t.csv as triplets in columns 'a', 'b', 'c', the odd one out last." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--as", "matrix", "--odd", "1"], "--odd must be left out where FILE holds matrix"),
-        (["--header"], "--header must be left out where FILE holds matrix"),
-        (["--odd", "1", "--cue", "a"], "must be left out where FILE holds matrix"),
+        (["--as", "matrix", "--odd", "1"], "--odd does not apply to FILE, which was read as matrix; it is for"),
+        (["--header"], "--header does not apply to FILE, which was read as matrix; it is for --as triplets or"),
+        (["--odd", "1", "--cue", "a"], "does not apply to FILE, which was read as matrix"),
         (["--as", "ratings"], "--as ratings needs the columns: pass --item1, --item2 and --rating"),
     ],
 )
@@ -578,14 +741,14 @@ def test_whole_numbers_that_could_be_items_are_asked_about(trials):
     pairs = [(i, j, (i * j) % 7 + 1) for i in range(12) for j in range(i)]
     pd.DataFrame(pairs).to_csv("p.csv", index=False, header=False)
     for name in ("t.csv", "p.csv"):
-        with pytest.raises(ValueError, match="could be items of pairs or triplets, or features: pass --as KIND"):
+        with pytest.raises(ValueError, match="could be items of pairs or triplets, or features"):
             told(name)
 
 
 def test_people_cues_and_answers_are_no_triplets():
     rows = [(n, cue, answer) for n, (cue, answer) in enumerate((a, b) for a in "abcdef" for b in "abcdef" if a != b)]
     pd.DataFrame(rows, columns=["id", "cue", "R1"]).to_csv("a.csv", index=False)
-    with pytest.raises(ValueError, match="pass --as KIND"):
+    with pytest.raises(ValueError, match="Pass --as"):
         told("a.csv")
 
 
@@ -593,7 +756,7 @@ def test_people_cues_and_answers_are_no_triplets():
 def test_a_column_of_counts_is_never_guessed_nor_left_out(columns):
     rows = [(a, b, *range(1, len(columns) + 1)) for a in "abcdef" for b in "abcdef" if a != b]
     pd.DataFrame(rows, columns=["cue", "response", *columns]).to_csv("a.csv", index=False)
-    with pytest.raises(ValueError, match=r"which column counts the responses.* pass --count COLUMN, or --no-count"):
+    with pytest.raises(ValueError, match=r"which column counts the responses.* Pass --count COLUMN, or --no-count"):
         told("a.csv")
 
 

@@ -86,7 +86,7 @@ def everything():
 #: What is typed, the exit status, and a part of the sentence.
 MISTAKES = [
     # Files that are not what they should be
-    ("discover nothing.csv -o out", 1, "'nothing.csv' must be a file that is there, got none of this name"),
+    ("discover nothing.csv -o out", 1, "No such file: 'nothing.csv'"),
     ("discover folder -o out", 1, "'folder' must be a file, got a folder"),
     ("discover empty.csv -o out", 1, "'empty.csv' must hold data, got an empty file (0 bytes)"),
     ("discover 名前.csv -o out", 1, "'名前.csv' must hold data, got an empty file"),
@@ -94,10 +94,10 @@ MISTAKES = [
     ("discover bytes.csv -o out", 1, "bytes.csv: this must be a text file, got NUL bytes"),
     ("discover notes.doc -o out", 1, "'notes.doc' must end in one of .npy,"),
     ("rsa S.npz folder", 1, "'folder' must be a file, got a folder"),
-    ("calibrate nothing.npz", 1, "IN must name a file that is there, got 'nothing.npz'"),
+    ("calibrate nothing.npz", 1, "No such file: 'nothing.npz'"),
     # What a file holds
-    ("discover asymmetric.npy -o out", 1, "got 30 rows and 30 columns that are not symmetric: pass --as features, or"),
-    ("discover wide.csv -o out", 1, "got 60 rows and 60 columns that are not symmetric: pass --as features, or"),
+    ("discover asymmetric.npy -o out", 1, "30 rows and 30 columns that are not symmetric. Pass --as features, or"),
+    ("discover wide.csv -o out", 1, "60 rows and 60 columns that are not symmetric. Pass --as features, or"),
     ("discover asymmetric.npy -o out --as matrix", 1, "pass --symmetrize mean or max, or set the side"),
     ("discover negative.npy -o out", 1, "pass --negative clip to set them to 0, or --negative shift"),
     ("fit negative.npy -n 2 -o o.csv", 1, "pass --negative clip to set them to 0, or --negative shift"),

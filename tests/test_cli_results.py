@@ -63,7 +63,7 @@ def test_discover_writes_a_folder_and_says_how_long_it_will_take(capsys):
     said = capsys.readouterr()
     found = Discovery.load("found")
     assert found.n_components == 3
-    assert "S.npz is taken to hold similarities that simdims wrote" in said.err
+    assert "Read S.npz as similarities that simdims wrote" in said.err
     assert "this will take about" in said.err
     assert said.out.startswith("3 dimensions of 40 items")
     assert f"mean reliability across random starts {found.consensus.mean_reliability:.2f}" in said.out
@@ -160,7 +160,7 @@ def test_the_rsa_test_writes_its_table():
             ["fit", "S.npz", "-n", "41", "-o", "W.csv"],
             "between 1 and 40, the number of items, got 41",
         ),
-        (["fit", "none.npz", "-n", "2", "-o", "W.csv"], "got 'none.npz'"),
+        (["fit", "none.npz", "-n", "2", "-o", "W.csv"], "No such file: 'none.npz'"),
         (["fit", "S.npz", "-n", "2", "-o", "W.txt"], "OUT must end in .csv"),
         (["fit", "S.npz", "-o", "W.csv"], "-n/--components"),
         (["consensus", "S.npz", "-n", "2", "--runs", "1", "-o", "W.csv"], "--runs must be at least 2"),

@@ -512,5 +512,5 @@ def test_tables_of_odd_cells_are_read_or_refused_in_a_sentence(lines, separator,
 @given(path=st.one_of(junk, st.text(max_size=300)))
 def test_what_is_no_name_of_a_file_is_refused(path):
     assume(not isinstance(path, str) or not Path(path.replace("\0", "x")).exists())
-    with bounded(), pytest.raises((ValueError, TypeError, FileNotFoundError), match="path must"):
+    with bounded(), pytest.raises((ValueError, TypeError, FileNotFoundError), match=r"path must|No such file"):
         load_similarity(path)

@@ -37,6 +37,11 @@ def complete(n_items=5, seed=0, dtype=np.float64):
     return S.astype(dtype)
 
 
+def range_of(S):
+    pairs = S[np.triu_indices(len(S), 1)]
+    return {"smallest": float(pairs.min()), "largest": float(pairs.max())}
+
+
 def write(path, text, encoding="utf-8"):
     path.write_bytes(text.encode(encoding))
     return path
@@ -130,7 +135,10 @@ def test_an_empty_first_cell_is_a_missing_value_where_nothing_is_named(tmp_path,
     np.testing.assert_array_equal(load_similarity(write(tmp_path / "whole.csv", text)).values, whole)
 
 
-@pytest.mark.parametrize("missing", ["", "NA", "nan", "NaN", " na "])
+MISSING = ["", "NA", "nan", "NaN", " na ", "N/A", "n/a", "#N/A", "null", "NULL", "Null", "None", "-", ".", "#NV"]
+
+
+@pytest.mark.parametrize("missing", MISSING)
 def test_missing_cells_are_empty_or_say_so(tmp_path, missing):
     S = complete()
     S[0, 3] = S[3, 0] = np.nan
@@ -171,8 +179,147 @@ def test_decimal_commas_are_read_where_commas_do_not_separate(tmp_path, separato
 
 def test_a_point_among_decimal_commas_is_refused(tmp_path):
     text = "1;0,5;1.234\n0,5;1;0\n1.234;0;1\n"
-    with pytest.raises(ValueError, match=r"got the text '1\.234' in row 1, column 3 \(this file has decimal commas\)"):
+    with pytest.raises(ValueError, match=r"got the text '1\.234' in row 1, column 3: other cells have decimal commas"):
         load_similarity(write(tmp_path / "table.csv", text), form="square")
+
+
+@pytest.mark.parametrize("missing", MISSING)
+def test_missing_values_are_the_same_words_in_lists_edge_lists_and_parquet(tmp_path, missing):
+    text = f"item1,item2,value\ncat,dog,0.5\ncat,car,{missing}\ndog,car,0.25\n"
+    expected = as_similarity([[np.nan, 0.5, np.nan], [0.5, np.nan, 0.25], [np.nan, 0.25, np.nan]]).values
+    np.testing.assert_array_equal(load_similarity(write(tmp_path / "t.csv", text)).values, expected)
+    if missing.strip():
+        text = "\n".join(text.split("\n")[1:])
+        loaded = load_similarity(write(tmp_path / "t.edgelist", text), absent="missing")
+        assert loaded.density == pytest.approx(2 / 3)
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(
+        {"one": ["cat", "cat", "dog"], "two": ["dog", "car", "car"], "value": ["0.5", missing, "0.25"]}
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(load_similarity(tmp_path / "t.parquet").values, expected)
+
+
+@pytest.mark.parametrize("word", ["null", "NA", "-", ".", "none"])
+def test_any_word_may_name_an_item(tmp_path, word):
+    names = [*NAMES[:4], word]
+    for beside in (names, None):
+        loaded = load_similarity(write(tmp_path / "t.csv", table_text(complete(), above=names, beside=beside)))
+        assert loaded.labels == tuple(names)
+    loaded = load_similarity(write(tmp_path / "p.csv", f"item1,item2,value\n{word},cat,0.5\ncat,dog,0.25\n"))
+    assert loaded.labels == (word, "cat", "dog")
+
+
+@pytest.mark.parametrize(
+    ("cell", "advice"),
+    [
+        ("100%", "without the % sign"),
+        ("1,234", "without thousands separators"),
+        ("1,234.5", "without thousands separators"),
+        ("0,5", "a decimal point"),
+        ("no answer", "leave the cell empty"),
+    ],
+)
+def test_a_cell_that_is_no_number_is_named_with_what_to_do(tmp_path, cell, advice):
+    text = f'item1,item2,value\ncat,dog,0.5\ncat,car,"{cell}"\ndog,car,0.25\n'
+    with pytest.raises(ValueError, match=rf"got the text '{re.escape(cell)}' in row 3 .*column 3 .*{advice}"):
+        load_similarity(write(tmp_path / "t.csv", text))
+
+
+@pytest.mark.parametrize(
+    ("separator", "cells"),
+    [
+        ("\t", ["1,234", "12", "7"]),
+        (";", ["1.234", "12", "7"]),
+        ("\t", ["1.234,5", "0,5", "1"]),
+        (";", ["1.234,5", "2", "1"]),
+    ],
+)
+def test_thousands_are_never_read_as_decimals(tmp_path, separator, cells):
+    pairs = [("cat", "dog"), ("cat", "car"), ("dog", "car")]
+    rows = [("item1", "item2", "value"), *((*pair, cell) for pair, cell in zip(pairs, cells, strict=True))]
+    text = "".join(separator.join(row) + "\n" for row in rows)
+    with pytest.raises(ValueError, match=f"{re.escape(cells[0])}.*thousands separators"):
+        load_similarity(write(tmp_path / "t.csv", text))
+
+
+def test_decimals_are_read_where_other_cells_show_the_sign(tmp_path):
+    for separator, sign in (("\t", ","), (";", ","), (";", ".")):
+        text = "cat|dog|1%234\ncat|car|0%5\ndog|car|7\n".replace("|", separator).replace("%", sign)
+        loaded = load_similarity(write(tmp_path / "t.csv", text))
+        assert sorted(loaded.values[np.triu_indices(3, 1)]) == [0.5, 1.234, 7.0]
+
+
+def test_a_column_of_distances_or_times_is_pointed_out(tmp_path):
+    text = "item1,item2,{}\ncat,dog,0.5\ncat,car,0.7\ndog,car,0.25\n"
+    for name in ("distance", "Dissimilarity", "rated_dissimilarity", "RT", "reaction time", "responseTime", "latency"):
+        with pytest.warns(UserWarning, match=f"Column '{name}' is read as similarities, but"):
+            load_similarity(write(tmp_path / "t.csv", text.format(name)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in ("similarity", "rating", "strength", "sort order", "art"):
+            load_similarity(write(tmp_path / "t.csv", text.format(name)))
+    text = "item1,item2,similarity,RT\ncat,dog,0.5,1.2\ncat,car,0.7,0.8\ndog,car,0.25,0.9\n"
+    with pytest.raises(ValueError, match=r"must be item, item, value.*'RT'"):
+        load_similarity(write(tmp_path / "t.csv", text))
+
+
+# Rating scales
+
+
+def test_a_matrix_of_ratings_is_rescaled_as_a_table_of_ratings_is(tmp_path):
+    ratings = {("cat", "dog"): 7, ("cat", "car"): 1, ("dog", "car"): 4}
+    frame = pd.DataFrame([(*pair, value) for pair, value in ratings.items()], columns=["one", "other", "rating"])
+    expected = from_ratings(frame, item1="one", item2="other", rating="rating", low=1, high=7)
+    names = list(expected.labels)
+    matrix = pd.DataFrame(7.0, index=names, columns=names)
+    for (one, other), value in ratings.items():
+        matrix.loc[one, other] = matrix.loc[other, one] = value
+    matrix.to_csv(tmp_path / "m.csv")
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    by_file = load_similarity(tmp_path / "m.csv", low=1, high=7)
+    by_list = load_similarity(tmp_path / "p.csv", labels=names, low=1, high=7)
+    for S in (by_file, as_similarity(matrix, low=1, high=7)):
+        np.testing.assert_array_equal(S.values, expected.values)
+    pairs = np.triu_indices(3, 1)
+    np.testing.assert_array_equal(by_list.values[pairs], expected.values[pairs])
+    for S in (by_file, by_list, expected):
+        assert (S.info["low"], S.info["high"]) == (1, 7)
+    assert (by_file.info["smallest"], by_file.info["largest"]) == (1, 7)
+    np.testing.assert_array_equal(load_similarity(tmp_path / "m.csv").values, matrix.to_numpy())
+
+
+def test_scales_below_zero_and_missing_ratings(tmp_path):
+    S = as_similarity([[3, -3, np.nan], [-3, 3, 0], [np.nan, 0, 3]], low=-3, high=3)
+    np.testing.assert_array_equal(S.values, [[1, 0, np.nan], [0, 1, 0.5], [np.nan, 0.5, 1]])
+    single = as_similarity(np.array([[7, 4], [4, 7]], dtype=np.float32), low=1, high=7)
+    assert single.values.dtype == np.float32
+    stored = as_similarity(
+        sparse.coo_array(([4.0, 7.0], ([0, 0], [1, 2])), shape=(3, 3)), absent="missing", low=1, high=7
+    )
+    assert entries(stored.values) == {(0, 1): 0.5, (1, 0): 0.5, (0, 2): 1.0, (2, 0): 1.0}
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "sentence"),
+    [
+        ([[7, 4], [4, 7]], {"low": 1, "high": 5}, r"between low = 1 and high = 5, got 7 at \(0, 0\)"),
+        ([[0, 4], [4, 0]], {"low": 1, "high": 7}, "set the diagonal to NaN if nobody rated it"),
+        ([[7, 4], [4, 7]], {"low": 7, "high": 1}, "low must be less than high"),
+        ([[7, 4], [4, 7]], {"low": "one"}, "low must be a finite number or None, got 'one'"),
+        (Similarity([[1, 0.5], [0.5, 1]]), {"low": 1}, "low must be None where x is a Similarity"),
+        (sparse.csr_array(np.eye(3) * 7), {"low": 1, "high": 7, "absent": "zero"}, "low must be 0 unless"),
+    ],
+)
+def test_values_off_the_scale_are_refused(x, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        as_similarity(x, **options)
+
+
+def test_an_end_that_is_not_given_is_found_with_a_warning():
+    with pytest.warns(UserWarning, match="took high = 6 from the ratings found"):
+        S = as_similarity([[6, 3], [3, 6]], low=0)
+    np.testing.assert_array_equal(S.values, [[1, 0.5], [0.5, 1]])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".CSV", ".Txt"])
@@ -204,7 +351,7 @@ def test_what_was_found_is_in_the_info_and_in_the_log(tmp_path, caplog):
     with caplog.at_level(logging.INFO, logger="simdims"):
         loaded = load_similarity(path)
     found = "a square table of 5 items with labels in the first row; UTF-8 text separated by commas"
-    assert dict(loaded.info) == {"file": "animals.csv", "found": found}
+    assert dict(loaded.info) == {"file": "animals.csv", "found": found, **range_of(complete())}
     assert caplog.messages == [f"{path}: {found}"]
 
 
@@ -490,7 +637,7 @@ def test_npy_keeps_every_bit(tmp_path, dtype):
     assert loaded.values.dtype == dtype
     np.testing.assert_array_equal(loaded.values, complete(dtype=dtype))
     assert loaded.labels == tuple(NAMES)
-    assert dict(loaded.info) == {"file": "s.npy", "found": "an array of 5 x 5"}
+    assert dict(loaded.info) == {"file": "s.npy", "found": "an array of 5 x 5", **range_of(complete(dtype=dtype))}
 
 
 def test_other_shapes_are_refused_by_the_name_of_the_file(tmp_path):
@@ -852,14 +999,14 @@ def test_bad_parquet_lists_are_refused(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(FileNotFoundError, match=r"path must name a file that is there, got 'nowhere/s\.npy'"):
+    with pytest.raises(FileNotFoundError, match=r"No such file: 'nowhere/s\.npy'"):
         load_similarity("nowhere/s.npy")
 
 
 def test_a_folder_is_no_file(tmp_path):
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    with pytest.raises(ValueError, match="which is a folder"):
+    with pytest.raises(ValueError, match="must be a file, got a folder"):
         load_similarity(folder)
     with pytest.raises(ValueError, match="which is a folder"):
         Similarity(complete()).save(folder)
@@ -891,13 +1038,13 @@ SUFFIXES = [
 def test_an_empty_file_is_refused(tmp_path, suffix):
     path = tmp_path / f"s{suffix}"
     path.touch()
-    with pytest.raises(ValueError, match=r"which is empty \(0 bytes\)"):
+    with pytest.raises(ValueError, match=r"got an empty file \(0 bytes\)"):
         load_similarity(path)
 
 
 @pytest.mark.parametrize("suffix", ["", ".xlsx", ".pkl", ".gz"])
 def test_an_unknown_type_lists_the_known_ones(tmp_path, suffix):
-    with pytest.raises(ValueError, match=r"path must end in one of \.npy, .*\.graphml, got .*type is unknown"):
+    with pytest.raises(ValueError, match=r"must end in one of \.npy, .*\.graphml, got"):
         load_similarity(write(tmp_path / f"s{suffix}", "1"))
     with pytest.raises(ValueError, match=r"path must end in \.npz or \.csv, got"):
         Similarity(complete()).save(tmp_path / f"s{suffix}")

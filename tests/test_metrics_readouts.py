@@ -82,7 +82,7 @@ def test_an_embedding_that_gives_all_pairs_one_similarity_has_no_correlation():
         ({"pairs": [["a", "b"]] * 80}, "pairs must hold positions where W does not name its items, got the text 'a'"),
         (
             {"pairs": [["WORD1", "WORD2"]] * 80, "labels": WORDS},
-            "at least 3 pairs of W's items, got 0 of 80; not among W's names: 'WORD1'",
+            "at least 3 pairs of W's items, got 0 of 80; not among W's names: 'WORD1', but 'word1' is",
         ),
         ({"pairs": [["word1", None]] * 80, "labels": WORDS}, r"text in every cell .* got \['word1', None\] in row 0"),
         ({"pairs": np.full((80, 2), 30)}, "pairs must name items between 0 and n_items - 1 = 29"),

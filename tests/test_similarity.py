@@ -899,15 +899,31 @@ def test_what_cannot_be_shifted_is_refused(x, keywords, fragment):
 
 def test_text_is_named_by_row_column_and_content():
     cells = complete().astype(object)
-    cells[1, 2] = "n/a"
-    with pytest.raises(ValueError, match="values must hold numbers, got the text 'n/a' in row 1, column 2"):
+    cells[1, 2] = "much"
+    with pytest.raises(ValueError, match="values must hold numbers, got the text 'much' in row 1, column 2"):
         as_similarity(cells)
-    with pytest.raises(ValueError, match="got the text 'n/a' in row 'dog', column 'car'"):
+    with pytest.raises(ValueError, match="got the text 'much' in row 'dog', column 'car'"):
         as_similarity(frame(cells))
-    with pytest.raises(ValueError, match="weights must hold numbers, got the text 'n/a' in row 'dog'"):
+    with pytest.raises(ValueError, match="weights must hold numbers, got the text 'much' in row 'dog'"):
         as_similarity(frame(), weights=frame(cells))
     with pytest.raises(ValueError, match="got the text 'x' in row 0, column 1"):
         as_similarity([["1", "x"], ["0.5", "1"]])
+
+
+@pytest.mark.parametrize("missing", ["", "N/A", "#N/A", "null", "NA", "nan", "None", "-", ".", None])
+def test_words_for_missing_values_are_missing_in_frames_of_objects(missing):
+    cells = complete().astype(object)
+    cells[1, 2] = cells[2, 1] = missing
+    expected = complete()
+    expected[1, 2] = expected[2, 1] = np.nan
+    for x in (cells, frame(cells), cells.tolist()):
+        np.testing.assert_array_equal(as_similarity(x).values, expected)
+    np.testing.assert_array_equal(from_features(pd.DataFrame({"a": ["1", "2"], "b": [0, 1]})).values, [[1, 2], [2, 5]])
+
+
+def test_underscores_are_no_thousands():
+    with pytest.raises(ValueError, match="got the text '1_000' in row 0, column 1"):
+        as_similarity([["1", "1_000"], ["1_000", "1"]])
 
 
 def test_numbers_spelt_as_text_are_numbers():
@@ -924,27 +940,27 @@ def test_a_cell_that_is_neither_number_nor_text_is_a_type_error():
 def test_items_with_nothing_observed_are_named_up_to_five():
     S = complete(9)
     S[:7] = S[:, :7] = np.nan
-    with pytest.raises(ValueError, match=r"got nothing for 7 items: 0, 1, 2, 3, 4 and 2 more"):
+    with pytest.raises(ValueError, match=r"got none for 7 items: 0, 1, 2, 3, 4 and 2 more"):
         Similarity(S)
     labels = [f"item {i}" for i in range(9)]
     S[:6, :6] = complete(6)
-    with pytest.raises(ValueError, match="got nothing for 1 item: 'item 6'"):
+    with pytest.raises(ValueError, match="got none for 1 item: 'item 6'"):
         Similarity(S, labels)
 
 
 def test_weights_of_zero_leave_an_item_unobserved():
     weights = np.ones((4, 4))
     weights[1] = weights[:, 1] = 0
-    with pytest.raises(ValueError, match="got nothing for 1 item: 'dog'"):
+    with pytest.raises(ValueError, match="got none for 1 item: 'dog'"):
         Similarity(complete(), labels=NAMES, weights=weights)
     sparse_weights = stored({pair: float(1 not in pair) for pair in RING})
-    with pytest.raises(ValueError, match="got nothing for 1 item: 'dog'"):
+    with pytest.raises(ValueError, match="got none for 1 item: 'dog'"):
         Similarity(stored(RING), labels=NAMES, weights=sparse_weights, absent="missing")
 
 
 def test_an_item_without_a_stored_pair_is_unobserved_only_if_absent_pairs_are_missing():
     S = stored({(0, 1): 0.5, (1, 2): 0.5, (3, 3): np.nan})
-    with pytest.raises(ValueError, match="got nothing for 1 item: 3"):
+    with pytest.raises(ValueError, match="got none for 1 item: 3"):
         Similarity(S, absent="missing")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from simdims._cells import advice, as_floats
 from simdims._memory import require
+from simdims._parameters import as_float
 from simdims._triangles import COPY_WAYS_OUT, ROUNDING, Matrix, facing, name_of
 
 # Rows of a dense matrix that are looked at together, so that no check makes a second n x n array.
@@ -61,11 +63,9 @@ def as_numbers(table: Any, name: str, labels: Sequence[str] | None) -> Matrix:
         return _canonical_csr(table).astype(dtype, copy=False)
     if table.dtype != dtype:
         require(table.size * dtype.itemsize, f"A copy of {name} in {dtype}", COPY_WAYS_OUT)
-    try:
+    if kind in "biuf":
         return table.astype(dtype, copy=False)
-    except (TypeError, ValueError, OverflowError):
-        _refuse_cell(table, name, labels)
-        raise
+    return as_floats(table, lambda place, cell: _cell_error(place, cell, name, labels))
 
 
 def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ...] | None:
@@ -216,6 +216,79 @@ def lift_negatives(values: Matrix, negative: str, absent: str | float | None = N
     return _changed(values, lambda entries: np.maximum(entries, 0)), info
 
 
+def check_ends(low: Any, high: Any) -> None:
+    """Refuse ends of a rating scale that are no numbers."""
+    for name, end in (("low", low), ("high", high)):
+        is_number = isinstance(end, Real) and not isinstance(end, bool) and np.isfinite(as_float(end))
+        if end is not None and not is_number:
+            raise ValueError(f"{name} must be a finite number or None, got {end!r}.")
+
+
+def find_scale(smallest: float, largest: float, low: float | None, high: float | None) -> tuple[float, float]:
+    """Return the ends of a rating scale; an end that is not given is found in the ratings, with a warning."""
+    found = [f"low = {smallest:g}"] if low is None else []
+    found += [f"high = {largest:g}"] if high is None else []
+    low, high = float(smallest if low is None else low), float(largest if high is None else high)
+    given = " (found in the ratings)" if found else ""
+    if low >= high:
+        raise ValueError(f"low must be less than high, got low = {low:g} and high = {high:g}{given}.")
+    if not np.isfinite(high - low):
+        raise ValueError(f"high - low must be finite, got low = {low:g} and high = {high:g}{given}.")
+    if found:
+        _warn(
+            f"The scale of the ratings was not given: took {' and '.join(found)} from the ratings found; pass low= and "
+            "high= if the scale is wider."
+        )
+    return low, high
+
+
+def rescale(
+    values: Matrix, absent: object, labels: Sequence[str] | None, low: float | None, high: float | None
+) -> tuple[Matrix, float, float]:
+    """Return ratings between low and high as similarities between 0 and 1, and both ends of the scale."""
+    check_ends(low, high)
+    ends = value_range(values, diagonal=True)
+    if ends is None:
+        raise ValueError("values must hold at least one observed entry, got none: everything is missing.")
+    low, high = find_scale(*ends, low, high)
+    if low != 0 and sparse.issparse(values) and absent != "missing":
+        raise ValueError(
+            f'low must be 0 unless absent="missing", got {low:g}: pairs that are not stored count as 0, which is off '
+            "the scale."
+        )
+    outside = _first_entry(values, lambda entries: (entries < low) | (entries > high))
+    if outside is not None:
+        n_outside = sum(int(np.count_nonzero((chunk < low) | (chunk > high))) for chunk in _chunks(values))
+        on_diagonal = ": set the diagonal to NaN if nobody rated it" if outside[0] == outside[1] else ""
+        raise ValueError(
+            f"values must lie between low = {low:g} and high = {high:g}, got {_entry_in_words(outside, labels)} "
+            f"({n_outside} outside in all){on_diagonal}."
+        )
+    if not sparse.issparse(values):
+        return (values - low) / (high - low), low, high
+    scaled = values.copy()
+    scaled.data = (scaled.data - low) / (high - low)
+    return scaled, low, high
+
+
+def value_range(values: Matrix, *, diagonal: bool = False) -> tuple[float, float] | None:
+    """Return the smallest and the largest value observed, None without any; `diagonal` counts the diagonal too."""
+    smallest, largest = np.inf, -np.inf
+    if sparse.issparse(values):
+        stored = values.tocoo()
+        entries = [stored.data if diagonal else stored.data[stored.coords[0] != stored.coords[1]]]
+    else:
+        entries = _chunks(values)
+    for number, chunk in enumerate(entries):
+        if not diagonal and not sparse.issparse(values):
+            chunk = chunk.astype(np.float64)
+            place = np.arange(len(chunk))
+            chunk[place, place + number * BLOCK_ROWS] = np.nan
+        smallest = min(smallest, float(np.fmin.reduce(chunk, axis=None, initial=np.inf)))
+        largest = max(largest, float(np.fmax.reduce(chunk, axis=None, initial=-np.inf)))
+    return (smallest, largest) if smallest <= largest else None
+
+
 def check_same_storage(weights: Any, values: Any) -> None:
     """Refuse weights that are not stored as values are, or not of their shape."""
     if sparse.issparse(weights) != sparse.issparse(values):
@@ -256,10 +329,10 @@ def check_observed(n_partners: np.ndarray, on_diagonal: np.ndarray, labels: Sequ
         raise ValueError("values must hold at least one observed entry, got none: everything is missing.")
     unobserved = np.flatnonzero(alone & ~on_diagonal)
     if unobserved.size:
+        them = "it" if unobserved.size == 1 else "them"
         raise ValueError(
-            "values must observe every item with another one or on the diagonal, got nothing for "
-            f"{unobserved.size} {_plural('item', unobserved.size)}: {_named(unobserved, labels)}; leave "
-            "them out."
+            f"values must hold an observed similarity of every item, got none for {unobserved.size} "
+            f"{_plural('item', unobserved.size)}: {_named(unobserved, labels)}; remove {them}."
         )
     only_diagonal = np.flatnonzero(alone)
     if only_diagonal.size and n_partners.size > 1:
@@ -398,18 +471,14 @@ def _canonical_csr(table: Any) -> sparse.csr_array:
     return matrix
 
 
-def _refuse_cell(table: np.ndarray, name: str, labels: Sequence[str] | None) -> None:
-    for place, cell in np.ndenumerate(table):
-        try:
-            np.asarray(cell, dtype=object).astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            where = f"row {name_of(place[0], labels)}, column {name_of(place[1], labels)}"
-            if isinstance(cell, str):
-                raise ValueError(f"{name} must hold numbers, got the text {str(cell)!r} in {where}.") from error
-            raise TypeError(
-                f"{name} must hold numbers, got {cell!r} in {where}: the argument must be a number, or a "
-                "string that spells a number."
-            ) from error
+def _cell_error(place: tuple[int, ...], cell: Any, name: str, labels: Sequence[str] | None) -> Exception:
+    where = f"row {name_of(place[0], labels)}, column {name_of(place[1], labels)}"
+    if isinstance(cell, str):
+        return ValueError(f"{name} must hold numbers, got the text {str(cell)!r} in {where}: {advice(cell)}.")
+    return TypeError(
+        f"{name} must hold numbers, got {cell!r} in {where}: the argument must be a number, or a string that spells a "
+        "number."
+    )
 
 
 def _chunks(matrix: Matrix) -> list[np.ndarray]:

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy import sparse
 
 from simdims import io
+from simdims._cells import cell_value, resembles_number
 from simdims._journal import refuse_name
-from simdims._parts import library
-from simdims._tables import read_numbers
 from simdims.io.arrays import read_npy, reading
-from simdims.io.text import DECIMAL_COMMA, Dialect, find_dialect, find_encoding, is_text, rows, unguarded
+from simdims.io.tables import Sheet, read_sheet
+from simdims.io.text import find_encoding
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TABLES = tuple(io.TABLES)
 NAMED_ARRAYS = tuple(io.NAMED_ARRAYS)
-MISSING = ("", "NA", "na", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "#N/A")
-# Rows of a text file that are looked at to find out whether its numbers have decimal commas.
-N_LOOKED_AT = 1000
 
 
 def read_features(path: Path, labels: str | None, key: str | None, header: bool | None, namer: str = "--labels") -> Any:
@@ -42,12 +39,12 @@ def read_features(path: Path, labels: str | None, key: str | None, header: bool 
     namer : str
         The option that says `labels`.
     """
-    _check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
+    io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     suffix = path.suffix.lower()
     with io._named_in_errors(path):
         if suffix in TABLES:
             _refuse_option("--key", key, NAMED_ARRAYS, suffix)
-            return _as_features(_read_frame(path, header, [] if labels is None else [labels]), labels, namer)
+            return _as_features(read_sheet(path, header, [] if labels is None else [labels]), labels, namer)
         _refuse_option(namer, labels, TABLES, suffix)
         if suffix == ".npy":
             _refuse_option("--key", key, NAMED_ARRAYS, suffix)
@@ -61,33 +58,58 @@ def has_column(path: Path, name: str) -> bool:
     if path.suffix.lower() not in TABLES or not path.is_file() or path.stat().st_size == 0:
         return False
     with io._named_in_errors(path):
-        return name in _read_frame(path, None, [name]).columns
+        return name in read_sheet(path, None, [name]).frame.columns
 
 
 def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None) -> Any:
     """Return the triplets in a file as a table of three columns: `columns`, or all there are."""
-    _check_file(path, (".npy", *TABLES))
+    io.check_file(path, (".npy", *TABLES))
     with io._named_in_errors(path):
         if path.suffix.lower() == ".npy":
             _refuse_option("--columns", columns, TABLES, ".npy")
             return read_npy(path).values
-        frame = _read_frame(path, header, None)
+        sheet = read_sheet(path, header, None)
+        frame = sheet.frame
         if columns is None:
-            return frame
+            return _numbered_triplets(sheet)
         unknown = [column for column in columns if column not in frame.columns]
         if unknown:
             raise ValueError(
                 f"--columns must name columns of this file, got {unknown[0]!r}: it has "
                 f"{', '.join(map(repr, frame.columns))}."
             )
-        return frame[list(columns)]
+        return _numbered_triplets(sheet._replace(frame=frame[list(columns)]))
 
 
-def read_trials(path: Path, names: Sequence[str]) -> pd.DataFrame:
-    """Return a table whose columns called `names` are text as it stands, even if it spells a number or "NA"."""
-    _check_file(path, TABLES)
+def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
+    """Triplets as they are, or by position where nearly all cells are whole numbers: then every cell must be one."""
+    frame = sheet.frame
+    texts = [column for column in frame.columns if frame[column].dtype.kind not in "biuf"]
+    items = [str(item).strip() for column in texts for item in frame[column].unique()]
+    if not texts or 4 * sum(item.isdigit() for item in items) < 3 * len(items):
+        return frame
+    numbers = {column: sheet.numbers(column) for column in texts}
+    for column, values in numbers.items():
+        if np.isnan(values).any():
+            row = int(np.argmax(np.isnan(values)))
+            raise ValueError(
+                f"Column {column!r} must name an item in every row, got the text {str(frame[column].iloc[row])!r} in "
+                f"{sheet.row(row)}, which says that a value is missing: leave the row out."
+            )
+    return frame.assign(**numbers)
+
+
+def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> pd.DataFrame:
+    """Return a table whose columns called `names` are text as it stands, even if it spells a number or "NA".
+
+    The column called `number`, if there is one, holds numbers.
+    """
+    io.check_file(path, TABLES)
     with io._named_in_errors(path):
-        return _read_frame(path, True, names)
+        sheet = read_sheet(path, True, names)
+        if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
+            return sheet.frame
+        return sheet.frame.assign(**{number: sheet.numbers(number)})
 
 
 def read_dissimilarity(
@@ -95,7 +117,7 @@ def read_dissimilarity(
 ) -> tuple[Any, Sequence[str] | None, dict[str, Any]]:
     """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found."""
     refuse_name(path, "D")
-    _check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
+    io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     with io._named_in_errors(path):
         io._refuse_options(path.suffix.lower(), key, None)
         parts = io._read(path, key, None, labels, None, None)
@@ -111,20 +133,9 @@ def read_dissimilarity(
 
 def read_names(path: Path) -> list[str]:
     """Return the lines of a text file."""
-    _check_file(path, None)
+    io.check_file(path, None)
     with io._named_in_errors(path):
         return path.read_text(encoding=find_encoding(path)).splitlines()
-
-
-def _check_file(path: Path, endings: Sequence[str] | None) -> None:
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} must be a file, got a folder.")
-    if not path.exists():
-        raise FileNotFoundError(f"{str(path)!r} must be a file that is there, got none of this name.")
-    if endings is not None and path.suffix.lower() not in endings:
-        raise ValueError(f"{str(path)!r} must end in one of {', '.join(endings)}, got {path.suffix or 'no ending'!r}.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 
 
 def _refuse_option(option: str, value: object, endings: Sequence[str], suffix: str) -> None:
@@ -154,76 +165,25 @@ def _labelled(values: Any, index: Sequence[str] | None, columns: Sequence[str] |
     return pd.DataFrame(values, index=list(index), columns=None if columns is None else list(columns))
 
 
-def _as_features(frame: pd.DataFrame, labels: str | None, namer: str) -> pd.DataFrame:
-    if labels is not None:
-        if labels not in frame.columns:
-            names = ", ".join(map(repr, frame.columns))
-            raise ValueError(f"{namer} must name a column of this file, got {labels!r}: it has {names}.")
-        frame = frame.set_index(labels)
+def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
+    frame = sheet.frame
+    if labels is not None and labels not in frame.columns:
+        names = ", ".join(map(repr, frame.columns))
+        raise ValueError(f"{namer} must name a column of this file, got {labels!r}: it has {names}.")
     for column in frame.columns:
-        if frame[column].dtype.kind not in "biuf":
+        if column != labels and frame[column].dtype.kind not in "biuf":
             try:
-                frame[column] = read_numbers(frame, column)
+                frame[column] = sheet.numbers(column)
             except ValueError as error:
-                raise ValueError(f"{error} If it names the items, pass {namer} {column}.") from None
-    return frame
+                raise ValueError(f"{error}{_what_else(frame[column], labels, namer)}") from None
+    return frame if labels is None else frame.set_index(labels)
 
 
-def _read_frame(path: Path, header: bool | None, names: Sequence[str] | None) -> pd.DataFrame:
-    """A table; the columns called `names` are text, and with None any column may name items.
-
-    A first column without a name, as pandas and R write it, becomes the index, unless it is 0, 1, 2, ...
-    """
-    import pandas as pd
-
-    if path.suffix.lower() == ".parquet":
-        library("pyarrow", "Reading .parquet files", '"simdims[io]"')
-        with reading(".parquet"):
-            return pd.read_parquet(path, engine="pyarrow")
-    dialect = find_dialect(path)
-    head = [cells for _, cells in islice(rows(path, dialect), N_LOOKED_AT)]
-    if not head:
-        raise ValueError("this must hold a table, got blank lines only.")
-    has_header = _is_header(head[0], dialect) if header is None else header
-    columns: list[Any] = head[0] if has_header else list(range(len(head[-1])))
-    with reading("text"):
-        frame = pd.read_csv(
-            path,
-            encoding=dialect.encoding,
-            sep=dialect.separator or r"\s+",
-            decimal="," if _has_decimal_commas(head, dialect) else ".",
-            header=0 if has_header else None,
-            # Any word may name an item, also one that says elsewhere that a cell is missing.
-            keep_default_na=False,
-            na_values={} if names is None else {column: MISSING for column in columns if column not in names},
-            dtype=dict.fromkeys(names or (), str),
-            skipinitialspace=True,
-            low_memory=False,
-        )
-    for column in frame.columns[[dtype.kind not in "biuf" for dtype in frame.dtypes]]:
-        frame[column] = frame[column].map(lambda cell: unguarded(cell) if isinstance(cell, str) else cell)
-    if not has_header:
-        return frame.rename(columns=str)
-    if not head[0][0].strip():
-        frame = frame.set_index(frame.columns[0])
-    return frame.reset_index(drop=True) if frame.index.equals(pd.RangeIndex(len(frame))) else frame
-
-
-def _is_header(first: list[str], dialect: Dialect) -> bool:
-    """Whether the first row of a table holds names rather than numbers."""
-    names_rows = not first[0].strip()
-    cells = [cell.strip() for cell in first[names_rows:]]
-    if any(is_text(cell, dialect) for cell in cells):
-        return True
-    if cells != [str(number) for number in range(len(cells))]:
-        return False
-    if names_rows:
-        return True
-    raise ValueError(
-        f"the first row must be told to be a header or data, got the numbers 0 to {len(cells) - 1}, which could be "
-        "either: pass --header or --no-header."
-    )
-
-
-def _has_decimal_commas(head: list[list[str]], dialect: Dialect) -> bool:
-    return dialect.separator != "," and any(DECIMAL_COMMA.fullmatch(cell.strip()) for cells in head for cell in cells)
+def _what_else(cells: pd.Series, labels: str | None, namer: str) -> str:
+    """What a column among features that holds mostly words may be."""
+    n_words = sum(cell_value(cell) is None and not resembles_number(str(cell)) for cell in cells)
+    if 2 * n_words < len(cells):
+        return ""
+    if labels is None:
+        return f" If it names the items, pass {namer} {cells.name}."
+    return " If it is categorical, use one 0/1 column per category, or remove it."

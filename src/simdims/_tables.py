@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._cells import as_floats, number, text_cells
+from simdims._checks import _warn
 from simdims._parameters import as_float, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 logger = logging.getLogger("simdims")
+
+# Words in the names of columns that hold something else than similarities.
+_TIMES = {"rt", "rts", "time", "times", "timestamp", "latency", "latencies", "duration", "ms", "msec"}
+_TIMES |= {f"{kind}{time}" for kind in ("reaction", "response") for time in ("time", "times")}
+_DISTANCES = {
+    "distance",
+    "distances",
+    "dist",
+    "dissimilarity",
+    "dissimilarities",
+    "dissim",
+    "difference",
+    "differences",
+}
 
 
 def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
@@ -96,23 +113,53 @@ def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[N
     return [positions[numbered] for positions, numbered in zip(places, codes, strict=True)], items
 
 
-def read_numbers(frame: pd.DataFrame, column: Hashable) -> NDArray[np.float64]:
-    """Return a column as finite floats, NaN where a cell is missing; numbers spelt as text are numbers."""
+def read_numbers(
+    frame: pd.DataFrame, column: Hashable, where: Callable[[int], str] | None = None
+) -> NDArray[np.float64]:
+    """Return a column as finite floats, NaN where a cell is missing; numbers spelt as text are numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    column : column name
+    where : callable, optional
+        What sentences call a row, from its place; by default its place and its name in the index.
+    """
+    where = where or (lambda row: row_name(row, frame.index))
     cells = frame[column]
-    is_numeric = cells.dtype.kind in "biuf"
-    raw = cells.to_numpy(dtype=np.float64 if is_numeric else object, na_value=np.nan)
-    try:
-        numbers = raw.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError):
-        row = next(row for row, cell in enumerate(raw) if not _is_number(cell))
-        got = f"the text {str(raw[row])!r}" if isinstance(raw[row], str) else repr(raw[row])
-        where = row_name(row, frame.index)
-        raise ValueError(f"Column {column!r} must hold numbers, got {got} in {where}.") from None
+    if cells.dtype.kind in "biuf":
+        numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        raw = cells.to_numpy(dtype=object, na_value=np.nan)
+        numbers = as_floats(raw, lambda place, cell: _column_error(column, raw, place[0], where))
     if np.isinf(numbers).any():
         row = int(np.argmax(np.isinf(numbers)))
-        where = row_name(row, frame.index)
-        raise ValueError(f"Column {column!r} must hold finite numbers, got {numbers[row]:g} in {where}.")
+        raise ValueError(f"Column {column!r} must hold finite numbers, got {numbers[row]:g} in {where(row)}.")
     return numbers
+
+
+def _column_error(column: Hashable, cells: NDArray, row: int, where: Callable[[int], str]) -> ValueError:
+    """What is wrong with a column whose first cell that is no number is in a row."""
+    if not isinstance(cells[row], str):
+        return ValueError(f"Column {column!r} must hold numbers, got {cells[row]!r} in {where(row)}.")
+    texts = [(cell, where(place)) for place, cell in enumerate(cells) if isinstance(cell, str) and number(cell) is None]
+    return ValueError(f"Column {column!r} must hold numbers, got {text_cells(texts, len(cells))}.")
+
+
+def what_else(column: Hashable) -> str | None:
+    """Return what a column holds, by its name, if not similarities: "response times" or "dissimilarities"."""
+    words = {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", str(column))}
+    if words & _TIMES:
+        return "response times"
+    return "dissimilarities" if words & _DISTANCES else None
+
+
+def warn_of_other_measure(column: Hashable | None) -> None:
+    """Warn where a column that is read as similarities holds, by its name, something else."""
+    kind = None if column is None else what_else(column)
+    if kind is not None:
+        way = "; use from_dissimilarity for them" if kind == "dissimilarities" else ""
+        _warn(f"Column {column!r} is read as similarities, but by its name holds {kind}{way}.")
 
 
 def row_name(row: int, index: Any = None) -> str:
@@ -162,11 +209,3 @@ def _sorted_items(items: set[str]) -> list[str]:
     if not all(np.isfinite(value) for value in values.values()):
         return sorted(items)
     return sorted(items, key=lambda item: (values[item], item))
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        np.asarray(cell, dtype=object).astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True

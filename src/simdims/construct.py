@@ -17,7 +17,9 @@ from simdims._checks import (
     as_array,
     as_numbers,
     as_table,
+    check_ends,
     clean_labels,
+    find_scale,
     lift_negatives,
 )
 from simdims._memory import require
@@ -32,6 +34,7 @@ from simdims._tables import (
     read_numbers,
     report,
     row_name,
+    warn_of_other_measure,
 )
 from simdims._triangles import ROUNDING, n_items_of, name_of, people_first
 from simdims.similarity import Similarity, _cells, _frame_labels, is_frame
@@ -93,15 +96,16 @@ def from_ratings(
            [ nan, 0.92, 1.  ]])
     """
     check_weights_option(weights)
-    for name, end in (("low", low), ("high", high)):
-        if end is not None and not is_finite_number(end):
-            raise ValueError(f"{name} must be a finite number or None, got {end!r}.")
-    low, high = (None if end is None else float(end) for end in (low, high))
+    check_ends(low, high)
     roles = {"item1": item1, "item2": item2, "rating": rating}
     frame = as_frame(table, **roles, **({} if participant is None else {"participant": participant}))
+    warn_of_other_measure(rating)
     (first, second), names = read_items(frame, [item1, item2])
     ratings = read_numbers(frame, rating)
-    low, high = _scale(ratings, low, high)
+    rated = ratings[~np.isnan(ratings)]
+    if not rated.size:
+        raise ValueError(f"table must hold at least one rating, got none in {len(ratings)} rows.")
+    low, high = find_scale(float(rated.min()), float(rated.max()), low, high)
     used, info = _used_rows(frame, rating, ratings, first == second, low, high)
 
     n = len(names)
@@ -252,31 +256,6 @@ def _from_people(
     np.fill_diagonal(values, 1.0)
     report("from_dissimilarity", info | found)
     return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info | found)
-
-
-def _scale(ratings: NDArray[np.float64], low: float | None, high: float | None) -> tuple[float, float]:
-    """The ends of the scale, found in the ratings where they are not given."""
-    rated = ratings[~np.isnan(ratings)]
-    if not rated.size:
-        raise ValueError(f"table must hold at least one rating, got none in {len(ratings)} rows.")
-    found = []
-    if low is None:
-        low = float(rated.min())
-        found.append(f"low = {low:g}")
-    if high is None:
-        high = float(rated.max())
-        found.append(f"high = {high:g}")
-    given = " (found in the ratings)" if found else ""
-    if low >= high:
-        raise ValueError(f"low must be less than high, got low = {low:g} and high = {high:g}{given}.")
-    if not np.isfinite(high - low):
-        raise ValueError(f"high - low must be finite, got low = {low:g} and high = {high:g}{given}.")
-    if found:
-        _warn(
-            f"The scale of the ratings was not given: took {' and '.join(found)} from the ratings found; pass low= and "
-            "high= if the scale is wider."
-        )
-    return float(low), float(high)
 
 
 def _used_rows(

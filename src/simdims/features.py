@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims import _landmarks, _memory
-from simdims._checks import _warn, as_array, clean_labels
+from simdims._checks import _plural, _warn, as_array, clean_labels
 from simdims._ownership import frozen
 from simdims._parallel import generator_of
 from simdims._parameters import require_count, shown
-from simdims._tables import is_finite_number, report
+from simdims._tables import is_finite_number, read_numbers, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
 
 Kernel = Callable[[NDArray, NDArray], NDArray]
@@ -207,9 +207,10 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
     if not known.all():
         row = int(np.flatnonzero(~known)[0])
         name = f"row {row}" if index is None else f"row {row} ({index[row]!r})"
+        n_more = int(np.count_nonzero(~known)) - 1
+        more = f" and {n_more} other {_plural('row', n_more)}" if n_more else ""
         raise ValueError(
-            f"X must be finite, got NaN or infinity in {name} and {np.count_nonzero(~known) - 1} other rows: leave "
-            "those items out, or fill the gaps first."
+            f"X must be finite, got NaN or infinity in {name}{more}: remove such items, or impute their features."
         )
     return features, index
 
@@ -228,14 +229,19 @@ def _agreed_labels(labels: Sequence[str] | None, index: tuple[str, ...] | None, 
 
 
 def _frame_numbers(frame: Any) -> NDArray[np.floating]:
+    if all(dtype.kind in "biuf" for dtype in frame.dtypes):
+        single = all(dtype == np.float32 for dtype in frame.dtypes)
+        return frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    columns = []
     for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
-        if dtype.kind not in "biuf":
+        try:
+            columns.append(read_numbers(frame, column))
+        except ValueError as error:
             raise TypeError(
                 f"X must hold numbers, got dtype {dtype} in column {str(column)!r}: make it the index if it names the "
-                "items."
-            )
-    single = all(dtype == np.float32 for dtype in frame.dtypes)
-    return frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+                f"items. {error}"
+            ) from None
+    return np.stack(columns, axis=1)
 
 
 def _as_floats(features: NDArray) -> NDArray[np.floating]:

@@ -26,6 +26,7 @@ from simdims._checks import (
     clean_labels,
     count_observed,
     lift_negatives,
+    rescale,
     warn_of_dissimilarity,
 )
 from simdims._ownership import frozen, held, may_share, read_only
@@ -311,6 +312,8 @@ def as_similarity(
     absent: str | float | None = None,
     symmetrize: str | None = None,
     negative: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
     copy: bool = True,
 ) -> Similarity:
     """Return `x` as a checked Similarity.
@@ -342,6 +345,10 @@ def as_similarity(
     negative : {"clip", "shift"}, optional
         What to do with negative values; by default they are an error. "clip" sets them to 0, with a warning that
         counts them; "shift" rescales all correlations r as (1 + r) / 2. `info` says what was done.
+    low, high : float, optional
+        The ends of a rating scale, which become 0 and 1: values are rescaled as (x - low) / (high - low), as
+        from_ratings does, and `info` holds both ends. An end that is not given beside the other is the smallest or the
+        largest value, with a warning. By default values stay as they are.
     copy : bool, default=True
         Whether arrays that can be written to are copied. False saves their memory: they must then stay as they are for
         as long as the Similarity is used.
@@ -353,6 +360,9 @@ def as_similarity(
     Examples
     --------
     >>> from simdims.similarity import as_similarity
+    >>> as_similarity([[7, 4], [4, 7]], low=1, high=7).values
+    array([[1. , 0.5],
+           [0.5, 1. ]])
     >>> confusions = [[9, 4, 0], [2, 8, 1], [1, 0, 9]]
     >>> as_similarity(confusions, symmetrize="mean").values
     array([[9. , 3. , 0.5],
@@ -366,7 +376,8 @@ def as_similarity(
     of_result = getattr(x, "similarity", None)
     x = of_result if isinstance(of_result, Similarity) else x  # a Discovery's
     if isinstance(x, Similarity):
-        _refuse_keywords(labels=labels, weights=weights, absent=absent, symmetrize=symmetrize, negative=negative)
+        settled = {"weights": weights, "absent": absent, "symmetrize": symmetrize, "negative": negative}
+        _refuse_keywords(labels=labels, low=low, high=high, **settled)
         return x
     info: Mapping[str, Any] = {}
     if (parts := _foreign_parts(x)) is not None:
@@ -387,12 +398,17 @@ def as_similarity(
                 "weights must not name items where values does not, got a labelled DataFrame: pass labels=."
             )
         weights = _cells(weights)
+    given = table
+    if low is not None or high is not None:
+        table, low, high = rescale(as_numbers(table, "values", labels), absent, labels, low, high)
+        info = {**info, "low": low, "high": high}
     if symmetrize is not None or negative is not None:
-        merged, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize, negative)
-        if negative is not None:
-            merged, found = lift_negatives(merged, negative, absent)
-            info = {**info, **found}
-        table = merged if may_share(merged, table) else frozen(merged)
+        table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize, negative)
+    if negative is not None:
+        table, found = lift_negatives(table, negative, absent)
+        info = {**info, **found}
+    if table is not given and not may_share(table, given):
+        table = frozen(table)
     return Similarity._of(values=table, labels=labels, weights=weights, absent=absent, info=info, copy=copy)
 
 

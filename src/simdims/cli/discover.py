@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims.cli import kinds, sources
+from simdims.cli import sources
 from simdims.cli.options import (
     Findings,
     UsageError,
@@ -20,9 +20,12 @@ from simdims.cli.options import (
     add_overwrite,
     add_running,
     described,
+    load_matrix,
     option_of,
     progress_of,
     read_similarity,
+    say_changes,
+    say_scale,
 )
 from simdims.cli.outputs import check_place
 from simdims.cli.report import add_look, pictures_of
@@ -39,7 +42,7 @@ _LONG = 900
 #: Dimensions that the last line names, and items of each.
 _N_ABOUT, _N_NAMED = 3, 3
 
-_SHARED = ("key", "label_file", "header", "weights", "negative")
+_SHARED = ("key", "label_file", "header", "weights", "negative", "low", "high")
 
 
 def add(commands: Any) -> None:
@@ -58,7 +61,7 @@ def add(commands: Any) -> None:
     parser.add_argument("source", metavar="FILE", type=Path, help="the data")
     parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="the folder to write")
     parser.add_argument(
-        "--as", dest="kind", choices=kinds.KINDS, metavar="KIND", help=f"what FILE holds: {', '.join(kinds.KINDS)}"
+        "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"what FILE holds: {', '.join(sources.KINDS)}"
     )
     parser.add_argument(
         "--ranks", type=ranks, default="auto", metavar="RANKS", help="auto (default), one number, or as 2:30 or 5:60:5"
@@ -80,7 +83,7 @@ def _add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, An
     """Add what may have to be said about the data, in a group for each kind; returns the defaults, by kind."""
     own: dict[str, dict[str, Any]] = {}
     sources.add_shared(parser.add_argument_group("any data"), _SHARED)
-    for kind in kinds.KINDS:
+    for kind in sources.KINDS:
         group = parser.add_argument_group(f"--as {kind}")
         if kind == "matrix":
             add_matrix_options(group)
@@ -132,19 +135,24 @@ def check_folder(folder: Path, overwrite: bool) -> None:
 
 def read_data(options: argparse.Namespace) -> Similarity:
     """Similarities of whatever FILE holds."""
+    from simdims.cli import kinds
+
     said = _said(options)
-    found = _guess(options, said)
+    found = kinds.guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
-    if said is None and kind != "matrix":
-        _say_taken(options.source, found.why)
     _refuse_strangers(options, kind)
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
+    if kind == "matrix" and not said:
+        return _read_matrix(settled, found.why)
+    _say_read(options.source, found.why, guessed=not said)
     if kind == "matrix":
-        return read_similarity(settled) if said else _read_matrix(settled, found.why)
+        return read_similarity(settled)
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
-    return sources.SOURCES[kind].build(settled)
+    S = sources.SOURCES[kind].build(settled)
+    say_scale(S)
+    return S
 
 
 def _said(options: argparse.Namespace) -> str | None:
@@ -152,22 +160,8 @@ def _said(options: argparse.Namespace) -> str | None:
     if options.kind is not None:
         return str(options.kind)
     given = _given(options, {name for own in options.own.values() for name in own})
-    fitting = [kind for kind in kinds.KINDS if set(given) <= set(options.own[kind])]
+    fitting = [kind for kind in sources.KINDS if set(given) <= set(options.own[kind])]
     return fitting[0] if given and len(fitting) == 1 else None
-
-
-def _guess(options: argparse.Namespace, said: str | None) -> kinds.Guess:
-    """What FILE holds, and what its columns are, if they tell."""
-    try:
-        found = kinds.guess(options.source, options.key, options.header, _given(options, ("count", "rating")))
-    except ValueError:
-        if said is None:
-            raise
-        found = None
-    if said is None or (found is not None and found.kind == said):
-        assert found is not None
-        return found
-    return kinds.Guess(said, {}, "")
 
 
 def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -176,16 +170,22 @@ def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 def _refuse_strangers(options: argparse.Namespace, kind: str) -> None:
     """Refuse options that say something about other data."""
-    shared = ("key", "label_file", "negative") if kind == "matrix" else sources.SOURCES[kind].shared
     everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
-    strangers = sorted(name for name in _given(options, everything) if name not in {*shared, *options.own[kind]})
+    strangers = sorted(name for name in _given(options, everything) if name not in options_of(options, kind))
     if strangers:
         flag = option_of(options.command, strangers[0])
-        raise UsageError(f"{flag} must be left out where FILE holds {kind}, which it says nothing about.")
+        fitting = [f"--as {one}" for one in sources.KINDS if strangers[0] in options_of(options, one)]
+        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}; it is for {' or '.join(fitting)}.")
 
 
-def _say_taken(source: Path, why: str) -> None:
-    say(f"{source.name} is taken to hold {why}; if not, say what with --as")
+def options_of(options: argparse.Namespace, kind: str) -> set[str]:
+    """The options that say something about a kind of data."""
+    shared = ("key", "label_file", "negative", "low", "high") if kind == "matrix" else sources.SOURCES[kind].shared
+    return {*shared, *options.own[kind]}
+
+
+def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
+    say(f"Read {source.name} as {why}{' (override with --as)' if guessed else ''}.")
 
 
 def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
@@ -195,20 +195,21 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="values looks like a dissimilarity matrix", category=UserWarning)
         try:
-            S = read_similarity(options)
+            S = load_matrix(options)
         except ValueError:
-            _say_taken(options.source, why)
+            _say_read(options.source, why)
             raise
     signs = None if S.factors is not None else signs_of_dissimilarity(S.values, S.weights, S.info)
     if not signs:
-        _say_taken(options.source, why)
+        _say_read(options.source, why)
+        say_changes(S)
         return S
     if not signs.are_clear:
         raise ValueError(
             f"{options.source.name}: these could be similarities or dissimilarities: {signs}. Use --as dissimilarity, "
             "or --as matrix for similarities."
         )
-    _say_taken(options.source, f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)")
+    _say_read(options.source, f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)")
     settled = argparse.Namespace(**{**vars(options), **options.own["dissimilarity"]})
     return sources.SOURCES["dissimilarity"].build(settled)
 

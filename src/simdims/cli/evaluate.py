@@ -114,7 +114,7 @@ def _pairs(options: argparse.Namespace) -> Findings:
     from simdims._tables import read_numbers
 
     W = _apart_from_similarities(read_embedding(options))
-    table = _inputs.read_trials(options.ratings, [options.item1, options.item2])
+    table = _inputs.read_trials(options.ratings, [options.item1, options.item2], options.rating)
     for role in ("item1", "item2", "rating"):
         if (name := getattr(options, role)) not in table.columns:
             has = ", ".join(map(repr, table.columns))

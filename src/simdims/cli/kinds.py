@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simdims.cli.tables import MOST_ROWS, Table, parquet_table, text_table
-
-KINDS = ("matrix", "triplets", "ratings", "associations", "features", "dissimilarity")
-
-# What columns are called by those who keep such tables.
-_CUES, _RESPONSES = ("cue",), ("response", "target", "associate", "association")
-_COUNTS = ("count", "counts", "frequency", "freq", "n", "p")
-_RATINGS = ("rating", "ratings", "score", "answer", "similarity", "judgement", "judgment", "value", "response")
-_ODD = ("odd", "odd_one", "odd_one_out", "odd_item", "oddone", "choice", "chosen")
-_PEOPLE = re.compile(r"(participant|subject|person|worker|user|rater|annotator)s?([ _]?(id|nr|number))?|subj|sub|pid")
-_NUMBERS = ("id", "index", "item", "item_id", "itemid", "nr", "no", "number", "row")
-_SIDES = (("left", "right"), ("first", "second"), ("item_a", "item_b"), ("a", "b"), ("source", "target"))
+from simdims._cells import is_missing
+from simdims._tables import what_else
+from simdims.cli.columns import (
+    CUES,
+    NUMBERS,
+    ODD,
+    RATINGS,
+    RESPONSES,
+    count_of,
+    first,
+    in_columns,
+    is_list,
+    named_ratings,
+    place_of,
+    rated_pairs,
+    refuse_other_measures,
+    repeats,
+    sides,
+    texts_of,
+)
+from simdims.cli.sources import KINDS
+from simdims.io.tables import MOST_ROWS, Table, look_at
 
 #: Rows and columns of a square array that are compared with each other.
 _MOST_COMPARED = 1000
@@ -34,7 +45,13 @@ class Guess(NamedTuple):
     why: str
 
 
-def guess(path: Path, key: str | None, header: bool | None, known: Mapping[str, Any] | None = None) -> Guess:
+def guess(
+    path: Path,
+    key: str | None,
+    header: bool | None,
+    known: Mapping[str, Any] | None = None,
+    kind: str | None = None,
+) -> Guess:
     """What a file holds; a file that could be several things is refused with the option that says it.
 
     Parameters
@@ -45,109 +62,170 @@ def guess(path: Path, key: str | None, header: bool | None, known: Mapping[str, 
     header : bool or None
         Whether the first row of a text file names the columns; None finds out.
     known : mapping, optional
-        Columns that were named already, by their roles: of these, `count` and `rating` need not be told.
+        Columns that were named already, by their roles (item1, rating, count, ...).
+    kind : str, optional
+        What the file holds, where that is known: then its columns alone are looked for.
     """
-    from simdims import _inputs, io
+    from simdims import io
 
-    _inputs._check_file(path, io.LOADED)
-    suffix = path.suffix.lower()
+    io.check_file(path)
+    known = known or {}
     with io._named_in_errors(path):
-        if suffix in io.TABLES:
-            table = parquet_table(path) if suffix == ".parquet" else text_table(path, header)
-            return _kind_of_table(table, known or {})
-        if suffix in (".npy", ".npz"):
-            return _kind_of_arrays(path, key)
-        if key is not None:
-            return _kind_of_array(io.NAMED_ARRAYS[suffix](path, key, None).values, {"key": key})
+        if kind is None:
+            return _kind_of_file(path, key, header, known)
+        if kind in _FINDERS and path.suffix.lower() in io.TABLES:
+            found = _FINDERS[kind](look_at(path, header), known)
+            return found or Guess(kind, {}, _IN_WORDS[kind])
+        with suppress(ValueError):  # what else it could be has been settled
+            found = _kind_of_file(path, key, header, known)
+            if found.kind == kind:
+                return found
+    return Guess(kind, {}, _IN_WORDS[kind])
+
+
+def _kind_of_file(path: Path, key: str | None, header: bool | None, known: Mapping[str, Any]) -> Guess:
+    from simdims import io
+
+    suffix = path.suffix.lower()
+    if suffix in io.TABLES:
+        return _kind_of_table(look_at(path, header), known)
+    if suffix in (".npy", ".npz"):
+        return _kind_of_arrays(path, key)
+    if key is not None:
+        return _kind_of_array(io.NAMED_ARRAYS[suffix](path, key, None).values, {"key": key})
     return Guess("matrix", {}, "similarities")
 
 
+# Tables. Each rule looks for one kind, by the names of the columns first and by what they hold second.
+
+
 def _kind_of_table(table: Table, known: Mapping[str, Any]) -> Guess:
-    spelled = table.spelled
-    names = [name.strip().lower() for name in table.header or ()]
-    texts = [place for place in range(table.width) if not table.is_number[place]]
-    cue, response = _first(names, _CUES), _first(names, _RESPONSES)
-    if cue is not None and response is not None:
-        columns: dict[str, Any] = {"cue": spelled[cue], "response": spelled[response]}
-        if "count" not in known:
-            count = _count_of(table, names, cue, response)
-            columns["count"] = False if count is None else spelled[count]
-        return Guess("associations", columns, f"word associations ({_in_columns(columns)})")
-    if _is_square(table):
-        return Guess("matrix", {}, "a square table of similarities")
-    if (found := _kind_of_pairs(table, names, texts, known)) is not None:
-        return found
-    if table.width == 3 and _are_triplets([table.column(place) for place in range(3)]):
-        odd = _first(names, _ODD)
-        which = "last" if odd is None else f"in column {spelled[odd]!r}"
-        return Guess("triplets", {} if odd is None else {"odd": odd}, f"triplets, the odd one out {which}")
-    if table.width - len(texts) >= 2 and (not texts or (len(texts) == 1 and _are_distinct(table.column(texts[0])))):
-        if not texts and _could_be_trials(table):
-            raise _question("columns of whole numbers that could be items of pairs or triplets, or features")
-        named = {"labels": spelled[texts[0]]} if texts and spelled[texts[0]].strip() else {}
-        numbered = _first(names, _NUMBERS)
-        if numbered is not None and table.is_number[numbered] and _are_distinct(table.column(numbered)):
-            if texts:
-                raise _question(f"a column {spelled[numbered]!r} that seems to number the items, and is no feature")
-            return Guess(
-                "features", {"labels": spelled[numbered]}, f"features, a row for each item of {spelled[numbered]!r}"
-            )
-        by = f", named by {named['labels']!r}" if named else ""
-        return Guess("features", named, f"features, a row for each item{by}")
-    listed = ", ".join(map(repr, spelled[:8])) + (", ..." if len(spelled) > 8 else "")
-    raise _question(f"a table of {_many(table.n_rows, 'row')}, with {_many(table.width, 'column')} ({listed})")
+    for rule in _RULES:
+        if (found := rule(table, known)) is not None:
+            return found
+    listed = ", ".join(map(repr, table.spelled[:8])) + (", ..." if table.width > 8 else "")
+    raise _question(f"a table of {_many(table.n_rows, 'row')} and {_many(table.width, 'column')} ({listed})")
 
 
-def _count_of(table: Table, names: list[str], cue: int, response: int) -> int | None:
-    """The column that counts how often a response was given to a cue; None where each row is one response."""
-    numbers = [
-        place
-        for place, name in enumerate(names)
-        if table.is_number[place] and name not in _NUMBERS and not _PEOPLE.fullmatch(name)
-    ]
-    count = _first([name if place in numbers else "" for place, name in enumerate(names)], _COUNTS)
-    # Some tables call the total of a cue N, and several have shares beside counts.
-    is_clear = count is not None and (len(numbers) == 1 or names[count] not in ("n", "p"))
-    if is_clear or not numbers or (count is None and _repeats(table, cue, response)):
-        return count
-    named = [table.spelled[place] for place in numbers]
-    raise _which_column("counts the responses", named, "--count COLUMN, or --no-count")
-
-
-def _kind_of_pairs(table: Table, names: list[str], texts: list[int], known: Mapping[str, Any]) -> Guess | None:
-    """Ratings or a list of pairs, if it is either: two columns of items and one of numbers."""
-    sides = _sides(names)
-    if sides is not None and "rating" in known:  # whether there is such a column is told when it is read
-        value = next((place for place in range(table.width) if place not in sides), None)
+def _associations(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Word associations: columns called cue and response."""
+    cue = place_of(table, known, "cue", CUES)
+    response = place_of(table, known, "response", RESPONSES)
+    if cue is None or response is None:
+        return None
+    columns: dict[str, Any] = {"cue": table.spelled[cue], "response": table.spelled[response]}
+    if "count" in known:
+        columns["count"] = known["count"]
     else:
-        value = _first([name if number else "" for name, number in zip(names, table.is_number, strict=False)], _RATINGS)
-    if value is None and table.width == 3 and _are_triplets([table.column(place) for place in range(3)]):
+        count = count_of(table, cue, response)
+        columns["count"] = False if count is None else table.spelled[count]
+    return Guess("associations", columns, f"word associations: {in_columns(columns)}")
+
+
+def _square(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Similarities: as many rows as columns of numbers."""
+    return Guess("matrix", {}, "a square table of similarities") if _is_square(table) else None
+
+
+def _triplets(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Triplets: three columns of the same items, none of which is called a rating."""
+    is_rated = "rating" in known or any(table.has_numbers(place) for place in named_ratings(table))
+    if table.width != 3 or is_rated:
         return None
-    if sides is not None and value is None:  # whatever it is called, if it is the only column of numbers
-        numbers = [place for place in range(table.width) if table.is_number[place] and place not in sides]
-        value = numbers[0] if len(numbers) == 1 else None
-        if value is None and numbers and set(sides) <= set(texts) and table.width > 4:
-            raise _which_column("rates the pairs", [table.spelled[place] for place in numbers], "--rating COLUMN")
-    if sides is not None and value is not None and value not in sides:
-        assert table.header is not None
-        columns = {role: table.header[place] for role, place in zip(("item1", "item2"), sides, strict=True)}
-        columns |= {} if "rating" in known else {"rating": table.header[value]}
-        person = next((name for name, low in zip(table.header, names, strict=True) if _PEOPLE.fullmatch(low)), None)
-        if person is not None:
-            columns["participant"] = person
-        is_list = table.width in (3, 4) and person is None and not names[value].startswith("rating")
-        if not is_list or "rating" in known or _repeats(table, *sides):
-            return Guess("ratings", columns, f"ratings of pairs ({_in_columns(columns)})")
-    if table.width not in (3, 4) or any(place > 1 for place in texts) or _repeats(table, 0, 1):
+    return _columns_of_triplets(table, known) if _are_triplets([table.column(place) for place in range(3)]) else None
+
+
+def _columns_of_triplets(table: Table, known: Mapping[str, Any]) -> Guess:
+    odd = first(table.names, ODD)
+    if table.width != 3 or "odd" in known or "columns" in known:
+        return Guess("triplets", {}, "triplets" + _named_triplets(known))
+    which = "last" if odd is None else f"in column {table.spelled[odd]!r}"
+    return Guess("triplets", {} if odd is None else {"odd": odd}, f"triplets, the odd one out {which}")
+
+
+def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Ratings: two columns of items and one of ratings, with people, other columns or pairs that come again."""
+    found = _columns_of_ratings(table, known)
+    if found is None or "rating" in known or "participant" in found.options:
+        return found
+    items = (table.spelled.index(found.options[role]) for role in ("item1", "item2"))
+    are_ratings = found.options["rating"].strip().lower().startswith("rating") or repeats(table, *items)
+    return found if are_ratings or not is_list(table) else None
+
+
+def _columns_of_ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    columns = rated_pairs(table, known)
+    return None if columns is None else Guess("ratings", columns, f"ratings of pairs: {in_columns(columns)}")
+
+
+def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Similarities: a list of pairs that come once, with the columns item, item, value and perhaps weight."""
+    texts = texts_of(table)
+    if table.width not in (3, 4) or any(place > 1 for place in texts) or repeats(table, 0, 1):
         return None
-    is_named = sides == (0, 1) or _first(names[2:3], _RATINGS) is not None
-    are_named = (texts == [0, 1] and (is_named or not set(table.column(0)).isdisjoint(table.column(1)))) or (
-        not texts and is_named
-    )
-    are_numbered = not texts and not names and _are_items(table.column(0), table.column(1))
-    if are_named or (are_numbered and any(map(_has_fraction, table.column(2)))):
-        return Guess("matrix", {}, "a list of pairs and their similarities")
-    return None
+    is_named = sides(table.names) == (0, 1) or first(table.names[2:3], RATINGS) is not None
+    share_items = not set(table.column(0)).isdisjoint(table.column(1))
+    if texts == [0, 1]:
+        are_pairs = is_named or share_items
+    elif texts:
+        are_pairs = False
+    elif table.header:
+        are_pairs = is_named
+    else:
+        are_pairs = _are_items(table.column(0), table.column(1)) and any(map(_has_fraction, table.column(2)))
+    if not are_pairs:
+        return None
+    is_distance = bool(table.header) and what_else(table.spelled[2]) == "dissimilarities"
+    if table.header and not is_distance:
+        refuse_other_measures(table, [2])
+    table.refuse_texts(2)
+    roles = ("item1", "item2", "dissimilarity" if is_distance else "similarity", "weight")
+    columns = in_columns(dict(zip(roles, table.spelled, strict=False)))
+    if is_distance:
+        return Guess("dissimilarity", {}, f"a list of pairs and their dissimilarities: {columns}")
+    return Guess("matrix", {}, f"a list of pairs and their similarities{f': {columns}' if table.header else ''}")
+
+
+def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Features: columns of numbers, beside at most one that names the items."""
+    texts, spelled = texts_of(table), table.spelled
+    names_items = len(texts) == 1 and _are_distinct(table.column(texts[0]))
+    if table.width - len(texts) < 2 or (texts and not names_items):
+        return None
+    if not texts and _could_be_trials(table):
+        raise _question("columns of whole numbers that could be items of pairs or triplets, or features")
+    numbered = first(table.names, NUMBERS)
+    if numbered is not None and table.is_number[numbered] and _are_distinct(table.column(numbered)):
+        if texts:
+            raise _question(f"a column {spelled[numbered]!r} that seems to number the items, and is no feature")
+        texts = [numbered]
+    if not texts or not spelled[texts[0]].strip():
+        return Guess("features", {}, "features, one row per item")
+    labels = spelled[texts[0]]
+    return Guess("features", {"labels": labels}, f"features, one row per item, named by {labels!r}")
+
+
+#: The rules in the order in which they are tried: names of columns decide before what the columns hold.
+_RULES = (_associations, _square, _triplets, _ratings, _pairs, _features)
+
+#: What finds the columns of a kind that was said.
+_FINDERS: dict[str, Callable[[Table, Mapping[str, Any]], Guess | None]] = {
+    "ratings": _columns_of_ratings,
+    "associations": _associations,
+    "triplets": _columns_of_triplets,
+}
+
+_IN_WORDS = {
+    "matrix": "similarities",
+    "triplets": "triplets",
+    "ratings": "ratings of pairs",
+    "associations": "word associations",
+    "features": "features, one row per item",
+    "dissimilarity": "dissimilarities",
+}
+
+
+# What columns hold.
 
 
 def _is_square(table: Table) -> bool:
@@ -168,17 +246,23 @@ def _is_square(table: Table) -> bool:
 
 def _is_symmetric(body: list[list[str]]) -> bool:
     """Whether those rows that were read have equal triangles, as far as both are known."""
-    cells = [[cell.strip().replace(",", ".") for cell in row] for row in body]
-    blank = {"", "na", "nan"}
+    cells = [[_value(cell) for cell in row] for row in body]
     pairs = ((cells[i][j], cells[j][i]) for i in range(len(cells)) for j in range(i))
     return all(
-        one.lower() in blank or two.lower() in blank or math.isclose(float(one), float(two), rel_tol=1e-6, abs_tol=1e-9)
-        for one, two in pairs
+        math.isnan(one) or math.isnan(two) or math.isclose(one, two, rel_tol=1e-6, abs_tol=1e-9) for one, two in pairs
     )
 
 
+def _value(cell: str) -> float:
+    """A cell as a number; NaN where it is none, which is told when the file is read."""
+    try:
+        return math.nan if is_missing(cell) else float(cell.strip().replace(",", "."))
+    except ValueError:
+        return math.nan
+
+
 def _are_triplets(columns: list[list[str]]) -> bool:
-    """Whether three columns hold three different items a row, and much the same items in all columns."""
+    """Whether three columns hold three different items in each row, and much the same items in all columns."""
     if any(_has_fraction(cell) or not cell for column in columns for cell in column):
         return False
     if len({all(cell.isdigit() for cell in column) for column in columns}) > 1:  # people beside words
@@ -218,23 +302,7 @@ def _has_fraction(cell: str) -> bool:
     return re.fullmatch(r"-\d+|[+-]?\d*[.,]\d+(e[+-]?\d+)?", cell, flags=re.IGNORECASE) is not None
 
 
-def _repeats(table: Table, one: int, other: int) -> bool:
-    """Whether a pair occurs twice in one order."""
-    pairs = list(zip(table.column(one), table.column(other), strict=True))
-    return len(set(pairs)) < len(pairs)
-
-
-def _sides(names: Sequence[str]) -> tuple[int, int] | None:
-    """The two columns of items: left and right, word1 and word2, ..."""
-    for one, other in _SIDES:
-        if one in names and other in names:
-            return names.index(one), names.index(other)
-    for place, name in enumerate(names):
-        for end, next_end in (("1", "2"), ("a", "b")):
-            partner = name.removesuffix(end) + next_end
-            if len(name) > 1 and name.endswith(end) and partner in names and f"{name[:-1]}3" not in names:
-                return place, names.index(partner)
-    return None
+# Arrays.
 
 
 def _kind_of_arrays(path: Path, key: str | None) -> Guess:
@@ -267,7 +335,7 @@ def _kind_of_array(values: Any, options: dict[str, Any]) -> Guess:
         return Guess("matrix", options, "a square array of similarities")
     if values.shape[1] == 3 and values.dtype.kind in "iu" and _are_triplets(_columns_of(values)):
         return Guess("triplets", {}, "triplets, the odd one out last")
-    return Guess("features", options, "features, a row for each item")
+    return Guess("features", options, "features, one row per item")
 
 
 def _has_equal_triangles(values: Any) -> bool:
@@ -285,32 +353,26 @@ def _columns_of(values: Any) -> list[list[str]]:
     return [[str(number) for number in column] for column in values[:MOST_ROWS].T.tolist()]
 
 
-def _in_columns(columns: dict[str, Any]) -> str:
-    """Which column is what: item1 in 'left', item2 in 'right'."""
-    named = [f"{role} in {name!r}" for role, name in columns.items() if name is not False]
-    return ", ".join([*named, *(["each row counted once"] if columns.get("count") is False else [])])
+# Sentences.
 
 
-def _which_column(does_what: str, names: list[str], option: str) -> ValueError:
-    listed = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
-    return ValueError(f"this must be told which column {does_what}, got {listed}: pass {option}.")
+def _named_triplets(known: Mapping[str, Any]) -> str:
+    """The columns of triplets that were named."""
+    columns = " in columns " + ", ".join(map(repr, known["columns"])) if "columns" in known else ""
+    return columns + (f", the odd one out in {known['odd']!r}" if "odd" in known else ", the odd one out last")
 
 
 def _not_symmetric(n: int) -> ValueError:
     return ValueError(
-        f"this must be told to hold features or similarities, got {n} rows and {n} columns that are not symmetric: "
-        "pass --as features, or --symmetrize mean for similarities whose two sides differ."
+        f"Cannot tell whether this file contains features or similarities: it has {n} rows and {n} columns that are "
+        "not symmetric. Pass --as features, or --symmetrize mean for similarities whose two sides differ."
     )
 
 
 def _question(what: str) -> ValueError:
-    return ValueError(f"this must be told to hold {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {what}: pass --as KIND.")
+    ways = ", ".join(f"--as {kind}" for kind in KINDS[:-1])
+    return ValueError(f"Cannot tell what this file contains: {what}. Pass {ways} or --as {KINDS[-1]}.")
 
 
 def _many(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _first(names: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """The place of the first of some names that is there."""
-    return next((names.index(name) for name in wanted if name in names), None)

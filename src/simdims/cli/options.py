@@ -80,6 +80,7 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
     add_label_file(parser)
     add_negative(parser)
     add_matrix_options(parser)
+    add_scale(parser)
 
 
 def add_matrix_options(parser: Any) -> None:
@@ -111,12 +112,40 @@ def add_negative(parser: Any) -> None:
     )
 
 
+def add_scale(parser: Any) -> None:
+    """Add the ends of a rating scale."""
+    parser.add_argument("--low", type=float, help="lowest end of a rating scale, which becomes 0")
+    parser.add_argument("--high", type=float, help="highest end of a rating scale, which becomes 1")
+
+
+def say_scale(S: Similarity) -> None:
+    """Say how ratings were rescaled, or that similarities were not though they exceed 1."""
+    from simdims._checks import value_range
+
+    if "low" in S.info:
+        say(f"Ratings on a scale from {S.info['low']:g} to {S.info['high']:g} were rescaled to 0-1.")
+        return
+    ends = None if "source" in S.info or S.factors is not None else value_range(S.values)
+    if ends is not None and ends[1] > 1 + 1e-6:
+        say(
+            f"Similarities range from {ends[0]:.3g} to {ends[1]:.3g} and are not rescaled; for a rating scale, pass "
+            "its ends as --low and --high."
+        )
+
+
 def read_similarity(options: argparse.Namespace) -> Similarity:
+    """The similarities of IN, after saying what was done to them."""
+    S = load_matrix(options)
+    say_changes(S)
+    return S
+
+
+def load_matrix(options: argparse.Namespace) -> Similarity:
     """The similarities of IN."""
     from simdims.io import load_similarity
 
     _refuse_settled(options)
-    S = load_similarity(
+    return load_similarity(
         options.source,
         key=options.key,
         form=options.form,
@@ -124,23 +153,29 @@ def read_similarity(options: argparse.Namespace) -> Similarity:
         absent=options.absent,
         symmetrize=options.symmetrize,
         negative=options.negative,
+        low=options.low,
+        high=options.high,
     )
+
+
+def say_changes(S: Similarity) -> None:
+    """Say how values were rescaled; of clipping, the library warns."""
     say_if_shifted(S)
-    return S
+    if "file" in S.info:  # not one that simdims wrote, whose scale was settled then
+        say_scale(S)
 
 
 def say_if_shifted(S: Similarity) -> None:
     """Say that correlations were rescaled, which unlike clipping is nothing to warn of."""
     if S.info.get("negative") == "shift":
         share = S.info["share_negative"]
-        say(f"rescaled all correlations r as (1 + r)/2; {share:.2%} of the pairs were negative")
+        say(f"Rescaled all correlations r as (1 + r)/2; {share:.2%} of the pairs were negative.")
 
 
 def _refuse_settled(options: argparse.Namespace) -> None:
     """Refuse what there is to say about other files where `simdims similarity` wrote this one."""
-    given = [
-        name for name in ("key", "label_file", "absent", "symmetrize", "negative") if getattr(options, name) is not None
-    ]
+    settled = ("key", "label_file", "absent", "symmetrize", "negative", "low", "high")
+    given = [name for name in settled if getattr(options, name) is not None]
     if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
         return
     from simdims import io

@@ -16,6 +16,7 @@ from simdims.cli.options import (
     add_label_file,
     add_negative,
     add_overwrite,
+    add_scale,
     described,
     number_or_text,
     read_labels,
@@ -28,10 +29,17 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
 
+#: What a data file may hold.
+KINDS = ("matrix", "triplets", "ratings", "associations", "features", "dissimilarity")
+
+#: Options that name columns, which then need not be found.
+COLUMNS = ("item1", "item2", "rating", "participant", "cue", "response", "count", "columns", "odd")
+
+
 class Source(NamedTuple):
     """A kind of raw data: what its command says, the options that are its own, and how similarities are made of it.
 
-    `shared` are options that several kinds have: key, label_file, header, weights, negative.
+    `shared` are options that several kinds have: key, label_file, header, weights, negative, low, high.
     """
 
     summary: str
@@ -68,6 +76,8 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
         add_label_file(parser)
     if "header" in names:
         add_header(parser)
+    if "low" in names:
+        add_scale(parser)
     if "weights" in names:
         parser.add_argument(
             "--weights", choices=["counts"], help="weigh each pair by how many answers, ratings or people it has"
@@ -113,8 +123,6 @@ def _add_ratings(parser: Any) -> None:
     parser.add_argument("--item2", required=True, metavar="COLUMN", help="the column of the second item")
     parser.add_argument("--rating", required=True, metavar="COLUMN", help="the column of the ratings")
     parser.add_argument("--participant", metavar="COLUMN", help="the column that says who gave the rating")
-    parser.add_argument("--low", type=float, help="lowest end of the scale (default: the lowest rating)")
-    parser.add_argument("--high", type=float, help="highest end of the scale (default: the highest rating)")
 
 
 def _add_associations(parser: Any) -> None:
@@ -216,7 +224,7 @@ def _ratings(options: argparse.Namespace) -> Similarity:
 
     names = [options.item1, options.item2, options.participant]
     return from_ratings(
-        _inputs.read_trials(options.source, [name for name in names if name is not None]),
+        _inputs.read_trials(options.source, [name for name in names if name is not None], options.rating),
         item1=options.item1,
         item2=options.item2,
         rating=options.rating,
@@ -232,7 +240,7 @@ def _associations(options: argparse.Namespace) -> Similarity:
     from simdims.associations import from_associations
 
     return from_associations(
-        _inputs.read_trials(options.source, [options.cue, options.response]),
+        _inputs.read_trials(options.source, [options.cue, options.response], options.count or None),
         cue=options.cue,
         response=options.response,
         count=None if options.count is False else options.count,
@@ -277,7 +285,7 @@ SOURCES = {
         "from ratings of how similar two items are",
         "a table with one rating a row: .csv, .tsv, .txt or .parquet",
         "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer --low 1 --high 7",
-        ("weights",),
+        ("weights", "low", "high"),
         _add_ratings,
         _ratings,
     ),

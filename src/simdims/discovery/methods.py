@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims import __version__
-from simdims._checks import _plural
+from simdims._checks import _plural, value_range
 from simdims._parameters import shown
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
@@ -55,7 +55,7 @@ def _verdict(held: HeldOut) -> str:
 
 
 def _data(S: Similarity) -> list[str]:
-    made = [sentence for sentence in (_origin(S.info), _negatives(S.info)) if sentence]
+    made = [sentence for sentence in (_origin(S.info) or _scale(S), _negatives(S.info)) if sentence]
     return [*made, f"The data were {S.n_items:,} items, {_coverage(S)}."]
 
 
@@ -106,6 +106,14 @@ def _negatives(info: Mapping[str, Any]) -> str:
     n = info["n_values_negative" if values else "n_pairs_negative"]
     what = "feature values" if values else "similarities"
     return f"Negative {what} ({n:,}, {_percent(info['share_negative'])}) were set to 0."
+
+
+def _scale(S: Similarity) -> str:
+    """The scale of similarities that came as a matrix."""
+    if "low" in S.info:
+        return f"Ratings on a scale from {S.info['low']:g} to {S.info['high']:g} were rescaled to the range 0 to 1."
+    ends = None if S.factors is not None else value_range(S.values)
+    return "" if ends is None else f"Similarities ranged from {ends[0]:.3g} to {ends[1]:.3g} and were not rescaled."
 
 
 def _coverage(S: Similarity) -> str:

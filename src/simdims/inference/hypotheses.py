@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from simdims._cells import advice, as_floats
 from simdims._checks import as_array, clean_labels
+from simdims._parameters import is_whole
 from simdims.metrics._embedding import embedding_table
 from simdims.similarity import Similarity, axis_names, is_default_axis, is_frame
 
@@ -151,22 +153,17 @@ def _as_floats(
 ) -> NDArray[np.float64]:
     if cells.dtype.kind not in "biufOUS":
         raise TypeError(f"{name} must hold real numbers, got dtype {cells.dtype}.")
-    try:
-        return cells.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        for place, cell in np.ndenumerate(cells):
-            try:
-                float(cell)
-            except OverflowError:
-                raise ValueError(
-                    f"{name} must be finite, got a number too large in {_where(place, rows, columns)}."
-                ) from None
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"{name} must hold numbers, got {str(cell)!r} in {_where(place, rows, columns)}: give a category a "
-                    "column of zeros and ones for each of its values (pandas.get_dummies)."
-                ) from None
-        raise
+
+    def refusal(place: tuple[int, ...], cell: Any) -> ValueError:
+        where = _where(place, rows, columns)
+        if is_whole(cell):
+            return ValueError(f"{name} must be finite, got a number too large in {where}.")
+        return ValueError(
+            f"{name} must hold numbers, got {str(cell)!r} in {where}: {advice(str(cell))}. For a category, use one 0/1 "
+            "column per value (pandas.get_dummies)."
+        )
+
+    return as_floats(cells, refusal)
 
 
 def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:

@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from scipy import sparse
 
-from simdims._checks import ABSENT_OPTIONS
+from simdims._checks import ABSENT_OPTIONS, value_range
 from simdims._journal import refuse_name
 from simdims._parts import Parts, library
+from simdims._tables import warn_of_other_measure, what_else
 from simdims.io.arrays import read_hdf5, read_mat, read_npy, read_npz, reading
 from simdims.io.exchange import from_networkx
 from simdims.io.frames import read_parquet
@@ -37,6 +39,8 @@ def load_similarity(
     absent: str | float | None = None,
     symmetrize: str | None = None,
     negative: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
 ) -> Similarity:
     r"""Load similarities from a file of any of the types that people keep them in.
 
@@ -51,8 +55,8 @@ def load_similarity(
         - .csv, .tsv, .txt: a square table with labels in the first row, the first column, both or neither; or a list
           of pairs, one a row, with the columns item, item, value and perhaps weight, with or without a header. Labels
           and items that are 0, 1, 2, ... are positions and name nothing. Tabs, semicolons, commas or blanks separate
-          cells; empty cells, NA and NaN are missing; decimal commas are read where commas do not separate; text is
-          UTF-8, UTF-16 or else Latin-1.
+          cells; empty cells, NA, N/A, #N/A, NaN, null, None, - and . (in any case) are missing; decimal commas are
+          read where commas do not separate; text is UTF-8, UTF-16 or else Latin-1.
         - .parquet: the same two forms.
         - .h5, .hdf5, .mat (of any version): a square matrix; the one list of as many texts in the file, if there is
           just one, becomes the labels. Of a MATLAB struct array the field of square matrices is read.
@@ -75,9 +79,12 @@ def load_similarity(
         sparse matrices and graphs. Where it is None, unlisted pairs are missing, and the result is dense up to 2,000
         items or from 5 % of all pairs on; where it is given, the result is sparse.
     symmetrize : {"mean", "max"}, optional
-        What to make of the two sides of a pair that differ; see as_similarity.
+        How to combine S[i, j] and S[j, i] where they differ; see as_similarity.
     negative : {"clip", "shift"}, optional
         What to do with negative values, by default an error; see as_similarity.
+    low, high : float, optional
+        The ends of a rating scale, which become 0 and 1; see as_similarity. By default values stay as they are. The
+        smallest and the largest value found, of two different items, are in `info`.
 
     Returns
     -------
@@ -123,25 +130,36 @@ def load_similarity(
     """
     path = _path(path)
     suffix = path.suffix.lower()
-    _refuse_file(path)
+    check_file(path)
     _refuse_options(suffix, key, form)
+    changes: dict[str, Any] = {"symmetrize": symmetrize, "negative": negative, "low": low, "high": high}
     with _named_in_errors(path):
         if suffix == ".npz" and (own := load_npz(path)) is not None:
             if key is not None:
                 raise ValueError(
                     f"key must be None for a file that Similarity.save wrote, which is read whole, got {key!r}."
                 )
-            # All other keywords are settled in it, which as_similarity says.
-            return as_similarity(own, labels=labels, absent=absent, symmetrize=symmetrize, negative=negative)
+            # All keywords are settled in it, which as_similarity says.
+            return as_similarity(own, labels=labels, absent=absent, **changes)
         parts = _mean_over_people(_read(path, key, form, labels, absent, symmetrize))
         if absent is None and parts.absent is None and sparse.issparse(parts.values):
             raise ValueError(
                 "absent must say what the pairs that are not stored mean, got None: pass load_similarity(..., absent=) "
                 f"{ABSENT_OPTIONS}."
             )
+        if what_else(parts.info.get("column")) == "response times":  # of dissimilarities Similarity warns
+            warn_of_other_measure(parts.info["column"])
         logger.info("%s: %s", path, parts.info["found"])
-        parts = parts._replace(info={"file": path.name, **parts.info})
-        return as_similarity(parts, labels=labels, absent=absent, symmetrize=symmetrize, negative=negative)
+        parts = parts._replace(info={"file": path.name, **parts.info, **_range_of(parts.values)})
+        return as_similarity(parts, labels=labels, absent=absent, **changes)
+
+
+def _range_of(values: Any) -> dict[str, float]:
+    """The smallest and the largest value that a file holds for two different items."""
+    table = values.to_numpy() if hasattr(values, "to_numpy") else values
+    is_matrix = getattr(table, "ndim", 0) == 2 and table.shape[0] == table.shape[1] and table.dtype.kind in "biuf"
+    ends = value_range(table) if is_matrix else None
+    return {} if ends is None else {"smallest": ends[0], "largest": ends[1]}
 
 
 def save(S: Similarity, path: str | os.PathLike[str]) -> None:
@@ -186,18 +204,21 @@ def _path(path: str | os.PathLike[str]) -> Path:
     return found
 
 
-def _refuse_file(path: Path) -> None:
+def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
+    """Refuse a file that does not exist, is a folder or empty, or has none of these endings (None: any)."""
     if path.is_dir():
-        raise ValueError(f"path must name a file, got {str(path)!r}, which is a folder.")
+        raise ValueError(f"{str(path)!r} must be a file, got a folder.")
     if not path.exists():
-        raise FileNotFoundError(f"path must name a file that is there, got {str(path)!r}.")
-    if path.suffix.lower() not in LOADED:
+        raise FileNotFoundError(f"No such file: {str(path)!r}.")
+    suffix = path.suffix.lower()
+    if endings is not None and suffix not in endings:
+        is_sheet = suffix in (".xlsx", ".xls", ".ods") and ".csv" in endings
+        way = "save the sheet as .csv, or pass a DataFrame from pandas.read_excel" if is_sheet else "convert it"
         raise ValueError(
-            f"path must end in one of {', '.join(LOADED)}, got {str(path)!r}, whose type is unknown: rename it if it "
-            "is of one of these."
+            f"{str(path)!r} must end in one of {', '.join(endings)}, got {path.suffix or 'no ending'!r}: {way}."
         )
     if path.stat().st_size == 0:
-        raise ValueError(f"path must name a file that holds something, got {str(path)!r}, which is empty (0 bytes).")
+        raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 
 
 def _refuse_options(suffix: str, key: str | None, form: str | None) -> None:

@@ -10,22 +10,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._cells import advice, is_missing
 from simdims._checks import _plural
 from simdims._memory import require
 from simdims._parts import Parts
+from simdims._tables import what_else
 from simdims.io.pairs import from_pairs
 from simdims.io.text import (
     N_HEAD,
     DecimalCommaError,
     Dialect,
     NotANumberError,
+    Numbers,
     Row,
     edges,
     find_dialect,
     find_encoding,
     is_text,
     mostly_text,
-    numbers,
     rows,
     unguarded,
 )
@@ -34,7 +36,7 @@ from simdims.io.text import (
 CORNER_WORDS = {"item", "items", "label", "labels", "name", "names", "id"}
 VALUE_WORDS = {"value", "values", "similarity", "sim", "score", "rating", "weight"}
 TWO_FORMS = (
-    "a square table has one row and one column an item, beside labels; a list of pairs has the 3 or 4 columns item, "
+    "a square table has one row and one column per item, beside labels; a list of pairs has the 3 or 4 columns item, "
     "item, value[, weight]"
 )
 
@@ -60,7 +62,7 @@ def read_table(
 def read_edge_list(path: Path, *, labels: Sequence[str] | None, absent: str | float | None) -> Parts:
     """Read the edges of a graph as a list of pairs."""
     dialect = Dialect(find_encoding(path), ",")  # the commas of edge lists are never decimal signs
-    return _read_pairs(edges(path, dialect.encoding), dialect, labels, absent)
+    return _read_pairs(edges(path, dialect.encoding), Numbers(dialect), labels, absent)
 
 
 def is_long(
@@ -84,10 +86,11 @@ def check_header(header: Sequence[str]) -> None:
     """Refuse a list of pairs whose columns are, by their names, other ones than item, item, value and weight."""
     is_numbered = not header[0].strip()
     has_value_last = len(header) == 4 and header[3].strip().lower() in VALUE_WORDS - {"weight"}
-    if len(header) == 4 and (is_numbered or (has_value_last and not _names_value(header))):
+    has_other_last = len(header) == 4 and what_else(header[3]) is not None
+    if len(header) == 4 and (is_numbered or has_other_last or (has_value_last and not _names_value(header))):
         raise ValueError(
             "the columns of a list of pairs must be item, item, value[, weight], got the header "
-            f"{', '.join(map(repr, header))}: leave out other columns, such as one that numbers the rows."
+            f"{', '.join(map(repr, header))}: leave out other columns, such as row numbers or response times."
         )
 
 
@@ -105,8 +108,10 @@ def _read(
         raise ValueError("this must hold a table, got blank lines only.")
     if form is None:
         form = "long" if _looks_long(head, dialect, symmetrize) else "square"
-    all_rows = chain(head, all_rows)
-    return _read_pairs(all_rows, dialect, labels, absent) if form == "long" else _read_square(all_rows, dialect)
+    all_rows, numbers = chain(head, all_rows), Numbers(dialect)
+    parts = _read_pairs(all_rows, numbers, labels, absent) if form == "long" else _read_square(all_rows, numbers)
+    numbers.finish()
+    return parts
 
 
 def _looks_long(head: list[Row], dialect: Dialect, symmetrize: str | None) -> bool:
@@ -114,8 +119,8 @@ def _looks_long(head: list[Row], dialect: Dialect, symmetrize: str | None) -> bo
     width = len(below)
     if width not in (3, 4) or len(head) > width + 1:
         return width in (3, 4)
-    square = _attempt(lambda: _read_square(iter(head), dialect))
-    pairs = _attempt(lambda: _read_pairs(iter(head), dialect, None, None))
+    square = _attempt(lambda: _read_square(iter(head), Numbers(dialect)))
+    pairs = _attempt(lambda: _read_pairs(iter(head), Numbers(dialect), None, None))
     if square is None and pairs is None:
         return is_text(below[1], dialect)  # the sentence about pairs is then more to the point
     if square is not None and square.labels is not None and tuple(top[1:]) == square.labels:
@@ -143,7 +148,7 @@ def _attempt(read: Callable[[], Parts]) -> Parts | None:
 
 
 def _read_pairs(
-    all_rows: Iterator[Row], dialect: Dialect, labels: Sequence[str] | None, absent: str | float | None
+    all_rows: Iterator[Row], numbers: Numbers, labels: Sequence[str] | None, absent: str | float | None
 ) -> Parts:
     """Read rows of item, item, value[, weight]; a first row whose value is text is a header."""
     places: dict[str, int] = {}
@@ -157,13 +162,13 @@ def _read_pairs(
             raise ValueError(f"this must be a square table or a list of pairs, got {width} columns: {TWO_FORMS}.")
         _refuse_width(number, cells, width)
         try:
-            found = numbers(cells[2:], dialect)
+            found = numbers.read(cells[2:])
         except NotANumberError as error:
             if not values and header is None:
                 header, top_number = cells, number
                 check_header(header)
                 continue
-            raise _text_error(number, cells, 2 + error.place, header, dialect) from None
+            raise _text_error(number, cells, 2 + error.place, header, numbers.dialect) from None
         for place in (0, 1):
             if not cells[place].strip():
                 raise ValueError(f"each row must name two items, got none in row {number}, column {place + 1}.")
@@ -175,7 +180,7 @@ def _read_pairs(
         raise ValueError("this must hold at least one pair, got a header only.")
     if header is not None and not _names_value(header) and not places.keys().isdisjoint(header[:2]):
         # It names items that others name too, so it is a pair and not a header.
-        raise _text_error(top_number, header, 2, None, dialect)
+        raise _text_error(top_number, header, 2, None, numbers.dialect)
     parts = from_pairs(
         list(map(unguarded, places)),
         np.array(first, dtype=np.intp),
@@ -193,8 +198,9 @@ def _read_pairs(
     )
 
 
-def _read_square(all_rows: Iterator[Row], dialect: Dialect) -> Parts:
+def _read_square(all_rows: Iterator[Row], numbers: Numbers) -> Parts:
     """Read a square of numbers with labels above it, beside it, on both sides or nowhere."""
+    dialect = numbers.dialect
     (number, top), following = next(all_rows), next(all_rows, None)
     width = len(top) if following is None else len(following[1])
     lacks_corner = len(top) == width - 1 > 0
@@ -209,7 +215,7 @@ def _read_square(all_rows: Iterator[Row], dialect: Dialect) -> Parts:
         if len(side) > width:
             raise _shape_error(len(side) + 1 + sum(1 for _ in all_rows), width)
         try:
-            table[len(side), 1:] = numbers(cells[1:], dialect)
+            table[len(side), 1:] = numbers.read(cells[1:])
         except NotANumberError as error:
             raise _text_error(number, cells, 1 + error.place, header, dialect) from None
         side.append(cells[0])
@@ -220,12 +226,12 @@ def _read_square(all_rows: Iterator[Row], dialect: Dialect) -> Parts:
     above, beside = _named_sides(table, top, side, dialect)
     try:
         if not above:
-            table[0, beside:] = numbers(top[beside:], dialect)
+            table[0, beside:] = numbers.read(top[beside:])
     except NotANumberError as error:
         raise _text_error(numbered[0], top, beside + error.place, None, dialect) from None
     try:
         if not beside:
-            table[above:, 0] = numbers(side[above:], dialect)
+            table[above:, 0] = numbers.read(side[above:])
     except NotANumberError as error:
         raise _text_error(numbered[above + error.place], side[above + error.place :], 0, header, dialect) from None
     return _square_parts(table, top, side, above, beside)
@@ -261,8 +267,8 @@ def _named_sides(table: NDArray[np.float64], top: list[str], side: list[str], di
 
 
 def _may_be_names(cells: list[str], dialect: Dialect) -> bool:
-    """Whether cells are distinct texts or whole numbers without a decimal sign."""
-    are_names = all(is_text(cell, dialect) or not cell.strip() or cell.strip().isdigit() for cell in cells)
+    """Whether cells are distinct words, "NA" among them, or whole numbers without a decimal sign."""
+    are_names = all(is_text(cell, dialect) or is_missing(cell) or cell.strip().isdigit() for cell in cells)
     return are_names and len(set(cells)) == len(cells)
 
 
@@ -305,8 +311,7 @@ def _text_error(
 ) -> ValueError:
     row = f" ({cells[0]!r})" if place > 0 and is_text(cells[0], dialect) else ""
     column = f" ({header[place]!r})" if header is not None else ""
-    decimal = " (this file has decimal commas)" if dialect.decimal == "," and "." in cells[place] else ""
     return ValueError(
-        f"cells must hold numbers, got the text {cells[place]!r} in row {number}{row}, column {place + 1}{column}"
-        f"{decimal}: {TWO_FORMS}."
+        f"cells must hold numbers, got the text {cells[place]!r} in row {number}{row}, column {place + 1}{column}: "
+        f"{advice(cells[place], dialect.decimal)}. {TWO_FORMS[0].upper()}{TWO_FORMS[1:]}."
     )

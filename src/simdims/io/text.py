@@ -11,17 +11,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from simdims._cells import DECIMAL_COMMA, could_be_thousands, is_missing, number
 from simdims._checks import _plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = {"", "na", "nan"}
 ENCODINGS = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "latin-1": "Latin-1"}
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", None: "blanks"}
-DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 # What a spreadsheet runs as a formula, and what is a number all the same; apostrophes before it are text everywhere.
 FORMULA = re.compile(r"('*)[=+\-@\t\r]")
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
@@ -148,21 +145,55 @@ def edges(path: Path, encoding: str) -> Iterator[Row]:
             yield number, cells if len(cells) > 2 else [*cells, "1"]
 
 
-def numbers(cells: Sequence[str], dialect: Dialect) -> list[float]:
-    """Return cells as numbers, NaN where one is missing."""
-    try:
-        # Python reads 1_000 as a number; a table that holds it means something else.
-        if dialect.decimal == "." and "_" not in "".join(cells):
-            return list(map(float, cells))
-    except ValueError:
-        pass
-    found = []
-    for place, cell in enumerate(cells):
-        number = _number(cell, dialect)
-        if number is None:
-            raise NotANumberError(place)
-        found.append(number)
-    return found
+class Numbers:
+    """Reads cells as numbers, and remembers how they are written, so that 1,234 is never misread.
+
+    Where commas separate cells a comma is no part of a number. Elsewhere it may be a decimal sign or separate
+    thousands, and so may a point beside semicolons, as spreadsheets write them where the comma is the decimal sign.
+    Numbers that all look like 1,234 beside whole numbers could be either.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._is_doubtful = dialect.separator != "," and (dialect.separator == ";") != (dialect.decimal == ",")
+        self._grouped = ""
+        self._has_whole = False
+
+    def read(self, cells: Sequence[str]) -> list[float]:
+        """Return cells as numbers, NaN where one is missing."""
+        try:
+            # Python reads 1_000 as a number; a table that holds it means something else.
+            if self.dialect.decimal == "." and not self._is_doubtful and "_" not in "".join(cells):
+                return list(map(float, cells))
+        except ValueError:
+            pass
+        found = []
+        for place, cell in enumerate(cells):
+            value = _number(cell, self.dialect)
+            if value is None:
+                raise NotANumberError(place)
+            found.append(value)
+            if self._is_doubtful and not is_missing(cell):
+                self._look_at(cell.strip())
+        return found
+
+    def finish(self) -> None:
+        """Refuse numbers that, when all are read, could still be either."""
+        if self._is_doubtful and self._grouped and self._has_whole:
+            mark = self.dialect.decimal
+            raise ValueError(
+                f"numbers must be unambiguous, got {self._grouped!r} beside whole numbers, where "
+                f"{'the comma' if mark == ',' else 'the point'} could be a decimal sign or separate thousands: write "
+                f"numbers without thousands separators, and all decimals with a decimal sign (2{mark}0)."
+            )
+
+    def _look_at(self, text: str) -> None:
+        if could_be_thousands(text, self.dialect.decimal):
+            self._grouped = self._grouped or text
+        elif text.lstrip("+-").isdigit():
+            self._has_whole = True
+        else:
+            self._is_doubtful = False  # other decimals show what the sign means
 
 
 def is_text(cell: str, dialect: Dialect) -> bool:
@@ -180,19 +211,15 @@ def mostly_text(cells: Sequence[str], dialect: Dialect) -> bool:
 
 def _number(cell: str, dialect: Dialect) -> float | None:
     text = cell.strip()
-    if text.lower() in MISSING:
-        return np.nan
+    if is_missing(text):
+        return number(text)
     comma = dialect.separator != "," and DECIMAL_COMMA.fullmatch(text)
     if dialect.decimal == "," and (comma or "." not in text):
-        text = text.replace(",", ".")
-    elif comma:
+        return number(text.replace(",", "."))
+    if comma:
         raise DecimalCommaError
-    elif dialect.decimal == ",":
-        return None  # a point in a file of decimal commas may well separate thousands
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
+    # A point in a file of decimal commas may well separate thousands.
+    return None if dialect.decimal == "," else number(text)
 
 
 def _separator(path: Path, encoding: str) -> str | None:

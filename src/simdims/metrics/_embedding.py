@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from simdims._cells import advice, as_floats
 from simdims._checks import clean_labels
 from simdims.similarity import Similarity, _refuse_other_names, is_default_axis
 
@@ -53,13 +54,23 @@ def as_numbers(table: Any, name: str) -> NDArray[np.float64]:
             raw = table.to_numpy(dtype=object, na_value=np.nan) if raw.dtype == object else raw
         else:
             raw = np.asarray(table)
-        if raw.dtype.kind not in "biufO":
+        if raw.dtype.kind not in ("biufOU" if raw.ndim else "biufO"):
             raise TypeError
-        return raw.astype(np.float64, copy=False)
+        return as_floats(raw, lambda place, cell: TypeError(_text_in(table, place, cell)))
     except (TypeError, ValueError, OverflowError) as error:
         kind = getattr(table, "dtype", None)
         got = type(table).__name__ if kind is None else f"{type(table).__name__} of {kind}"
-        raise TypeError(f"{name} must be an array or a DataFrame of numbers, got {got}.") from error
+        cell = str(error) if str(error).startswith(": ") else ""
+        raise TypeError(f"{name} must be an array or a DataFrame of numbers, got {got}{cell}.") from None
+
+
+def _text_in(table: Any, place: tuple[int, ...], cell: Any) -> str:
+    """What stands where in a table, as the end of a sentence that begins with the table."""
+    row, *column = place
+    where = f"row {list(getattr(table, 'index', range(row + 1)))[row]!r}"
+    if column:
+        where += f", column {list(getattr(table, 'columns', range(column[0] + 1)))[column[0]]!r}"
+    return f": {'the text ' if isinstance(cell, str) else ''}{cell!r} in {where}; {advice(str(cell))}"
 
 
 def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None = None) -> Names:

@@ -107,6 +107,9 @@ def pair_correlation(
     n_found, not_found = int(np.count_nonzero(found)), _unknown_names(pairs, positions)
     if n_found < 3:
         example = f"; not among W's names: {not_found[0]!r}" if not_found else ""
+        others = {name.lower(): name for name in names or ()}
+        if not_found and not_found[0].lower() in others:
+            example += f", but {others[not_found[0].lower()]!r} is (upper and lower case must match)"
         raise ValueError(f"pairs must hold at least 3 pairs of W's items, got {n_found} of {len(found)}{example}.")
     if np.ptp(rated[found]) == 0:
         raise ValueError(f"ratings must vary over the pairs found, got {rated[found][0]:g} for all of them.")
