@@ -268,7 +268,9 @@ def test_distances_that_are_clear_by_name_or_diagonal_are_taken_as_such_and_it_i
     else:
         savemat(name, {"RDMs": np.stack([D, D], axis=-1)})
     assert main(["discover", name, "-o", "out", *QUICK]) == 0
-    assert f"{name} is taken to hold dissimilarities" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"Read {name} as " in said
+    assert "dissimilarities" in said
     np.testing.assert_allclose(Discovery.load("out").similarity.values, from_dissimilarity(D).values)
 
 
@@ -376,14 +378,21 @@ def test_times_and_distances_are_no_similarities(rated, capsys, name):
     rated.drop_duplicates(["left", "right"])[["left", "right", "RT"]].rename(columns={"RT": name}).to_csv(
         "pairs.csv", index=False
     )
+    is_distance = name[0] in "dD"
     for file in ("r.csv", "pairs.csv"):
         for words in ([], ["--as", "ratings"]):
+            if is_distance and file == "pairs.csv" and not words:
+                assert main(["discover", file, "-o", "distances", *QUICK]) == 0
+                assert f"their dissimilarities: item1 in 'left', item2 in 'right', dissimilarity in {name!r}" in (
+                    capsys.readouterr().err
+                )
+                continue
             assert main(["discover", file, "-o", "out", *words, *QUICK]) == 1
             said = capsys.readouterr().err
             assert f"Column {name!r} seems to hold " in said
             assert "--rating COLUMN" in said
-            assert ("--as dissimilarity" in said) == (name[0] in "dD" and file == "pairs.csv")
-            assert ("Reverse them" in said) == (name[0] in "dD" and file == "r.csv")
+            assert ("--as dissimilarity" in said) == (is_distance and file == "pairs.csv")
+            assert ("Reverse them" in said) == (is_distance and file == "r.csv")
     assert main(["discover", "pairs.csv", "-o", "out", "--as", "dissimilarity", *QUICK]) == 0
     assert main(["discover", "r.csv", "-o", "named", "--rating", name, *QUICK]) == 0
     assert f"Column {name!r} is read as similarities, but by its name holds" in capsys.readouterr().err

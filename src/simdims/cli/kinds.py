@@ -143,6 +143,17 @@ def _columns_of_triplets(table: Table, known: Mapping[str, Any]) -> Guess:
     return Guess("triplets", {} if odd is None else {"odd": odd}, f"triplets, the odd one out {which}")
 
 
+def _distances(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Dissimilarities: a list of pairs that come once, with values that are called so."""
+    if "rating" in known or not table.header or not is_list(table) or repeats(table, 0, 1):
+        return None
+    if what_else(table.spelled[2]) != "dissimilarities":
+        return None
+    table.refuse_texts(2)
+    columns = in_columns(dict(zip(("item1", "item2", "dissimilarity"), table.spelled, strict=False)))
+    return Guess("dissimilarity", {}, f"a list of pairs and their dissimilarities: {columns}")
+
+
 def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
     """Ratings: two columns of items and one of ratings, with people, other columns or pairs that come again."""
     found = _columns_of_ratings(table, known)
@@ -175,14 +186,10 @@ def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
         are_pairs = _are_items(table.column(0), table.column(1)) and any(map(_has_fraction, table.column(2)))
     if not are_pairs:
         return None
-    is_distance = bool(table.header) and what_else(table.spelled[2]) == "dissimilarities"
-    if table.header and not is_distance:
+    if table.header:
         refuse_other_measures(table, [2])
     table.refuse_texts(2)
-    roles = ("item1", "item2", "dissimilarity" if is_distance else "similarity", "weight")
-    columns = in_columns(dict(zip(roles, table.spelled, strict=False)))
-    if is_distance:
-        return Guess("dissimilarity", {}, f"a list of pairs and their dissimilarities: {columns}")
+    columns = in_columns(dict(zip(("item1", "item2", "similarity", "weight"), table.spelled, strict=False)))
     return Guess("matrix", {}, f"a list of pairs and their similarities{f': {columns}' if table.header else ''}")
 
 
@@ -206,7 +213,7 @@ def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 
 #: The rules in the order in which they are tried: names of columns decide before what the columns hold.
-_RULES = (_associations, _square, _triplets, _ratings, _pairs, _features)
+_RULES = (_associations, _square, _triplets, _distances, _ratings, _pairs, _features)
 
 #: What finds the columns of a kind that was said.
 _FINDERS: dict[str, Callable[[Table, Mapping[str, Any]], Guess | None]] = {
