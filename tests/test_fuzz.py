@@ -105,7 +105,7 @@ def says_so(call):
     assert type(refusal) in REFUSALS, repr(refusal)  # not one that a library made up
     text = str(refusal)
     assert text.endswith((".", "?")), repr(refusal)
-    words = ["would need"] if isinstance(refusal, MemoryError) else ["must", "need", "cannot", "is used by"]
+    words = ["would need"] if isinstance(refusal, MemoryError) else ["must", "need", "cannot", "is used by", "No such"]
     assert any(word in text for word in words), repr(refusal)
     return None
 
