@@ -208,6 +208,18 @@ def test_no_file_is_longer_than_700_lines(path):
     assert len(path.read_text().splitlines()) <= 700
 
 
+def lengths(path: Path) -> dict[str, int]:
+    """Lines of the body of each function, without its docstring."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    bodies = {node.name: node.body[1:] if ast.get_docstring(node) else node.body for node in functions}
+    return {name: body[-1].end_lineno - body[0].lineno + 1 for name, body in bodies.items() if body}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_no_function_is_longer_than_60_lines(path):
+    assert {name: length for name, length in lengths(path).items() if length > 60} == {}
+
+
 def test_the_repository_holds_no_data_files():
     """In every folder of the project but the hidden ones and those that the commands write."""
     written = {"demo_output", "results", "build", "dist", "_build", "venv"}

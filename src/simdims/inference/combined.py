@@ -138,39 +138,37 @@ def combined_test(
     share = 0.5 if weighting == "equal" else _share(similarity, table)
     weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
     smaller = weighted.min(axis=0)
-    methods = {"dimension": matched, "rsa": describe_method(method)}
-    methods["combined"] = (
-        f"smaller of two weighted p-values: {matched}, weight {share:.2f}; {methods['rsa']}, weight {1 - share:.2f}"
-    )
+    by_rsa = describe_method(method)
     dimension = matched_dimensions(table, cleaned, matching, alternative)
-
-    def tests(test: str, statistic: NDArray, pvalue: NDArray, null: NDArray, **more: Any) -> HypothesisTests:
-        return HypothesisTests(
-            test=test,
-            hypotheses=cleaned.names,
-            statistic=statistic,
-            pvalue=pvalue,
-            dimension=(None,) * len(cleaned.names) if test == "rsa" else dimension,
-            null_distribution=null,
-            alternative=alternative,
-            alpha=alpha,
-            method=methods[test],
-            **more,
+    tests = partial(HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha)
+    both = {
+        name: tests(
+            test=name,
+            statistic=observed[part].copy(),
+            pvalue=p[part, 0],
+            null_distribution=null[:, part].copy(),
+            dimension=dimension if name == "dimension" else (None,) * len(cleaned.names),
+            method=how,
         )
-
+        for part, (name, how) in enumerate((("dimension", matched), ("rsa", by_rsa)))
+    }
     return tests(
-        "combined",
-        smaller[0],
-        np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / (1 + n_defined(smaller[1:])),
-        smaller[1:],
-        parts={
-            name: tests(name, observed[part].copy(), p[part, 0], null[:, part].copy())
-            for part, name in enumerate(("dimension", "rsa"))
-        },
-        decided_by=tuple(
-            "both" if d == 0 else "dimension" if d < 0 else "rsa" for d in weighted[0, 0] - weighted[1, 0]
-        ),
+        test="combined",
+        statistic=smaller[0],
+        pvalue=np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / (1 + n_defined(smaller[1:])),
+        null_distribution=smaller[1:],
+        dimension=dimension,
+        method=f"smaller of two weighted p-values: {matched}, weight {share:.2f}; {by_rsa}, weight {1 - share:.2f}",
+        parts=both,
+        decided_by=tuple(map(_decider, weighted[0, 0] - weighted[1, 0])),
     )
+
+
+def _decider(difference: float) -> str:
+    """The part whose weighted p-value is smaller, from the difference of both."""
+    if difference == 0:
+        return "both"
+    return "dimension" if difference < 0 else "rsa"
 
 
 def check_weighting(weighting: str) -> None:
