@@ -2,8 +2,8 @@
 A graph: the characters of a novel
 ==================================
 
-The number of times two characters of *Les Misérables* appear together is a similarity. The dimensions are social groups,
-and a character may belong to several.
+The number of times two characters of *Les Misérables* appear together is a similarity. The dimensions are social
+groups, and a character may belong to several.
 """
 
 # %%

@@ -2,8 +2,8 @@
 A half-empty matrix
 ===================
 
-Measuring all pairs of many items is often impossible. SRF fits the measured pairs, without imputing the others, and then
-predicts the missing ones.
+Measuring all pairs of many items is often impossible. SRF fits the measured pairs, without imputing the others, and
+then predicts the missing ones.
 """
 
 # %%

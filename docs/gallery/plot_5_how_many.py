@@ -2,8 +2,8 @@
 How many dimensions?
 ====================
 
-``select_rank`` chooses the number of dimensions by cross-validation. This example compares it with two criteria based on
-eigenvalues.
+``select_rank`` chooses the number of dimensions by cross-validation. This example compares it with two criteria based
+on eigenvalues.
 """
 
 # %%
