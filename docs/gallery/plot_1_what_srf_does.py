@@ -2,17 +2,15 @@
 What SRF does
 =============
 
-Eighteen things, and how similar each pair of them is. Behind the similarities are four properties, which SRF finds
-without being told of them: a thing may have several, and the similarity of two things is the sum of what they
-share.
+This example simulates the similarities of eighteen things from four properties and recovers the properties with SRF. A
+thing may have several properties, and the similarity of two things is the sum of what they share.
 """
 
 # %%
-# The things, and their similarities
-# ----------------------------------
-# We know the truth here, because we made it: how much of an animal, of a vehicle, of food and of something round
-# each thing is. Two things are as similar as the products of these numbers add up to, plus noise. SRF gets the
-# matrix on the left and nothing else.
+# Items and similarities
+# ----------------------
+# Each thing has a true loading on four properties: animal, vehicle, food and round. The similarity of two things is the
+# dot product of their loadings, plus noise. SRF sees only the matrix on the left.
 
 import numpy as np
 import pandas as pd
@@ -20,7 +18,7 @@ from matplotlib import pyplot
 
 from simdims import SRF, Similarity, plots, simulate
 
-pyplot.rcParams["font.size"] = 13  # for a screen; the default suits a column of a journal
+pyplot.rcParams["font.size"] = 13  # for screens; the default suits a journal column
 
 truth = pd.DataFrame(
     {
@@ -30,7 +28,7 @@ truth = pd.DataFrame(
         "round": {"ball": 1.0, "coin": 0.9, "wheel": 0.8, "orange": 0.65, "apple": 0.6, "bicycle": 0.35},
     }
 ).fillna(0.0)
-truth = truth.sample(frac=1, random_state=3)  # in no order
+truth = truth.sample(frac=1, random_state=3)  # shuffle the items
 
 values = simulate.add_noise(truth.to_numpy() @ truth.to_numpy().T, 0.95, random_state=0)
 S = Similarity(values, labels=list(truth.index))
@@ -48,8 +46,8 @@ pyplot.show()
 # %%
 # The dimensions
 # --------------
-# Each column of the embedding W is a dimension. All its numbers are zero or more: a dimension says what a thing
-# has. SRF knows no names; these are the true properties that the dimensions correlate with most.
+# Each column of the embedding W is a dimension with non-negative loadings. SRF does not name the dimensions; here, each
+# one is labelled with the true property that it correlates with most.
 
 names = truth.columns[np.argmax(np.corrcoef(W.T, truth.T)[:4, 4:], axis=1)]
 named = W.set_axis(list(names), axis="columns")
@@ -60,9 +58,8 @@ pyplot.show()
 # %%
 # Similarity is a sum
 # -------------------
-# One dimension w predicts the similarities w wᵀ: a block of the things that have it. The blocks of all dimensions
-# add up to the similarities: S ≈ W Wᵀ. That is all there is to the model, and why a dimension can be read on its
-# own.
+# One dimension w predicts the similarities w wᵀ: a block of the things that load on it. The blocks of all dimensions
+# add up to the similarities, S ≈ W Wᵀ, so each dimension can be interpreted on its own.
 
 order = np.lexsort((-W.max(axis=1), np.argmax(W, axis=1)))
 figure, axes = pyplot.subplots(1, 5, figsize=(8, 1.95), layout="constrained")
@@ -80,7 +77,8 @@ pyplot.show()
 # %%
 # Why are two things similar?
 # ---------------------------
-# Because the parts of the sum are all non-negative, each one is a reason, and its share says how much of one.
+# All terms of the sum are non-negative. The contribution of a dimension to a predicted similarity is therefore a
+# meaningful proportion.
 
 pairs = [("fish", "crab"), ("apple", "orange"), ("bicycle", "wheel"), ("horse", "car")]
 shares = pd.DataFrame({f"{a} ~ {b}": named.loc[a] * named.loc[b] for a, b in pairs}).T

@@ -2,24 +2,24 @@
 A half-empty matrix
 ===================
 
-Nobody can ask about all pairs of many things. SRF fits the pairs that were measured, leaves the others out rather
-than filling them in, and predicts them afterwards.
+Measuring all pairs of many items is often impossible. SRF fits the measured pairs, without imputing the others, and
+then predicts the missing ones.
 """
 
 # %%
-# 80 items with five dimensions, noise, and only 30% of the pairs measured.
+# 80 items with five dimensions, noise, and 30% of the pairs measured.
 
 import numpy as np
 from matplotlib import pyplot
 
 from simdims import SRF, metrics, plots, simulate
 
-pyplot.rcParams["font.size"] = 13  # for a screen; the default suits a column of a journal
+pyplot.rcParams["font.size"] = 13  # for screens; the default suits a journal column
 
 truth = simulate.dirichlet(80, 5, alpha=0.3, random_state=0)
 clean = truth @ truth.T
 noisy = simulate.add_noise(clean, 0.9, random_state=0)
-S = simulate.mask_pairs(noisy, 0.3, random_state=0)  # NaN where nobody asked
+S = simulate.mask_pairs(noisy, 0.3, random_state=0)  # NaN where a pair is missing
 srf = SRF(n_components=5, random_state=0).fit(S)
 
 figure, axes = pyplot.subplots(1, 3, figsize=(8, 2.9), layout="constrained")
@@ -30,7 +30,7 @@ for ax, (title, matrix) in zip(axes, shown.items(), strict=True):
 pyplot.show()
 
 # %%
-# How well are pairs predicted that no fit has seen? With fewer and fewer of them measured:
+# Prediction of missing pairs and recovery of the dimensions, by the fraction of pairs measured:
 
 shares = [0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8]
 explained, recovered = [], []

@@ -2,17 +2,18 @@
 How many dimensions?
 ====================
 
-As many as predict pairs best that no fit has seen. Two older rules, which look at eigenvalues, stand beside it.
+``select_rank`` chooses the number of dimensions by cross-validation. This example compares it with two criteria based
+on eigenvalues.
 """
 
 # %%
-# 80 items with five dimensions and noise: how many does the matrix support?
+# 80 items with five dimensions and noise.
 
 from matplotlib import pyplot
 
 from simdims import parallel_analysis, plots, scree_test, select_rank, simulate
 
-pyplot.rcParams["font.size"] = 13  # for a screen; the default suits a column of a journal
+pyplot.rcParams["font.size"] = 13  # for screens; the default suits a journal column
 
 truth = simulate.dirichlet(80, 5, alpha=0.3, random_state=1)
 S = simulate.add_noise(truth @ truth.T, 0.6, random_state=1)
@@ -20,8 +21,8 @@ selection = select_rank(S, range(1, 11), n_repeats=3, random_state=0)
 print(selection)
 
 # %%
-# The error falls as long as a dimension adds something that other pairs bear out, and stops falling when it does
-# not. Filled marks are the valley: all numbers that cannot be told from the best.
+# The error decreases as long as an additional dimension predicts held-out pairs. Filled markers show the valley: all
+# numbers of dimensions within one standard error of the minimum.
 
 others = {"scree test": scree_test(S), "parallel analysis": parallel_analysis(S, random_state=0)}
 figure, ax = pyplot.subplots(figsize=(6, 3.8), layout="constrained")
@@ -29,9 +30,9 @@ plots.rank_selection(selection, relative=True, baselines=others, ax=ax)
 pyplot.show()
 
 # %%
-# Why not simply leave out a tenth of the pairs? Because pairs imply each other: where a fit sees too many, it
-# knows the others already, and predicting them tests nothing. The share that a fit may see is found first, from
-# the matrix alone.
+# Holding out a tenth of the pairs would not be enough. The entries of a low-rank matrix determine each other: if a fit
+# sees too many pairs, the others are implied. The fraction of pairs to train on is therefore calibrated first, from the
+# matrix alone.
 
 figure, axes = pyplot.subplots(1, 2, figsize=(8, 3), layout="constrained")
 plots.calibration(selection, axes=axes)

@@ -1,19 +1,19 @@
 """
-Which dimensions can be trusted?
-================================
+Which dimensions are reproducible?
+==================================
 
-From another random start a fit may end elsewhere. A dimension that all runs find is a property of the data; one
-that each run finds differently is an accident.
+Fits from different random starts may reach different solutions. Reliability measures how well each dimension is
+reproduced across starts.
 """
 
 # %%
-# Data with five dimensions, fitted ten times with five, and ten times with eight.
+# Data with five dimensions, fitted ten times with five dimensions and ten times with eight.
 
 from matplotlib import pyplot
 
 from simdims import fit_consensus, plots, simulate
 
-pyplot.rcParams["font.size"] = 13  # for a screen; the default suits a column of a journal
+pyplot.rcParams["font.size"] = 13  # for screens; the default suits a journal column
 
 truth = simulate.dirichlet(80, 5, alpha=0.3, random_state=0)
 S = simulate.add_noise(truth @ truth.T, 0.5, random_state=0)
@@ -27,7 +27,7 @@ for ax, consensus in zip(axes, [right, too_many], strict=True):
 pyplot.show()
 
 # %%
-# With the right number every run ends with the same dimensions, and they are the true ones.
+# With the correct number, all runs find the same dimensions, and these match the true ones.
 
 figure, ax = pyplot.subplots(figsize=(5, 2.7), layout="constrained")
 plots.alignment(right, truth, ax=ax)

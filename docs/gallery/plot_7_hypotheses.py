@@ -2,12 +2,12 @@
 Testing hypotheses
 ==================
 
-Is a property of the items carried by a dimension? Is it reflected in the similarities? Three tests, side by side.
+Does a dimension encode a property of the items? Do the similarities reflect it? This example compares three tests.
 """
 
 # %%
-# 81 items, all combinations of four properties with three levels each; measured features are noisy, so that every
-# similarity is. One more property has nothing to do with the items.
+# The 81 items are all combinations of four properties with three levels each. Noise on the features affects all
+# similarities. A fifth property is unrelated to the items.
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from matplotlib import pyplot
 
 from simdims import SRF, combined_test, dimension_test, plots, rsa_test, simulate
 
-pyplot.rcParams["font.size"] = 13  # for a screen; the default suits a column of a journal
+pyplot.rcParams["font.size"] = 13  # for screens; the default suits a journal column
 
 X = simulate.factorial([3, 3, 3, 3])
 noisy = simulate.add_feature_noise(X, 0.15, random_state=0)
@@ -32,8 +32,8 @@ combined = combined_test(S, W, properties, random_state=0)
 print(combined)
 
 # %%
-# Grey is what chance gives: the middle 95% of a thousand permutations of the items. The dimension test finds what
-# is diluted in the matrix as a whole, where each property is one of four.
+# Grey bars show the central 95% of the null distribution, from 1,000 permutations of the items. The dimension test is
+# more sensitive here, because each property accounts for only part of the similarities.
 
 figure, axes = pyplot.subplots(3, 1, figsize=(7, 7.5), layout="constrained")
 for ax, tests in zip(axes, [dimension, rsa, combined], strict=True):

@@ -2,19 +2,19 @@
 From odd-one-out choices to dimensions
 ======================================
 
-Three things are shown, and somebody says which one does not belong. A few thousand such answers give similarities,
-and dimensions that predict the answers of others.
+In each trial, a person sees three items and chooses the odd one out. A few thousand choices suffice to estimate
+similarities and dimensions that predict new choices.
 """
 
 # %%
-# Simulated people who know three dimensions of 30 things and choose with some uncertainty.
+# Simulated choices from three true dimensions of 30 items, with some randomness.
 
 import numpy as np
 from matplotlib import pyplot
 
 from simdims import SRF, from_triplets, metrics, plots, simulate
 
-pyplot.rcParams["font.size"] = 13  # for a screen; the default suits a column of a journal
+pyplot.rcParams["font.size"] = 13  # for screens; the default suits a journal column
 
 truth = simulate.dirichlet(30, 3, alpha=0.3, random_state=0)
 rng = np.random.default_rng(0)
@@ -28,11 +28,11 @@ def answers(n_trials):
 
 
 test = answers(4000)
-best = metrics.triplet_accuracy(truth, test)  # what one who knows the truth can reach
+best = metrics.triplet_accuracy(truth, test)  # accuracy of the true embedding
 
 # %%
-# From more and more answers. With few answers a pair, pairs count as often as they were seen:
-# ``weights="counts"``.
+# Accuracy by the number of answers. With few answers per pair, ``weights="counts"`` weights pairs by how often they
+# were shown.
 
 numbers = [200, 400, 800, 1600, 3200, 6400]
 accuracy = []
