@@ -113,6 +113,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "load_miserables": load_miserables,
         "demo --words": lambda: fails("demo", "--words", "-o", folder / "no"),
         "fetch": fetch_mur92_behaviour,
+        "completion": lambda: fails("completion", "bash"),
         "report": lambda: found.report(folder / "no.html", images=[np.zeros((4, 4))] * 20),
         "--images": lambda: fails("discover", folder / "S.npy", "-o", folder / "no", "--images", pictures),
     }

@@ -665,6 +665,9 @@ TABLE = [
     (simulate.add_feature_noise, {"X": -W, "snr": 0.5}, ValueError, "X must be finite and non-negative, got -"),
     (simulate.add_feature_noise, {"X": "X", "snr": 0.5}, TypeError, "X must be an array or a DataFrame of numbers"),
     (simulate.mask_pairs, {"S": S, "observed": "half"}, TypeError, "observed must be a number, got 'half'."),
+    (simulate.triplet_answers, {"W": [[1.0], [2.0]], "n_answers": 5}, ValueError, "at least 3 items, got shape (2, 1)"),
+    (simulate.triplet_answers, {"W": [[1.0], [np.nan], [0.0]], "n_answers": 5}, ValueError, "W must be finite"),
+    (simulate.triplet_answers, {"W": np.eye(3), "n_answers": 0}, ValueError, "n_answers must be"),
     (
         simulate.mask_pairs,
         {"S": S, "observed": 0.5, "keep_diagonal": "y"},

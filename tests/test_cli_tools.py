@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pytest
 
 from simdims import Discovery, Similarity, dimension_test, load_similarity, simulate
 from simdims.cli import main, parser
-from simdims.cli.completion import tree
 from simdims.cli.contents import CHAPTERS, subcommands
 from simdims.cli.outputs import as_json
 from simdims.cli.sentences import in_options
@@ -61,13 +61,17 @@ def test_help_lists_every_command_once(capsys):
 
 
 def test_every_command_shows_an_example_and_every_one_with_findings_has_json(capsys):
-    for command in tree(parser()):
-        if command.commands:
-            continue
-        assert main([*command.path, "--help"]) == 0
+    for path in paths(parser()):
+        assert main([*path, "--help"]) == 0
         said = capsys.readouterr().out
         assert "\nexample:\n  " in said
-        assert ("--json" in said) == (command.path != ("completion",))
+        assert ("--json" in said) == (path != ("completion",))
+
+
+def paths(command, path=()):
+    """The words that lead to each command."""
+    below = subcommands(command)
+    return [found for name, (_, inner) in below.items() for found in paths(inner, (*path, name))] if below else [path]
 
 
 # JSON on stdout and nothing else
@@ -207,88 +211,51 @@ SHELLS = {
 }
 
 
-@pytest.mark.parametrize("line", SHELLS)
-def test_bash_completes(line):
-    if shutil.which("bash") is None:
-        pytest.skip("no bash here")
-    assert main_output("completion", "bash", to="simdims.bash")
+@pytest.fixture
+def program():
+    """The program on the path, as pip installs it, and a file to complete."""
+    Path("bin").mkdir()
+    Path("bin/simdims").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m simdims "$@"\n')
+    Path("bin/simdims").chmod(0o755)
     Path("my-data.csv").touch()
-    words = line.split(" ")
-    script = (
-        "source ./simdims.bash; COMP_WORDS=("
-        + " ".join(f"'{word}'" for word in words)
-        + f"); COMP_CWORD={len(words) - 1}; "
-        "_simdims; printf '%s\\n' \"${COMPREPLY[@]}\""
-    )
-    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True)
-    found = set(done.stdout.split())
-    assert SHELLS[line] <= found
-    if not line.endswith(" "):
-        assert all(word.startswith(words[-1]) for word in found)
+    return {**os.environ, "PATH": f"{Path('bin').resolve()}{os.pathsep}{os.environ['PATH']}"}
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("simdims discover ", {"my data.csv", "simdims.bash"}),
-        ("simdims discover my", {"my data.csv"}),
-        ("simdims discover x.csv --overwrite ", {"my data.csv", "simdims.bash"}),
-        ("simdims plot map ", {"my data.csv", "simdims.bash"}),
-        ("simdims similarity ", {"features", "triplets", "ratings", "associations", "dissimilarity"}),
-    ],
-)
-def test_bash_offers_files_where_files_go_and_nothing_that_is_no_word(line, expected):
-    if shutil.which("bash") is None:
-        pytest.skip("no bash here")
-    assert main_output("completion", "bash", to="simdims.bash")
-    Path("my data.csv").touch()
-    words = line.split(" ")
-    script = (
-        f"source ./simdims.bash; COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; "
-        "_simdims; printf '%s\\n' \"${COMPREPLY[@]}\""
-    )
-    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True)
-    assert set(done.stdout.splitlines()) == expected
-
-
-@pytest.mark.parametrize("line", SHELLS)
-def test_fish_completes(line):
-    if shutil.which("fish") is None:
-        pytest.skip("no fish here")
-    assert main_output("completion", "fish", to="simdims.fish")
-    Path("my-data.csv").touch()
-    script = f"source simdims.fish; complete -C '{line}'"
-    done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, check=True)
-    assert SHELLS[line] <= {row.split("\t")[0] for row in done.stdout.splitlines()}
-
-
-@pytest.mark.parametrize("line", [line for line in SHELLS if "my-d" not in line])
-def test_zsh_completes(line):
-    if shutil.which("zsh") is None:
-        pytest.skip("no zsh here")
-    assert main_output("completion", "zsh", to="simdims.zsh")
-    words = line.split(" ")
-    # What compadd is given, without the line editor, which needs a terminal.
-    script = (
-        "compdef() { : }; _files() { : }; compadd() { shift; print -l -- $@ }; source ./simdims.zsh; "
-        f"words=({' '.join(repr(word) for word in words)}); CURRENT={len(words)}; _simdims"
-    )
-    done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=True)
-    assert SHELLS[line] <= set(done.stdout.split())
-
-
-def main_output(*words, to):
-    done = subprocess.run([sys.executable, "-m", "simdims", *words], capture_output=True, text=True, check=True)
-    Path(to).write_text(done.stdout)
+def script_of(shell):
+    done = subprocess.run([sys.executable, "-m", "simdims", "completion", shell], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_every_option_is_in_every_script():
-    scripts = [main_output("completion", shell, to="script") for shell in ("bash", "zsh", "fish")]
-    for command in tree(parser()):
-        for option in command.options:
-            for script in scripts:
-                assert all(string.lstrip("-") in script for string in option.strings)
+@pytest.mark.parametrize("line", SHELLS)
+def test_bash_completes(line, program):
+    if shutil.which("bash") is None:
+        pytest.skip("no bash here")
+    words = " ".join(f"'{word}'" for word in line.split(" "))
+    script = (
+        f"{script_of('bash')}\nCOMP_LINE='{line}'; COMP_POINT={len(line)}; COMP_TYPE=9; COMP_WORDS=({words}); "
+        "_python_argcomplete simdims; printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, env=program)
+    found = set(done.stdout.split())
+    assert SHELLS[line] <= found
+    if not line.endswith(" "):
+        assert all(word.startswith(line.split(" ")[-1]) for word in found)
+
+
+@pytest.mark.parametrize("line", SHELLS)
+def test_fish_completes(line, program):
+    if shutil.which("fish") is None:
+        pytest.skip("no fish here")
+    script = f"{script_of('fish')}\ncomplete -C '{line}'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", script], capture_output=True, text=True, check=True, env=program
+    )
+    assert SHELLS[line] <= {row.split("\t")[0].strip() for row in done.stdout.splitlines()}
+
+
+def test_there_is_a_script_for_zsh():
+    assert "compdef" in script_of("zsh")
 
 
 # The words of errors

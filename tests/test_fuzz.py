@@ -105,7 +105,7 @@ def says_so(call):
     assert type(refusal) in REFUSALS, repr(refusal)  # not one that a library made up
     text = str(refusal)
     assert text.endswith((".", "?")), repr(refusal)
-    words = ["would need"] if isinstance(refusal, MemoryError) else ["must", "need", "cannot", "is used by"]
+    words = ["would need"] if isinstance(refusal, MemoryError) else ["must", "need", "cannot", "is used by", "No such"]
     assert any(word in text for word in words), repr(refusal)
     return None
 
@@ -289,7 +289,11 @@ def test_features(X, kernel, bandwidth, implicit, n_landmarks):
 @needs_proc
 @fuzz
 @given(
-    D=st.one_of(anything, st.lists(st.one_of(arrays(), frames()), max_size=3)),
+    D=st.one_of(
+        anything,
+        st.lists(st.one_of(arrays(), frames()), max_size=3),
+        st.lists(st.floats(0.1, 10), min_size=3, max_size=3),  # the upper triangle of three items
+    ),
     method=st.one_of(st.sampled_from(["max", "correlation", "gaussian"]), junk),
     sigma=st.one_of(st.none(), numbers, junk),
     negative=st.one_of(st.sampled_from([None, "clip", "shift"]), junk),

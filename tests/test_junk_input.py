@@ -274,7 +274,8 @@ def assert_refused(function, given, name, what):
     else:
         pytest.fail(f"{what} was accepted")
     assert type(refusal) in (ValueError, TypeError, FileNotFoundError, MemoryError), f"{what}: {refusal!r}"
-    assert re.search(rf"\b({name}|{CALLED.get(name, name)})\b", str(refusal)), f"{what}: {refusal!r}"
+    called = repr(given[name]) if isinstance(refusal, FileNotFoundError) else rf"\b({name}|{CALLED.get(name, name)})\b"
+    assert re.search(called, str(refusal)), f"{what}: {refusal!r}"
 
 
 def test_what_is_accepted_is_asked_for():

@@ -28,7 +28,8 @@ NEEDS = {
     "plot": "matplotlib", "graph layout": "networkx", "load_miserables": "networkx",
     "demo --words": "networkx", ".graphml": "networkx", "to_networkx": "networkx",
     "report": "pillow", "--images": "pillow", ".h5": "h5py", ".mat": "h5py", ".parquet": "pyarrow",
-    "parquet tables": "pyarrow", "fetch": "pooch", "device": "torch", "to_rsatoolbox": "rsatoolbox",
+    "parquet tables": "pyarrow", "completion": "argcomplete", "fetch": "pooch", "device": "torch",
+    "to_rsatoolbox": "rsatoolbox",
 }  # fmt: skip
 
 
@@ -46,7 +47,7 @@ def test_the_oldest_set_is_the_lower_end_of_what_is_allowed():
     extras = PROJECT["optional-dependencies"]
     used = [
         *PROJECT["dependencies"],
-        *(one for name in ("plot", "report", "io", "data", "distributed") for one in extras[name]),
+        *(one for name in ("plot", "report", "io", "data", "distributed", "completion") for one in extras[name]),
     ]
     allowed = lowest(used)
     lines = (REPOSITORY / ".ci" / "oldest.txt").read_text().splitlines()

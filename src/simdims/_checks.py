@@ -27,8 +27,8 @@ N_TRANSITIVE = 300
 CLEARLY_TRANSITIVE = 5.0
 DISTANCE_WORDS = re.compile(r"(?i:rdm|dissim|distance)|(?<![A-Za-z])(?i:dist|dsm)(?![a-z])")
 SIMILARITY_WORDS = re.compile(r"(?<!dis)(?<!Dis)(?i:simil)|(?<![A-Za-z])(?i:sim)(?![a-z])")
-# Halves of characters, as of file names in another encoding, and control characters but tab and line ends.
-UNWRITABLE = re.compile("[\ud800-\udfff\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# Halves of characters, as of file names in another encoding, and NUL.
+UNWRITABLE = re.compile("[\ud800-\udfff\x00]")
 
 ABSENT_OPTIONS = (
     'absent="missing" (nobody measured the pairs that are not stored), absent="zero" (they were measured '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,6 @@ from scipy import sparse
 
 from simdims import io
 from simdims._cells import cell_value, resembles_number
-from simdims._journal import refuse_name
 from simdims.io.arrays import read_npy, reading
 from simdims.io.tables import Sheet, read_sheet
 from simdims.io.text import find_encoding
@@ -113,10 +113,10 @@ def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> 
 
 
 def read_dissimilarity(
-    path: Path, key: str | None, labels: Sequence[str] | None
+    path: str | os.PathLike[str], key: str | None, labels: Sequence[str] | None
 ) -> tuple[Any, Sequence[str] | None, dict[str, Any]]:
     """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found."""
-    refuse_name(path, "D")
+    path = io.as_path(path, "D")
     io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     with io._named_in_errors(path):
         io._refuse_options(path.suffix.lower(), key, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,7 +190,7 @@ def from_dissimilarity(
     if isinstance(D, str | os.PathLike):
         from simdims._inputs import read_dissimilarity
 
-        D, labels, origin = read_dissimilarity(Path(D), key, labels)
+        D, labels, origin = read_dissimilarity(D, key, labels)
     elif key is not None:
         raise ValueError(f"key must be None unless D is the path of a file, got {shown(key)}.")
     return _from_people(D, method, sigma, negative, labels, weights, origin)

@@ -233,12 +233,13 @@ def _frame_numbers(frame: Any) -> NDArray[np.floating]:
         single = all(dtype == np.float32 for dtype in frame.dtypes)
         return frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
     columns = []
-    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
+    for place, (column, dtype) in enumerate(zip(map(str, frame.columns), frame.dtypes, strict=True)):
+        one = frame.iloc[:, [place]].set_axis([column], axis="columns")  # names may come twice
         try:
-            columns.append(read_numbers(frame, column))
+            columns.append(read_numbers(one, column))
         except ValueError as error:
             raise TypeError(
-                f"X must hold numbers, got dtype {dtype} in column {str(column)!r}: make it the index if it names the "
+                f"X must hold numbers, got dtype {dtype} in column {column!r}: make it the index if it names the "
                 f"items. {error}"
             ) from None
     return np.stack(columns, axis=1)

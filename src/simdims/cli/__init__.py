@@ -74,8 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     """Do what the words ask for, and write what was found."""
+    top = parser()
+    completion.answer_shell(top)
     try:
-        _, strangers = parser().parse_known_args(arguments, options)
+        _, strangers = top.parse_known_args(arguments, options)
     except SystemExit as end:  # --help and --version have done their work
         return int(end.code or 0)
     if strangers:

@@ -128,7 +128,7 @@ def load_similarity(
     >>> S.info["found"]
     'a list of 2 pairs of 3 items; UTF-8 text separated by commas'
     """
-    path = _path(path)
+    path = as_path(path)
     suffix = path.suffix.lower()
     check_file(path)
     _refuse_options(suffix, key, form)
@@ -182,7 +182,7 @@ def save(S: Similarity, path: str | os.PathLike[str]) -> None:
     ...     load_similarity(Path(folder, "animals.npz"))
     Similarity(2 items, dense float64, 100.0% of pairs observed, labelled)
     """
-    path = _path(path)
+    path = as_path(path)
     suffix = path.suffix.lower()
     if suffix not in SAVED:
         raise ValueError(f"path must end in {' or '.join(SAVED)}, got {str(path)!r}.")
@@ -195,12 +195,15 @@ def save(S: Similarity, path: str | os.PathLike[str]) -> None:
     SAVED[suffix](S, path)
 
 
-def _path(path: str | os.PathLike[str]) -> Path:
+def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """The path that an argument is, called `name` in sentences."""
     try:
         found = Path(path)
     except TypeError:
-        raise TypeError(f"path must be the name of a file, got {type(path).__name__}.") from None
-    refuse_name(found, "path")
+        raise TypeError(f"{name} must be the name of a file, got {type(path).__name__}.") from None
+    if not os.fspath(path):
+        raise ValueError(f"{name} must name a file, got an empty text.")
+    refuse_name(found, name)
     return found
 
 

@@ -178,7 +178,9 @@ def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
         known = ~np.isnan(block)
         complete = np.flatnonzero(known.all(axis=1))
         embedded = np.zeros((len(complete), W.shape[1]))
-        kernels.embed_rows(gram, block[complete] @ precise, embedded, _EMBED_PASSES)
+        with np.errstate(over="ignore"):  # what is too large is for the caller to see in the result
+            b = block[complete] @ precise
+        kernels.embed_rows(gram, b, embedded, _EMBED_PASSES)
         embedding[rows.start + complete] = embedded
         for i in np.flatnonzero(~known.all(axis=1)):
             partners, row = precise[known[i]], slice(rows.start + i, rows.start + i + 1)

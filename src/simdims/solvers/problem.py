@@ -310,18 +310,17 @@ def observed_range(problem: Problem) -> tuple[float, float]:
     """The smallest and the largest known similarity."""
     if isinstance(problem, FactorProblem):
         problem = matrix_of(problem)
-    own = problem.diagonal[problem.diagonal_weights > 0]
+    parts = [problem.diagonal[problem.diagonal_weights > 0]]
     if isinstance(problem, PairProblem):
-        known = problem.values[problem.weights > 0]
-        if problem.background > 0:
-            known = np.append(known, 0.0)
+        parts += [problem.values[problem.weights > 0], np.zeros(1 if problem.background > 0 else 0)]
     else:
-        known = problem.values.ravel()
-        if problem.complete and len(own) < problem.n_items:  # zeros stand where the diagonal is unknown
-            known = problem.values[~np.eye(problem.n_items, dtype=bool)]
-    both = [known, own]
-    low = min(float(np.nanmin(part)) for part in both if part.size)
-    return low, max(float(np.nanmax(part)) for part in both if part.size)
+        n = problem.n_items
+        flat = problem.values.ravel()
+        # Between two entries of the diagonal, where zeros may stand for what is unknown, lie n entries off it.
+        parts += [flat[i * (n + 1) + 1 : (i + 1) * (n + 1)] for i in range(n - 1)]
+    ends = [(np.fmin.reduce(part), np.fmax.reduce(part)) for part in parts if part.size]
+    low, high = np.nanmin([low for low, _ in ends]), np.nanmax([high for _, high in ends])
+    return float(low), float(high)
 
 
 def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> MatrixProblem:
