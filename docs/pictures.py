@@ -13,7 +13,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 #: Width and height of the screenshot.
-SIZE = (1240, 1056)
+SIZE = (1240, 1128)
 _DPI = 130
 
 
