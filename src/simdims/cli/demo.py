@@ -62,8 +62,7 @@ def add(commands: Any) -> None:
         "-o", "--out", type=Path, metavar="FOLDER", help=f"the folder to write (default {_FOLDER}/digits or /words)"
     )
     add_overwrite(parser, "an earlier result in FOLDER")
-    add_running(parser)
-    parser.set_defaults(seed=0, jobs=-1)
+    add_running(parser, seed=0, jobs=-1)
 
 
 def _demo(options: argparse.Namespace) -> Findings:

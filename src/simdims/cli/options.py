@@ -223,10 +223,14 @@ def read_embedding(options: argparse.Namespace) -> Any:
     return W
 
 
-def add_running(parser: argparse.ArgumentParser) -> None:
-    """Add what every command with many tasks takes."""
-    parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: drawn afresh and printed)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes; -1 is one a core (default 1)")
+def add_running(parser: argparse.ArgumentParser, *, seed: int | None = None, jobs: int | None = None) -> None:
+    """Add what every command with many tasks takes, with its defaults."""
+    drawn = "drawn afresh and printed" if seed is None else seed
+    parser.add_argument("--seed", type=int, metavar="N", default=seed, help=f"random seed (default: {drawn})")
+    usual = 1 if jobs is None else jobs
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", default=jobs, help=f"parallel processes; -1: all cores (default {usual})"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 

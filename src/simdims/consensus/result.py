@@ -121,7 +121,7 @@ class Consensus:
 
     def __repr__(self) -> str:
         return (
-            f"Consensus({_count(self.n_components, 'dimension')} of {self.n_items} items, run {self.selected} of "
+            f"Consensus({_count(self.n_components, 'dimension')} of {self.n_items} items, run {self.selected + 1} of "
             f"{self.n_runs}, mean reliability across random starts {self.mean_reliability:.3f})"
         )
 

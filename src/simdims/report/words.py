@@ -46,20 +46,20 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
 def _lead(found: Discovery) -> str:
     n, held = found.n_components, found.held_out
     explained = found.metrics.get("explained_variance")
-    in_sample = "" if explained is None else f"{_percent(max(explained, 0.0))} of how the similarities vary in sample"
+    in_sample = "" if explained is None else f"{_percent(max(explained, 0.0))} of the variance in sample"
     if held is not None and not held.is_evidence:
-        fitted = f" Fitted all the same, {_count(n, 'dimension')} {_word(n, 'accounts', 'account')} for {in_sample}."
+        fitted = f" Fitted nevertheless, {_count(n, 'dimension')} {_word(n, 'explains', 'explain')} {in_sample}."
         return held.verdict() + (fitted if in_sample else "")
     text = f"The similarities of {found.n_items:,} items can be described by {_count(n, 'dimension')}"
     if held is not None:
-        better = f"{_percent(held.r2)} of how held-out similarities vary, which no fit has seen"
-        beside = f" (and for {in_sample})" if in_sample else ""
-        return f"{text}, which {_word(n, 'accounts', 'together account')} for {better}{beside}."
+        better = f"{_percent(held.r2)} of the variance of held-out similarities"
+        beside = f" ({in_sample})" if in_sample else ""
+        return f"{text}, which {_word(n, 'explains', 'together explain')} {better}{beside}."
     if explained is None:
         return f"{text}. {found.held_out_words}."
     if explained <= 0:
         return f"{text}, but they predict them no better than one number for all pairs would. {found.held_out_words}."
-    return f"{text}, which {_word(n, 'accounts', 'together account')} for {in_sample}. {found.held_out_words}."
+    return f"{text}, which {_word(n, 'explains', 'together explain')} {in_sample}. {found.held_out_words}."
 
 
 def _number(found: Discovery) -> str:
