@@ -273,7 +273,7 @@ def test_the_summary_says_what_was_found():
         "Objective 2 (2nd lowest of 4 runs; range 1 to 4).",
     ]
     assert str(consensus) == consensus.summary()
-    assert repr(consensus).startswith("Consensus(3 dimensions of 5 items, run 2 of 4, ")
+    assert repr(consensus).startswith("Consensus(3 dimensions of 5 items, run 3 of 4, ")
     assert "mean reliability across random starts 0.800" in repr(consensus)
 
 

@@ -195,7 +195,7 @@ def test_implicit_and_unlabelled_similarities_have_a_page_too(tmp_path):
 def test_one_dimension_has_a_page(tmp_path):
     W = np.linspace(0, 1, 12)[:, None]
     text, _, facts = read(made(W).report(tmp_path / "page.html"))
-    assert "described by 1 dimension, which accounts for" in text
+    assert "described by 1 dimension, which explains" in text
     assert facts["dimensions"][0]["items"][0] == 11
 
 
