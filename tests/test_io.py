@@ -233,6 +233,7 @@ def test_a_cell_that_is_no_number_is_named_with_what_to_do(tmp_path, cell, advic
         (";", ["1.234", "12", "7"]),
         ("\t", ["1.234,5", "0,5", "1"]),
         (";", ["1.234,5", "2", "1"]),
+        (";", ["1,234", "970", "7"]),
     ],
 )
 def test_thousands_are_never_read_as_decimals(tmp_path, separator, cells):
@@ -241,6 +242,12 @@ def test_thousands_are_never_read_as_decimals(tmp_path, separator, cells):
     text = "".join(separator.join(row) + "\n" for row in rows)
     with pytest.raises(ValueError, match=f"{re.escape(cells[0])}.*thousands separators"):
         load_similarity(write(tmp_path / "t.csv", text))
+
+
+def test_decimal_commas_of_three_digits_are_read_beside_small_whole_numbers(tmp_path):
+    text = "item1;item2;value\ncat;dog;2,333\ncat;car;3\ndog;car;1\n"
+    S = load_similarity(write(tmp_path / "t.csv", text))
+    np.testing.assert_array_equal(S.values[np.triu_indices(3, 1)], [2.333, 3, 1])
 
 
 def test_decimals_are_read_where_other_cells_show_the_sign(tmp_path):
