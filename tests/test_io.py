@@ -865,12 +865,21 @@ def test_a_matlab_struct_with_a_stack_is_read_with_its_labels(tmp_path, version)
         ([{"A": complete(4), "B": complete(4)}] * 2, None, "which field of the struct people .*in A and B"),
         ([{"A": complete(4), "B": complete(4)}] * 2, "people.C", "key must name a field of people, got 'C'"),
         ([{"A": complete(4), "B": "text"}] * 2, "people.B", r"people\.B must hold numbers"),
+        ([{"name": "a"}], None, "got the field name, with square matrices in none"),
     ],
 )
 def test_bad_matlab_structs_are_a_sentence(tmp_path, version, elements, key, fragment):
     write_struct(tmp_path / "s.mat", elements, version=version)
     with pytest.raises(ValueError, match=rf"s\.mat: .*{fragment}"):
         load_similarity(tmp_path / "s.mat", key=key)
+
+
+def test_matlab_cell_arrays_are_called_so(tmp_path):
+    cells = np.empty(3, dtype=object)
+    cells[:] = [complete(4)] * 3
+    scipy.io.savemat(tmp_path / "s.mat", {"people": cells})
+    with pytest.raises(ValueError, match=r"people \(1 x 3, a cell array\)"):
+        load_similarity(tmp_path / "s.mat")
 
 
 def test_key_names_a_field_of_a_matlab_struct(tmp_path):
