@@ -288,6 +288,20 @@ def test_what_could_be_distances_is_asked_about(truth, capsys):
     np.testing.assert_array_equal(Discovery.load("out").similarity.values, 1 - D)
 
 
+def test_a_direction_that_nothing_shows_is_said(truth, capsys):
+    noise = np.random.default_rng(0).random((N, N))
+    for name, values, diagonal, is_said in (
+        ("noise.npy", noise + noise.T, np.nan, True),
+        ("similarity.npy", noise + noise.T, np.nan, False),
+        ("noise-1.npy", noise + noise.T, 2.0, False),
+        ("structure.npy", truth @ truth.T, np.nan, False),
+    ):
+        np.fill_diagonal(values, diagonal)
+        np.save(name, values)
+        assert main(["discover", name, "-o", f"out-{name}", *QUICK]) == 0
+        assert ("If it means dissimilar, pass --as dissimilarity" in capsys.readouterr().err) is is_said
+
+
 @pytest.mark.parametrize("negative", ["clip", "shift"])
 def test_negative_correlations_go_through_and_what_was_done_is_said_and_kept(truth, capsys, negative):
     R = np.corrcoef(np.random.default_rng(0).normal(size=(N, 5)) + 3 * truth[:, :1])

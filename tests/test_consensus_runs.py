@@ -123,6 +123,17 @@ def test_labels_are_kept(kind):
     np.testing.assert_array_equal(frame.to_numpy(), consensus.embedding)
 
 
+def test_what_was_fitted_cannot_be_changed_in_place():
+    consensus = fit_consensus(similarities(), 3, n_runs=2, random_state=0)
+    with pytest.raises(ValueError, match="read-only"):
+        consensus.embedding[0, 0] = 2.0
+    with pytest.raises(ValueError, match="read-only"):
+        consensus.reliability[0] = 1.0
+    frame = consensus.embedding_frame()
+    frame.iloc[0, 0] = -1.0
+    assert consensus.embedding.min() >= 0
+
+
 def test_without_labels_a_frame_counts_its_items():
     consensus = fit_consensus(similarities(), 3, n_runs=2, n_splits=2, estimator=QUICK, random_state=0)
     assert list(consensus.embedding_frame().index) == list(range(40))

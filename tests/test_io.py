@@ -233,6 +233,7 @@ def test_a_cell_that_is_no_number_is_named_with_what_to_do(tmp_path, cell, advic
         (";", ["1.234", "12", "7"]),
         ("\t", ["1.234,5", "0,5", "1"]),
         (";", ["1.234,5", "2", "1"]),
+        (";", ["1,234", "970", "7"]),
     ],
 )
 def test_thousands_are_never_read_as_decimals(tmp_path, separator, cells):
@@ -241,6 +242,12 @@ def test_thousands_are_never_read_as_decimals(tmp_path, separator, cells):
     text = "".join(separator.join(row) + "\n" for row in rows)
     with pytest.raises(ValueError, match=f"{re.escape(cells[0])}.*thousands separators"):
         load_similarity(write(tmp_path / "t.csv", text))
+
+
+def test_decimal_commas_of_three_digits_are_read_beside_small_whole_numbers(tmp_path):
+    text = "item1;item2;value\ncat;dog;2,333\ncat;car;3\ndog;car;1\n"
+    S = load_similarity(write(tmp_path / "t.csv", text))
+    np.testing.assert_array_equal(S.values[np.triu_indices(3, 1)], [2.333, 3, 1])
 
 
 def test_decimals_are_read_where_other_cells_show_the_sign(tmp_path):
@@ -858,12 +865,21 @@ def test_a_matlab_struct_with_a_stack_is_read_with_its_labels(tmp_path, version)
         ([{"A": complete(4), "B": complete(4)}] * 2, None, "which field of the struct people .*in A and B"),
         ([{"A": complete(4), "B": complete(4)}] * 2, "people.C", "key must name a field of people, got 'C'"),
         ([{"A": complete(4), "B": "text"}] * 2, "people.B", r"people\.B must hold numbers"),
+        ([{"name": "a"}], None, "got the field name, with square matrices in none"),
     ],
 )
 def test_bad_matlab_structs_are_a_sentence(tmp_path, version, elements, key, fragment):
     write_struct(tmp_path / "s.mat", elements, version=version)
     with pytest.raises(ValueError, match=rf"s\.mat: .*{fragment}"):
         load_similarity(tmp_path / "s.mat", key=key)
+
+
+def test_matlab_cell_arrays_are_called_so(tmp_path):
+    cells = np.empty(3, dtype=object)
+    cells[:] = [complete(4)] * 3
+    scipy.io.savemat(tmp_path / "s.mat", {"people": cells})
+    with pytest.raises(ValueError, match=r"people \(1 x 3, a cell array\)"):
+        load_similarity(tmp_path / "s.mat")
 
 
 def test_key_names_a_field_of_a_matlab_struct(tmp_path):

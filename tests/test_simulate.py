@@ -312,11 +312,15 @@ def test_what_is_no_seed_is_said(seed):
         lambda: simulate.add_noise(W @ W.T, 0.5, random_state=seed),
         lambda: simulate.add_feature_noise(W, 0.5, random_state=seed),
         lambda: simulate.mask_pairs(W @ W.T, 0.5, random_state=seed),
+        lambda: simulate.triplet_answers(W, 10, random_state=seed),
     ):
         with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
             draw()
 
 
-def test_generators_are_seeds_too():
-    one, other = (simulate.dirichlet(5, 2, random_state=np.random.default_rng(0)) for _ in range(2))
+@pytest.mark.parametrize("generator", [np.random.default_rng, np.random.RandomState])
+def test_generators_are_seeds_too(generator):
+    one, other = (simulate.dirichlet(5, 2, random_state=generator(0)) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    one, other = (simulate.triplet_answers(one, 10, random_state=generator(0)) for _ in range(2))
     np.testing.assert_array_equal(one, other)

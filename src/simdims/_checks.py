@@ -392,6 +392,15 @@ def signs_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping
     return Signs(bool(is_zero), name, 0.0 if sparse.issparse(values) else transitivity(values, weights))
 
 
+def is_undecided(values: Matrix, weights: Matrix | None, info: Mapping[str, Any]) -> bool:
+    """Say whether neither a diagonal, nor a name, nor the values show that these are similarities or the opposite."""
+    if sparse.issparse(values) or _on_diagonal(values, weights).any():
+        return False
+    names = [str(info[kind]) for kind in ("column", "variable", "file") if info.get(kind) is not None]
+    is_told = any(pattern.search(name) for name in names for pattern in (DISTANCE_WORDS, SIMILARITY_WORDS))
+    return not is_told and abs(transitivity(values, weights)) <= CLEARLY_TRANSITIVE
+
+
 def _names_distances(name: str) -> bool:
     return DISTANCE_WORDS.search(name) is not None and SIMILARITY_WORDS.search(name) is None
 

@@ -190,7 +190,7 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
 
 def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     """Read similarities; or, where it is clear that they are dissimilarities, those; or ask, where it is not."""
-    from simdims._checks import signs_of_dissimilarity
+    from simdims._checks import is_undecided, signs_of_dissimilarity
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="values looks like a dissimilarity matrix", category=UserWarning)
@@ -202,6 +202,11 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     signs = None if S.factors is not None else signs_of_dissimilarity(S.values, S.weights, S.info)
     if not signs:
         _say_read(options.source, why)
+        if S.factors is None and is_undecided(S.values, S.weights, S.info):
+            say(
+                "The diagonal is missing, and the values do not show whether large ones mean similar or dissimilar; "
+                "large is taken to mean similar. If it means dissimilar, pass --as dissimilarity."
+            )
         say_changes(S)
         return S
     if not signs.are_clear:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._ownership import read_only
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -24,7 +26,8 @@ class Consensus:
     ----------
     embedding : ndarray of shape (n_items, n_components)
         The most central run, exactly as it was fitted; never an average, which need not be a solution. Its dimensions
-        are sorted by their share of the reconstruction, the largest first.
+        are sorted by their share of the reconstruction, the largest first. Like all arrays here it is read-only: copy
+        it to change it.
     embeddings : ndarray of shape (n_runs, n_items, n_components)
         All runs, their columns in the order of `embedding`.
     selected : int
@@ -63,6 +66,11 @@ class Consensus:
     labels: tuple[str, ...] | None = None
     seed: int | None = None
 
+    def __post_init__(self) -> None:
+        # So that what is saved or reported later is what was fitted.
+        for name in ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
     @property
     def embedding(self) -> NDArray[np.floating]:
         """The most central run."""
@@ -98,7 +106,7 @@ class Consensus:
         import pandas as pd
 
         index = None if self.labels is None else list(self.labels)
-        return pd.DataFrame(self.embedding, index=index, columns=self._names())
+        return pd.DataFrame(self.embedding.copy(), index=index, columns=self._names())
 
     def summary(self) -> str:
         """What was found, in words."""

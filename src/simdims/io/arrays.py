@@ -26,6 +26,10 @@ STRUCTURED = "a structured array"
 UNSIZED = ("objects", STRUCTURED)
 
 
+# Kinds that may name the items: MATLAB keeps lists of texts in cell arrays.
+MAY_BE_NAMES = ("text", "a cell array")
+
+
 class Variable(NamedTuple):
     """One array of a file: its shape, and whether it holds numbers, sparse numbers, text, objects or something else."""
 
@@ -217,7 +221,7 @@ def _parts(
     values = people_first(values) if values.ndim == 3 else values
     n_items = values.shape[-1] if values.ndim == 3 else values.shape[0] if values.ndim else 0
     info = {"found": found, "variable": key}
-    texts = [name for name, variable in variables.items() if variable.kind == "text" and n_items in variable.shape]
+    texts = [name for name, found in variables.items() if found.kind in MAY_BE_NAMES and n_items in found.shape]
     lists = {} if labels is not None else {name: tuple(names_of(name)) for name in texts}
     lists = {name: names for name, names in lists.items() if len(names) == len(set(names)) == n_items}
     if len(set(lists.values())) != 1:
@@ -241,7 +245,8 @@ def stack_of(key: str, field: str | None, elements: Sequence[Mapping[str, Any]])
     An element is a mapping of its fields to an array of numbers, a text, a list of texts, or None for all else.
     """
     fields = list(elements[0]) if elements else []
-    listed = f"the {len(fields)} fields {', '.join(fields)}" if fields else "no fields"
+    count = "the field" if len(fields) == 1 else f"the {len(fields)} fields"
+    listed = f"{count} {', '.join(fields)}" if fields else "no fields"
     if field is not None and field not in fields:
         raise ValueError(f"key must name a field of {key}, got {field!r}: the struct has {listed}.")
     candidates = [name for name in fields if _holds_matrices(elements, name)] if field is None else [field]
@@ -370,7 +375,7 @@ def _hdf5_variable(h5py: Any, dataset: Any) -> Variable:
 def _mat_variable(shape: tuple[int, ...], kind: str) -> Variable:
     if kind in MATLAB_NUMBERS:
         return Variable(shape, "numbers", int(np.prod(shape, dtype=object)) * 8)
-    return Variable(shape, "text" if kind in ("char", "cell") else kind)
+    return Variable(shape, "text" if kind == "char" else "a cell array" if kind == "cell" else kind)
 
 
 def _mat_content(cell: Any) -> Any:

@@ -155,7 +155,9 @@ class Numbers:
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
-        self._is_doubtful = dialect.separator != "," and (dialect.separator == ";") != (dialect.decimal == ",")
+        self._is_doubtful = dialect.separator != "," and (dialect.separator == ";" or dialect.decimal == ",")
+        # Beside semicolons the comma is the usual decimal sign: 2,333 beside 3 is plain, beside 970 it is not.
+        self._fewest_digits = 3 if dialect.separator == ";" and dialect.decimal == "," else 1
         self._grouped = ""
         self._has_whole = False
 
@@ -190,8 +192,8 @@ class Numbers:
     def _look_at(self, text: str) -> None:
         if could_be_thousands(text, self.dialect.decimal):
             self._grouped = self._grouped or text
-        elif text.lstrip("+-").isdigit():
-            self._has_whole = True
+        elif (digits := text.lstrip("+-")).isdigit():
+            self._has_whole = self._has_whole or len(digits) >= self._fewest_digits
         else:
             self._is_doubtful = False  # other decimals show what the sign means
 

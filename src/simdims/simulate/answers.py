@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simdims._parallel import generator_of, root_seed
 from simdims._parameters import require_count
 from simdims.metrics._embedding import as_numbers
 
@@ -13,7 +14,7 @@ _CHUNK = 500_000
 
 
 def triplet_answers(
-    W: ArrayLike, n_answers: int, *, random_state: int | np.random.Generator | None = None
+    W: ArrayLike, n_answers: int, *, random_state: int | np.random.Generator | np.random.RandomState | None = None
 ) -> NDArray[np.int64]:
     """Draw odd-one-out answers to random triplets from the choice probabilities of an embedding.
 
@@ -28,7 +29,7 @@ def triplet_answers(
         guessing, large loadings are certain choices.
     n_answers : int
         Number of answers.
-    random_state : int, Generator or None, default=None
+    random_state : int, Generator, RandomState or None, default=None
         Seed of the draw; None uses fresh entropy.
 
     Returns
@@ -58,6 +59,10 @@ def triplet_answers(
     if not np.isfinite(loadings).all():
         raise ValueError(f"W must be finite, got {np.count_nonzero(~np.isfinite(loadings))} values that are not.")
     require_count("n_answers", n_answers)
+    if isinstance(random_state, np.random.RandomState):
+        random_state = root_seed(random_state)
+    elif not isinstance(random_state, np.random.Generator):
+        generator_of(random_state)  # refuses what is no seed
     rng = np.random.default_rng(random_state)
     products = loadings @ loadings.T
     drawn = []
