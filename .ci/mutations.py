@@ -163,8 +163,8 @@ BY_HAND = [
     Mutation(
         "p-values can be zero",
         "inference/permutations.py",
-        "return (1 + np.count_nonzero(null >= observed - TIE, axis=0)) / (1 + len(null))",
-        "return np.count_nonzero(null >= observed - TIE, axis=0) / len(null)",
+        "return (1 + np.count_nonzero(null >= observed - TIE, axis=0)) / (1 + n_defined(null))",
+        "return np.count_nonzero(null >= observed - TIE, axis=0) / n_defined(null)",
         "test_inference_rsa.py",
     ),
     Mutation(
@@ -222,6 +222,48 @@ BY_HAND = [
         "for before in range(e):",
         "for before in range(e - 1):",
         "test_kernels.py",
+    ),
+    Mutation(
+        "a sweep that raises the objective is kept",
+        "solvers/loop.py",
+        "if method.may_rise and not objective <= before:",
+        "if method.may_rise and not objective <= 2 * before:",
+        "test_invariants.py",
+    ),
+    Mutation(
+        "the history cannot rise",
+        "solvers/loop.py",
+        "self.history[self.done] = objective\n",
+        "self.history[self.done] = min(objective, self.history[self.done - 1])\n",
+        "test_hardening.py",
+    ),
+    Mutation(
+        "a sweep makes W five percent larger than it should be",
+        "solvers/sweeps.py",
+        "    return change\n",
+        "    W *= 1.05\n    return change\n",
+        "test_invariants.py",
+    ),
+    Mutation(
+        "the KKT residual counts slopes that lead beyond the limit of a loading",
+        "solvers/criterion.py",
+        "if unknown.size:\n        at_limit",
+        "if False:\n        at_limit",
+        "test_hardening.py",
+    ),
+    Mutation(
+        "all restarts begin from the same sample",
+        "solvers/sample.py",
+        "zlib.crc32(W[:, 0].tobytes())",
+        "0",
+        "test_hardening.py",
+    ),
+    Mutation(
+        "permutations without a correlation count as not extreme",
+        "inference/permutations.py",
+        "return np.count_nonzero(~np.isnan(null), axis=0)",
+        "return np.full(null.shape[1:], len(null))",
+        "test_inference_rsa.py",
     ),
 ]
 
