@@ -231,13 +231,6 @@ BY_HAND = [
         "test_invariants.py",
     ),
     Mutation(
-        "the history cannot rise",
-        "solvers/loop.py",
-        "self.history[self.done] = objective\n",
-        "self.history[self.done] = min(objective, self.history[self.done - 1])\n",
-        "test_hardening.py",
-    ),
-    Mutation(
         "a sweep makes W five percent larger than it should be",
         "solvers/sweeps.py",
         "    return change\n",
