@@ -31,8 +31,8 @@ from simdims.solvers.problem import (
 Bounds = tuple[float, float] | None
 T = TypeVar("T")
 
-#: A predicted self-similarity beyond this multiple of the largest observed similarity is no prediction: in simulations
-#: without a diagonal, fits that predicted unseen pairs worse than their mean went beyond it, and no good fit did.
+#: A predicted self-similarity beyond this multiple of the largest observed similarity is no prediction. Of 41 simulated
+#: fits that predicted unseen pairs worse than their mean, 37 went beyond it, and 1 of 245 fits with an R2 above 0.5.
 _IMPLAUSIBLE = 3.0
 
 
