@@ -40,7 +40,7 @@ COMPILED = {"solvers/kernels.py", "solvers/accelerated.py"}
 
 #: Module, or folder of modules -> the tests that should notice; the longest name that fits counts.
 TESTS = {
-    "__init__.py": "test_architecture.py test_release.py",
+    "__init__.py": "test_architecture.py",
     "_arrays.py": "test_srf.py test_consensus_runs.py",
     "_cells.py": "test_io.py test_similarity.py test_cli_discover.py",
     "_checks.py": "test_similarity.py",
@@ -52,7 +52,7 @@ TESTS = {
     "_ownership.py": "test_similarity.py",
     "_parallel.py": "test_parallel.py test_consensus_runs.py",
     "_parameters.py": "test_bad_input.py test_junk_input.py",
-    "_parts.py": "test_io.py test_release.py",
+    "_parts.py": "test_io.py",
     "_progress.py": "test_selection.py test_cli_terminal.py",
     "_rows.py": "test_srf.py test_junk_input.py",
     "_tables.py": "test_cli.py test_associations.py test_construct.py",

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -216,6 +217,15 @@ def test_the_library_makes_no_timing_trials(monkeypatch):
 def test_sparse_similarities_with_zeros_get_an_auc():
     found = discover(datasets.load_miserables(), **{**QUICK, "ranks": 5})
     assert 0.8 < found.metrics["link_auc"] <= 1
+    (line,) = [line for line in found.summary().splitlines() if "AUC" in line]
+    assert line.startswith("In sample")
+    assert f"held-out R2 {found.metrics['held_out_r2']:.3f}" in line
+
+
+def test_dimensions_that_fit_worse_than_the_mean_explain_none_of_the_variance():
+    found = discover(noisy(), **{**QUICK, "ranks": 2})
+    worse = replace(found, metrics={**found.metrics, "explained_variance": -0.25})
+    assert "they explain none (R2 -0.25) of the variance" in worse.summary()
 
 
 @pytest.mark.parametrize("kind", ["missing", "weighted", "implicit", "float32"])

@@ -563,3 +563,12 @@ def test_results_cannot_be_changed_and_can_be_pickled():
         tests.pvalue[0] = 0
     again = pickle.loads(pickle.dumps(tests))
     pd.testing.assert_frame_equal(again.table, tests.table)
+
+
+@pytest.mark.parametrize(("shared", "matching"), [(0.22, "joint assignment"), (0.28, "separate matching")])
+def test_a_quarter_of_the_variance_in_common_ends_joint_matching(shared, matching):
+    rng = np.random.default_rng(0)
+    W = rng.uniform(size=(50, 4))
+    Q = np.linalg.qr(np.column_stack([np.ones(50), rng.standard_normal((50, 2))]))[0]
+    properties = np.column_stack([Q[:, 1], np.sqrt(shared) * Q[:, 1] + np.sqrt(1 - shared) * Q[:, 2]])
+    assert matching in dimension_test(W, properties, n_permutations=19, random_state=0).method

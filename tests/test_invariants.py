@@ -180,6 +180,25 @@ def test_a_sweep_that_goes_too_far_is_undone(n_items, monkeypatch):
     assert recorded[-1] < 0.9 * recorded[0]
 
 
+@pytest.mark.parametrize("noise", [1e-5, 1e-4])
+@pytest.mark.parametrize("kind", ["complete", "diagonal missing", "gaps", "weights", "bounds"])
+def test_float32_data_with_hardly_any_noise_converge(kind, noise):
+    """Rounding undoes what the last sweeps gain; that is the end, not a reason to sweep on."""
+    rng = np.random.default_rng(60)
+    W = rng.uniform(size=(60, 3)) ** 2 + 0.2
+    S = simulate.mask_pairs(W @ W.T, 1.0 if kind in ("complete", "diagonal missing") else 0.8, random_state=0)
+    E = rng.standard_normal(S.shape)
+    S = (S * (1 + noise * (E + E.T))).astype(np.float32)
+    if kind == "diagonal missing":
+        np.fill_diagonal(S, np.nan)
+    weights = small_weights(60) if kind == "weights" else None
+    bounds = (0.0, 100.0) if kind == "bounds" else None
+    srf = SRF(3, bounds=bounds, random_state=0, max_iter=1000).fit(Similarity(S, weights=weights))
+    assert srf.converged_
+    assert srf.n_iter_ < 300
+    assert srf.score(S) > 1 - 1e-6
+
+
 @solvers
 @storages
 def test_the_objective_is_its_definition_and_ends_the_history(storage, solver):

@@ -588,8 +588,26 @@ def test_predictions_far_beyond_the_data_are_said_with_the_items():
     norms = np.sum(srf.embedding_**2, axis=1) / np.nanmax(S)
     worst = np.argmax(norms)
     assert norms[worst] > 10
-    assert f"For {np.count_nonzero(norms > 10)} items" in said
+    assert f"For {np.count_nonzero(norms > 3)} items" in said
     assert f"{worst} ({norms[worst]:.0f} times)" in said
+
+
+@pytest.mark.parametrize("seed", [0, 4])  # predicted self-similarities 100 and 8 times the largest observed similarity
+def test_a_fit_that_predicts_unseen_pairs_worse_than_their_mean_does_not_pass_in_silence(seed):
+    rng = np.random.default_rng(seed)
+    n, rank = 60, 2
+    W = rng.uniform(size=(n, rank)) ** 3
+    S = simulate.add_noise(W @ W.T / (W @ W.T).max(), 0.8, random_state=seed)
+    given = simulate.mask_pairs(S, 0.1, random_state=seed)
+    np.fill_diagonal(given, np.nan)
+    items = np.flatnonzero(np.count_nonzero(~np.isnan(given), axis=1) >= rank)
+    S, given = S[np.ix_(items, items)], given[np.ix_(items, items)]
+    srf = SRF(rank, random_state=0, max_iter=2000)
+    said = warned(lambda: srf.fit(given))
+    unseen = np.isnan(given) & ~np.eye(len(S), dtype=bool)
+    error, spread = np.mean((S - srf.reconstruct())[unseen] ** 2), np.var(S[unseen])
+    assert error > 1.5 * spread
+    assert "without an observed self-similarity" in said
 
 
 def test_data_that_determine_a_fit_are_no_reason_to_warn():

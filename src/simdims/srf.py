@@ -507,7 +507,7 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
         listed = [f"{name_of(found.excessive[at], labels)} ({found.excess[at]:.0f} times)" for at in order]
         said.append(
             f"For {n_excessive:,} {_plural('item', n_excessive)} without an observed self-similarity the predicted one "
-            f"is more than ten times the largest observed similarity, {found.largest:.3g}: {_some(listed)}. "
+            f"is more than three times the largest observed similarity, {found.largest:.3g}: {_some(listed)}. "
             "Predictions for their unobserved pairs are not reliable. Use fewer dimensions, or observe more pairs or "
             "the diagonal."
         )

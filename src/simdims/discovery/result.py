@@ -157,7 +157,8 @@ class Discovery:
             lines.append(f"In sample, {they} {share} of the variance of the similarities{self._beside()}.")
         if "link_auc" in self.metrics:
             they = "they tell" if self.n_components > 1 else "it tells"
-            lines.append(f"In sample, {they} linked pairs from others with an AUC of {self.metrics['link_auc']:.3f}.")
+            auc = self.metrics["link_auc"]
+            lines.append(f"In sample, {they} linked pairs from others with an AUC of {auc:.3f}{self._beside()}.")
         frame = self.dimensions_frame()
         lines += [
             f"  {k + 1:3d}. {row.share:5.1%}  {' '.join(str(row.top_items).split())}"

@@ -69,7 +69,7 @@ def _accelerate(loop: Loop, problem: MatrixProblem, how: Acceleration) -> None:
     if not _is_near(problem, W):
         loop.run(_SWEEPS_FROM_FAR)
     elif problem.complete:
-        loop.record(loop.history[0] + update_some_rows(problem, W))
+        loop.record(loop.history[loop.done] + update_some_rows(problem, W))
     else:
         loop.run(_SWEEPS_FROM_NEAR)
     over, residuals = np.empty(0), np.empty((0, 0), W.dtype)

@@ -19,12 +19,17 @@ from simdims.solvers.problem import Problem
 #: Sweeps over which the decrease of the objective is judged.
 WINDOW = 10
 
-#: A relative rise of the objective that float32 storage can cause.
+#: A rise of the objective that float32 storage can cause, as a part of sqrt(f f_0) with f_0 the objective of the start:
+#: residuals are rounded to a part of the similarities, not of themselves.
 _ROUNDING = 1e-5
 
 #: A sum of changes is measured afresh once the objective has fallen to this part of the last value measured: by then it
 #: has lost three digits.
 _MEASURE_AGAIN = 1e-3
+
+#: Below this part of the objective of the start it is measured after every sweep in float32: rounding W takes back what
+#: the last sweeps gain, and a sum of changes would fall for ever.
+_MEASURE_ALWAYS = 1e-4
 
 #: Called with the iterations done and the objective there.
 Report = Callable[[int, float], None] | None
@@ -84,7 +89,7 @@ class Loop:
         self.method, self.W, self.rule, self.report = method, W, rule, report
         self.history = np.empty(max_iter + 1)
         self.history[0] = self.measured = method.objective(W)
-        self.done, self.converged = 0, False
+        self.done, self.converged, self.stuck = 0, False, False
         self.momentum_counter, self.last_swept = 1.0, W
 
     def descent(self) -> Descent:
@@ -109,7 +114,7 @@ class Loop:
         last = len(self.history) - 1 if n_sweeps is None else min(self.done + n_sweeps, len(self.history) - 1)
         rule = (window, tol if n_sweeps is None else -1.0, floor)
         self.momentum_counter = 1.0
-        while self.done < last and not self.converged:
+        while self.done < last and not (self.converged or self.stuck):
             before = self.history[self.done]
             start = W.copy() if method.may_rise else W
             change = method.sweep(W)
@@ -141,16 +146,19 @@ class Loop:
 
     def _add(self, before: float, change: float) -> float:
         """The objective after a sweep that knows its change, measured afresh where the sum has lost digits."""
-        if before + change < _MEASURE_AGAIN * self.measured:
+        is_rounded = self.W.dtype == np.float32 and before < _MEASURE_ALWAYS * self.history[0]
+        if is_rounded or before + change < _MEASURE_AGAIN * self.measured:
             self.measured = self.method.objective(self.W)
             return self.measured
         return before + change
 
     def _reject(self, start: np.ndarray, rise: float) -> None:
-        """Undo a sweep that raised the objective; that rounding raised it is the end."""
+        """Undo a sweep that raised the objective; where steps cannot be shorter, the next would do the same."""
         self.W[:] = start
         self.last_swept, self.momentum_counter = start, 1.0
-        self.converged = bool(not self.method.shorten() and rise <= _ROUNDING * self.history[self.done])
+        self.stuck = not self.method.shorten()
+        rounding = _ROUNDING * np.sqrt(self.history[self.done] * self.history[0])
+        self.converged = bool(self.stuck and rise <= rounding)
         self.record(self.method.objective(self.W))
 
     def _is_confirmed(self, floor: float) -> bool:
