@@ -208,6 +208,40 @@ def test_no_file_is_longer_than_700_lines(path):
     assert len(path.read_text().splitlines()) <= 700
 
 
+def private_names(path: Path) -> set[str]:
+    """Private names of other modules that a file uses, imported by name or reached through their module."""
+    tree = ast.parse(path.read_text())
+    found, modules = set(), {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("simdims"):
+            continue
+        for alias in node.names:
+            place = PACKAGE.parent / node.module.replace(".", "/") / alias.name
+            if place.with_suffix(".py").exists() or place.is_dir():
+                modules[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+            elif alias.name.startswith("_") and not alias.name.startswith("__"):
+                found.add(f"{node.module}.{alias.name}")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            if node.attr.startswith("_") and not node.attr.startswith("__"):
+                found.add(f"{modules[node.value.id]}.{node.attr}")
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_no_module_uses_private_names_of_another(path):
+    assert private_names(path) == set()
+
+
+def test_private_names_are_seen_at_every_depth(tmp_path):
+    source = tmp_path / "x.py"
+    source.write_text(
+        "from simdims.similarity import _a\ndef f():\n    from simdims._checks import _b\n"
+        "    from simdims import io\n    io._c()\n    from simdims import __version__, _checks\n"
+    )
+    assert private_names(source) == {"simdims.similarity._a", "simdims._checks._b", "simdims.io._c"}
+
+
 def lengths(path: Path) -> dict[str, int]:
     """Lines of the body of each function, without its docstring."""
     functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]

@@ -89,7 +89,7 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
         raise ValueError(f"labels must have one name for each of the {n_items} items, got {len(names)}.")
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"labels must be distinct, got {_some(repeated)} more than once.")
+        raise ValueError(f"labels must be distinct, got {shortlist(repeated)} more than once.")
     return names
 
 
@@ -181,7 +181,7 @@ def check_non_negative(values: Matrix) -> None:
         n_pairs = _count_pairs(values, lambda here, mirrored: (here < 0) | (mirrored < 0), diagonal=True)
         raise ValueError(
             f"Negative values in data passed to Similarity: values must be non-negative, got {n_pairs:,} negative "
-            f'{_plural("pair", n_pairs)}, the smallest {smallest:.6g}. For correlations r, pass negative="clip" to '
+            f'{plural("pair", n_pairs)}, the smallest {smallest:.6g}. For correlations r, pass negative="clip" to '
             'as_similarity to set them to 0, or negative="shift" to rescale all pairs as (1 + r) / 2; or go back to '
             "the features and use an RBF kernel, which is never negative."
         )
@@ -209,7 +209,7 @@ def lift_negatives(values: Matrix, negative: str, absent: str | float | None = N
     n_diagonal = int(np.count_nonzero(values.diagonal() < 0))
     if n_negative or n_diagonal:
         own = f" and {n_diagonal} on the diagonal" if n_diagonal else ""
-        _warn(
+        warn(
             f"Set {n_negative:,} negative {'similarity' if n_negative == 1 else 'similarities'} ({share:.2%} of the "
             f'observed pairs, the smallest {smallest:.3g}){own} to 0 (negative="clip").'
         )
@@ -235,7 +235,7 @@ def find_scale(smallest: float, largest: float, low: float | None, high: float |
     if not np.isfinite(high - low):
         raise ValueError(f"high - low must be finite, got low = {low:g} and high = {high:g}{given}.")
     if found:
-        _warn(
+        warn(
             f"The scale of the ratings was not given: took {' and '.join(found)} from the ratings found; pass low= and "
             "high= if the scale is wider."
         )
@@ -332,13 +332,13 @@ def check_observed(n_partners: np.ndarray, on_diagonal: np.ndarray, labels: Sequ
         them = "it" if unobserved.size == 1 else "them"
         raise ValueError(
             f"values must hold an observed similarity of every item, got none for {unobserved.size} "
-            f"{_plural('item', unobserved.size)}: {_named(unobserved, labels)}; remove {them}."
+            f"{plural('item', unobserved.size)}: {_named(unobserved, labels)}; remove {them}."
         )
     only_diagonal = np.flatnonzero(alone)
     if only_diagonal.size and n_partners.size > 1:
-        _warn(
+        warn(
             f"Observed on the diagonal of values only: {_named(only_diagonal, labels)} ({only_diagonal.size} "
-            f"{_plural('item', only_diagonal.size)}); nothing relates them to the others: consider leaving "
+            f"{plural('item', only_diagonal.size)}); nothing relates them to the others: consider leaving "
             "them out."
         )
 
@@ -411,7 +411,7 @@ def warn_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping[
     if signs:
         is_graph = signs.has_zero_diagonal and not signs.are_clear
         graph = ", or set the diagonal to NaN if, as in a graph, it means nothing" if is_graph else ""
-        _warn(f"values looks like a dissimilarity matrix: {signs}; use from_dissimilarity for distances{graph}.")
+        warn(f"values looks like a dissimilarity matrix: {signs}; use from_dissimilarity for distances{graph}.")
 
 
 def transitivity(values: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -576,19 +576,19 @@ def _entry_in_words(entry: tuple[int, int, float], labels: Sequence[str] | None)
 
 
 def _named(items: np.ndarray, labels: Sequence[str] | None) -> str:
-    return _some([name_of(item, labels) for item in items])
+    return shortlist([name_of(item, labels) for item in items])
 
 
-def _some(names: list[str]) -> str:
+def shortlist(names: list[str]) -> str:
     rest = len(names) - N_NAMED
     return ", ".join(names[:N_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _plural(noun: str, count: int) -> str:
+def plural(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
-def _warn(sentence: str) -> None:
+def warn(sentence: str) -> None:
     """Warn at the first line above that is not simdims' own."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "simdims":

@@ -41,7 +41,7 @@ def read_features(path: Path, labels: str | None, key: str | None, header: bool 
     """
     io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
     suffix = path.suffix.lower()
-    with io._named_in_errors(path):
+    with io.named_in_errors(path):
         if suffix in TABLES:
             _refuse_option("--key", key, NAMED_ARRAYS, suffix)
             return _as_features(read_sheet(path, header, [] if labels is None else [labels]), labels, namer)
@@ -57,14 +57,14 @@ def has_column(path: Path, name: str) -> bool:
     """Whether a table has a column of that name."""
     if path.suffix.lower() not in TABLES or not path.is_file() or path.stat().st_size == 0:
         return False
-    with io._named_in_errors(path):
+    with io.named_in_errors(path):
         return name in read_sheet(path, None, [name]).frame.columns
 
 
 def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None) -> Any:
     """Return the triplets in a file as a table of three columns: `columns`, or all there are."""
     io.check_file(path, (".npy", *TABLES))
-    with io._named_in_errors(path):
+    with io.named_in_errors(path):
         if path.suffix.lower() == ".npy":
             _refuse_option("--columns", columns, TABLES, ".npy")
             return read_npy(path).values
@@ -105,7 +105,7 @@ def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> 
     The column called `number`, if there is one, holds numbers.
     """
     io.check_file(path, TABLES)
-    with io._named_in_errors(path):
+    with io.named_in_errors(path):
         sheet = read_sheet(path, True, names)
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
             return sheet.frame
@@ -118,9 +118,9 @@ def read_dissimilarity(
     """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found."""
     path = io.as_path(path, "D")
     io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
-    with io._named_in_errors(path):
-        io._refuse_options(path.suffix.lower(), key, None)
-        parts = io._read(path, key, None, labels, None, None)
+    with io.named_in_errors(path):
+        io.refuse_options(path.suffix.lower(), key, None)
+        parts = io.read_parts(path, key, None, labels, None, None)
         if sparse.issparse(parts.values):
             raise ValueError("dissimilarities must be dense, got a sparse matrix, in which most pairs are not stored.")
         if parts.weights is not None:
@@ -134,7 +134,7 @@ def read_dissimilarity(
 def read_names(path: Path) -> list[str]:
     """Return the lines of a text file."""
     io.check_file(path, None)
-    with io._named_in_errors(path):
+    with io.named_in_errors(path):
         return path.read_text(encoding=find_encoding(path)).splitlines()
 
 

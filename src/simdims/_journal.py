@@ -27,7 +27,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from simdims._checks import _plural, _some, _warn
+from simdims._checks import plural, shortlist, warn
 from simdims._parallel import root_seed, settle_seed
 
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
@@ -102,7 +102,7 @@ class Journal:
             return None
         body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
         if digest != _array_digest(name, body):
-            _warn(f"{str(path)!r} is damaged (its checksum does not match): what it held is computed again.")
+            warn(f"{str(path)!r} is damaged (its checksum does not match): what it held is computed again.")
             return None
         return np.load(io.BytesIO(body), allow_pickle=False)
 
@@ -183,8 +183,8 @@ class Journal:
             except ValueError:
                 damaged.append(number)
         if damaged:
-            _warn(
-                f"{str(path)!r} is damaged in {_plural('line', len(damaged))} {_some(list(map(str, damaged)))} (the "
+            warn(
+                f"{str(path)!r} is damaged in {plural('line', len(damaged))} {shortlist(list(map(str, damaged)))} (the "
                 "checksum does not match): these records are dropped and computed again."
             )
             self._write_lines(records)
@@ -196,7 +196,7 @@ class Journal:
 
     def _seal(self) -> None:
         """Add checksums to a folder of the first format, whose content must be taken as it is; settings are last."""
-        _warn(
+        warn(
             f"The checkpoint {str(self.folder)!r} is of an earlier simdims, which kept no checksums: what it holds is "
             "used as it is, and has checksums from now on."
         )

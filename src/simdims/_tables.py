@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import as_floats, number, text_cells
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims._parameters import as_float, shown
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def warn_of_other_measure(column: Hashable | None) -> None:
     kind = None if column is None else what_else(column)
     if kind is not None:
         way = "; use from_dissimilarity for them" if kind == "dissimilarities" else ""
-        _warn(f"Column {column!r} is read as similarities, but by its name holds {kind}{way}.")
+        warn(f"Column {column!r} is read as similarities, but by its name holds {kind}{way}.")
 
 
 def row_name(row: int, index: Any = None) -> str:

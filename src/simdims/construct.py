@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
 from simdims._checks import (
-    _plural,
-    _warn,
     as_array,
     as_numbers,
     as_table,
@@ -20,6 +18,8 @@ from simdims._checks import (
     clean_labels,
     find_scale,
     lift_negatives,
+    plural,
+    warn,
 )
 from simdims._memory import require
 from simdims._ownership import frozen
@@ -36,7 +36,7 @@ from simdims._tables import (
     warn_of_other_measure,
 )
 from simdims._triangles import ROUNDING, n_items_of, name_of, people_first
-from simdims.similarity import Similarity, _cells, _frame_labels, is_frame
+from simdims.similarity import Similarity, frame_cells, frame_labels, is_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,7 +227,7 @@ def _from_people(
         if np.shape(person) != np.shape(people[0]):
             raise ValueError(f"{name} must have the shape of D[0], {np.shape(people[0])}, got {np.shape(person)}.")
         if is_frame(person):
-            names = _frame_labels(person, name, names)
+            names = frame_labels(person, name, names)
     squares = (_square(person, name, names) for name, person in zip(called, people, strict=True))
     distances, counts = mean_over_people(squares, len(people))
 
@@ -279,9 +279,9 @@ def _used_rows(
     if not used.any():
         raise ValueError(f"table must rate at least one pair of two different items, got none in {len(frame)} rows.")
     if n_unrated:
-        _warn(f"Left out {n_unrated} of the {len(frame)} rows of table: no rating.")
+        warn(f"Left out {n_unrated} of the {len(frame)} rows of table: no rating.")
     if n_self:
-        _warn(f"Left out {n_self} of the {len(frame)} rows of table: ratings of an item with itself, whose value is 1.")
+        warn(f"Left out {n_self} of the {len(frame)} rows of table: ratings of an item with itself, whose value is 1.")
     rows = {"rows_read": len(frame), "rows_without_rating": n_unrated, "rows_of_an_item_with_itself": n_self}
     return used, {"source": "ratings", **rows}
 
@@ -339,7 +339,7 @@ def _people(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
 
 def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.floating]:
     """One person's matrix, checked, exactly symmetric and with a diagonal of exactly 0."""
-    table = _cells(person) if is_frame(person) else person
+    table = frame_cells(person) if is_frame(person) else person
     if table.ndim == 1:
         table = squareform(table, checks=False)
     given = as_numbers(as_table(table, name), name, labels)
@@ -411,7 +411,7 @@ def _one_minus(distances: NDArray, negative: str | None) -> tuple[NDArray, dict[
         return lift_negatives(values, negative)
     if n_negative:
         raise ValueError(
-            f'D must not exceed 1 for method="correlation", got {n_negative:,} {_plural("pair", n_negative)} of '
+            f'D must not exceed 1 for method="correlation", got {n_negative:,} {plural("pair", n_negative)} of '
             f'negative similarity, the smallest {1 - largest:.6g}: pass negative="clip" to set them to 0, '
             'negative="shift" to rescale all correlations as (1 + r) / 2, or use method="max" or "gaussian".'
         )

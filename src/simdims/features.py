@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims import _landmarks, _memory
-from simdims._checks import _plural, _warn, as_array, clean_labels
+from simdims._checks import as_array, clean_labels, plural, warn
 from simdims._ownership import frozen
 from simdims._parallel import generator_of
 from simdims._parameters import require_count, shown
@@ -177,10 +177,10 @@ def _negatives(features: NDArray, negative: Any, kernel: Any) -> tuple[NDArray, 
     counted = f"{n_negative:,} negative {'value' if n_negative == 1 else 'values'} ({share:.2%}"
     if negative is not None:
         if n_negative:
-            _warn(f'Set {counted}, the smallest {smallest:.3g}) of X to 0 (negative="clip").')
+            warn(f'Set {counted}, the smallest {smallest:.3g}) of X to 0 (negative="clip").')
         return np.maximum(features, 0), {"negative": negative, **found}
     if share <= _FEW_NEGATIVE and -smallest <= _TINY * float(features.max()):
-        _warn(
+        warn(
             f'kernel="auto" takes the RBF kernel because X has {counted}), though none below {smallest:.3g} where the '
             f'largest value is {features.max():.3g}. If these are rounding errors, pass negative="clip" to set them to '
             '0 and take dot products; if not, pass kernel="rbf".'
@@ -208,7 +208,7 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
         row = int(np.flatnonzero(~known)[0])
         name = f"row {row}" if index is None else f"row {row} ({index[row]!r})"
         n_more = int(np.count_nonzero(~known)) - 1
-        more = f" and {n_more} other {_plural('row', n_more)}" if n_more else ""
+        more = f" and {n_more} other {plural('row', n_more)}" if n_more else ""
         raise ValueError(
             f"X must be finite, got NaN or infinity in {name}{more}: remove such items, or impute their features."
         )
@@ -263,7 +263,7 @@ def _check_landmarks(n_landmarks: Any, kernel: Any, implicit: bool) -> None:
 
 def _warn_of_error(error: dict[str, Any], n_landmarks: int) -> None:
     if error["rms"] > max(_LARGE_ERROR * error["similarity_sd"], _ROUNDING):
-        _warn(
+        warn(
             f"The RBF kernel is approximated from {n_landmarks} landmarks with an error of {error['rms']:.2g} (root "
             f"mean square over {error['n_pairs']} pairs), where its values have a standard deviation of "
             f"{error['similarity_sd']:.2g}: raise n_landmarks, or build the matrix with implicit=False if it fits."

@@ -277,7 +277,7 @@ class Similarity:
             parts.append(f"{'sparse' if sparse.issparse(self.values) else 'dense'} {self.values.dtype}")
         if self.absent is not None:
             parts.append(f"absent={self.absent!r}")
-        parts.append(f"{_percent(self.density)} of pairs observed")
+        parts.append(f"{percent(self.density)} of pairs observed")
         if self.labels is not None:
             parts.append("labelled")
         if self.weights is not None:
@@ -386,18 +386,18 @@ def as_similarity(
         weights, absent = (
             own if given is None else given for own, given in ((parts.weights, weights), (parts.absent, absent))
         )
-    table = as_table(_cells(x) if is_frame(x) else x, "values")
+    table = as_table(frame_cells(x) if is_frame(x) else x, "values")
     if isinstance(x, list | tuple):
         table = frozen(table)
     labels = clean_labels(labels, table.shape[0])
     if is_frame(x):
-        labels = _frame_labels(x, "values", labels)
+        labels = frame_labels(x, "values", labels)
     if is_frame(weights):
-        if _frame_labels(weights, "weights", labels) is not None and labels is None:
+        if frame_labels(weights, "weights", labels) is not None and labels is None:
             raise ValueError(
                 "weights must not name items where values does not, got a labelled DataFrame: pass labels=."
             )
-        weights = _cells(weights)
+        weights = frame_cells(weights)
     given = table
     if low is not None or high is not None:
         table, low, high = rescale(as_numbers(table, "values", labels), absent, labels, low, high)
@@ -439,7 +439,7 @@ def _read_only_info(info: Any) -> Mapping[str, Any]:
     return MappingProxyType(dict(info))
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """A share in percent that reads 0.0% and 100.0% only where it is."""
     if 0.9995 <= share < 1:
         return "over 99.9%"
@@ -478,7 +478,7 @@ def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] 
         return parts.labels if labels is None else labels
     names = clean_labels(labels, len(parts.labels))
     assert names is not None
-    _refuse_other_names("labels", names, parts.named_by, parts.labels)
+    refuse_other_names("labels", names, parts.named_by, parts.labels)
     return names
 
 
@@ -488,13 +488,14 @@ def is_frame(x: Any) -> bool:
     return pandas is not None and isinstance(x, pandas.DataFrame)
 
 
-def _cells(frame: Any) -> np.ndarray:
+def frame_cells(frame: Any) -> np.ndarray:
+    """The cells of a DataFrame as an array, NaN where one is missing."""
     cells = frame.to_numpy()
     # pandas' own marker of a missing cell is not a number, and only object arrays can hold it.
     return frame.to_numpy(dtype=object, na_value=np.nan) if cells.dtype == object else cells
 
 
-def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The items a DataFrame names, or `labels` where given, after checking that all names there are agree."""
     named = [
         (what := f"the {kind} of {name}", axis_names(axis, what))
@@ -506,7 +507,7 @@ def _frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tupl
     if not named:
         return None
     for other in named[1:]:
-        _refuse_other_names(*named[0], *other)
+        refuse_other_names(*named[0], *other)
     return named[0][1]
 
 
@@ -522,7 +523,8 @@ def axis_names(axis: Any, what: str) -> tuple[str, ...]:
     return tuple(map(str, axis))
 
 
-def _refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:
+def refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:
+    """Refuse two sets of names that differ, naming the first place where they do."""
     # Names of another number of items belong to a matrix of another shape, which has a sentence of its own.
     for place, (first, second) in enumerate(zip(names, other_names, strict=False)):
         if first != second:

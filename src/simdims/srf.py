@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
 from simdims._arrays import arrays_of, problem_of
-from simdims._checks import _plural, _some, _warn
+from simdims._checks import plural, shortlist, warn
 from simdims._parallel import generator_of
 from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
 from simdims._rows import as_rows, check_rows, held_out_variance, holds_new_items
@@ -500,19 +500,19 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
         listed = [f"{name_of(i, labels)} ({count})" for i, count in zip(found.short, found.counts, strict=True)]
         said.append(
             f"{n_short:,} {'item has' if n_short == 1 else 'items have'} fewer observed similarities than the "
-            f"{W.shape[1]} dimensions: {_some(listed)}. The data do not determine their loadings."
+            f"{W.shape[1]} dimensions: {shortlist(listed)}. The data do not determine their loadings."
         )
     if n_excessive:
         order = np.argsort(-found.excess, kind="stable")
         listed = [f"{name_of(found.excessive[at], labels)} ({found.excess[at]:.0f} times)" for at in order]
         said.append(
-            f"For {n_excessive:,} {_plural('item', n_excessive)} without an observed self-similarity the predicted one "
-            f"is more than three times the largest observed similarity, {found.largest:.3g}: {_some(listed)}. "
+            f"For {n_excessive:,} {plural('item', n_excessive)} without an observed self-similarity the predicted one "
+            f"is more than three times the largest observed similarity, {found.largest:.3g}: {shortlist(listed)}. "
             "Predictions for their unobserved pairs are not reliable. Use fewer dimensions, or observe more pairs or "
             "the diagonal."
         )
     if said:
-        _warn(" ".join(said))
+        warn(" ".join(said))
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import _plural, clean_labels
+from simdims._checks import clean_labels, plural
 from simdims._memory import require
 from simdims._ownership import frozen
 from simdims._parameters import as_float, is_whole
@@ -86,23 +86,23 @@ def from_triplets(
         raise ValueError(f"smoothing must be a finite number of at least 0, got {smoothing!r}.")
     if n_items is not None and not (is_whole(n_items) and n_items >= 3):
         raise ValueError(f"n_items must be a whole number of at least 3, got {n_items!r}.")
-    odd_column = _odd_column(triplets, odd)
+    odd_place = odd_column(triplets, odd)
     names = None
     if labels is not None:
         names = clean_labels(labels, len(labels) if n_items is None and hasattr(labels, "__len__") else n_items or 0)
-    table = _as_table(triplets)
-    items, names = _read_table(table, names)
+    table = triplet_table(triplets)
+    items, names = read_triplet_table(table, names)
     if names is not None and n_items is not None and len(names) != n_items:
         raise ValueError(f"n_items must be the number of labels found, {len(names)}, got {n_items}: pass labels=.")
     if items.dtype.kind == "f":
         items = items.astype(np.float64, copy=False)  # half floats do not reach as far as what they are compared with
         is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
-        _refuse_cells(table, ~is_position, "hold whole numbers (or text)")
+        refuse_cells(table, ~is_position, "hold whole numbers (or text)")
     n = len(names) if names is not None else int(n_items or int(items.max()) + 1)
-    _check_items(items, table, n)
+    check_triplet_items(items, table, n)
 
     require(40 * n**2, f"Counting the pairs of {n} items", "number the items from 0 without gaps, or leave some out")
-    kept, shown = _count_pairs(items, odd_column, n)
+    kept, shown = _count_pairs(items, odd_place, n)
     unseen = shown == 0
     values = kept + float(smoothing)
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was shown and nothing is smoothed
@@ -123,7 +123,8 @@ def from_triplets(
     return Similarity(frozen(values), names, frozen(count_weights(shown)) if weights else None, info=info)
 
 
-def _odd_column(triplets: Any, odd: Any) -> int:
+def odd_column(triplets: Any, odd: Any) -> int:
+    """The position, 0 to 2, of the column that holds the odd one out."""
     if is_whole(odd) and -3 <= odd <= 2:
         return int(odd) % 3
     names = list(triplets.columns) if is_frame(triplets) else []
@@ -133,7 +134,7 @@ def _odd_column(triplets: Any, odd: Any) -> int:
     raise ValueError(f"odd must be the position of a column, -3 to 2{named}, got {odd!r}.")
 
 
-def _as_table(triplets: Any) -> Any:
+def triplet_table(triplets: Any) -> Any:
     """The triplets as a DataFrame or, where they are numbers in an array, as that, with 3 columns."""
     table = triplets
     if isinstance(triplets, np.ma.MaskedArray):
@@ -164,7 +165,7 @@ def _as_table(triplets: Any) -> Any:
     return pd.DataFrame(table, dtype=object)
 
 
-def _read_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tuple[str, ...] | None]:
+def read_triplet_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tuple[str, ...] | None]:
     """The items as numbers: as they are, or, where they are text, as positions among `names` or the names found."""
     if not is_frame(table):
         return table, names
@@ -177,7 +178,7 @@ def _read_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tup
     except TypeError:  # a list or a dictionary in a cell
         raise TypeError("triplets must hold whole numbers or text, got cells that hold something else.") from None
     objects = [np.asarray(values, dtype=object) for values in distinct]
-    _refuse_cells(table, np.stack(codes, axis=1) < 0, "name an item in every cell")
+    refuse_cells(table, np.stack(codes, axis=1) < 0, "name an item in every cell")
     kind = pd.api.types.infer_dtype(np.concatenate(objects))
     if kind in ("integer", "floating", "mixed-integer-float"):
         # Whole numbers beyond the floats are refused as infinity is.
@@ -189,7 +190,7 @@ def _read_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tup
     is_text = [np.array([isinstance(value, str) for value in values]) for values in objects]
     texts = np.stack([flags[code] for flags, code in zip(is_text, codes, strict=True)], axis=1)
     first = _cells_of(table, 0)[0]
-    _refuse_cells(table, texts != texts[0, 0], f"hold either text or whole numbers, and begin with {first!r}")
+    refuse_cells(table, texts != texts[0, 0], f"hold either text or whole numbers, and begin with {first!r}")
     raise TypeError(f"triplets must hold whole numbers or text, got {type(first).__name__}.")
 
 
@@ -201,25 +202,26 @@ def _positions(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray[np.in
         return positions, tuple(found)
     place = {name: position for position, name in enumerate(names)}
     unknown = np.array([name not in place for name in found])
-    _refuse_cells(table, unknown[positions], "name items that are in labels")
+    refuse_cells(table, unknown[positions], "name items that are in labels")
     return np.array([place[name] for name in found])[positions], names
 
 
-def _check_items(items: NDArray, table: Any, n_items: int) -> None:
+def check_triplet_items(items: NDArray, table: Any, n_items: int) -> None:
     """Refuse positions out of range and rows that name an item twice."""
-    _refuse_cells(table, items < 0, "name items by positions from 0 (or as text)")
-    _refuse_cells(table, items >= n_items, f"name items between 0 and n_items - 1 = {n_items - 1}")
+    refuse_cells(table, items < 0, "name items by positions from 0 (or as text)")
+    refuse_cells(table, items >= n_items, f"name items between 0 and n_items - 1 = {n_items - 1}")
     a, b, c = items.T
     repeated = (a == b) | (a == c) | (b == c)
     if repeated.any():
         row, n_rows = int(np.argmax(repeated)), int(np.count_nonzero(repeated))
         raise ValueError(
             f"triplets must name three different items in every row, got {_cells_of(table, row)} in "
-            f"{_named(table, row)} ({n_rows} such {_plural('row', n_rows)})."
+            f"{_named(table, row)} ({n_rows} such {plural('row', n_rows)})."
         )
 
 
-def _refuse_cells(table: Any, bad: NDArray[np.bool_], rule: str) -> None:
+def refuse_cells(table: Any, bad: NDArray[np.bool_], rule: str) -> None:
+    """Refuse the first bad cell of a table, by its row and column."""
     if bad.any():
         row, column = map(int, np.unravel_index(np.argmax(bad), bad.shape))
         got = repr(_cells_of(table, row)[column])

@@ -119,7 +119,7 @@ def _pairs(options: argparse.Namespace) -> Findings:
         if (name := getattr(options, role)) not in table.columns:
             has = ", ".join(map(repr, table.columns))
             raise ValueError(f"--{role} must name a column of PAIRS, got {name!r}: it has {has}.")
-    with io._named_in_errors(options.ratings):
+    with io.named_in_errors(options.ratings):
         ratings = read_numbers(table, options.rating)
     found = metrics.pair_correlation(W, table[[options.item1, options.item2]], ratings, similarity=options.similarity)
     if math.isnan(found.correlation):

@@ -82,7 +82,7 @@ def _fit(options: argparse.Namespace) -> Findings:
     check_solver(options)
     check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
     S = read_similarity(options)
-    from simdims.consensus.result import _count
+    from simdims._checks import plural
     from simdims.srf import SRF
 
     seed = settled_seed(options)
@@ -106,7 +106,8 @@ def _fit(options: argparse.Namespace) -> Findings:
     except ValueError:  # equal similarities have none
         pass
     return Findings(
-        f"{_count(options.components, 'dimension')} of {S.n_items} items in {_count(srf.n_iter_, 'iteration')}."
+        f"{options.components} {plural('dimension', options.components)} of {S.n_items} items in {srf.n_iter_} "
+        f"{plural('iteration', srf.n_iter_)}."
         f"{explained}\n"
         f"Wrote {options.out}",
         {

@@ -70,7 +70,7 @@ def guess(
 
     io.check_file(path)
     known = known or {}
-    with io._named_in_errors(path):
+    with io.named_in_errors(path):
         if kind is None:
             return _kind_of_file(path, key, header, known)
         if kind in _FINDERS and path.suffix.lower() in io.TABLES:

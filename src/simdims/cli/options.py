@@ -181,7 +181,7 @@ def _refuse_settled(options: argparse.Namespace) -> None:
     from simdims import io
     from simdims.io.native import load_npz
 
-    with io._named_in_errors(options.source):
+    with io.named_in_errors(options.source):
         if load_npz(options.source) is not None:
             flag, value = option_of(options.command, given[0]), str(getattr(options, given[0]))
             raise ValueError(f"{flag} must be left out for a file that simdims wrote, which settles it, got {value!r}.")
@@ -189,9 +189,9 @@ def _refuse_settled(options: argparse.Namespace) -> None:
 
 def described(S: Similarity) -> str:
     """Similarities in a few words."""
-    from simdims.similarity import _percent
+    from simdims.similarity import percent
 
-    words = [f"{S.n_items:,} {'item' if S.n_items == 1 else 'items'}", f"{_percent(S.density)} of the pairs observed"]
+    words = [f"{S.n_items:,} {'item' if S.n_items == 1 else 'items'}", f"{percent(S.density)} of the pairs observed"]
     if S.absent in ("zero", "missing"):
         words += ["the others missing" if S.absent == "missing" else "0 where a pair is not listed"]
     elif S.absent is not None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from simdims.metrics._embedding import as_embedding, embedding_table, unit_rows
-from simdims.metrics.structure import _standard_columns
-from simdims.similarity import _refuse_other_names, is_frame
+from simdims.metrics.structure import standard_columns
+from simdims.similarity import is_frame, refuse_other_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ def align(W: Any, reference: Any, *, method: str = "correlation") -> Alignment:
     if method == "correlation" and len(columns) < 2:
         raise ValueError("W must have at least 2 items to correlate its columns, got 1.")
     if names is not None and reference_names is not None:
-        _refuse_other_names("W", names, "reference", reference_names)
-    unit = _standard_columns if method == "correlation" else _unit_columns
+        refuse_other_names("W", names, "reference", reference_names)
+    unit = standard_columns if method == "correlation" else _unit_columns
     similarity = np.clip(unit(wanted).T @ unit(columns), -1.0, 1.0)
     partners, matched = linear_sum_assignment(similarity, maximize=True)
     n_alone = columns.shape[1] - len(matched)

@@ -12,8 +12,8 @@ from scipy.optimize import linear_sum_assignment
 from simdims import _threads
 from simdims.consensus.alignment import align
 from simdims.metrics._embedding import as_embedding
-from simdims.metrics.structure import _standard_columns
-from simdims.similarity import _refuse_other_names, is_frame
+from simdims.metrics.structure import standard_columns
+from simdims.similarity import is_frame, refuse_other_names
 
 
 def central_run(embeddings: Any) -> int:
@@ -74,7 +74,7 @@ def as_runs(embeddings: Any, *, at_least: int) -> NDArray[np.floating]:
                 f"{place} and {runs[0].shape} in place 0."
             )
         if known is not None and names is not None:
-            _refuse_other_names(known[0], known[1], f"embeddings[{place}]", names)
+            refuse_other_names(known[0], known[1], f"embeddings[{place}]", names)
         elif names is not None:
             known = (f"embeddings[{place}]", names)
         runs.append(run)
@@ -87,7 +87,7 @@ def standard_runs(runs: NDArray[np.floating], items: Any = slice(None)) -> NDArr
     """All runs over some items side by side, (n_items, n_runs x n_components), in columns of mean 0 and length 1."""
     n_runs, _, n_components = runs.shape
     side_by_side = runs[:, items].transpose(1, 0, 2).reshape(-1, n_runs * n_components)
-    return _standard_columns(side_by_side.astype(np.float64, copy=False))
+    return standard_columns(side_by_side.astype(np.float64, copy=False))
 
 
 def pair_correlations(standard: NDArray[np.float64], n_runs: int) -> Iterator[tuple[int, NDArray[np.float64]]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims import __version__
-from simdims._checks import _plural, value_range
+from simdims._checks import plural, value_range
 from simdims._parameters import shown
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
@@ -150,7 +150,7 @@ def _validation(found: Discovery) -> list[str]:
     items = f" of {how['n_items']:,} items drawn at random" if how["n_items"] < found.n_items else ""
     return [
         f"It was evaluated by {how['n_folds']}-fold cross-validation over pairs{items} with {how['n_repeats']} "
-        f"{_plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the "
+        f"{plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the "
         "observed pairs, and each held-out pair was predicted by the mean of the predictions of all fits that had not "
         "seen it."
     ]
@@ -165,7 +165,7 @@ def _sampling(selection: RankSelection) -> list[str]:
     return [
         f"The share of pairs for training was calibrated on the similarities alone ({calibration.n_bootstraps} "
         f"bootstraps), chosen to retain {_percent(1 - calibration.tolerance)} of the spectral mass of the "
-        f"{calibration.cutoff} stable {_plural('eigenvector', calibration.cutoff)}: p* = {selection.sampling:.2f}."
+        f"{calibration.cutoff} stable {plural('eigenvector', calibration.cutoff)}: p* = {selection.sampling:.2f}."
     ]
 
 
@@ -178,7 +178,7 @@ def _folds(selection: RankSelection) -> list[str]:
     one = len(selection.tried) == 1
     return [
         f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "
-        f"over pairs with {selection.n_repeats} {_plural('repeat', selection.n_repeats)}, in a pool of "
+        f"over pairs with {selection.n_repeats} {plural('repeat', selection.n_repeats)}, in a pool of "
         "pairs that was drawn anew for each repeat so that every fit trained on "
         f"{_percent(selection.training_share)} of the observed pairs; each held-out pair was predicted {judged}, and "
         "the error was the mean squared error.",
@@ -187,7 +187,7 @@ def _folds(selection: RankSelection) -> list[str]:
 
 
 def _choice(selection: RankSelection) -> str:
-    n = f"{selection.rank} {_plural('dimension', selection.rank)}"
+    n = f"{selection.rank} {plural('dimension', selection.rank)}"
     if len(selection.tried) == 1:
         return f"The number of dimensions, {selection.rank}, was {selection.choice()}."
     valley = f"within one standard error of the smallest error: {_ranks(selection.valley)}"
@@ -208,7 +208,7 @@ def _stability(found: Discovery) -> list[str]:
         "by the Hungarian algorithm; the most central run (closest to the element-wise median of all) is reported.",
         "Split-half reliability of the dimensions across random starts (matched between runs on one half of the "
         f"items, correlated on the other; mean over pairs of runs and {consensus.n_splits} "
-        f"{_plural('split', consensus.n_splits)}, "
+        f"{plural('split', consensus.n_splits)}, "
         f"Spearman-Brown corrected) was {consensus.mean_reliability:.2f} on average (range {low:.2f} to {high:.2f}).",
     ]
 

@@ -21,7 +21,7 @@ from simdims.consensus.runs import check_runs
 from simdims.discovery.estimate import estimate_seconds
 from simdims.discovery.result import Discovery
 from simdims.selection import RankSelection, crossvalidation, select_rank
-from simdims.selection.calibration import _require_share
+from simdims.selection.calibration import require_share
 from simdims.selection.crossvalidation import DEFAULT_FOLDS, MOST_TRAINING, TooFewPairsError, check_ranks
 from simdims.selection.result import DOES_NOT_VARY
 from simdims.similarity import Similarity, as_similarity
@@ -213,7 +213,7 @@ def _check_all(
 ) -> None:
     """Refuse before the first step what a later one would refuse."""
     if sampling is not None:
-        _require_share("sampling", sampling)
+        require_share("sampling", sampling)
     require_count("n_repeats", n_repeats)
     check_runs(n_runs, estimator)
     check_halves(n_items)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims.inference.hypotheses import Hypotheses
 from simdims.inference.mantel import near_one
 from simdims.inference.matching import standardise
@@ -35,7 +35,7 @@ def warn_of_duplicates(hypotheses: Hypotheses, correlations: NDArray[np.float64]
     if said:
         more = f", and {len(said) - N_NAMED} more groups" if len(said) > N_NAMED else ""
         size = f"{'|r|' if absolute else 'r'} of {DUPLICATE} or more"
-        _warn(
+        warn(
             f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(said[:N_NAMED])}{more}. Their results "
             "are one finding, not several: keep one hypothesis of each group."
         )
@@ -61,7 +61,7 @@ def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
 def _warn_of_combination(hypotheses: Hypotheses, place: int, parts: list[int]) -> None:
     if not _are_levels(_vectors(hypotheses)[:, [*parts, place]]):
         others = _listed([hypotheses.names[k] for k in parts])
-        _warn(
+        warn(
             f"Hypothesis {hypotheses.names[place]!r} is a linear combination of {others}: their results are not "
             "independent of each other. Leave one of them out, or do not count them as separate findings."
         )

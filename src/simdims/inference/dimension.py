@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims._parameters import shown
 from simdims._progress import Callback
 from simdims.inference.collinearity import (
@@ -170,7 +170,7 @@ def resolved_matching(matching: str, hypotheses: Hypotheses, table: Table, alter
     elif matching != "separate":
         reason = _shared(hypotheses, absolute)
     if matching == "joint" and reason is not None:
-        _warn(
+        warn(
             f'matching="joint" is not exact here: {reason}, and hypotheses that share variance compete for dimensions '
             'in a way that permutations do not reproduce. Use matching="separate", or "auto".'
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims._memory import require
 from simdims._parallel import check_n_jobs, root_seed, run_tasks
 from simdims._parameters import shown
@@ -115,7 +115,7 @@ def warn_of_few(null: NDArray[np.float64], names: tuple[str, ...], alpha: float)
         smallest = 1 / (1 + n_left)
         if n_left < n_drawn and (n_left < FEWEST_DEFINED or smallest > alpha / len(names)):
             enough = f"about {_round_up(n_drawn * 1000 / n_left):,}" if n_left else f"far more than {n_drawn:,}"
-            _warn(
+            warn(
                 f"{name!r} could be compared with {n_left:,} of {n_drawn:,} permutations only: in the others its model "
                 "has the same value for every observed pair, so that it has no correlation. Its p-value cannot be "
                 f"smaller than {smallest:.2g}. For 1,000 comparisons use n_permutations of {enough}."

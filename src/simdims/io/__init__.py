@@ -131,9 +131,9 @@ def load_similarity(
     path = as_path(path)
     suffix = path.suffix.lower()
     check_file(path)
-    _refuse_options(suffix, key, form)
+    refuse_options(suffix, key, form)
     changes: dict[str, Any] = {"symmetrize": symmetrize, "negative": negative, "low": low, "high": high}
-    with _named_in_errors(path):
+    with named_in_errors(path):
         if suffix == ".npz" and (own := load_npz(path)) is not None:
             if key is not None:
                 raise ValueError(
@@ -141,7 +141,7 @@ def load_similarity(
                 )
             # All keywords are settled in it, which as_similarity says.
             return as_similarity(own, labels=labels, absent=absent, **changes)
-        parts = _mean_over_people(_read(path, key, form, labels, absent, symmetrize))
+        parts = _mean_over_people(read_parts(path, key, form, labels, absent, symmetrize))
         if absent is None and parts.absent is None and sparse.issparse(parts.values):
             raise ValueError(
                 "absent must say what the pairs that are not stored mean, got None: pass load_similarity(..., absent=) "
@@ -224,7 +224,8 @@ def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
         raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 
 
-def _refuse_options(suffix: str, key: str | None, form: str | None) -> None:
+def refuse_options(suffix: str, key: str | None, form: str | None) -> None:
+    """Refuse options that a type of file does not have."""
     if not (form is None or (isinstance(form, str) and form in ("square", "long"))):
         raise ValueError(f'form must be None, "square" or "long", got {form!r}.')
     if form is not None and suffix not in TABLES:
@@ -234,7 +235,7 @@ def _refuse_options(suffix: str, key: str | None, form: str | None) -> None:
 
 
 @contextmanager
-def _named_in_errors(path: Path) -> Iterator[None]:
+def named_in_errors(path: Path) -> Iterator[None]:
     """Begin sentences about what is wrong with a file by its name."""
     try:
         yield
@@ -243,7 +244,7 @@ def _named_in_errors(path: Path) -> Iterator[None]:
         raise kind(f"{path.name}: {error}").with_traceback(error.__traceback__) from None
 
 
-def _read(
+def read_parts(
     path: Path,
     key: str | None,
     form: str | None,
@@ -251,6 +252,7 @@ def _read(
     absent: str | float | None,
     symmetrize: str | None,
 ) -> Parts:
+    """Read a file with the reader of its type."""
     suffix = path.suffix.lower()
     if suffix in NAMED_ARRAYS:
         return NAMED_ARRAYS[suffix](path, key, labels)

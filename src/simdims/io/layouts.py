@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import advice, is_missing
-from simdims._checks import _plural
+from simdims._checks import plural
 from simdims._memory import require
 from simdims._parts import Parts
 from simdims._tables import what_else
@@ -294,7 +294,7 @@ def _square_parts(table: NDArray[np.float64], top: list[str], side: list[str], a
 
 def _refuse_width(number: int, cells: Sequence[str], width: int) -> None:
     if len(cells) != width:
-        got = f"{len(cells)} {_plural('cell', len(cells))} in row {number} and {width} in others"
+        got = f"{len(cells)} {plural('cell', len(cells))} in row {number} and {width} in others"
         raise ValueError(
             f"all rows must have one length, got {got}: the file may be cut short, or a text with a separator in it "
             "may lack its quotes."
@@ -302,7 +302,7 @@ def _refuse_width(number: int, cells: Sequence[str], width: int) -> None:
 
 
 def _shape_error(n_rows: int, n_columns: int) -> ValueError:
-    shape = f"{n_rows} {_plural('row', n_rows)} and {n_columns} {_plural('column', n_columns)}"
+    shape = f"{n_rows} {plural('row', n_rows)} and {n_columns} {plural('column', n_columns)}"
     return ValueError(f"this must be square, got {shape}: {TWO_FORMS}.")
 
 

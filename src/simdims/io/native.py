@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from simdims._checks import _some
+from simdims._checks import shortlist
 from simdims._journal import replacing_file
 from simdims._ownership import frozen
 from simdims.io.arrays import checked, npz_variables, reading, require_all
@@ -115,7 +115,7 @@ def _pair_lines(S: Similarity) -> Iterator[str]:
     if S.labels is not None:
         blank = [repr(label) for label in S.labels if not label.strip()]
         if blank or are_positions(S.labels):
-            got = _some(blank or [repr(label) for label in S.labels])
+            got = shortlist(blank or [repr(label) for label in S.labels])
             raise ValueError(
                 f"labels must be names, not blank or positions, to be saved as a list of pairs, got {got}: use .npz."
             )

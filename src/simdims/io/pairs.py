@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._checks import _some, clean_labels
+from simdims._checks import clean_labels, shortlist
 from simdims._memory import require
 from simdims._parts import Parts
 
@@ -84,8 +84,8 @@ def _order(names: Sequence[str], labels: Sequence[str] | None) -> tuple[NDArray[
     if all(is_position(name) and int(name) < len(given) for name in names):
         return np.array([int(name) for name in names], dtype=np.intp), given
     raise ValueError(
-        f"labels must name every item that is listed, got none for {_some([repr(name) for name in unknown])} (items "
-        f"that are numbers may be positions among the labels, 0 to {len(given) - 1})."
+        f"labels must name every item that is listed, got none for {shortlist([repr(name) for name in unknown])} "
+        f"(items that are numbers may be positions among the labels, 0 to {len(given) - 1})."
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims._cells import DECIMAL_COMMA, could_be_thousands, is_missing, number
-from simdims._checks import _plural
+from simdims._checks import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +140,7 @@ def edges(path: Path, encoding: str) -> Iterator[Row]:
             if len(cells) not in (2, 3, 4):
                 raise ValueError(
                     "a line of an edge list must hold two nodes and, if there is one, a number, got "
-                    f"{len(cells)} {_plural('cell', len(cells))} in line {number}."
+                    f"{len(cells)} {plural('cell', len(cells))} in line {number}."
                 )
             yield number, cells if len(cells) > 2 else [*cells, "1"]
 

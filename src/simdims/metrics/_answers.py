@@ -19,11 +19,11 @@ def read_answers(
     are numbered as they are found.
     """
     # These lie to the right of the metrics.
-    from simdims.triplets import _as_table, _check_items, _odd_column, _read_table, _refuse_cells
+    from simdims.triplets import check_triplet_items, odd_column, read_triplet_table, refuse_cells, triplet_table
 
-    odd_column = _odd_column(triplets, odd)
-    table = _as_table(triplets)
-    items, found = _read_table(table, names)
+    odd_place = odd_column(triplets, odd)
+    table = triplet_table(triplets)
+    items, found = read_triplet_table(table, names)
     if n_items is not None and names is None and found is not None:
         raise ValueError(
             f"triplets must hold positions where W does not name its items, got the text {found[0]!r}: pass labels=, "
@@ -32,6 +32,6 @@ def read_answers(
     if items.dtype.kind == "f":
         items = items.astype(np.float64, copy=False)  # half floats do not reach as far as what they are compared with
         is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
-        _refuse_cells(table, ~is_position, "hold whole numbers (or text)")
-    _check_items(items, table, int(items.max()) + 1 if n_items is None else n_items)
-    return items.astype(np.intp, copy=False), odd_column
+        refuse_cells(table, ~is_position, "hold whole numbers (or text)")
+    check_triplet_items(items, table, int(items.max()) + 1 if n_items is None else n_items)
+    return items.astype(np.intp, copy=False), odd_place

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from simdims._cells import advice, as_floats
 from simdims._checks import clean_labels
-from simdims.similarity import Similarity, _refuse_other_names, is_default_axis
+from simdims.similarity import Similarity, is_default_axis, refuse_other_names
 
 Names = tuple[str, ...] | None
 
@@ -81,7 +81,7 @@ def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None =
         return given
     own = clean_labels(list(index), n_items)
     if given is not None and own is not None:
-        _refuse_other_names("labels", given, f"the index of {name}", own)
+        refuse_other_names("labels", given, f"the index of {name}", own)
     return own
 
 
@@ -90,7 +90,7 @@ def check_fits(similarity: Similarity, W: NDArray, names: Names) -> None:
     if len(W) != similarity.n_items:
         raise ValueError(f"W must have one row for each of {similarity.n_items} items, got shape {W.shape}.")
     if names is not None and similarity.labels is not None:
-        _refuse_other_names("S", tuple(similarity.labels), "the index of W", names)
+        refuse_other_names("S", tuple(similarity.labels), "the index of W", names)
 
 
 def unit_rows(W: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims._parameters import is_whole
 from simdims.metrics._answers import read_answers
 
@@ -154,7 +154,7 @@ def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, min_answers: int =
         )
     counts, n_kept = counts[enough], n_answers[enough]
     if np.median(n_kept) < _FEW_ANSWERS:
-        _warn(
+        warn(
             f"The most frequent of few answers (median {np.median(n_kept):g} a triplet) overstates how people agree: "
             f"report `lower` beside the ceiling, or raise min_answers to {_FEW_ANSWERS} or more."
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims.metrics._answers import read_answers
 from simdims.metrics._pairs import given_or_predicted, pair_values
 from simdims.similarity import Similarity
@@ -88,7 +88,7 @@ def triplet_accuracy(
         credit += float(np.sum(tied[:, odd_column] / np.count_nonzero(tied, axis=1)))
         n_unknown += int(np.count_nonzero(unknown))
     if n_unknown:
-        _warn(
+        warn(
             f"W misses a pair of {n_unknown} of {len(items)} triplets, which count 1/3 as guesses do: leave these "
             "triplets out, or predict with an embedding, which misses no pair."
         )

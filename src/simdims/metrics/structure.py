@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims.metrics._embedding import as_embedding, below_one
-from simdims.similarity import _refuse_other_names
+from simdims.similarity import refuse_other_names
 
 
 def hoyer_sparsity(W: Any, *, of: str = "items") -> float:
@@ -167,8 +167,8 @@ def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
     if len(true) < 2:
         raise ValueError("W must have at least 2 items to correlate its dimensions, got 1.")
     if names is not None and true_names is not None:
-        _refuse_other_names("W", names, "W_true", true_names)
-    correlations = _standard_columns(true).T @ _standard_columns(found)
+        refuse_other_names("W", names, "W_true", true_names)
+    correlations = standard_columns(true).T @ standard_columns(found)
     true_columns, columns = linear_sum_assignment(correlations, maximize=True)
     matched = np.clip(correlations[true_columns, columns], -1.0, 1.0)
     return FactorAlignment(matched, columns, true_columns)
@@ -189,7 +189,7 @@ def _vectors(W: Any, of: object) -> NDArray[np.float64]:
     return vectors[loaded]
 
 
-def _standard_columns(W: NDArray[np.float64]) -> NDArray[np.float64]:
+def standard_columns(W: NDArray[np.float64]) -> NDArray[np.float64]:
     """Columns with mean 0 and length 1; constant ones become 0."""
     W = below_one(W)
     centred = W - W.mean(axis=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims._parameters import require_count
 from simdims.plots._sources import dimension_place, loadings_of
 from simdims.plots._style import (
@@ -96,7 +96,7 @@ def word_cloud(
     relative = _relative(loadings.W[top, k])
     sizes, places = arranged(words, relative, width, height, smallest=0.75 * tiny())
     if len(places) < len(words):
-        _warn(f"word_cloud draws {len(places)} of {len(words)} words: the Axes are too small for more.")
+        warn(f"word_cloud draws {len(places)} of {len(words)} words: the Axes are too small for more.")
     for word, size, share, (x, y) in zip(words, sizes, relative, places, strict=False):
         ax.text(x / width, y / height, word, fontsize=size, color=colours(0.75 * (1 - share)), va="baseline", **PLAIN)
     return ax

@@ -17,7 +17,7 @@ from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
 from simdims._arrays import Arrays
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims._parameters import require_count
 from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
@@ -143,14 +143,14 @@ def calibrate(
     """
     similarity = as_similarity(S, copy=False)
     n = similarity.n_items
-    _check_items(n)
+    check_items(n)
     k = default_eigenpairs(n) if n_eigenpairs is None else n_eigenpairs
     require_count("n_eigenpairs", k, at_least=2)
     if k > n:
         raise ValueError(f"n_eigenpairs must be at most n_items = {n}, got {k}.")
     require_count("n_bootstraps", n_bootstraps)
-    _require_share("tolerance", tolerance)
-    shares = _check_grid(grid)
+    require_share("tolerance", tolerance)
+    shares = check_grid(grid)
     _parallel.check_n_jobs(n_jobs)
     matrix, root = plain(similarity), _parallel.root_seed(random_state)
     with _threads.one_blas_thread():
@@ -277,7 +277,7 @@ def _first_share(grid: np.ndarray, recovered: np.ndarray, wanted: float) -> floa
     """The smallest share at which a rising curve reaches `wanted`, between the grid's values by a straight line."""
     reached = np.flatnonzero(recovered >= wanted)
     if not reached.size:
-        _warn(
+        warn(
             f"No share of the pairs in the grid keeps {wanted:.0%} of the leading structure: the largest, "
             f"{grid[-1]:.2f}, keeps {recovered[-1]:.1%} and is taken. The similarities may be mostly noise, or too few "
             "pairs may be observed."
@@ -290,12 +290,14 @@ def _first_share(grid: np.ndarray, recovered: np.ndarray, wanted: float) -> floa
     return float(grid[at - 1] + (grid[at] - grid[at - 1]) * (wanted - recovered[at - 1]) / rise)
 
 
-def _check_items(n_items: int) -> None:
+def check_items(n_items: int) -> None:
+    """Refuse too few items to leave pairs out."""
     if n_items < 3:
         raise ValueError(f"S must have at least 3 items to leave pairs out, got {n_items}.")
 
 
-def _check_grid(grid: ArrayLike | None) -> np.ndarray:
+def check_grid(grid: ArrayLike | None) -> np.ndarray:
+    """The shares of a grid, or those of the default one, after checking them."""
     if grid is None:
         return np.linspace(0.05, 0.95, 20)
     try:
@@ -309,7 +311,8 @@ def _check_grid(grid: ArrayLike | None) -> np.ndarray:
     return shares
 
 
-def _require_share(name: str, value: Any) -> None:
+def require_share(name: str, value: Any) -> None:
+    """Refuse what is no share of the pairs."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     if not 0 < value < 1:

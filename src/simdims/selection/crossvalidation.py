@@ -12,12 +12,12 @@ import numpy as np
 
 from simdims import __version__, _parallel, _threads
 from simdims._arrays import Arrays
-from simdims._checks import _warn
+from simdims._checks import warn
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
-from simdims.selection.calibration import Calibration, _require_share
+from simdims.selection.calibration import Calibration, require_share
 from simdims.selection.fits import (
     Design,
     Fit,
@@ -130,12 +130,12 @@ def select_rank(
     """
     similarity = as_similarity(S, copy=False)
     n_items = similarity.n_items
-    calibration._check_items(n_items)
+    calibration.check_items(n_items)
     candidates = check_ranks(ranks, n_items)
     require_count("n_folds", n_folds, at_least=2)
     require_count("n_repeats", n_repeats)
     if sampling is not None:
-        _require_share("sampling", sampling)
+        require_share("sampling", sampling)
     if not isinstance(protocol, str) or protocol not in ("averaged", "paper"):
         raise ValueError(f'protocol must be "averaged" or "paper", got {shown(protocol)}.')
     estimator = _check_estimator(estimator)
@@ -285,7 +285,7 @@ def _calibrate(
     """What `calibrate` does, one bootstrap at a time, so that none is lost."""
     n = matrix.n_items
     n_bootstraps = default_bootstraps(n)
-    grid = calibration._check_grid(None)
+    grid = calibration.check_grid(None)
     with _threads.one_blas_thread():
         eigenvalues, eigenvectors = calibration.reference(matrix, calibration.default_eigenpairs(n), root)
     found = {
@@ -399,7 +399,7 @@ def _check_design(matrix: Arrays, design: Design) -> None:
             )
     if design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
         trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
-        _warn(
+        warn(
             f"The share of pairs to train on, {design.sampling:.2f}, is not reached with {design.n_folds} folds of "
             f"{MOST_SAMPLING:.0%} of the pairs: each fit trains on {trained:.0%} of them. More folds come closer."
         )
@@ -407,7 +407,7 @@ def _check_design(matrix: Arrays, design: Design) -> None:
 
 def _warn_of_edges(selection: RankSelection) -> None:
     if selection.minimum > selection.largest:
-        _warn(
+        warn(
             f"A fit to {selection.training_share:.0%} of the pairs determines at most {selection.largest} dimensions, "
             f"but {selection.minimum} {'were asked for' if len(selection.tried) == 1 else 'have the lowest error'}: "
             "beyond that the held-out error says little. Leave larger ranks out."
@@ -418,4 +418,4 @@ def _warn_of_edges(selection: RankSelection) -> None:
             if selection.minimum < selection.largest
             else "It is the highest that the pairs of one fit can determine."
         )
-        _warn(f"The lowest held-out error is at the largest rank that was tried, {selection.minimum}. {way_out}")
+        warn(f"The lowest held-out error is at the largest rank that was tried, {selection.minimum}. {way_out}")

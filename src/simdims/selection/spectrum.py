@@ -11,7 +11,7 @@ from simdims import _threads, solvers
 from simdims._arrays import Arrays
 from simdims._parallel import generator_of
 from simdims._parameters import require_count
-from simdims.selection.calibration import _check_items, _require_share
+from simdims.selection.calibration import check_items, require_share
 from simdims.selection.splits import observed_pairs, plain, zero_filled
 from simdims.similarity import as_similarity
 
@@ -46,7 +46,7 @@ def scree_test(S: Any) -> int:
     5
     """
     similarity = as_similarity(S, copy=False)
-    _check_items(similarity.n_items)
+    check_items(similarity.n_items)
     eigenvalues = _eigenvalues(zero_filled(plain(similarity)), np.random.RandomState(0))
     fall = eigenvalues[0] - eigenvalues[-1]
     if fall <= 0:
@@ -98,9 +98,9 @@ def parallel_analysis(
     5
     """
     similarity = as_similarity(S, copy=False)
-    _check_items(similarity.n_items)
+    check_items(similarity.n_items)
     require_count("n_samples", n_samples)
-    _require_share("quantile", quantile)
+    require_share("quantile", quantile)
     rng = generator_of(random_state)
     matrix = plain(similarity)
     eigenvalues = _eigenvalues(zero_filled(matrix), rng)

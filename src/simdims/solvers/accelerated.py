@@ -12,7 +12,7 @@ millisecond, so that these iterations, unlike sweeps, stay in compiled code.
 import numpy as np
 from numba import njit
 
-from simdims.solvers.kernels import _COMPILED, _FAST, _INSIDE, _sum
+from simdims.solvers.kernels import COMPILED, FAST, INSIDE, sum_up
 
 # Passes over the dimensions of the model: more did not pay.
 PASSES = 2
@@ -24,7 +24,7 @@ SMALLEST = 1e-4
 SMALL_PART = 1e-5
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def stalled(history, t, rule):
     """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
     window, tol, floor = rule
@@ -33,44 +33,44 @@ def stalled(history, t, rule):
     return t >= window and history[t - window] - history[t] <= tol * history[t]
 
 
-@njit(**_INSIDE)
+@njit(**INSIDE)
 def _copy(source, target):
     for i in range(source.shape[0]):
         for k in range(source.shape[1]):
             target[i, k] = source[i, k]
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def next_momentum(t):
     """Nesterov's next counter and the momentum, zero for a counter of 1."""
     t_next = 0.5 + np.sqrt(0.25 + t * t)
     return t_next, (t - 1.0) / t_next
 
 
-@njit(**_INSIDE)
+@njit(**INSIDE)
 def _multiply(A, B, product):
     """Matrix product by BLAS; in one place and for one layout, because it takes long to compile."""
     np.dot(A, B, product)
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _transpose(A, transposed):
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
             transposed[k, i] = A[i, k]
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _inner(A, B):
     """<A, B> in float64."""
     sums = np.zeros(A.shape[1])
     for k in range(A.shape[0]):
         for i in range(A.shape[1]):
             sums[i] += A[k, i] * B[k, i]
-    return _sum(sums)
+    return sum_up(sums)
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _leave_residuals(S, R):
     """Turn predictions R into S - R, zero where a pair is missing; return the sum of their squares."""
     squares = np.zeros(S.shape[1])
@@ -80,10 +80,10 @@ def _leave_residuals(S, R):
             residual = 0.0 if np.isnan(residual) else residual
             squares[j] += residual * residual
             R[i, j] = residual
-    return _sum(squares)
+    return sum_up(squares)
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _evaluate(S, squares, V, W, residuals, products, slope):
     """Return f(W) for W = V^T, and W^T W; write the gradient to `slope`, and V^T to W.
 
@@ -111,7 +111,7 @@ def _evaluate(S, squares, V, W, residuals, products, slope):
     return 0.5 * total, gram
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _lower_model(V, slope, gram, curvature):
     """Lower <slope, D> + c <D, W^T W D> over V + D >= 0, in place, dimension by dimension, each for all items.
 
@@ -136,7 +136,7 @@ def _lower_model(V, slope, gram, curvature):
                     slope[m, i] += x * step[i]
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def descend(S, squares, over, residuals, W, smallest_curvature, history, first, last, rule):
     """Iterations first .. last - 1 on W, in place; return (iterations done, whether the objective has stalled).
 

@@ -18,17 +18,17 @@ import numpy as np
 from numba import njit
 
 # How all are compiled; those that only others here call need no way in from Python, which takes time to compile.
-_COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_INSIDE: dict[str, Any] = {**_COMPILED, "no_cpython_wrapper": True}
+COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+INSIDE: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True}
 
 # Nothing that lets the compiler change the order of a sum or fuse operations ("reassoc", "contract"): what it makes of
 # that depends on what it sees around a loop, and the last digits of a fit on whether a process compiled a kernel or
 # found it in the cache. Sums over a matrix are taken column by column instead, which runs in vectors, in a given order.
 # No "nnan": missing pairs are NaN.
-_FAST = {"nsz"}
+FAST = {"nsz"}
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, limit):
     """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
 
@@ -60,7 +60,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
     return x
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def update_row(A, b, s_ii, omega_ii, limit, w, gradient, n_passes):
     """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
@@ -101,7 +101,7 @@ def update_row(A, b, s_ii, omega_ii, limit, w, gradient, n_passes):
     return change
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _add_outer(A, w, sign):
     """A += sign w w^T, where zeros of w cost nothing."""
     for k in range(w.size):
@@ -111,7 +111,7 @@ def _add_outer(A, w, sign):
                 A[k, m] += x * w[m]
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _settle_columns(A, W, w, i, background, partners, weights):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
@@ -138,7 +138,7 @@ def _settle_columns(A, W, w, i, background, partners, weights):
             A[m, k] = A[k, m]
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def update_block(own, products, diagonal, diagonal_weights, limits, W, gram, start, n_passes):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
@@ -171,15 +171,16 @@ def update_block(own, products, diagonal, diagonal_weights, limits, W, gram, sta
     return change
 
 
-@njit(**_INSIDE, fastmath=_FAST)
-def _sum(values):
+@njit(**INSIDE, fastmath=FAST)
+def sum_up(values):
+    """Sum in the order of the values."""
     total = 0.0
     for value in values:
         total += value
     return total
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def fill_rows(S, weights, relaxation, low, high, T, first, last):
     """Turn rows first .. last - 1 of T from R = W W^T to R + omega_i Omega * (S - R); return their part of f(W).
 
@@ -211,10 +212,10 @@ def fill_rows(S, weights, relaxation, low, high, T, first, last):
             own -= min(max(own, low), high)
             squares[i] -= own * own
         T[i, i] = 0.0  # has a term of its own in the row update
-    return 0.5 * _sum(squares)
+    return 0.5 * sum_up(squares)
 
 
-@njit(**_INSIDE)
+@njit(**INSIDE)
 def _first_from(item, partners, low, high):
     """The first of the sorted partners[low:high] that is not before `item`, by halving."""
     while low < high:
@@ -226,7 +227,7 @@ def _first_from(item, partners, low, high):
     return low
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def gather_pairs(starts, partners, values, weights, background, W, block, first, last, A, b):
     """What listed partners add to A and b of rows first .. last - 1 of the block of rows that begins at `block`.
 
@@ -246,7 +247,7 @@ def gather_pairs(starts, partners, values, weights, background, W, block, first,
         _add_partners(A[e], b[e], W, partners, values, weights, background, after, starts[i + 1])
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def update_listed(
     starts,
     partners,
@@ -300,7 +301,7 @@ def update_listed(
     return change
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _add_partners(A, b, W, partners, values, weights, background, first, last):
     """Over a part of a list: A += sum (Omega_ij - a) w_j w_j^T, its lower triangle, b += sum Omega_ij S_ij w_j."""
     rank = W.shape[1]
@@ -329,7 +330,7 @@ def _add_partners(A, b, W, partners, values, weights, background, first, last):
                 b[k] += pull * W[partners[e], k]
 
 
-@njit(**_INSIDE, fastmath=_FAST)
+@njit(**INSIDE, fastmath=FAST)
 def _dot(W, i, j):
     """w_i . w_j, in four sums that do not wait for each other."""
     rank = W.shape[1]
@@ -344,7 +345,7 @@ def _dot(W, i, j):
     return (a + b) + (c + d)
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def pair_gradient(starts, partners, values, weights, background, W, slope, pull):
     """Listed pairs' part of twice f(W); writes what pulls on each row, and the data's part of that.
 
@@ -370,7 +371,7 @@ def pair_gradient(starts, partners, values, weights, background, W, slope, pull)
     return total
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def split_step(S, weights, rho, low, high, T, dual):
     """One Z-update and dual update of ADMM; T holds R = W W^T on entry and the next target Z + dual / rho on return.
 
@@ -396,10 +397,10 @@ def split_step(S, weights, rho, low, high, T, dual):
             objective[j] += weight * residual * residual
             gap[j] += (z - product) * (z - product)
             size[j] += z * z
-    return 0.5 * _sum(objective), _sum(gap), _sum(size)
+    return 0.5 * sum_up(objective), sum_up(gap), sum_up(size)
 
 
-@njit(**_COMPILED)
+@njit(**COMPILED)
 def embed_rows(A, b, embedding, n_passes):
     """Minimise w^T A w - 2 b_i^T w over w >= 0 for every row of `embedding`, from and into it."""
     w, gradient = np.empty(A.shape[0]), np.empty(A.shape[0])
@@ -411,7 +412,7 @@ def embed_rows(A, b, embedding, n_passes):
             embedding[i, k] = w[k]
 
 
-@njit(**_COMPILED, fastmath=_FAST)
+@njit(**COMPILED, fastmath=FAST)
 def survey(S, weights):
     """Known pairs and their weight in each row, off the diagonal; sum Omega S, sum Omega S^2, the largest S or zero.
 
@@ -438,4 +439,4 @@ def survey(S, weights):
     most = 0.0
     for value in largest:
         most = max(most, value)
-    return known.astype(np.int64), weight, _sum(linear), _sum(quadratic), most
+    return known.astype(np.int64), weight, sum_up(linear), sum_up(quadratic), most
