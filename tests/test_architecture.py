@@ -222,9 +222,10 @@ def private_names(path: Path) -> set[str]:
             elif alias.name.startswith("_") and not alias.name.startswith("__"):
                 found.add(f"{node.module}.{alias.name}")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            if node.attr.startswith("_") and not node.attr.startswith("__"):
-                found.add(f"{modules[node.value.id]}.{node.attr}")
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            continue
+        if node.value.id in modules and node.attr.startswith("_") and not node.attr.startswith("__"):
+            found.add(f"{modules[node.value.id]}.{node.attr}")
     return found
 
 
