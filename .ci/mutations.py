@@ -82,6 +82,7 @@ TESTS = {
     "io/exchange.py": "test_exchange.py",
     "metrics": "test_metrics.py test_metrics_structure.py test_metrics_readouts.py",
     "metrics/_answers.py": "test_metrics_triplets.py",
+    "metrics/_pairs.py": "test_metrics_triplets.py test_metrics_links.py test_metrics_readouts.py",
     "metrics/ceiling.py": "test_metrics_triplets.py",
     "metrics/choices.py": "test_metrics_triplets.py",
     "metrics/links.py": "test_metrics_links.py",

@@ -513,3 +513,13 @@ def test_bad_combinations_get_a_sentence(arguments, sentence):
     embedding = np.random.default_rng(1).random((6, 2))
     with pytest.raises(ValueError, match=sentence):
         combined_test(**{"S": S6, "embedding": embedding, "hypotheses": np.arange(6.0), **arguments})
+
+
+def test_a_summary_gives_the_correlations_of_single_tests_and_the_pvalues_of_both():
+    X = simulate.factorial([2, 2, 2])
+    S, W = X @ X.T, X[:, :4]
+    one = rsa_test(S, X[:, :2], n_permutations=19, random_state=0)
+    assert f"r = {one.statistic[0]:+.2f}, p = " in one.summary()
+    both = combined_test(S, W, X[:, :2], n_permutations=19, random_state=0)
+    assert "p = " in both.summary()
+    assert "r = " not in both.summary()

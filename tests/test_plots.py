@@ -641,3 +641,9 @@ def test_axes_come_back(found):
 def test_save_figure_refuses_a_path_in_a_sentence(tmp_path, name):
     with pytest.raises((ValueError, FileNotFoundError), match="path must"):
         plots.save_figure(plots.reliability([0.9, 0.8]), tmp_path / name)
+
+
+@pytest.mark.parametrize("dimensions", ["dimension1", 3, np.eye(2)])
+def test_dimensions_that_are_no_sequence_are_refused(dimensions):
+    with pytest.raises(TypeError, match="dimensions must be a sequence"):
+        plots.dimension_grid(np.random.default_rng(0).random((12, 3)), dimensions=dimensions)
