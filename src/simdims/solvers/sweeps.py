@@ -40,7 +40,7 @@ class MatrixProducts:
     """The products of a matrix."""
 
     def __init__(self, matrix: np.ndarray, W: np.ndarray) -> None:
-        self.matrix, self.copy = matrix, W.copy()
+        self.matrix, self.copy = matrix, W if len(W) <= BLOCK else W.copy()  # one block has nothing to follow
 
     def of(self, rows: slice) -> np.ndarray:
         """S[rows] times the copy; BLAS is a fifth faster with its many rows where it expects columns."""
@@ -97,6 +97,9 @@ def sweep(
     n = len(W)
     precise = W.astype(np.float64, copy=False)
     gram = precise.T @ precise
+    if n <= BLOCK:
+        rows = slice(0, n)
+        return kernels.update_block(products.within(rows), products.of(rows), *diagonal, W, gram, 0, n_passes)
     blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
     ahead = n >= MANY
     change = 0.0
