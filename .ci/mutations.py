@@ -94,8 +94,9 @@ TESTS = {
     "selection/splits.py": "test_splits.py",
     "simulate": "test_simulate.py test_simulate_designs.py",
     "solvers": "test_invariants.py test_kernels.py test_hardening.py",
-    "solvers/admm.py": "test_admm.py test_invariants.py",
+    "solvers/admm.py": "test_admm.py test_invariants.py test_srf.py",
     "solvers/criterion.py": "test_criterion.py test_invariants.py",
+    "solvers/start.py": "test_srf.py test_hardening.py",
 }
 
 #: Not broken: the looks of pictures, and what is tested only where PyTorch is installed.

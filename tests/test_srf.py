@@ -694,3 +694,18 @@ def test_transform_refuses_dates(kind):
     for rows in (dates, pd.DataFrame(dates), [list(row) for row in dates]):
         with pytest.raises(TypeError, match=r"S must hold numbers, got dtype (datetime|timedelta)"):
             srf.transform(rows)
+
+
+@pytest.mark.parametrize("solver", ["bcd", "admm"])
+def test_progress_is_logged_with_the_iteration_and_the_objective(solver, caplog):
+    with caplog.at_level(logging.INFO, logger="simdims"):
+        srf = SRF(2, solver=solver, random_state=0, max_iter=5, tol=0.0, verbose=1).fit(similarities(observed=0.8))
+    assert caplog.records[-1].args[0] == srf.n_iter_
+    assert caplog.records[-1].args[1] == pytest.approx(srf.objective_)
+
+
+def test_the_warning_of_convergence_says_what_the_last_iterations_gained():
+    with pytest.warns(ConvergenceWarning) as caught:
+        srf = SRF(3, random_state=0, max_iter=12, tol=0.0).fit(similarities())
+    gained = 1 - srf.history_[-1] / srf.history_[2]
+    assert f"the last 10 changed the objective by {gained:.2g} of it" in str(caught[0].message)
