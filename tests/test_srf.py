@@ -696,10 +696,12 @@ def test_transform_refuses_dates(kind):
             srf.transform(rows)
 
 
+@pytest.mark.parametrize("observed", [1.0, 0.8])
 @pytest.mark.parametrize("solver", ["bcd", "admm"])
-def test_progress_is_logged_with_the_iteration_and_the_objective(solver, caplog):
+def test_progress_is_logged_with_the_iteration_and_the_objective(solver, observed, caplog):
+    S = similarities(observed=observed)
     with caplog.at_level(logging.INFO, logger="simdims"):
-        srf = SRF(2, solver=solver, random_state=0, max_iter=5, tol=0.0, verbose=1).fit(similarities(observed=0.8))
+        srf = SRF(2, solver=solver, random_state=0, max_iter=5, tol=0.0, verbose=1).fit(S)
     assert caplog.records[-1].args[0] == srf.n_iter_
     assert caplog.records[-1].args[1] == pytest.approx(srf.objective_)
 
