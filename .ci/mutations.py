@@ -212,7 +212,7 @@ BY_HAND = [
         "test_metrics.py",
     ),
     Mutation(
-        "the model that moves all rows at once has half of W^T W",
+        "the model that moves all rows simultaneously has half of W^T W",
         "solvers/accelerated.py",
         "x = 2.0 * gram[k, m]\n",
         "x = gram[k, m]\n",

@@ -1,4 +1,4 @@
-"""Few items: iterations that move all rows at once, by a model of the objective, in one compiled loop.
+"""Few items: iterations that move all rows simultaneously, by a model of the objective, in one compiled loop.
 
 A sweep over the rows in turn costs many times what its products cost where there are few items. Around Y the objective
 is modelled by
