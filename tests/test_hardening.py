@@ -155,16 +155,13 @@ def test_the_kkt_residual_counts_no_slope_that_leads_beyond_the_limit():
 class _Astray:
     """Sweeps that claim to lower the objective by one each, and do not."""
 
-    may_rise, extrapolate_from = False, np.inf
+    may_rise, extrapolate_from, limits = False, np.inf, np.full(1, np.inf)
 
     def objective(self, W):
         return 5.0
 
     def sweep(self, W):
         return -1.0
-
-    def hold(self, W):
-        pass
 
     def shorten(self):
         return False

@@ -15,17 +15,17 @@ from simdims.solvers.plan import Acceleration, Plan, make_plan
 from simdims.solvers.problem import FactorProblem, MatrixProblem, PairProblem, mean_similarity
 from simdims.solvers.sample import start_from_sample
 
-#: Iterations over which the gain of moving all rows at once is judged, about half of what sweeps gain, and the largest
-#: part of f that is too little: iterations are cheap, and plateaus on the way long.
+#: Iterations over which the gain of moving all rows simultaneously is judged, about half of what sweeps gain, and the
+#: largest part of f that is too little: iterations are cheap, and plateaus on the way long.
 _WINDOW, _MOST_TOL = 25, 1e-3
 
 #: Sweeps that come first, from a start near and far. In the first, rows follow those that have moved before them:
 #: without it, groups of items share dimensions at the end twice as often. Near is where W W^T is about as large as S,
-#: within a factor of two, as a random start is; from far all rows at once would go too far and leave whole dimensions
+#: within a factor of two, as a random start is; from far all rows together would go too far and leave whole dimensions
 #: at zero, for good.
 _SWEEPS_FROM_NEAR, _SWEEPS_FROM_FAR = 1, 2
 
-#: Sweeps that follow before one may be the last: where moving all rows at once ends, f has settled, but not its slope.
+#: Sweeps that follow before one may be the last: where moving all rows together ends, f has settled, but not its slope.
 _SETTLING = 2
 
 #: Multiply-adds between two looks at Python, so that a fit can be interrupted: well under a second.

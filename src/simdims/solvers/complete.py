@@ -26,7 +26,8 @@ class CompleteSweeps:
         self, problem: CompleteProblem, extrapolate_from: float = np.inf, second: Executor | None = None
     ) -> None:
         self.problem, self.extrapolate_from, self.second = problem, extrapolate_from, second
-        self.diagonal = Diagonal(problem.diagonal, problem.diagonal_weights, problem.limits)
+        self.limits = problem.limits
+        self.diagonal = Diagonal(problem.diagonal, problem.diagonal_weights, self.limits)
 
     def objective(self, W: np.ndarray) -> float:
         """f(W)."""
@@ -39,11 +40,6 @@ class CompleteSweeps:
         else:
             products = MatrixProducts(self.problem.values, W)
         return sweep(products, self.diagonal, W, N_PASSES, self.second)
-
-    def hold(self, W: np.ndarray) -> None:
-        """Bring loadings back to their limits, in place."""
-        if self.problem.unknown.size:
-            np.minimum(W, self.diagonal.limits[:, None], out=W)
 
     def shorten(self) -> bool:
         """Steps are never too long."""

@@ -46,7 +46,7 @@ class FilledSweeps:
             f"The filled copy of {n} x {n} similarities",
             "pass float32 values, or a sparse matrix with absent='missing', fitted from its stored pairs alone",
         )
-        self.problem, self.second = problem, second
+        self.problem, self.limits, self.second = problem, problem.limits, second
         self.low, self.high = bounds or (-np.inf, np.inf)
         self.filled = np.empty((n, n), problem.dtype)
         self.over = over_relaxation(problem, n_components)
@@ -62,11 +62,6 @@ class FilledSweeps:
     def sweep(self, W: np.ndarray) -> None:
         """Update every row of W once, in place."""
         sweep(MatrixProducts(self.filled, W), self.diagonal, W, _PASSES, self.second)
-
-    def hold(self, W: np.ndarray) -> None:
-        """Bring loadings back to their limits, in place."""
-        if self.problem.unknown.size:
-            np.minimum(W, self.diagonal.limits[:, None], out=W)
 
     def shorten(self) -> bool:
         """Halve the over-relaxation; return False where there is none left."""

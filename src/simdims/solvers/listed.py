@@ -22,7 +22,7 @@ class ListedSweeps:
     extrapolate_from: float = np.inf
 
     def __init__(self, problem: PairProblem, second: Executor | None = None) -> None:
-        self.problem, self.second = problem, second
+        self.problem, self.limits, self.second = problem, problem.limits, second
 
     def objective(self, W: np.ndarray) -> float:
         """f(W)."""
@@ -52,9 +52,6 @@ class ListedSweeps:
             rest.result()
             change += kernels.update_listed(*pairs, *diagonal, W, gram, first, last, A, b, N_PASSES)
         return change
-
-    def hold(self, W: np.ndarray) -> None:
-        """Sweeps keep the limits, and nothing extrapolates."""
 
     def shorten(self) -> bool:
         """Steps are never too long."""

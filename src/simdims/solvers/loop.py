@@ -45,15 +45,14 @@ class Method(Protocol):
     extrapolate_from: float
     #: Whether a sweep may raise f, so that it has to be measured after each.
     may_rise: bool
+    #: The largest loading that each item may have.
+    limits: np.ndarray
 
     def objective(self, W: np.ndarray) -> float:
         """f(W)."""
 
     def sweep(self, W: np.ndarray) -> float | None:
         """Update every row of W once, in place; return the change of f, or None where `objective` has to tell."""
-
-    def hold(self, W: np.ndarray) -> None:
-        """Bring loadings back to their limits, in place."""
 
     def shorten(self) -> bool:
         """Take shorter steps, after a sweep that raised f; return False where they are the shortest already."""
@@ -136,8 +135,7 @@ class Loop:
         if momentum == 0.0:
             return None
         W += momentum * (W - last_swept)
-        np.maximum(W, 0.0, out=W)
-        self.method.hold(W)
+        np.clip(W, 0.0, self.method.limits[:, None], out=W)
         self.measured = self.method.objective(W)
         if self.measured <= before:
             return self.measured
