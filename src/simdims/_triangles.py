@@ -88,7 +88,7 @@ def _are_symmetric(stack: np.ndarray) -> bool:
 
 
 def n_items_of(n_pairs: int) -> int | None:
-    """Return how many items have so many pairs, or None where no number does."""
+    """Return the number of items with this number of pairs, or None if there is none."""
     n_items = round((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
     return n_items if n_items * (n_items - 1) // 2 == n_pairs else None
 
