@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from simdims import datasets, metrics, plots, simulate
+    from simdims._parameters import ParameterError
     from simdims.associations import from_associations
     from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
@@ -32,6 +33,7 @@ __all__ = [
     "Consensus",
     "Discovery",
     "HypothesisTests",
+    "ParameterError",
     "RankSelection",
     "Similarity",
     "__version__",
@@ -66,6 +68,7 @@ _DEFINED_IN = {
     "Consensus": "consensus",
     "Discovery": "discovery",
     "HypothesisTests": "inference",
+    "ParameterError": "_parameters",
     "RankSelection": "selection",
     "Similarity": "similarity",
     "align": "consensus",

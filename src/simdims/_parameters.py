@@ -1,29 +1,86 @@
-"""What a parameter must be: a choice, a count, a number, a range, a device; a sentence for each that is not."""
+"""What a parameter must be: errors that say which argument breaks which rule, and the checks that raise them."""
 
 from __future__ import annotations
 
 import numbers
 import re
+import string
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+#: How an argument is written for the reader: (name, value or None) -> text.
+Spelling = Callable[[str, str | None], str]
+
+
+def in_python(name: str, value: str | None = None) -> str:
+    """An argument as a call in Python has it: name=, or name='value'; a function, `from_ratings()`, by its name."""
+    if value is None:
+        return name.removesuffix("()") if name.endswith("()") else f"{name}="
+    return f"{name}={value if re.fullmatch(r'None|True|False|[-+.0-9e]+', value) else repr(value)}"
+
+
+def spelled(template: str, spelling: Spelling = in_python) -> str:
+    """A sentence in which {name}, {name=value} and {function()} are written as the reader has to type them."""
+    parts = []
+    for text, field, _, _ in string.Formatter().parse(template):
+        parts.append(text)
+        if field:
+            name, has_value, value = field.partition("=")
+            parts.append(spelling(name, value if has_value else None))
+    return "".join(parts)
+
+
+class ParameterError(ValueError):
+    """An argument that breaks a rule: its name, the rule, what was found instead, and what to do.
+
+    Reads as "<name> <rule>, got <got>: <remedy>." `rule` and `remedy` are templates for `spelled`: what they say of
+    other arguments is written as keywords in Python and as options on the command line. `got` is taken as it is.
+
+    Examples
+    --------
+    >>> from simdims import SRF, ParameterError
+    >>> try:
+    ...     SRF(n_components=0).fit([[1, 0.5], [0.5, 1]])
+    ... except ParameterError as error:
+    ...     print(error.name, error.got)
+    n_components 0
+    """
+
+    def __init__(self, name: str, rule: str, got: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(name, rule, got, remedy)  # all of them, so that it can be pickled
+        self.name, self.rule, self.got, self.remedy = name, rule, got, remedy
+
+    def sentence(self, name: str, spelling: Spelling = in_python) -> str:
+        """The sentence, with the argument called `name`."""
+        got = "" if self.got is None else f", got {self.got}"
+        remedy = "" if self.remedy is None else f": {spelled(self.remedy, spelling)}"
+        return f"{name} {spelled(self.rule, spelling)}{got}{remedy}."
+
+    def __str__(self) -> str:
+        return self.sentence(self.name)
+
+
+class ParameterTypeError(ParameterError, TypeError):
+    """An argument of a wrong type."""
 
 
 def shown(value: Any) -> str:
     """A value as sentences show it: in one line, or by its type where that is long."""
     text = repr(value)
-    return text if len(text) <= 200 and "\n" not in text else f"{type(value).__name__} that is not"
+    return text if len(text) <= 200 and "\n" not in text else f"an object of type {type(value).__name__}"
 
 
 def require_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
     if not isinstance(value, str | None) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}.")
+        raise ParameterError(name, f"must be one of {', '.join(map(repr, choices))}", shown(value))
 
 
 def require_device(device: Any) -> None:
     known = isinstance(device, str) and re.fullmatch(r"cpu|cuda(:\d+)?|mps|torch-cpu", device)
     if not known:
-        raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:<number>', 'mps' or 'torch-cpu', got {shown(device)}.")
+        raise ParameterError("device", "must be 'cpu', 'cuda', 'cuda:<number>', 'mps' or 'torch-cpu'", shown(device))
 
 
 def is_whole(value: object) -> bool:
@@ -33,28 +90,28 @@ def is_whole(value: object) -> bool:
 
 def require_count(name: str, value: Any, at_least: int = 1, at_most: int = 10**9) -> None:
     if not is_whole(value):
-        raise TypeError(f"{name} must be an integer, got {shown(value)}.")
+        raise ParameterTypeError(name, "must be an integer", shown(value))
     if value < at_least:
-        raise ValueError(f"{name} must be at least {at_least}, got {value}.")
+        raise ParameterError(name, f"must be at least {at_least}", shown(value))
     if value > at_most:
-        raise ValueError(f"{name} must be at most {at_most}, got {shown(value)}.")
+        raise ParameterError(name, f"must be at most {at_most}", shown(value))
 
 
 def require_flag(name: str, value: Any) -> None:
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {shown(value)}.")
+        raise ParameterTypeError(name, "must be True or False", shown(value))
 
 
 def require_real(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {shown(value)}.")
+        raise ParameterTypeError(name, "must be a number", shown(value))
 
 
 def require_number(name: str, value: Any, rule: str) -> None:
     require_real(name, value)
     number = as_float(value)
     if not (np.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
-        raise ValueError(f"{name} must be {rule} and finite, got {value}.")
+        raise ParameterError(name, f"must be {rule} and finite", f"{value}")
 
 
 def as_float(value: numbers.Real) -> float:
@@ -69,7 +126,7 @@ def as_range(bounds: Any, name: str = "bounds", others: str = "'auto', 'data', N
     try:
         low, high = (float(bound) for bound in bounds)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be {others} or a pair (low, high), got {shown(bounds)}.") from None
+        raise ParameterError(name, f"must be {others} or a pair (low, high)", shown(bounds)) from None
     if not low < high:
-        raise ValueError(f"{name} must be a pair with low < high, got {shown(bounds)}.")
+        raise ParameterError(name, "must be a pair with low < high", shown(bounds))
     return low, high
