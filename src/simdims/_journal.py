@@ -27,8 +27,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from simdims._checks import plural, shortlist, warn
 from simdims._parallel import root_seed, settle_seed
+from simdims._parameters import plural, shortlist, warn
 
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
 

@@ -1,14 +1,19 @@
-"""What a parameter must be: errors that say which argument breaks which rule, and the checks that raise them."""
+"""What a parameter must be: the checks, and the errors and warnings that name arguments for Python or the CLI."""
 
 from __future__ import annotations
 
 import numbers
 import re
 import string
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+#: How many names a sentence lists before "and 7 more".
+N_NAMED = 5
 
 #: How an argument is written for the reader: (name, value or None) -> text.
 Spelling = Callable[[str, str | None], str]
@@ -64,6 +69,39 @@ class ParameterError(ValueError):
 
 class ParameterTypeError(ParameterError, TypeError):
     """An argument of a wrong type."""
+
+
+class SimdimsWarning(UserWarning):
+    """What was found, verbatim, and what to do about it, a template for `spelled`; reads as "<found> <remedy>"."""
+
+    def __init__(self, found: str, remedy: str | None = None) -> None:
+        super().__init__(found, remedy)
+        self.found, self.remedy = found, remedy
+
+    def sentence(self, spelling: Spelling = in_python) -> str:
+        """The warning, with arguments written as the reader has to type them."""
+        return self.found if self.remedy is None else f"{self.found} {spelled(self.remedy, spelling)}"
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+
+def warn(found: str, remedy: str | None = None, category: type[SimdimsWarning] = SimdimsWarning) -> None:
+    """Warn at the first line above that is not simdims' own; names of arguments go into `remedy`, a template."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "simdims":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(category(found, remedy), stacklevel=level)
+
+
+def plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def shortlist(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    rest = len(names) - N_NAMED
+    return ", ".join(names[:N_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def shown(value: Any) -> str:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import as_floats, number, text_cells
-from simdims._checks import warn
-from simdims._parameters import as_float, shown
+from simdims._parameters import as_float, shown, warn
 
 if TYPE_CHECKING:
     import pandas as pd

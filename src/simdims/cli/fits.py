@@ -82,7 +82,7 @@ def _fit(options: argparse.Namespace) -> Findings:
     check_solver(options)
     check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
     S = read_similarity(options)
-    from simdims._checks import plural
+    from simdims._parameters import plural
     from simdims.srf import SRF
 
     seed = settled_seed(options)

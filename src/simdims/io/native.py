@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from simdims._checks import shortlist
 from simdims._journal import replacing_file
 from simdims._ownership import frozen
+from simdims._parameters import shortlist
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.pairs import are_positions
 from simdims.io.text import guarded
