@@ -1,7 +1,8 @@
-"""What a parameter must be: the checks, and the errors and warnings that name arguments for Python or the CLI."""
+"""Checks of parameters, and errors and warnings that spell arguments for Python or for the command line."""
 
 from __future__ import annotations
 
+import math
 import numbers
 import re
 import string
@@ -9,8 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 #: How many names a sentence lists before "and 7 more".
 N_NAMED = 5
@@ -20,7 +19,7 @@ Spelling = Callable[[str, str | None], str]
 
 
 def in_python(name: str, value: str | None = None) -> str:
-    """An argument as a call in Python has it: name=, or name='value'; a function, `from_ratings()`, by its name."""
+    """An argument as in a Python call, name= or name='value'; a function, `from_ratings()`, by its name."""
     if value is None:
         return name.removesuffix("()") if name.endswith("()") else f"{name}="
     return f"{name}={value if re.fullmatch(r'None|True|False|[-+.0-9e]+', value) else repr(value)}"
@@ -41,7 +40,8 @@ class ParameterError(ValueError):
     """An argument that breaks a rule: its name, the rule, what was found instead, and what to do.
 
     Reads as "<name> <rule>, got <got>: <remedy>." `rule` and `remedy` are templates for `spelled`: what they say of
-    other arguments is written as keywords in Python and as options on the command line. `got` is taken as it is.
+    other arguments is written as keywords in Python and as options on the command line. `got` is taken as it is. An
+    error about the content of a file begins with the name of the file, `file`.
 
     Examples
     --------
@@ -56,12 +56,14 @@ class ParameterError(ValueError):
     def __init__(self, name: str, rule: str, got: str | None = None, remedy: str | None = None) -> None:
         super().__init__(name, rule, got, remedy)  # all of them, so that it can be pickled
         self.name, self.rule, self.got, self.remedy = name, rule, got, remedy
+        self.file: str | None = None
 
     def sentence(self, name: str, spelling: Spelling = in_python) -> str:
         """The sentence, with the argument called `name`."""
+        file = "" if self.file is None else f"{self.file}: "
         got = "" if self.got is None else f", got {self.got}"
         remedy = "" if self.remedy is None else f": {spelled(self.remedy, spelling)}"
-        return f"{name} {spelled(self.rule, spelling)}{got}{remedy}."
+        return f"{file}{name} {spelled(self.rule, spelling)}{got}{remedy}."
 
     def __str__(self) -> str:
         return self.sentence(self.name)
@@ -136,6 +138,8 @@ def require_count(name: str, value: Any, at_least: int = 1, at_most: int = 10**9
 
 
 def require_flag(name: str, value: Any) -> None:
+    import numpy as np  # here, because `simdims --help` loads this module
+
     if not isinstance(value, bool | np.bool_):
         raise ParameterTypeError(name, "must be True or False", shown(value))
 
@@ -148,7 +152,7 @@ def require_real(name: str, value: Any) -> None:
 def require_number(name: str, value: Any, rule: str) -> None:
     require_real(name, value)
     number = as_float(value)
-    if not (np.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
+    if not (math.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
         raise ParameterError(name, f"must be {rule} and finite", f"{value}")
 
 
@@ -157,7 +161,7 @@ def as_float(value: numbers.Real) -> float:
     try:
         return float(value)
     except OverflowError:
-        return np.inf if value > 0 else -np.inf  # type: ignore[operator]
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 def as_range(bounds: Any, name: str = "bounds", others: str = "'auto', 'data', None") -> tuple[float, float]:

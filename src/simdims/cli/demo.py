@@ -1,25 +1,26 @@
-"""`simdims demo`: data that ship with a dependency, through discover to a page."""
+"""`simdims demo`: discover on data that ship with a dependency."""
 
 from __future__ import annotations
 
 import argparse
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simdims._parameters import warn
+from simdims.cli import options as shared
 from simdims.cli.discover import check_folder, finish, run
-from simdims.cli.options import Findings, UsageError, add_command, add_overwrite, add_running
+from simdims.cli.options import Findings, UsageError
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
-#: Where results go unless -o says otherwise; there, and only there, an earlier demo is replaced without asking.
+#: The default folder, in which an earlier demo is replaced without asking.
 _FOLDER = Path("demo_output")
 
 
 class Demo(NamedTuple):
-    """Similarities to show the package on, with a heading and pictures of the items where there are any."""
+    """Similarities, with a heading, pictures of the items if there are any, and a description."""
 
     similarity: Similarity
     title: str
@@ -28,7 +29,7 @@ class Demo(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How much work is done; None is what discover does by itself."""
+    """How much work is done; None is the default of discover."""
 
     ranks: str | list[int]
     repeats: int | None
@@ -37,7 +38,7 @@ class Settings(NamedTuple):
 
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
-#: About fifteen seconds on two cores, after a first run that also compiles; the best number lies between those tried.
+#: About fifteen seconds on two cores once everything is compiled; the best number lies between those tried.
 _QUICK = Settings([10, 15, 20, 25, 30], 1, 5)
 _N_QUICK = 300
 _QUICK_WORDS = Settings([2, 4, 6, 8, 10, 12], 2, 10)
@@ -45,29 +46,30 @@ _FULL = Settings("auto", None, None)
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
-    parser = add_command(
+    parser = shared.add_command(
         commands,
         "demo",
         _demo,
-        summary="handwritten digits, or characters of a novel, through discover to a page, in a minute",
+        summary="run discover on handwritten digits or the characters of a novel, in a minute",
         example="simdims demo",
     )
-    parser.add_argument("--words", action="store_true", help="Les Miserables: who appears together with whom")
+    parser.add_argument("--words", action="store_true", help="Les Miserables: which characters appear together")
     parser.add_argument(
-        "--full", action="store_true", help="all items, and the settings of discover (about 45 minutes of one core)"
+        "--full",
+        action="store_true",
+        help="all items and the default settings of discover (about 45 minutes on one core)",
     )
-    parser.add_argument("--items", type=int, metavar="N", help=f"how many digits (default {_N_QUICK})")
+    shared.add_count(parser, "--items", None, f"number of digits (default {_N_QUICK})")
     parser.add_argument(
-        "-o", "--out", type=Path, metavar="FOLDER", help=f"the folder to write (default {_FOLDER}/digits or /words)"
+        "-o", "--out", type=Path, metavar="FOLDER", help=f"output folder (default {_FOLDER}/digits or /words)"
     )
-    add_overwrite(parser, "an earlier result in FOLDER")
-    add_running(parser, seed=0, jobs=-1)
+    shared.add_overwrite(parser, "an earlier result in FOLDER")
+    shared.add_running(parser, seed=0, jobs=-1)
 
 
 def _demo(options: argparse.Namespace) -> Findings:
     if options.items is not None and (options.words or options.full):
-        raise UsageError("--items must be left out with --words and --full, which take all items.")
+        raise UsageError("--items does not apply with --words or --full, which use all items.")
     name = "words" if options.words else "digits"
     folder = _FOLDER / name if options.out is None else options.out
     check_folder(folder, options.overwrite or options.out is None)
@@ -100,17 +102,16 @@ def _digits(n_items: int | None) -> Demo:
         similarity,
         f"{len(rows):,} handwritten digits",
         _inked(digits.images[rows]),
-        f"{len(rows):,} of the {n_all:,} handwritten digits of scikit-learn, similar where their pixels are (an RBF "
-        "kernel); which digit each one shows is not used",
+        f"{len(rows):,} of the {n_all:,} handwritten digits in scikit-learn, compared by an RBF kernel of their pixels",
     )
 
 
 def _inked(images: Any) -> Any:
-    """Pictures, dark on light; None, with a warning, where the library that packs them is missing."""
+    """Pictures, dark on light; None, with a warning, without Pillow."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        warnings.warn('The page has no pictures without Pillow: pip install "simdims[report]".', stacklevel=2)
+        warn('The page has no pictures, which need Pillow: pip install "simdims[report]".')
         return None
     return images.max() - images
 
@@ -123,20 +124,20 @@ def _words() -> Demo:
         similarity,
         "The characters of Les Misérables",
         None,
-        f"{similarity.n_items} characters of Les Miserables, as similar as they often appear together (networkx)",
+        f"{similarity.n_items} characters of Les Miserables, compared by how often they appear together (networkx).",
     )
 
 
 def _fitting(settings: Settings, n_items: int) -> Settings:
-    """The settings without numbers of dimensions that so few items cannot have."""
+    """The settings without ranks that are too high for so few items."""
     return settings._replace(ranks=[rank for rank in settings.ranks if isinstance(rank, int) and rank <= n_items // 4])
 
 
 def _described(settings: Settings) -> str:
     if isinstance(settings.ranks, str):
-        return "the settings of discover"
+        return "Default settings of discover."
     ranks = ", ".join(map(str, settings.ranks))
     return (
-        f"a demo's settings: {ranks} dimensions tried, {settings.repeats} x 5 folds, {settings.runs} runs "
-        "(--full takes all items and the settings of discover)"
+        f"Demo settings: {ranks} dimensions, {settings.repeats} x 5 folds, {settings.runs} random starts (--full: all "
+        "items and the default settings of discover)."
     )

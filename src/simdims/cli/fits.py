@@ -6,19 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims.cli.options import (
-    Findings,
-    add_checkpoint,
-    add_command,
-    add_device,
-    add_overwrite,
-    add_running,
-    add_similarity,
-    check_solver,
-    progress_of,
-    read_similarity,
-    settled_seed,
-)
+from simdims.cli import options as shared
+from simdims.cli.options import Findings
 from simdims.cli.outputs import check_target, write_result
 
 if TYPE_CHECKING:
@@ -26,66 +15,43 @@ if TYPE_CHECKING:
 
 
 def add(commands: Any) -> None:
-    """Add both commands."""
-    parser = add_command(
+    fit = shared.add_command(
         commands,
         "fit",
         _fit,
         summary="fit a given number of dimensions once",
         example="simdims fit animals.npz -n 10 -o embedding.csv",
     )
-    add_similarity(parser)
-    _add_components(parser)
-    parser.add_argument("--solver", choices=["bcd", "admm"], default="bcd", help="bcd (default) or the paper's admm")
-    parser.add_argument("--max-iter", type=int, default=500, metavar="N", help="most sweeps (default 500)")
-    parser.add_argument("--tol", type=float, default=1e-4, help="relative tolerance (default 1e-4)")
-    add_device(parser)
-    parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: drawn afresh and printed)")
-    _add_embedding_out(parser)
-
-    parser = add_command(
+    consensus = shared.add_command(
         commands,
         "consensus",
         _consensus,
-        summary="fit a given number of dimensions many times and keep the most central run",
+        summary="fit a given number of dimensions from many random starts and keep the most representative run",
         example="simdims consensus animals.npz -n 10 --runs 30 --jobs 2 -o embedding.csv",
     )
-    add_similarity(parser)
-    _add_components(parser)
-    parser.add_argument("--runs", type=int, default=30, metavar="N", help="fits (default 30)")
-    parser.add_argument("--splits", type=int, default=100, metavar="N", help="splits of the items (default 100)")
-    add_device(parser)
-    add_checkpoint(parser)
-    add_running(parser)
-    _add_embedding_out(parser)
-
-
-def _add_components(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-n", "--components", type=int, required=True, metavar="N", dest="components", help="number of dimensions"
-    )
-
-
-def _add_embedding_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o",
-        "--out",
-        type=Path,
-        metavar="OUT",
-        required=True,
-        help="the file of the embedding, a row for each item: .csv",
-    )
-    add_overwrite(parser)
+    for parser in (fit, consensus):
+        shared.add_similarity(parser)
+        parser.add_argument("-n", "--components", type=int, required=True, metavar="N", help="number of dimensions")
+        shared.add_device(parser)
+        shared.add_out(parser, ".csv, one row per item", required=True)
+    shared.add_solver(fit)
+    shared.add_count(fit, "--max-iter", 500, "maximum number of sweeps")
+    fit.add_argument("--tol", type=float, default=1e-4, help="relative tolerance (default 1e-4)")
+    shared.add_seed(fit)
+    shared.add_count(consensus, "--runs", 30, "number of random starts")
+    shared.add_count(consensus, "--splits", 100, "random split halves of the items, for reliability")
+    shared.add_checkpoint(consensus)
+    shared.add_running(consensus)
 
 
 def _fit(options: argparse.Namespace) -> Findings:
-    check_solver(options)
+    shared.check_solver(options)
     check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
-    S = read_similarity(options)
+    S = shared.read_similarity(options)
     from simdims._parameters import plural
     from simdims.srf import SRF
 
-    seed = settled_seed(options)
+    seed = shared.settled_seed(options)
     srf = SRF(
         options.components,
         solver="auto" if options.solver == "bcd" else options.solver,
@@ -107,8 +73,7 @@ def _fit(options: argparse.Namespace) -> Findings:
         pass
     return Findings(
         f"{options.components} {plural('dimension', options.components)} of {S.n_items} items in {srf.n_iter_} "
-        f"{plural('iteration', srf.n_iter_)}."
-        f"{explained}\n"
+        f"{plural('iteration', srf.n_iter_)}.{explained}\n"
         f"Wrote {options.out}",
         {
             "written": options.out,
@@ -127,7 +92,7 @@ def _fit(options: argparse.Namespace) -> Findings:
 
 def _consensus(options: argparse.Namespace) -> Findings:
     check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
-    S = read_similarity(options)
+    S = shared.read_similarity(options)
     from simdims.consensus import fit_consensus
     from simdims.consensus.runs import default_estimator
 
@@ -140,24 +105,12 @@ def _consensus(options: argparse.Namespace) -> Findings:
         checkpoint=options.checkpoint,
         random_state=options.seed,
         n_jobs=options.jobs,
-        progress=progress_of(options),
+        progress=shared.progress_of(options),
     )
     _write_embedding(options.out, found.embedding_frame())
-    return Findings(
-        f"{found.summary()}\nWrote {options.out}",
-        {
-            "written": options.out,
-            "n_items": found.n_items,
-            "n_components": found.n_components,
-            "n_runs": found.n_runs,
-            "selected": found.selected,
-            "mean_reliability": found.mean_reliability,
-            "reliability": found.reliability,
-            "objectives": found.objectives,
-            "converged": found.converged,
-        },
-        found.seed,
-    )
+    reported = ("n_items", "n_components", "n_runs", "selected", "mean_reliability", "reliability", "objectives")
+    values = {"written": options.out, **{name: getattr(found, name) for name in (*reported, "converged")}}
+    return Findings(f"{found.summary()}\nWrote {options.out}", values, found.seed)
 
 
 def _write_embedding(target: Path, frame: pd.DataFrame) -> None:
