@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from simdims._parameters import warn
 from simdims.cli import options as shared
@@ -18,31 +18,13 @@ if TYPE_CHECKING:
 #: The default folder, in which an earlier demo is replaced without asking.
 _FOLDER = Path("demo_output")
 
-
-class Demo(NamedTuple):
-    """Similarities, with a heading, pictures of the items if there are any, and a description."""
-
-    similarity: Similarity
-    title: str
-    images: Any
-    about: str
-
-
-class Settings(NamedTuple):
-    """How much work is done; None is the default of discover."""
-
-    ranks: str | list[int]
-    repeats: int | None
-    runs: int | None
-
-
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
-#: About fifteen seconds on two cores once everything is compiled; the best number lies between those tried.
-_QUICK = Settings([10, 15, 20, 25, 30], 1, 5)
+#: About fifteen seconds on two cores once everything is compiled; the best rank lies between those tried.
+_QUICK: dict[str, Any] = {"ranks": [10, 15, 20, 25, 30], "n_repeats": 1, "n_runs": 5}
+_QUICK_WORDS: dict[str, Any] = {"ranks": [2, 4, 6, 8, 10, 12], "n_repeats": 2, "n_runs": 10}
 _N_QUICK = 300
-_QUICK_WORDS = Settings([2, 4, 6, 8, 10, 12], 2, 10)
-_FULL = Settings("auto", None, None)
+_FULL: dict[str, Any] = {"ranks": "auto", "n_repeats": None, "n_runs": None}
 
 
 def add(commands: Any) -> None:
@@ -54,12 +36,8 @@ def add(commands: Any) -> None:
         example="simdims demo",
     )
     parser.add_argument("--words", action="store_true", help="Les Miserables: which characters appear together")
-    parser.add_argument(
-        "--full",
-        action="store_true",
-        help="all items and the default settings of discover (about 45 minutes on one core)",
-    )
-    shared.add_count(parser, "--items", None, f"number of digits (default {_N_QUICK})")
+    parser.add_argument("--full", action="store_true", help="all items, default settings (45 minutes on one core)")
+    shared.add_count(parser, "n_items", None, f"number of digits (default {_N_QUICK})")
     parser.add_argument(
         "-o", "--out", type=Path, metavar="FOLDER", help=f"output folder (default {_FOLDER}/digits or /words)"
     )
@@ -68,24 +46,28 @@ def add(commands: Any) -> None:
 
 
 def _demo(options: argparse.Namespace) -> Findings:
-    if options.items is not None and (options.words or options.full):
+    if options.n_items is not None and (options.words or options.full):
         raise UsageError("--items does not apply with --words or --full, which use all items.")
-    name = "words" if options.words else "digits"
-    folder = _FOLDER / name if options.out is None else options.out
+    folder = options.out or _FOLDER / ("words" if options.words else "digits")
     check_folder(folder, options.overwrite or options.out is None)
-    n_digits = None if options.full else _N_QUICK if options.items is None else options.items
-    demo = _words() if options.words else _digits(n_digits)
-    settings = _FULL if options.full else _fitting(_QUICK_WORDS if options.words else _QUICK, demo.similarity.n_items)
-    say(demo.about)
-    say(_described(settings))
-    options = argparse.Namespace(
-        **{**vars(options), **settings._asdict(), "sampling": None, "device": "cpu", "checkpoint": None}
-    )
-    found = run(demo.similarity, options)
-    return finish(found, folder, images=demo.images, title=demo.title)
+    n_digits = None if options.full else _N_QUICK if options.n_items is None else options.n_items
+    S, title, images = _words() if options.words else _digits(n_digits)
+    settings = _FULL
+    if not options.full:
+        settings = dict(_QUICK_WORDS if options.words else _QUICK)
+        settings["ranks"] = [rank for rank in settings["ranks"] if rank <= S.n_items // 4]
+        ranks = ", ".join(map(str, settings["ranks"]))
+        say(
+            f"Demo settings: {ranks} dimensions, {settings['n_repeats']} x 5 folds, {settings['n_runs']} random starts "
+            "(--full: all items and the default settings of discover)."
+        )
+    rest = {"sampling": None, "device": "cpu", "checkpoint": None}
+    found = run(S, argparse.Namespace(**{**vars(options), **settings, **rest}))
+    return finish(found, folder, images=images, title=title)
 
 
-def _digits(n_items: int | None) -> Demo:
+def _digits(n_items: int | None) -> tuple[Similarity, str, Any]:
+    """Similarities of handwritten digits, a heading, and their pictures."""
     import numpy as np
 
     from simdims.datasets import load_digits_similarity
@@ -97,47 +79,22 @@ def _digits(n_items: int | None) -> Demo:
         raise ValueError(f"--items must lie between 40 and {n_all}, got {n_items}.")
     rows = np.sort(np.random.default_rng(0).permutation(n_all)[:n_items])
     labels = [f"{_NAMES[digits.target[row]]} {row}" for row in rows]
-    similarity = from_features(digits.images[rows].reshape(len(rows), -1), kernel="rbf", labels=labels)
-    return Demo(
-        similarity,
-        f"{len(rows):,} handwritten digits",
-        _inked(digits.images[rows]),
-        f"{len(rows):,} of the {n_all:,} handwritten digits in scikit-learn, compared by an RBF kernel of their pixels",
+    images = digits.images[rows]
+    S = from_features(images.reshape(len(rows), -1), kernel="rbf", labels=labels)
+    say(
+        f"{len(rows):,} of the {n_all:,} handwritten digits in scikit-learn, compared by an RBF kernel of their pixels."
     )
-
-
-def _inked(images: Any) -> Any:
-    """Pictures, dark on light; None, with a warning, without Pillow."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
         warn('The page has no pictures, which need Pillow: pip install "simdims[report]".')
-        return None
-    return images.max() - images
+        return S, f"{len(rows):,} handwritten digits", None
+    return S, f"{len(rows):,} handwritten digits", images.max() - images  # dark on light
 
 
-def _words() -> Demo:
+def _words() -> tuple[Similarity, str, None]:
     from simdims.datasets import load_miserables
 
-    similarity = load_miserables()
-    return Demo(
-        similarity,
-        "The characters of Les Misérables",
-        None,
-        f"{similarity.n_items} characters of Les Miserables, compared by how often they appear together (networkx).",
-    )
-
-
-def _fitting(settings: Settings, n_items: int) -> Settings:
-    """The settings without ranks that are too high for so few items."""
-    return settings._replace(ranks=[rank for rank in settings.ranks if isinstance(rank, int) and rank <= n_items // 4])
-
-
-def _described(settings: Settings) -> str:
-    if isinstance(settings.ranks, str):
-        return "Default settings of discover."
-    ranks = ", ".join(map(str, settings.ranks))
-    return (
-        f"Demo settings: {ranks} dimensions, {settings.repeats} x 5 folds, {settings.runs} random starts (--full: all "
-        "items and the default settings of discover)."
-    )
+    S = load_miserables()
+    say(f"{S.n_items} characters of Les Miserables, compared by how often they appear together (networkx).")
+    return S, "The characters of Les Misérables", None

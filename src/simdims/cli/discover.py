@@ -52,8 +52,8 @@ def add(commands: Any) -> None:
         "--ranks", type=ranks, default="auto", metavar="RANKS", help="auto (default), one number, 2:30 or 5:60:5"
     )
     add_sampling(parser)
-    shared.add_count(parser, "--repeats", None, "repeats of the cross-validation (default: depends on the size)")
-    shared.add_count(parser, "--runs", None, "random starts of the consensus (default: depends on the size)")
+    shared.add_count(parser, "n_repeats", None, "repeats of the cross-validation (default: depends on the size)")
+    shared.add_count(parser, "n_runs", None, "random starts of the consensus (default: depends on the size)")
     shared.add_device(parser)
     shared.add_checkpoint(parser)
     shared.add_running(parser)
@@ -169,7 +169,7 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     from simdims._checks import is_undecided, signs_of_dissimilarity
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="values looks like a dissimilarity matrix", category=UserWarning)
+        warnings.filterwarnings("ignore", message=".*dissimilar", category=UserWarning)  # decided below
         try:
             S = shared.load_matrix(options)
         except ValueError:
@@ -196,31 +196,19 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
 
 
 def run(S: Similarity, options: argparse.Namespace) -> Discovery:
-    """Discover, after saying how long it will take."""
+    """Discover, after an estimate of the time."""
     from simdims.discovery import discover
     from simdims.discovery.estimate import in_words
     from simdims.discovery.run import expected_seconds
 
-    one = options.ranks[0] if not isinstance(options.ranks, str) and len(options.ranks) == 1 else None
-    arguments = {
-        "ranks": options.ranks if one is None else one,
-        "sampling": options.sampling,
-        "n_repeats": options.repeats,
-        "n_runs": options.runs,
-        "n_jobs": options.jobs,
-        "device": options.device,
-    }
-    seconds = expected_seconds(S, **arguments)
+    settings = shared.arguments(options, "ranks", "sampling", "n_repeats", "n_runs", "n_jobs", "device")
+    if not isinstance(options.ranks, str) and len(options.ranks) == 1:
+        settings["ranks"] = options.ranks[0]
+    seconds = expected_seconds(S, **settings)
     is_long = seconds > _LONG and options.checkpoint is None
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
-    found = discover(
-        S,
-        **arguments,
-        checkpoint=options.checkpoint,
-        random_state=options.seed,
-        progress=shared.progress_of(options),
-    )
+    found = discover(S, **settings, **shared.arguments(options, "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
 
 

@@ -31,15 +31,18 @@ def add(commands: Any) -> None:
     )
     for parser in (fit, consensus):
         shared.add_similarity(parser)
-        parser.add_argument("-n", "--components", type=int, required=True, metavar="N", help="number of dimensions")
+        help_text = "number of dimensions"
+        parser.add_argument(
+            "-n", "--components", type=int, required=True, metavar="N", dest="n_components", help=help_text
+        )
         shared.add_device(parser)
         shared.add_out(parser, ".csv, one row per item", required=True)
     shared.add_solver(fit)
-    shared.add_count(fit, "--max-iter", 500, "maximum number of sweeps")
+    shared.add_count(fit, "max_iter", 500, "maximum number of sweeps")
     fit.add_argument("--tol", type=float, default=1e-4, help="relative tolerance (default 1e-4)")
     shared.add_seed(fit)
-    shared.add_count(consensus, "--runs", 30, "number of random starts")
-    shared.add_count(consensus, "--splits", 100, "random split halves of the items, for reliability")
+    shared.add_count(consensus, "n_runs", 30, "number of random starts")
+    shared.add_count(consensus, "n_splits", 100, "random split halves of the items, for reliability")
     shared.add_checkpoint(consensus)
     shared.add_running(consensus)
 
@@ -51,34 +54,28 @@ def _fit(options: argparse.Namespace) -> Findings:
     from simdims._parameters import plural
     from simdims.srf import SRF
 
-    seed = shared.settled_seed(options)
-    srf = SRF(
-        options.components,
-        solver="auto" if options.solver == "bcd" else options.solver,
-        device=options.device,
-        max_iter=options.max_iter,
-        tol=options.tol,
-        random_state=seed,
-    ).fit(S)
+    seed, n = shared.settled_seed(options), options.n_components
+    given = shared.arguments(options, "device", "max_iter", "tol")
+    srf = SRF(n, solver="auto" if options.solver == "bcd" else options.solver, random_state=seed, **given).fit(S)
     _write_embedding(options.out, srf.embedding_frame())
     explained, score = "", None
     try:
         score = srf.score(S)
-        they = "they explain" if options.components > 1 else "it explains"
+        they = "they explain" if n > 1 else "it explains"
         explained = (
             f" In sample, {they} {score:.1%} of the variance; a single fit has no held-out R2 (`simdims discover "
-            f"--ranks {options.components}` computes it)."
+            f"--ranks {n}` computes it)."
         )
     except ValueError:  # equal similarities have none
         pass
     return Findings(
-        f"{options.components} {plural('dimension', options.components)} of {S.n_items} items in {srf.n_iter_} "
+        f"{n} {plural('dimension', n)} of {S.n_items} items in {srf.n_iter_} "
         f"{plural('iteration', srf.n_iter_)}.{explained}\n"
         f"Wrote {options.out}",
         {
             "written": options.out,
             "n_items": S.n_items,
-            "n_components": options.components,
+            "n_components": n,
             "explained_variance": score,
             "held_out_r2": None,
             "objective": srf.objective_,
@@ -96,17 +93,9 @@ def _consensus(options: argparse.Namespace) -> Findings:
     from simdims.consensus import fit_consensus
     from simdims.consensus.runs import default_estimator
 
-    found = fit_consensus(
-        S,
-        options.components,
-        n_runs=options.runs,
-        n_splits=options.splits,
-        estimator=default_estimator(options.device),
-        checkpoint=options.checkpoint,
-        random_state=options.seed,
-        n_jobs=options.jobs,
-        progress=shared.progress_of(options),
-    )
+    names = ("n_runs", "n_splits", "checkpoint", "random_state", "n_jobs", "progress")
+    given = shared.arguments(options, *names)
+    found = fit_consensus(S, options.n_components, estimator=default_estimator(options.device), **given)
     _write_embedding(options.out, found.embedding_frame())
     reported = ("n_items", "n_components", "n_runs", "selected", "mean_reliability", "reliability", "objectives")
     values = {"written": options.out, **{name: getattr(found, name) for name in (*reported, "converged")}}

@@ -13,6 +13,8 @@ from simdims.cli.outputs import check_target, write_result
 if TYPE_CHECKING:
     from simdims.inference import HypothesisTests
 
+_NAMES = ("n_permutations", "alternative", "alpha", "n_jobs", "progress")
+
 
 def add(commands: Any) -> None:
     parser = shared.add_command(
@@ -53,7 +55,7 @@ def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:
     shared.add_choice(parser, "--alternative", "greater", "two-sided")
-    shared.add_count(parser, "--permutations", 1000, "number of permutations")
+    shared.add_count(parser, "n_permutations", 1000, "number of permutations")
     parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default 0.05)")
     shared.add_running(parser)
     shared.add_out(parser, ".json or .csv")
@@ -64,7 +66,7 @@ def _test(options: argparse.Namespace) -> Findings:
     from simdims.inference import dimension_test
 
     W, seed = shared.read_embedding(options), shared.settled_seed(options)
-    tests = dimension_test(W, _properties(options), matching=options.matching, **_testing(options, seed))
+    tests = dimension_test(W, _properties(options), random_state=seed, **shared.arguments(options, "matching", *_NAMES))
     return _findings(options, tests, seed)
 
 
@@ -74,7 +76,7 @@ def _rsa(options: argparse.Namespace) -> Findings:
     from simdims.inference import rsa_test
 
     seed = shared.settled_seed(options)
-    tests = rsa_test(S, _properties(options), method=options.method, **_testing(options, seed))
+    tests = rsa_test(S, _properties(options), random_state=seed, **shared.arguments(options, "method", *_NAMES))
     return _findings(options, tests, seed)
 
 
@@ -87,17 +89,6 @@ def _properties(options: argparse.Namespace) -> Any:
     from simdims import _inputs
 
     return _inputs.read_features(options.hypotheses, options.labels, None, None)
-
-
-def _testing(options: argparse.Namespace, seed: int) -> dict[str, Any]:
-    return {
-        "n_permutations": options.permutations,
-        "alternative": options.alternative,
-        "alpha": options.alpha,
-        "random_state": seed,
-        "n_jobs": options.jobs,
-        "progress": shared.progress_of(options),
-    }
 
 
 def _findings(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:

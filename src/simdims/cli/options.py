@@ -131,8 +131,7 @@ def load_matrix(options: argparse.Namespace) -> Similarity:
     from simdims.io import load_similarity
 
     _refuse_settled(options)
-    names = ("key", "form", "absent", "symmetrize", "negative", "low", "high")
-    given = {name: getattr(options, name) for name in names}
+    given = arguments(options, "key", "form", "absent", "symmetrize", "negative", "low", "high")
     return load_similarity(options.source, labels=read_labels(options), **given)
 
 
@@ -262,27 +261,28 @@ def add_rated_pairs(parser: Any) -> None:
 def add_running(parser: argparse.ArgumentParser, *, seed: int | None = None, jobs: int | None = None) -> None:
     add_seed(parser, seed)
     usual = 1 if jobs is None else jobs
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", default=jobs, help=f"parallel processes (-1: all cores; default {usual})"
-    )
+    help_text = f"parallel processes (-1: all cores; default {usual})"
+    parser.add_argument("--jobs", type=int, metavar="N", dest="n_jobs", default=jobs, help=help_text)
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
 def add_seed(parser: argparse.ArgumentParser, seed: int | None = None, of: str = "") -> None:
     drawn = "drawn afresh and printed" if seed is None else seed
-    parser.add_argument("--seed", type=int, metavar="N", default=seed, help=f"random seed{of} (default: {drawn})")
+    help_text = f"random seed{of} (default: {drawn})"
+    parser.add_argument("--seed", type=int, metavar="N", dest="random_state", default=seed, help=help_text)
 
 
 def settled_seed(options: argparse.Namespace) -> int:
     """--seed, or one drawn at random."""
     from simdims._parallel import settle_seed
 
-    return settle_seed(options.seed)
+    return settle_seed(options.random_state)
 
 
-def progress_of(options: argparse.Namespace) -> bool | None:
-    """The argument `progress` of the library."""
-    return False if options.quiet else None
+def arguments(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Arguments of the library, under whose names options are stored; `progress` follows from --quiet."""
+    given = {**vars(options), "progress": False if getattr(options, "quiet", False) else None}
+    return {name: given[name] for name in names}
 
 
 def check_running(options: argparse.Namespace) -> None:
@@ -293,9 +293,9 @@ def check_running(options: argparse.Namespace) -> None:
     for action in options.command._actions:
         given = getattr(options, action.dest, None)
         if action.type is int and given is not None:
-            ends = (0, 2**32 - 1) if action.dest == "seed" else (-_MOST, _MOST)
+            ends = (0, 2**32 - 1) if action.dest == "random_state" else (-_MOST, _MOST)
             require_count(action.dest, given, *ends)
-    check_n_jobs(getattr(options, "jobs", None))
+    check_n_jobs(getattr(options, "n_jobs", None))
     if getattr(options, "checkpoint", None) is not None:
         check_writable(options.checkpoint, is_filled=True)
 
@@ -327,9 +327,11 @@ def check_solver(options: argparse.Namespace) -> None:
 # Single options and their values
 
 
-def add_count(parser: Any, flag: str, default: int | None, what: str) -> None:
+def add_count(parser: Any, name: str, default: int | None, what: str) -> None:
+    """Add --runs for the argument n_runs, and so on."""
     shown = "" if default is None else f" (default {default})"
-    parser.add_argument(flag, type=int, default=default, metavar="N", help=f"{what}{shown}")
+    flag = f"--{name.removeprefix('n_').replace('_', '-')}"
+    parser.add_argument(flag, type=int, default=default, metavar="N", dest=name, help=f"{what}{shown}")
 
 
 def add_choice(parser: Any, flag: str, default: str, other: str) -> None:

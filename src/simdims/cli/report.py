@@ -12,6 +12,7 @@ from simdims._parts import library
 from simdims.cli import options as shared
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_target, check_writable
+from simdims.cli.spelling import option_of
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
@@ -58,7 +59,7 @@ def add(commands: Any) -> None:
         choices=["auto", "joint", "separate"],
         help="how properties are matched with dimensions; see `simdims test --help`",
     )
-    shared.add_count(parser, "--permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
+    shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
     shared.add_seed(parser, of=" for --tests")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
 
@@ -73,7 +74,7 @@ def add(commands: Any) -> None:
     parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
     _add_folder(parser)
     _add_images(parser)
-    shared.add_count(parser, "--page", None, "which page of dimensions (FIGURE dimensions)")
+    shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
     shared.add_out(parser, ", ".join(_FORMATS), required=True)
 
 
@@ -121,9 +122,9 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery
     from simdims.report import writer
 
-    for name in ("labels", "matching", "permutations", "seed"):
+    for name in ("labels", "matching", "n_permutations", "random_state"):
         if options.tests is None and getattr(options, name) is not None:
-            raise UsageError(f"--{name} only applies with --tests.")
+            raise UsageError(f"{option_of(options.command, name)} only applies with --tests.")
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
@@ -148,7 +149,7 @@ def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> Hypothes
         found,
         _inputs.read_features(options.tests, options.labels, None, None),
         matching=options.matching or "auto",
-        n_permutations=_N_PERMUTATIONS if options.permutations is None else options.permutations,
+        n_permutations=_N_PERMUTATIONS if options.n_permutations is None else options.n_permutations,
         random_state=seed,
     )
 

@@ -25,8 +25,8 @@ def add(commands: Any) -> None:
         example="simdims calibrate animals.npz --seed 0",
     )
     shared.add_similarity(parser)
-    shared.add_count(parser, "--eigenpairs", None, "leading eigenpairs (default: a quarter of the items, at most 100)")
-    shared.add_count(parser, "--bootstraps", 50, "subsamples per sampling fraction")
+    shared.add_count(parser, "n_eigenpairs", None, "leading eigenpairs (default: a quarter of the items, at most 100)")
+    shared.add_count(parser, "n_bootstraps", 50, "subsamples per sampling fraction")
     parser.add_argument(
         "--tolerance",
         type=float,
@@ -52,8 +52,8 @@ def add(commands: Any) -> None:
         help="auto (default), or numbers and ranges that include both ends: 2:30, 5:60:5, 2,4,8:12",
     )
     add_sampling(parser)
-    shared.add_count(parser, "--folds", 5, "number of folds")
-    shared.add_count(parser, "--repeats", 5, "number of repeats")
+    shared.add_count(parser, "n_folds", 5, "number of folds")
+    shared.add_count(parser, "n_repeats", 5, "number of repeats")
     parser.add_argument(
         "--protocol",
         choices=["averaged", "paper"],
@@ -100,14 +100,8 @@ def _calibrate(options: argparse.Namespace) -> Findings:
     from simdims.selection import calibrate
 
     seed = shared.settled_seed(options)
-    found = calibrate(
-        S,
-        n_eigenpairs=options.eigenpairs,
-        n_bootstraps=options.bootstraps,
-        tolerance=options.tolerance,
-        random_state=seed,
-        n_jobs=options.jobs,
-    )
+    given = shared.arguments(options, "n_eigenpairs", "n_bootstraps", "tolerance", "n_jobs")
+    found = calibrate(S, random_state=seed, **given)
     if options.out is not None:
         import pandas as pd
 
@@ -122,19 +116,8 @@ def _select_rank(options: argparse.Namespace) -> Findings:
     S = shared.read_similarity(options)
     from simdims.selection import select_rank
 
-    found = select_rank(
-        S,
-        options.ranks,
-        sampling=options.sampling,
-        n_folds=options.folds,
-        n_repeats=options.repeats,
-        protocol=options.protocol,
-        estimator=_estimator(options),
-        checkpoint=options.checkpoint,
-        random_state=options.seed,
-        n_jobs=options.jobs,
-        progress=shared.progress_of(options),
-    )
+    names = ("sampling", "n_folds", "n_repeats", "protocol", "checkpoint", "random_state", "n_jobs", "progress")
+    found = select_rank(S, options.ranks, estimator=_estimator(options), **shared.arguments(options, *names))
     if options.out is not None:
         write_result(options.out, found.to_dict(), found.scores)
     values = {**found.to_dict(), "evidence_of_structure": found.evidence_of_structure}

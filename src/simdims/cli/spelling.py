@@ -8,19 +8,9 @@ from typing import Any
 from simdims._parameters import ParameterError, SimdimsWarning, in_python
 from simdims.cli.contents import subcommands
 
-#: Options and positional arguments that are called something else in Python.
+#: Options are stored under the names of arguments, except these.
 _IN_PYTHON = {
-    "components": ("n_components",),
-    "runs": ("n_runs",),
-    "splits": ("n_splits",),
-    "repeats": ("n_repeats",),
-    "folds": ("n_folds",),
-    "permutations": ("n_permutations",),
-    "bootstraps": ("n_bootstraps",),
-    "eigenpairs": ("n_eigenpairs",),
     "landmarks": ("n_landmarks",),
-    "seed": ("random_state",),
-    "jobs": ("n_jobs",),
     "source": ("path", "S", "W", "D", "X", "table", "embedding"),
     "folder": ("folder", "result", "embedding"),
     "out": ("folder", "path"),
