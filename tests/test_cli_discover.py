@@ -700,7 +700,7 @@ def test_a_page_of_someone_elses_is_kept(similarities, capsys):
     assert main(["discover", similarities, "-o", "out", *QUICK]) == 0
     Path("out/report.html").write_text("my own page")
     assert main(["discover", similarities, "-o", "out", "--overwrite", *QUICK]) == 1
-    assert "which is another file" in capsys.readouterr().err
+    assert "report.html' is not an earlier report" in capsys.readouterr().err
     assert Path("out/report.html").read_text() == "my own page"
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simdims._parameters import ParameterError
 from simdims.cli import options as shared
 from simdims.cli import sources
 from simdims.cli.options import Findings, UsageError
@@ -105,8 +106,14 @@ def check_folder(folder: Path, overwrite: bool) -> None:
     storage.check_folder(folder)
     if storage.is_saved(folder) and not overwrite:
         raise FileExistsError(f"{str(folder)!r} holds an earlier result: choose another name, or pass --overwrite.")
-    if (folder / "report.html").exists():
-        check_target(folder / "report.html")
+    page = folder / "report.html"
+    if page.exists():
+        try:
+            check_target(page)
+        except (FileExistsError, ParameterError):
+            raise FileExistsError(
+                f"{str(page)!r} is not an earlier report: move it, or choose another FOLDER."
+            ) from None
     check_writable(folder)
 
 

@@ -11,12 +11,11 @@ from simdims.cli.contents import subcommands
 #: Options are stored under the names of arguments, except these.
 _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
-    "source": ("path", "S", "W", "D", "X", "table", "embedding"),
-    "folder": ("folder", "result", "embedding"),
-    "out": ("folder", "path"),
+    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets"),
+    "folder": ("result", "embedding"),
     "answers": ("triplets",),
-    "ratings": ("ratings", "pairs"),
-    "tests": ("hypotheses", "tests"),
+    "ratings": ("pairs",),
+    "tests": ("hypotheses",),
 }
 
 _COMMANDS = {
@@ -109,10 +108,11 @@ def _shown(action: Any) -> str:
 def _names(command: argparse.ArgumentParser) -> dict[str, str]:
     """What Python calls the options of a command, and what the command calls them."""
     found: dict[str, str] = {}
-    for action in command._actions:
+    # The file that stands for most arguments comes last.
+    for action in sorted(command._actions, key=lambda action: action.dest == "source"):
         for name in (action.dest, *_IN_PYTHON.get(action.dest, ())):
-            if name != "folder" or action.metavar == "FOLDER":
-                found.setdefault(name, _shown(action))
-    if "S" in found:  # a folder may stand for a file
-        found.setdefault("folder", found["S"])
-    return found
+            found.setdefault(name, _shown(action))
+    out, source = found.get("out"), found.get("source")
+    folder = out if out == "FOLDER" else source  # a folder may stand for a file
+    others = {"folder": folder, "path": out}
+    return {name: option for name, option in others.items() if option is not None} | found
