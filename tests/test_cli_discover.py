@@ -770,9 +770,3 @@ def test_findings_keep_labels_with_commas_whole(truth, capsys):
     assert main(["discover", "S.npz", "-o", "found", *QUICK]) == 0
     about = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("Largest first"))
     assert about.count(", tame") == 9
-
-
-def test_a_rank_beyond_the_items_is_told_without_an_option_of_triplets(truth, capsys):
-    np.save("s.npy", truth @ truth.T)
-    assert main(["discover", "s.npy", "-o", "found", "--ranks", "100"]) == 1
-    assert "--n-items" not in capsys.readouterr().err

@@ -73,11 +73,6 @@ def test_discover_writes_a_folder_and_says_how_long_it_will_take(capsys):
     assert list(embedding("found/embedding.csv").index) == LABELS
 
 
-def test_discover_takes_one_number():
-    assert main(["discover", "S.npz", "-o", "found", "--ranks", "4", "--runs", "2", "--quiet", "--seed", "0"]) == 0
-    assert Discovery.load("found").selection is None
-
-
 def test_evaluate_triplets_by_name(capsys):
     W = fitted()
     assert main(["evaluate", "triplets", "W.csv", "t.csv", "--odd", "odd"]) == 0
