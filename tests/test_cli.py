@@ -17,7 +17,7 @@ from simdims import Similarity, calibrate, load_similarity, simulate
 from simdims.associations import from_associations
 from simdims.cli import main
 from simdims.cli.options import described
-from simdims.cli.selection import ranks
+from simdims.cli.steps import ranks
 from simdims.construct import from_dissimilarity, from_ratings
 from simdims.features import from_features
 from simdims.triplets import from_triplets

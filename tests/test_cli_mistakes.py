@@ -365,7 +365,7 @@ def test_what_the_system_refuses_is_said_without_its_numbers(capsys, monkeypatch
     def full(*arguments, **options):
         raise OSError(28, "No space left on device", "o.csv")
 
-    monkeypatch.setattr("simdims.cli.fits.write_result", full)
+    monkeypatch.setattr("simdims.cli.steps.write_result", full)
     assert main(["fit", "S.npz", "-n", "2", "-o", "o.csv", "--seed", "0"]) == 1
     assert capsys.readouterr().err == "simdims: error: No space left on device: 'o.csv'.\n"
 

@@ -15,8 +15,8 @@ from simdims.cli import sources
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_writable
 from simdims.cli.report import add_look, pictures_of
-from simdims.cli.selection import add_sampling, ranks
 from simdims.cli.spelling import option_of
+from simdims.cli.steps import add_ranks
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -49,10 +49,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
     )
-    parser.add_argument(
-        "--ranks", type=ranks, default="auto", metavar="RANKS", help="auto (default), one number, 2:30 or 5:60:5"
-    )
-    add_sampling(parser)
+    add_ranks(parser)
     shared.add_count(parser, "n_repeats", None, "repeats of the cross-validation (default: depends on the size)")
     shared.add_count(parser, "n_runs", None, "random starts of the consensus (default: depends on the size)")
     shared.add_device(parser)
