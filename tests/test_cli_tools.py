@@ -281,13 +281,26 @@ def test_arguments_and_functions_are_spelled_as_options_and_commands(spell, comm
     assert spell(command, template) == expected
 
 
-def test_a_label_is_blamed_on_the_option_that_gave_it(spell):
+def test_a_label_is_blamed_on_the_option_that_gave_it():
     top = parser()
     command = subcommands(top)["fit"][1]
     error = ParameterError("labels", "must be distinct", "'{a}'")
     for given, expected in ((None, "labels"), ("names.txt", "--label-file")):
         options = argparse.Namespace(command=command, label_file=given)
         assert in_options(error, top, options) == f"{expected} must be distinct, got '{{a}}'."
+
+
+def test_an_option_that_was_not_given_has_no_value_to_show():
+    top = parser()
+    options = argparse.Namespace(command=subcommands(top)["fit"][1])
+    error = ParameterError("absent", "must be given for sparse input", "None", "pass {absent=zero}")
+    assert in_options(error, top, options) == "--absent must be given for sparse input: pass --absent zero."
+    assert str(error) == "absent must be given for sparse input, got None: pass absent='zero'."
+
+
+def test_warnings_keep_what_was_found_verbatim():
+    warning = SimdimsWarning("{a} is missing.", "Pass {low=1} or {from_ratings()}.")
+    assert str(pickle.loads(pickle.dumps(warning))) == "{a} is missing. Pass low=1 or from_ratings."
 
 
 def test_errors_in_a_file_begin_with_its_name():
