@@ -207,7 +207,7 @@ TABLE = [
     ),
     (load_similarity, {"path": "."}, ValueError, "'.' must be a file, got a folder."),
     (load_similarity, {"path": 3}, TypeError, "path must be the name of a file, got int."),
-    (load_similarity, {"path": "a\0b.csv"}, ValueError, "path must be a name that a file can have, got 'a\\x00b.csv'"),
+    (load_similarity, {"path": "a\0b.csv"}, ValueError, "path must be a valid file name, got 'a\\x00b.csv'"),
     (load_similarity, {"path": "x" * 300 + ".csv"}, (ValueError, FileNotFoundError), "path must"),
     (load_similarity, {"path": "empty.csv"}, ValueError, "'empty.csv' must hold data, got an empty file (0 bytes)."),
     (load_similarity, {"path": "table.docx"}, ValueError, "'table.docx' must end in one of .npy,"),

@@ -216,7 +216,7 @@ def test_a_run_whose_file_is_lost_is_fitted_again(tmp_path):
     [
         ({"S": similarities(seed=1)}, "which is of other similarities"),
         ({"n_components": 3}, "where n_components is 4, not 3"),
-        ({"random_state": 1}, "where random_state was another"),
+        ({"random_state": 1}, "another random seed"),
         ({"estimator": SRF(max_iter=31, tol=1e-2)}, "where max_iter of the estimator is 30, not 31"),
     ],
 )

@@ -933,7 +933,7 @@ def test_a_checkpoint_that_holds_no_random_state_goes_on(tmp_path, given):
     assert not steps
     assert again.seed == given
     same(whole, replace(again, seed=0))
-    with pytest.raises(ValueError, match="random_state was another"):
+    with pytest.raises(ValueError, match="another random seed"):
         select_rank(similarities(), **{**options, "random_state": 1}, checkpoint=tmp_path)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
@@ -15,12 +13,11 @@ from scipy import sparse
 
 from simdims._cells import advice, as_floats
 from simdims._memory import require
-from simdims._parameters import as_float
+from simdims._parameters import as_float, plural, shortlist, warn
 from simdims._triangles import COPY_WAYS_OUT, ROUNDING, Matrix, facing, name_of
 
 # Rows of a dense matrix that are looked at together, so that no check makes a second n x n array.
 BLOCK_ROWS = 256
-N_NAMED = 5
 
 # Items that transitivity is measured on, and how many standard errors from 0 leave no doubt.
 N_TRANSITIVE = 300
@@ -577,20 +574,3 @@ def _entry_in_words(entry: tuple[int, int, float], labels: Sequence[str] | None)
 
 def _named(items: np.ndarray, labels: Sequence[str] | None) -> str:
     return shortlist([name_of(item, labels) for item in items])
-
-
-def shortlist(names: list[str]) -> str:
-    rest = len(names) - N_NAMED
-    return ", ".join(names[:N_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
-
-
-def warn(sentence: str) -> None:
-    """Warn at the first line above that is not simdims' own."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "simdims":
-        frame, level = frame.f_back, level + 1
-    warnings.warn(sentence, UserWarning, stacklevel=level)

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import as_floats, number, text_cells
-from simdims._checks import warn
-from simdims._parameters import as_float, shown
+from simdims._parameters import as_float, shown, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,8 +157,9 @@ def warn_of_other_measure(column: Hashable | None) -> None:
     """Warn where a column that is read as similarities holds, by its name, something else."""
     kind = None if column is None else what_else(column)
     if kind is not None:
-        way = "; use from_dissimilarity for them" if kind == "dissimilarities" else ""
-        warn(f"Column {column!r} is read as similarities, but by its name holds {kind}{way}.")
+        reverse = "If large values mean dissimilar, replace each value by low + high - value first."
+        found = f"Column {column!r} is read as similarities, but its name suggests {kind}."
+        warn(found, reverse if kind == "dissimilarities" else None)
 
 
 def row_name(row: int, index: Any = None) -> str:

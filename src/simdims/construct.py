@@ -10,20 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from simdims._checks import (
-    as_array,
-    as_numbers,
-    as_table,
-    check_ends,
-    clean_labels,
-    find_scale,
-    lift_negatives,
-    plural,
-    warn,
-)
+from simdims._checks import as_array, as_numbers, as_table, check_ends, clean_labels, find_scale, lift_negatives
 from simdims._memory import require
 from simdims._ownership import frozen
-from simdims._parameters import require_choice, require_flag, shown
+from simdims._parameters import plural, require_choice, require_flag, shown, warn
 from simdims._tables import (
     as_frame,
     check_weights_option,

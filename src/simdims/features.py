@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims import _landmarks, _memory
-from simdims._checks import as_array, clean_labels, plural, warn
+from simdims._checks import as_array, clean_labels
 from simdims._ownership import frozen
 from simdims._parallel import generator_of
-from simdims._parameters import require_count, shown
+from simdims._parameters import plural, require_count, shown, warn
 from simdims._tables import is_finite_number, read_numbers, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
 

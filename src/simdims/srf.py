@@ -17,16 +17,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
 from simdims._arrays import arrays_of, problem_of
-from simdims._checks import plural, shortlist, warn
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
     as_range,
+    plural,
     require_choice,
     require_count,
     require_device,
     require_number,
+    shortlist,
     shown,
+    warn,
 )
 from simdims._rows import as_rows, check_rows, held_out_variance, holds_new_items
 from simdims._triangles import name_of

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import clean_labels, plural
+from simdims._checks import clean_labels
 from simdims._memory import require
 from simdims._ownership import frozen
-from simdims._parameters import as_float, is_whole
+from simdims._parameters import as_float, is_whole, plural
 from simdims._tables import (
     check_weights_option,
     count_weights,

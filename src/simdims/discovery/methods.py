@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims import __version__
-from simdims._checks import plural, value_range
-from simdims._parameters import shown
+from simdims._checks import value_range
+from simdims._parameters import plural, shown
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
 

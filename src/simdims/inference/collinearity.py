@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from simdims._checks import warn
+from simdims._parameters import warn
 from simdims.inference.hypotheses import Hypotheses
 from simdims.inference.mantel import near_one
 from simdims.inference.matching import standardise

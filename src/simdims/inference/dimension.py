@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._checks import warn
-from simdims._parameters import shown
+from simdims._parameters import shown, warn
 from simdims._progress import Callback
 from simdims.inference.collinearity import (
     SHARED,

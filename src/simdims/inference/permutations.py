@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import warn
 from simdims._memory import require
 from simdims._parallel import check_n_jobs, root_seed, run_tasks
-from simdims._parameters import shown
+from simdims._parameters import shown, warn
 from simdims._progress import Callback, reporting
 
 # Permutations in a block. Seeds belong to blocks, so this number is part of what a random_state means.

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from simdims._checks import ABSENT_OPTIONS, value_range
 from simdims._journal import refuse_name
+from simdims._parameters import ParameterError
 from simdims._parts import Parts, library
 from simdims._tables import warn_of_other_measure, what_else
 from simdims.io.arrays import read_hdf5, read_mat, read_npy, read_npz, reading
@@ -239,6 +240,9 @@ def named_in_errors(path: Path) -> Iterator[None]:
     """Begin sentences about what is wrong with a file by its name."""
     try:
         yield
+    except ParameterError as error:
+        error.file = error.file or path.name
+        raise
     except (ValueError, TypeError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(f"{path.name}: {error}").with_traceback(error.__traceback__) from None

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import advice, is_missing
-from simdims._checks import plural
 from simdims._memory import require
+from simdims._parameters import plural
 from simdims._parts import Parts
 from simdims._tables import what_else
 from simdims.io.pairs import from_pairs

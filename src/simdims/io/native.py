@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from simdims._checks import shortlist
 from simdims._journal import replacing_file
 from simdims._ownership import frozen
+from simdims._parameters import shortlist
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.pairs import are_positions
 from simdims.io.text import guarded
@@ -39,7 +39,7 @@ def save_npz(S: Similarity, path: Path) -> None:
         arrays["values"] = S.values
     if S.weights is not None:
         arrays["weights"] = S.weights.data if sparse.issparse(S.weights) else S.weights
-    with replacing_file(path.resolve(), "path") as file:
+    with replacing_file(path.resolve()) as file:
         np.savez(file, **{MEMBERS: np.array(list(arrays)), **arrays})
 
 
@@ -80,7 +80,7 @@ def save_csv(S: Similarity, path: Path) -> None:
     if S.factors is not None:
         raise ValueError("values must not be implicit to be saved as .csv, got factors: use .npz, which holds them.")
     lines = _pair_lines(S) if sparse.issparse(S.values) else _square_lines(S)
-    with replacing_file(path.resolve(), "path") as file:
+    with replacing_file(path.resolve()) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
 
 

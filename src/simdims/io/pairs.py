@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._checks import clean_labels, shortlist
+from simdims._checks import clean_labels
 from simdims._memory import require
+from simdims._parameters import shortlist
 from simdims._parts import Parts
 
 # Where a dense matrix is small, or not much larger than the list of its pairs, it is the simpler thing to have.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims._cells import DECIMAL_COMMA, could_be_thousands, is_missing, number
-from simdims._checks import plural
+from simdims._parameters import plural
 
 if TYPE_CHECKING:
     import pandas as pd

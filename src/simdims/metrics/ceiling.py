@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import warn
-from simdims._parameters import is_whole
+from simdims._parameters import is_whole, warn
 from simdims.metrics._answers import read_answers
 
 _CHANCE = 1 / 3

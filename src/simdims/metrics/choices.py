@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import warn
+from simdims._parameters import warn
 from simdims.metrics._answers import read_answers
 from simdims.metrics._pairs import given_or_predicted, pair_values
 from simdims.similarity import Similarity

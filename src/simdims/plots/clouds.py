@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import warn
-from simdims._parameters import require_count
+from simdims._parameters import require_count, warn
 from simdims.plots._sources import dimension_place, loadings_of
 from simdims.plots._style import (
     PLAIN,

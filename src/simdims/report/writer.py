@@ -66,7 +66,7 @@ def write_report(
     shown = facts(found, tests, tops, heading)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
     text = bundle.page(title=heading, parts=_parts(found, tests), data=data)
-    with replacing_file(target, "path") as file:
+    with replacing_file(target) as file:
         file.write(f"{FIRST_LINE}\n{text}".encode(errors="replace"))
     return target
 

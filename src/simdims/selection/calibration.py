@@ -17,8 +17,7 @@ from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
 from simdims._arrays import Arrays
-from simdims._checks import warn
-from simdims._parameters import require_count
+from simdims._parameters import require_count, warn
 from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
 

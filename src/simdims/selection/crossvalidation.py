@@ -12,9 +12,8 @@ import numpy as np
 
 from simdims import __version__, _parallel, _threads
 from simdims._arrays import Arrays
-from simdims._checks import warn
 from simdims._journal import Journal, fingerprint
-from simdims._parameters import require_count, shown
+from simdims._parameters import require_count, shown, warn
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
