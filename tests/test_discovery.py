@@ -156,7 +156,7 @@ def test_a_checkpoint_of_an_earlier_version_goes_on_and_claims_no_seed(found, tm
     assert "seed" not in unknown.methods_text()
     known = discover(noisy(), **QUICK, checkpoint=work)
     assert known.seed == 0
-    with pytest.raises(ValueError, match="same random_state"):
+    with pytest.raises(ValueError, match="same seed"):
         discover(noisy(), **{**QUICK, "random_state": root_seed(0)}, checkpoint=work)
 
 
@@ -295,7 +295,7 @@ def test_saving_again_replaces_and_leaves_nothing_behind(found, tmp_path):
 def test_other_files_are_never_overwritten(found, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("words")
-    with pytest.raises(ValueError, match="holds other files"):
+    with pytest.raises(ValueError, match="contains other files"):
         found.save(tmp_path / "thesis")
     (tmp_path / "file").write_text("words")
     with pytest.raises(ValueError, match="which is a file"):
@@ -327,7 +327,7 @@ def test_a_newer_format_is_refused(found, tmp_path):
     path = tmp_path / "folder" / "discovery.json"
     manifest = {name: value for name, value in json.loads(path.read_text()).items() if name != "checksum"}
     path.write_text(sealed({**manifest, "format": 99}, indent=1))
-    with pytest.raises(ValueError, match="format 2, got 99"):
+    with pytest.raises(ValueError, match="format 99"):
         Discovery.load(tmp_path / "folder")
 
 
@@ -371,12 +371,12 @@ def test_a_number_that_was_changed_in_the_manifest_is_noticed(found, tmp_path):
     number = json.dumps(found.metrics["hoyer_sparsity"])
     assert path.read_text().count(number) == 1
     path.write_text(path.read_text().replace(number, f"1{number}"))
-    with pytest.raises(ValueError, match=r"discovery\.json is damaged"):
+    with pytest.raises(ValueError, match=r"discovery\.json' is damaged"):
         Discovery.load(tmp_path / "folder")
 
 
 def test_a_folder_that_is_not_there_is_said_to_be(tmp_path):
-    with pytest.raises(FileNotFoundError, match="which is not there"):
+    with pytest.raises(FileNotFoundError, match="No such folder"):
         Discovery.load(tmp_path / "nowhere")
 
 
@@ -439,7 +439,7 @@ def test_a_checkpoint_without_a_seed_goes_on_with_the_first_one(tmp_path):
     settings = {**QUICK, "random_state": None, "ranks": 2}
     first = discover(noisy(), **settings, checkpoint=tmp_path / "work")
     same(first, discover(noisy(), **settings, checkpoint=tmp_path / "work"))
-    with pytest.raises(ValueError, match="same random_state"):
+    with pytest.raises(ValueError, match="same seed"):
         discover(noisy(), **{**settings, "random_state": 5}, checkpoint=tmp_path / "work")
 
 
@@ -483,26 +483,26 @@ def test_times_are_said_as_people_say_them(seconds, words):
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "fragment"),
+    ("name", "value"),
     [
-        ({"ranks": "all"}, ValueError, 'ranks must be "auto"'),
-        ({"ranks": 0}, ValueError, "ranks must lie between 1 and n_items - 1 = 49, got 0"),
-        ({"ranks": []}, ValueError, "at least one"),
-        ({"sampling": 1.5}, ValueError, "sampling must lie strictly between 0 and 1, got 1.5"),
-        ({"n_repeats": 0}, ValueError, "n_repeats must be at least 1, got 0"),
-        ({"n_runs": 1}, ValueError, "n_runs must be at least 2"),
-        ({"n_runs": "many"}, TypeError, "n_runs must be an integer, got 'many'"),
-        ({"ranks": 2, "sampling": 7}, ValueError, "sampling must lie strictly between 0 and 1, got 7"),
-        ({"estimator": SRF(init="spectral")}, ValueError, "estimator must start from init='random'"),
-        ({"estimator": "fast"}, TypeError, "estimator must be an SRF, got 'fast'"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be"),
-        ({"progress": 3}, TypeError, "progress must be"),
+        ("ranks", "all"),
+        ("ranks", 0),
+        ("ranks", []),
+        ("sampling", 1.5),
+        ("n_repeats", 0),
+        ("n_runs", 1),
+        ("n_runs", "many"),
+        ("estimator", SRF(init="spectral")),
+        ("estimator", "fast"),
+        ("n_jobs", 0),
+        ("progress", 3),
     ],
 )
-def test_bad_arguments_are_said(changes, error, fragment, tmp_path):
-    with pytest.raises(error, match=fragment.replace("(", r"\(")):
-        discover(noisy(), **{**QUICK, "checkpoint": tmp_path / "work", **changes})
-    assert not (tmp_path / "work").exists()  # nothing was begun
+@pytest.mark.parametrize("ranks", ["auto", 2])
+def test_bad_arguments_are_named_before_any_work(ranks, name, value, tmp_path):
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must"):
+        discover(noisy(), **{**QUICK, "ranks": ranks, "checkpoint": tmp_path / "work", name: value})
+    assert not (tmp_path / "work").exists()
 
 
 def test_one_dimension_has_no_sparsity_and_is_found_all_the_same(tmp_path):
@@ -536,7 +536,7 @@ def test_a_manifest_that_was_changed_is_refused(found, tmp_path, change):
     found.save(tmp_path / "folder")
     file = tmp_path / "folder" / "discovery.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
-    with pytest.raises(ValueError, match=r"whose discovery\.json is damaged"):
+    with pytest.raises(ValueError, match=r"discovery\.json' is damaged"):
         Discovery.load(tmp_path / "folder")
 
 
@@ -554,7 +554,7 @@ def test_a_run_that_is_not_there_cannot_be_the_central_one(found, tmp_path):
 @pytest.mark.parametrize("text", ["", "junk", "-5", '{"seed": 5}', sealed({"seed": 5}).replace("5", "6", 1)])
 def test_a_damaged_seed_is_refused(tmp_path, text):
     (tmp_path / "seed").write_text(text)
-    with pytest.raises(ValueError, match=r"checkpoint must be readable, got .*seed', which is damaged"):
+    with pytest.raises(ValueError, match="seed' is damaged"):
         discover(noisy(), **{**QUICK, "checkpoint": tmp_path})
 
 
