@@ -11,7 +11,7 @@ N_ITEMS, N_COMPONENTS = 16, 3
 
 # Hypotheses that share variance are what some of this is about.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:matching=.joint. is not exact:UserWarning", "ignore:Some hypotheses are nearly:UserWarning"
+    "ignore:Joint matching:UserWarning", "ignore:Some hypotheses are nearly:UserWarning"
 )
 
 

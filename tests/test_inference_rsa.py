@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 from scipy.stats import pearsonr, spearmanr
 
-from simdims import SRF, Similarity, from_features, metrics, simulate
-from simdims.inference import collinearity, combined_test, dimension_test, rsa_test
+from simdims import SRF, ParameterError, Similarity, from_features, metrics, simulate
+from simdims.inference import HypothesisTests, collinearity, combined_test, dimension_test, rsa_test
 from simdims.inference.hypotheses import Hypotheses
 from simdims.inference.permutations import blocks_of
 
@@ -133,7 +133,7 @@ def test_similarities_that_are_equal_where_a_model_is_known_are_refused():
             H = rng.random((n_items, n_items))
             H += H.T
             H[:3] = H[:, :3] = np.nan
-            with pytest.raises(ValueError, match=r"must vary over the observed pairs .* 'hypothesis1'"):
+            with pytest.raises(ValueError, match=r"^hypotheses must vary .* 'hypothesis1'"):
                 rsa_test(S, [H], n_permutations=2, random_state=0)
 
 
@@ -199,11 +199,11 @@ def test_a_rare_property_among_many_items_leaves_no_rounding_error():
 def test_few_permutations_to_compare_with_are_said_by_name_and_number():
     S, _, x = rare_property("dense")
     common = np.arange(20.0)
-    with pytest.warns(UserWarning, match="'rare' could be compared with .* of 100 permutations") as caught:
+    with pytest.warns(UserWarning, match="'rare' could be compared with only .* of 100 permutations") as caught:
         tests = rsa_test(S, {"rare": x, "common": common}, n_permutations=100, random_state=0)
     assert len(caught) == 1
     left = int(tests.n_permutations[0])
-    assert f"with {left} of 100" in str(caught[0].message)
+    assert f"only {left} of 100" in str(caught[0].message)
     assert f"{1 / (1 + left):.2g}" in str(caught[0].message)
     assert tests.n_permutations[1] == 100
 
@@ -323,7 +323,7 @@ def test_models_that_are_nearly_the_same_are_named(kind):
     with pytest.warns(UserWarning, match="nearly the same") as caught:
         rsa_test(S, X, n_permutations=5, random_state=0)
     assert len(caught) == 1
-    assert "'one' and 'opposite' (r = 1.00)." in str(caught[0].message)
+    assert "'one', 'opposite' (r = 1.00)." in str(caught[0].message)
 
 
 def test_correlations_between_models_are_those_of_their_pairs():
@@ -334,7 +334,7 @@ def test_correlations_between_models_are_those_of_their_pairs():
     H[1, 2, 7] = H[1, 7, 2] = np.nan
     upper = np.triu_indices(9, 1)
     pairs = [matrix[upper] for matrix in H]
-    found = collinearity.model_correlations(Hypotheses(tuple("abc"), None, tuple(H)))
+    found = collinearity.model_correlations(Hypotheses(tuple("abc"), np.empty((9, 0)), tuple(H)))
     for one, other in permutations(range(3), 2):
         known = ~np.isnan(pairs[one] + pairs[other])
         assert found[one, other] == pytest.approx(pearsonr(pairs[one][known], pairs[other][known])[0])
@@ -346,51 +346,34 @@ def test_correlations_between_models_are_those_of_their_pairs():
 S6 = similarities(6)[0]
 
 
+WEIGHTED = Similarity(S6, weights=np.ones((6, 6)))
+
+
 @pytest.mark.parametrize(
-    ("arguments", "error", "sentence"),
+    ("name", "arguments", "got"),
     [
-        ({"hypotheses": np.eye(6)[0]}, ValueError, "must vary over the observed pairs .* all of them in 'hypothesis1'"),
-        ({"hypotheses": [np.ones((6, 6))]}, ValueError, "hypotheses must vary over the observed pairs of S"),
-        ({"hypotheses": [np.arange(36.0).reshape(6, 6)]}, ValueError, r"symmetric matrices, got 1 at \(0, 1\) and 6"),
-        (
-            {"hypotheses": [1e-12 * np.arange(36.0).reshape(6, 6)]},
-            ValueError,
-            r"symmetric matrices, got 1e-12 at \(0, 1\) and 6e-12",
-        ),
-        ({"hypotheses": S6}, ValueError, r"one matrix of shape \(6, 6\) that looks like a model of pairs: pass a list"),
-        (
-            {"hypotheses": pd.DataFrame(S6, list("abcdef"), list("abcdef")).iloc[::-1]},
-            ValueError,
-            r"one matrix of shape \(6, 6\) that looks like a model of pairs: pass a list",
-        ),
-        ({"hypotheses": [Similarity(S6, weights=np.ones((6, 6)))]}, ValueError, "must be matrices without weights"),
-        ({"hypotheses": {1: S6, "1": S6}}, ValueError, "the names of hypotheses must be distinct, got '1' more than"),
-        ({"hypotheses": [pd.DataFrame(S6).map(lambda cell: f"x{cell}")]}, ValueError, "must hold numbers, got 'x"),
-        ({"hypotheses": [np.eye(5)]}, ValueError, r"a row and a column for each of 6 items .* got shape \(5, 5\)"),
-        (
-            {"hypotheses": [np.eye(6), np.arange(6)]},
-            ValueError,
-            "matrices throughout or vectors throughout, got 1 matri",
-        ),
-        ({"hypotheses": [sparse.csr_array(np.eye(6))]}, TypeError, "hypotheses must be dense matrices, got a sparse"),
-        ({"hypotheses": [np.full((6, 6), np.inf)]}, ValueError, "hypotheses must be finite"),
-        (
-            {"hypotheses": np.arange(5)},
-            ValueError,
-            "hypotheses must have a row for each of the 6 items of S, got 5 rows",
-        ),
-        ({"S": np.ones((6, 6))}, ValueError, "S must vary over its observed pairs"),
-        ({"S": np.eye(3)}, ValueError, "S must have at least 4 items, got 3"),
-        ({"method": "kendall"}, ValueError, 'method must be "pearson" or "spearman", got \'kendall\''),
-        (
-            {"S": Similarity(S6, weights=np.ones((6, 6))), "method": "spearman"},
-            ValueError,
-            'method must be "pearson" where pairs of S have weights',
-        ),
+        ("hypotheses", {"hypotheses": np.eye(6)[0]}, "all of them in 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": [np.ones((6, 6))]}, "all of them in 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": [np.arange(36.0).reshape(6, 6)]}, r"1 at \(0, 1\) and 6"),
+        ("hypotheses", {"hypotheses": [1e-12 * np.arange(36.0).reshape(6, 6)]}, r"1e-12 at \(0, 1\) and 6e-12"),
+        ("hypotheses", {"hypotheses": S6}, r"one matrix of shape \(6, 6\)"),
+        ("hypotheses", {"hypotheses": pd.DataFrame(S6, list("abcdef"), list("abcdef")).iloc[::-1]}, r"\(6, 6\)"),
+        ("hypotheses", {"hypotheses": [WEIGHTED]}, "weights for 'hypothesis1'"),
+        ("the names of hypotheses", {"hypotheses": {1: S6, "1": S6}}, "'1' more than"),
+        ("hypotheses", {"hypotheses": [pd.DataFrame(S6).map(lambda cell: f"x{cell}")]}, "'x.* of 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": [np.eye(5)]}, r"shape \(5, 5\)"),
+        ("hypotheses", {"hypotheses": [np.eye(6), np.arange(6)]}, "1 matri"),
+        ("hypotheses", {"hypotheses": [sparse.csr_array(np.eye(6))]}, "sparse"),
+        ("hypotheses", {"hypotheses": [np.full((6, 6), np.inf)]}, "infinity in 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": np.arange(5)}, "5 rows"),
+        ("S", {"S": np.ones((6, 6))}, "equal"),
+        ("S", {"S": np.eye(3)}, "3"),
+        ("method", {"method": "kendall"}, "'kendall'"),
+        ("method", {"method": "spearman", "S": WEIGHTED}, "'spearman'"),
     ],
 )
-def test_bad_input_gets_a_sentence(arguments, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_bad_input_is_named(name, arguments, got):
+    with pytest.raises(ValueError, match=f"^{name} must .*{got}"):
         rsa_test(**{"S": S6, "hypotheses": np.arange(6.0), **arguments})
 
 
@@ -502,17 +485,12 @@ def test_names_link_similarities_embedding_and_hypotheses(fitted):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"embedding": np.ones((5, 2))}, "embedding must have a row for each of the 6 items of S, got 5 rows"),
-        ({"weighting": "none"}, 'weighting must be "fit" or "equal", got \'none\''),
-        ({"hypotheses": np.random.default_rng(0).random((6, 3)), "matching": "joint"}, 'pass matching="separate"'),
-    ],
+    ("name", "value", "got"), [("embedding", np.ones((5, 2)), "5 rows"), ("weighting", "none", "'none'")]
 )
-def test_bad_combinations_get_a_sentence(arguments, sentence):
+def test_bad_input_of_the_combined_test_is_named(name, value, got):
     embedding = np.random.default_rng(1).random((6, 2))
-    with pytest.raises(ValueError, match=sentence):
-        combined_test(**{"S": S6, "embedding": embedding, "hypotheses": np.arange(6.0), **arguments})
+    with pytest.raises(ParameterError, match=f"^{name} must .*{got}"):
+        combined_test(**{"S": S6, "embedding": embedding, "hypotheses": np.arange(6.0), name: value})
 
 
 def test_a_summary_gives_the_correlations_of_single_tests_and_the_pvalues_of_both():
@@ -523,3 +501,29 @@ def test_a_summary_gives_the_correlations_of_single_tests_and_the_pvalues_of_bot
     both = combined_test(S, W, X[:, :2], n_permutations=19, random_state=0)
     assert "p = " in both.summary()
     assert "r = " not in both.summary()
+
+
+@pytest.mark.parametrize(
+    ("test", "n_found", "n", "words"),
+    [
+        ("combined", 0, 1, "0 of 1 property is found in the representation."),
+        ("combined", 1, 3, "1 of 3 properties is found in the representation: 1 equally in both."),
+        ("combined", 0, 2, "0 of 2 properties are found in the representation."),
+        ("dimension", 0, 1, "0 of 1 property correlates significantly with its assigned dimension."),
+        ("rsa", 2, 2, "2 of 2 properties correlate significantly with the similarities."),
+    ],
+)
+def test_the_headline_counts_in_grammatical_english(test, n_found, n, words):
+    tests = HypothesisTests(
+        test=test,
+        hypotheses=tuple("abcdef"[:n]),
+        statistic=np.zeros(n),
+        pvalue=np.where(np.arange(n) < n_found, 0.001, 1.0),
+        dimension=("dimension1",) * n,
+        null_distribution=np.zeros((9, n)),
+        alternative="greater",
+        alpha=0.05,
+        method="correlation",
+        decided_by=("both",) * n if test == "combined" else (),
+    )
+    assert tests.summary().splitlines()[0] == words
