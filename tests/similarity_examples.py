@@ -23,9 +23,3 @@ def half_stored(S, absent, keep=0.5):
     """About half of the pairs of a complete matrix, and its diagonal, as sparse similarities."""
     upper = np.triu(np.random.default_rng(0).random(S.shape) < keep, 1)
     return Similarity(sparse.csr_array(np.where(upper | upper.T | np.eye(len(S), dtype=bool), S, 0.0)), absent=absent)
-
-
-def argument_cases(wrong_values, wrong_types):
-    """(exception, argument, value) for each value in mappings of arguments to values that are refused."""
-    kinds = ((ValueError, wrong_values), (TypeError, wrong_types))
-    return [(kind, name, value) for kind, table in kinds for name, values in table.items() for value in values]

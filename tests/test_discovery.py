@@ -111,19 +111,12 @@ def test_a_given_number_of_dimensions_is_not_selected_but_cross_validated():
 
 def test_held_out_r2_stands_beside_every_figure_in_sample(found):
     assert found.metrics["held_out_r2"] == found.selection.held_out_r2
-    for text in (found.summary(), found.methods_text()):
-        for sentence in text.replace("\n", " ").split(". "):
-            if "explain" in sentence or "reproduced the similarities" in sentence:
-                assert "In sample" in sentence
-    given = discover(noisy(), **{**QUICK, "ranks": 4})
-    for one in (found, given):
-        r2 = one.metrics["held_out_r2"]
-        assert f"eld-out R2 {r2:.3f}" in one.summary()
-        assert f"held-out R2 {r2:.3f}" in repr(one)
-        assert f"in-sample R2 {one.metrics['explained_variance']:.3f}" in repr(one)
-        assert f"eld-out similarities were predicted with R2 = {r2:.3f}" in one.methods_text()
+    for one in (found, discover(noisy(), **{**QUICK, "ranks": 4})):
         assert one.evidence_of_structure is True
-        assert "evidence" not in one.summary() + repr(one) + one.methods_text()
+        for text in (one.summary(), repr(one), one.methods_text()):
+            assert f"{one.metrics['held_out_r2']:.3f}" in text
+            assert "in sample" in text.lower().replace("-", " ")
+            assert "evidence" not in text
 
 
 @pytest.mark.parametrize("ranks", [[1, 2], 2])
@@ -486,13 +479,10 @@ def test_times_are_said_as_people_say_them(seconds, words):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("ranks", "all"),
         ("ranks", 0),
-        ("ranks", []),
         ("sampling", 1.5),
         ("n_repeats", 0),
         ("n_runs", 1),
-        ("n_runs", "many"),
         ("estimator", SRF(init="spectral")),
         ("estimator", "fast"),
         ("n_jobs", 0),
