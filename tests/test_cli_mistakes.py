@@ -128,8 +128,8 @@ MISTAKES = [
     ("test W.csv others.csv --labels name", 1, "PROPERTIES must name the same items as EMBEDDING, got no 'item 0' in"),
     ("report found --tests others.csv --labels name", 1, "--tests must name the same items as FOLDER"),
     ("report found --tests properties.csv --labels name", 1, "--tests must vary over the items, got 1 for every item"),
-    ("report nofolder", 1, "No such folder: 'nofolder'."),
-    ("evaluate readout folder properties.csv", 1, "EMBEDDING must be one written by `simdims discover`, got 'folder'"),
+    ("report nofolder", 1, "FOLDER must be one that `simdims discover` wrote, got 'nofolder', which is not there"),
+    ("evaluate readout folder properties.csv", 1, "EMBEDDING must be one that `simdims discover` wrote, got 'folder'"),
     ("plot calibration found -o p.svg", 1, "FOLDER must hold a rank selection, got a result whose rank was given"),
     # Columns
     (f"discover ratings.csv -o out {RATED.replace('left', 'up')}", 1, "--item1 must name a column of FILE, got 'up'"),
@@ -190,7 +190,7 @@ MISTAKES = [
     ("plot map found -o p.svg --title Mine", 2, "unrecognized arguments: --title Mine (see simdims plot --help)"),
     ("discover S.csv", 2, "the following arguments are required: -o/--out (see simdims discover --help)"),
     # Where results should go
-    ("discover S.csv -o folder", 1, "FOLDER must be new, empty, or that of a saved result, got"),
+    ("discover S.csv -o folder", 1, "FOLDER must be new, empty, or of an earlier result, got"),
     ("discover S.csv -o S.npz", 1, "which is a file"),
     ("discover S.csv -o found", 1, "which holds an earlier result: choose another name, or pass --overwrite."),
     ("discover S.csv -o out --checkpoint S.npz", 1, "--checkpoint must be a folder, got 'S.npz', which is a file."),

@@ -151,7 +151,7 @@ def test_pictures_are_drawn(saved, picture):
         (["map", "{}", "-o", "p.svg", "--page", "2"], "--page must be left out for map"),
         (["dimensions", "{}", "-o", "p.doc"], "OUT must end in .pdf or .svg"),
         (["dimensions", "{}", "-o", "p.svg", "--page", "9"], "--page must be 1, as 3 dimensions take 1 page, got 9."),
-        (["dimensions", ".", "-o", "p.svg"], "FOLDER must be one written by `simdims discover`, got '.'"),
+        (["dimensions", ".", "-o", "p.svg"], "FOLDER must be one that `simdims discover` wrote, got '.'"),
     ],
 )
 def test_pictures_that_cannot_be_drawn(saved, words, sentence, capsys):

@@ -286,7 +286,6 @@ def test_the_seed_of_a_consensus_gives_it_again(tmp_path):
         ("estimator", {"estimator": SRF(init=np.ones((40, 3)))}),
         ("tol", {"estimator": SRF(tol=-1)}),
         ("bounds", {"estimator": SRF(bounds=(0, 1))}),
-        ("checkpoint", {"checkpoint": __file__}),
     ],
 )
 def test_bad_input_is_named(name, arguments):

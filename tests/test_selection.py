@@ -13,7 +13,6 @@ import pytest
 import similarity_examples
 from scipy import sparse
 from similarity_examples import half_stored as as_sparse
-from sklearn.base import clone
 
 from simdims import SRF, ParameterError, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
 from simdims.selection import crossvalidation, splits
@@ -21,6 +20,7 @@ from simdims.selection import fits as fitting
 from simdims.selection.fits import Design, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
 from simdims.selection.rank_search import coarse_grid, search_ranks
 from simdims.selection.result import Score, choose, difference, held_out
+from simdims.srf import solve_many
 
 QUICK = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}
 EDGE = "ignore:(The lowest held-out error|A fit to)"
@@ -119,7 +119,7 @@ def test_a_held_out_pair_is_a_missing_pair(storage, solver):
         S = sparse.csr_array(S.tocsr())
     problem = solvers.as_problem(S, None, matrix.absent_weight)
     seed = _parallel.seed_of(design.root, fitting._FIT, *task)
-    marked = clone(estimator).set_params(n_components=task.rank, random_state=seed)._solve(problem)
+    marked = solve_many(estimator, [problem], task.rank, [seed])[0]
     # Pairs listed with weight zero are summed in other groups than pairs that are not listed: equal up to rounding.
     np.testing.assert_allclose(marked.W, clean.W, rtol=1e-9, atol=1e-12)
 
