@@ -258,7 +258,7 @@ def refuse_all(folder, two):
         lambda: discover(S, ranks=2, n_runs=2, progress=calls.append, checkpoint=folder / "run"),
         lambda: select_rank(S, [1, 2], progress=calls.append, checkpoint=folder / "run", **QUICK),
     ):
-        with pytest.raises(ValueError, match=r"may be written|Cannot write to"):
+        with pytest.raises(ValueError, match=r"(folder|path|checkpoint) must lie where files may be written, got "):
             write()
     assert not calls  # before any work
 
@@ -270,7 +270,7 @@ def test_a_read_only_folder_is_refused_before_any_work_and_what_is_there_can_be_
         similarities().save(disk / "old.npz")
         remount(disk, "ro")
         refuse_all(disk, two)
-        with pytest.raises(ValueError, match="Cannot write to"):
+        with pytest.raises(ValueError, match="folder must lie where files may be written"):
             two[1].save(disk / "old")
         assert which(disk / "old", two) == 0
         assert load_similarity(disk / "old.npz").n_items == 16
@@ -343,7 +343,7 @@ def test_a_first_save_that_is_killed_at_any_step_is_whole_or_not_there(tmp_path,
             assert which(tmp_path / "folder", two) == 0
             shutil.rmtree(tmp_path / "folder")
         else:
-            with pytest.raises(FileNotFoundError, match="No such folder"):
+            with pytest.raises(FileNotFoundError, match="which is not there"):
                 Discovery.load(tmp_path / "folder")
         steps += 1
     assert steps > 5
@@ -606,7 +606,7 @@ def test_two_processes_that_save_to_one_folder_end_with_a_whole_result(tmp_path,
             which(tmp_path / "folder", two)
             read += 1
         except (ValueError, FileNotFoundError) as error:
-            assert str(tmp_path / "folder") in str(error)  # noqa: PT017
+            assert str(error).startswith("folder must be")  # noqa: PT017
     assert read
     which(tmp_path / "folder", two)
     assert os.listdir(tmp_path) == ["folder"]
@@ -663,7 +663,7 @@ def test_an_earlier_result_that_a_kill_has_set_aside_is_found_under_its_name(tmp
     os.replace(tmp_path / "folder[1]", tmp_path / ".folder[1].0a1b2c3d.old")
     assert which(tmp_path / "folder[1]", two) == 0
     assert not storage.is_saved(tmp_path / "folder[2]")
-    with pytest.raises(FileNotFoundError, match="No such folder"):
+    with pytest.raises(FileNotFoundError, match="which is not there"):
         Discovery.load(tmp_path / "folder[2]")
     two[1].save(tmp_path / "folder[1]")
     assert which(tmp_path / "folder[1]", two) == 1

@@ -226,7 +226,7 @@ def test_a_design_may_be_drawn_for_every_repeat():
         ({"noise": "pixels"}, 'noise must be "features", "similarities" or a list of them, got \'pixels\''),
         ({"n_repeats": 0}, "n_repeats must be at least 1, got 0"),
         ({"design": np.ones(4)}, r"design must give a row of features for every item, got shape \(4,\)"),
-        ({"n_permutations": -1}, "n_permutations must be at least 1, got -1"),
+        ({"n_permutations": -1}, "n_permutations must be a whole number of at least 1, got -1"),
     ],
 )
 def test_bad_studies_are_named(arguments, sentence):
