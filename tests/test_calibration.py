@@ -232,7 +232,7 @@ def test_settings_are_followed():
 
 
 @pytest.mark.parametrize(("n", "expected"), [(3, 2), (8, 2), (12, 3), (60, 15), (399, 99), (400, 100), (5000, 100)])
-def test_a_quarter_of_the_items_are_looked_at(n, expected):
+def test_the_default_is_a_quarter_of_the_items(n, expected):
     assert calibration.default_eigenpairs(n) == expected
 
 

@@ -148,7 +148,7 @@ def test_a_dimension_that_some_runs_lack_is_less_reliable():
     np.testing.assert_allclose(values, [1, spearman_brown(3 / 6), 1])
 
 
-def test_a_dimension_of_a_single_item_cannot_be_judged():
+def test_a_dimension_of_a_single_item_has_no_reliability():
     runs = noisy_runs(3, noise=0.02)
     lone = np.zeros((3, 40, 1))
     lone[:, 5] = 1

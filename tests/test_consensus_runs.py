@@ -169,7 +169,7 @@ def test_a_call_that_was_stopped_continues_and_ends_the_same(tmp_path, n_jobs, r
         assert_same(resumed, fit_consensus(S, 4, **options))
 
 
-def test_more_runs_can_be_added_and_fewer_looked_at(tmp_path):
+def test_runs_can_be_added_to_a_checkpoint(tmp_path):
     S = similarities()
     options = {"n_splits": 3, "estimator": QUICK, "random_state": 0}
     few = fit_consensus(S, 4, n_runs=3, checkpoint=tmp_path, **options)
@@ -256,7 +256,7 @@ def test_the_summary_says_what_was_found():
 
 
 @pytest.mark.parametrize("value", [0.7999999, 0.7951, 0.796, 0.795])
-def test_a_reliability_that_is_said_to_be_below_a_limit_is_shown_to_be(value):
+def test_a_low_reliability_is_shown_with_enough_digits(value):
     below = result([0.8, value]).summary().partition("Below 0.8: ")[2].splitlines()[0]
     shown = re.fullmatch(r"dimension2 \((0\.\d+)\)\.", below)
     assert shown, below
@@ -299,7 +299,7 @@ def test_too_many_runs_for_this_machine_are_refused_before_any_work(monkeypatch)
         fit_consensus(similarities(), 3, n_runs=1_000_000)
 
 
-def test_all_dimensions_and_one_can_be_asked_for():
+def test_one_dimension_and_as_many_as_items_can_be_fitted():
     S = similarities(n_items=6)
     for n_components in (1, 6):
         consensus = fit_consensus(S, n_components, n_runs=3, n_splits=5, estimator=QUICK, random_state=0)

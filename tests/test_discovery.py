@@ -120,7 +120,7 @@ def test_held_out_r2_stands_beside_every_figure_in_sample(found):
 
 
 @pytest.mark.parametrize("ranks", [[1, 2], 2])
-def test_no_evidence_of_structure_is_said_first_everywhere(ranks, tmp_path):
+def test_no_evidence_of_structure_comes_first_everywhere(ranks, tmp_path):
     S = np.random.default_rng(0).random((30, 30))
     S = (S + S.T) / 2
     found = discover(S, **{**QUICK, "ranks": ranks})
@@ -151,7 +151,7 @@ def test_the_recorded_seed_gives_the_same_result_and_itself(given, ranks):
     assert f"The random seed was {seed}." in first.methods_text()
 
 
-def test_a_checkpoint_of_an_earlier_version_goes_on_and_claims_no_seed(found, tmp_path):
+def test_a_checkpoint_of_an_earlier_version_resumes_and_claims_no_seed(found, tmp_path):
     work = tmp_path / "work"
     discover(noisy(), **QUICK, checkpoint=work)
     (work / "seed").write_text(f"{root_seed(0)}\n")  # all that earlier versions kept
@@ -331,7 +331,7 @@ def test_a_manifest_that_makes_no_sense_is_refused(folder, change, words):
         Discovery.load(folder)
 
 
-def test_tables_hold_no_formulas_and_are_read_back(tmp_path):
+def test_tables_contain_no_formulas_and_are_read_back(tmp_path):
     labels = ["=cmd|' /C calc'!A0", "+x", "-y", "@z", "a\rb", "a\nb", *(f"item {i}" for i in range(14))]
     found = discover(Similarity(noisy(20).values, labels), ranks=2, n_runs=2, random_state=0, progress=False)
     found.save(tmp_path / "folder")
@@ -395,7 +395,7 @@ def test_a_save_replaces_a_link_to_nowhere(found, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_process_forked_during_a_save_holds_up_no_other(found, tmp_path):
+def test_a_process_forked_during_a_save_does_not_block_others(found, tmp_path):
     with storage._in_turn(tmp_path / "folder"):
         pid = os.fork()
         if pid == 0:
@@ -429,7 +429,7 @@ def test_a_checkpoint_gives_the_same_result_and_is_used(found, tmp_path):
     assert {call.stage for call in calls} == {"reliability"}  # no fit is made again
 
 
-def test_a_checkpoint_without_a_seed_goes_on_with_the_first_one(tmp_path):
+def test_a_checkpoint_without_a_seed_resumes_with_the_first_one(tmp_path):
     settings = {**QUICK, "random_state": None, "ranks": 2}
     first = discover(noisy(), **settings, checkpoint=tmp_path / "work")
     same(first, discover(noisy(), **settings, checkpoint=tmp_path / "work"))
@@ -472,7 +472,7 @@ def test_a_killed_discovery_continues_and_ends_the_same(found, tmp_path):
     ("seconds", "words"),
     [(0.2, "a second"), (42, "42 seconds"), (60, "1 minute"), (150, "2 minutes"), (7300, "2 hours"), (90000, "1 day")],
 )
-def test_times_are_said_as_people_say_them(seconds, words):
+def test_times_are_written_in_words(seconds, words):
     assert in_words(seconds) == words
 
 
@@ -561,7 +561,7 @@ def test_the_methods_say_where_the_similarities_come_from(S, said):
     assert said in discover(S, ranks=2, n_runs=3, random_state=0).methods_text()
 
 
-def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
+def test_the_methods_contain_the_numbers_of_the_run(tmp_path):
     truth = simulate.dirichlet(50, 3, alpha=0.3, random_state=0)
     S = simulate.mask_pairs(simulate.add_noise(truth @ truth.T, 0.8, random_state=0), 0.7, random_state=0)
     found = discover(S, ranks=[1, 2, 3, 5], n_repeats=2, n_runs=4, random_state=0)
@@ -594,7 +594,7 @@ def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
 
 
 @pytest.mark.parametrize("held_by", ["discovery", "consensus", "srf"])
-def test_functions_of_an_embedding_take_what_holds_one(held_by, found):
+def test_functions_of_an_embedding_take_results(held_by, found):
     srf = SRF(3, random_state=0).fit(found.similarity)
     result = {"discovery": found, "consensus": found.consensus, "srf": srf}[held_by]
     frame, S = result.embedding_frame(), found.similarity

@@ -239,14 +239,14 @@ def test_rounding_does_not_choose_between_equally_good_dimensions(options):
     np.testing.assert_allclose(tests.null_distribution, changed.null_distribution, atol=1e-10)
 
 
-def test_more_permutations_than_memory_holds_are_refused():
+def test_too_many_permutations_for_the_memory_are_refused():
     X, W = draw(20, 2, 3, 12)
     with pytest.raises(MemoryError, match=r"null distributions would need .* ask for fewer permutations"):
         dimension_test(W, X, n_permutations=10**13, random_state=0)
 
 
 @pytest.mark.filterwarnings("ignore:Joint matching:UserWarning", "ignore:Some hypotheses:UserWarning")
-def test_tied_constant_and_single_item_columns_are_no_accident():
+def test_tied_constant_and_single_item_columns_have_finite_statistics():
     rng = np.random.default_rng(9)
     one = rng.random(20)
     W = np.column_stack([one, one, np.zeros(20), np.eye(20)[0], np.full(20, 0.1)])
@@ -354,7 +354,7 @@ def test_an_embedding_is_not_taken_from_a_fit_that_was_not_made():
         dimension_test(SRF(2), np.arange(6.0))
 
 
-def test_progress_is_shown_where_asked_for(capsys):
+def test_progress_is_shown_on_request(capsys):
     X, W = draw(20, 2, 3, 17)
     dimension_test(W, X, n_permutations=40, random_state=0)
     assert capsys.readouterr().err == ""
@@ -405,7 +405,7 @@ def test_identical_hypotheses_are_named_and_share_a_dimension():
     assert tests.pvalue[0] == alone.pvalue[0]
 
 
-def test_joint_matching_where_it_was_asked_for_is_kept_and_warned_of():
+def test_joint_matching_is_kept_on_request_with_a_warning():
     W, X = overlapping()
     tests, said = warnings_of(W, X, matching="joint")
     assert len(set(tests.dimension)) == 4
@@ -414,7 +414,7 @@ def test_joint_matching_where_it_was_asked_for_is_kept_and_warned_of():
     assert not any("not exact" in text for text in warnings_of(W, X, matching="separate")[1])
 
 
-def test_hypotheses_that_share_nothing_are_matched_jointly_without_a_word():
+def test_hypotheses_without_shared_variance_are_matched_jointly_without_a_warning():
     W, X = overlapping()
     tests, said = warnings_of(W, X[["animate", "size", "round"]])
     assert said == []

@@ -177,7 +177,7 @@ def test_a_rare_property_among_many_items_leaves_no_rounding_error():
     np.testing.assert_array_equal(~np.isnan(tests.null_distribution[:, 0]), defined)
 
 
-def test_few_permutations_to_compare_with_are_said_by_name_and_number():
+def test_few_permutations_are_a_warning_with_name_and_number():
     S, _, x = rare_property("dense")
     common = np.arange(20.0)
     with pytest.warns(UserWarning, match="'rare' could be compared with only .* of 100 permutations") as caught:

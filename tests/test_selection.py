@@ -372,7 +372,7 @@ def test_the_smallest_rank_that_is_not_clearly_worse_is_chosen():
     np.testing.assert_allclose(curve["difference"], curve["error"] - curve["error"].min(), atol=1e-15)
 
 
-def test_the_papers_protocol_judges_each_fit_alone_and_takes_the_minimum():
+def test_the_papers_protocol_scores_each_fit_alone_and_takes_the_minimum():
     averaged, paper = (select_rank(similarities(), range(1, 7), protocol=p, **QUICK) for p in ("averaged", "paper"))
     np.testing.assert_array_equal(paper.scores["error"], averaged.scores["error_alone"])
     means = averaged.scores.groupby("rank")["error_alone"].mean()
@@ -652,7 +652,7 @@ def test_implicit_similarities_are_as_good_as_their_matrix():
 # --- estimator ---------------------------------------------------------------------------------------------------
 
 
-def test_the_papers_solver_can_be_asked_for():
+def test_the_papers_solver_can_be_used():
     S = similarities(n=30)
     admm = select_rank(S, range(1, 6), estimator=SRF(solver="admm", max_iter=50), **QUICK)
     assert admm.rank == select_rank(S, range(1, 6), **QUICK).rank
@@ -799,7 +799,7 @@ def stated(text):
 
 @pytest.mark.parametrize("largest", [5, 13, 40])
 @pytest.mark.parametrize("minimum", TRIED)
-def test_what_is_said_of_the_choice_is_true(selection, minimum, largest):
+def test_statements_about_the_choice_are_true(selection, minimum, largest):
     for rank in [rank for rank in TRIED if rank <= minimum]:
         for size in range(len(TRIED) + 1):
             for others in itertools.combinations([one for one in TRIED if one != minimum], size):
@@ -817,7 +817,7 @@ def test_what_is_said_of_the_choice_is_true(selection, minimum, largest):
 
 
 @pytest.mark.parametrize(("tried", "largest", "most"), [(1, 1, True), (5, 5, True), (5, 30, False), (5, 3, False)])
-def test_a_single_number_is_not_said_to_be_better_than_any_other(selection, tried, largest, most):
+def test_a_single_number_is_not_called_better_than_any_other(selection, tried, largest, most):
     one = replace(selection, rank=tried, minimum=tried, valley=(tried,), tried=(tried,), largest=largest)
     assert one.choice().startswith("the only number tried")
     assert ("the most that the pairs of one fit can determine" in one.choice()) == most
@@ -825,7 +825,7 @@ def test_a_single_number_is_not_said_to_be_better_than_any_other(selection, trie
     assert one.edge() == ""
 
 
-def test_no_evidence_is_said_first(selection):
+def test_no_evidence_comes_first(selection):
     one = replace(selection, held_out_r2=0.019, held_out_r2_standard_error=0.01)
     assert one.evidence_of_structure is False
     headline = one.summary().splitlines()[0]
@@ -851,7 +851,7 @@ def test_the_recorded_seed_gives_the_selection_again(tmp_path):
 
 
 @pytest.mark.parametrize("given", [None, 0])
-def test_a_checkpoint_that_holds_no_random_state_goes_on(tmp_path, given):
+def test_a_checkpoint_without_a_random_state_resumes(tmp_path, given):
     options = {**QUICK, "ranks": [2, 3, 5]}
     whole = select_rank(similarities(), **options, checkpoint=tmp_path)
     settings = json.loads((tmp_path / "settings.json").read_text())
@@ -906,7 +906,7 @@ def test_a_result_is_plain_enough_for_json(selection):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.filterwarnings(EDGE)
-def test_a_program_is_told_of_every_fit(n_jobs):
+def test_a_callback_is_called_after_every_fit(n_jobs):
     told = []
     select_rank(similarities(), [2, 3, 4], n_jobs=n_jobs, progress=told.append, **{**QUICK, "sampling": None})
     stages = [step.stage for step in told]
@@ -930,7 +930,7 @@ def test_totals_grow_while_auto_searches():
     assert total[-1] == len(selection.scores)
 
 
-def test_a_bar_is_drawn_where_it_is_asked_for_and_nowhere_else(capsys):
+def test_a_progress_bar_is_drawn_on_request_only(capsys):
     select_rank(similarities(), [2], progress=True, **QUICK)
     assert "select rank: 100%" in capsys.readouterr().err
     for progress in (False, None):  # None: standard error is no terminal here

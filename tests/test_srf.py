@@ -527,7 +527,7 @@ def warned(fit):
 
 
 @pytest.mark.parametrize("absent", [None, "missing"])
-def test_fewer_pairs_than_loadings_are_said_with_their_numbers(absent):
+def test_fewer_pairs_than_loadings_are_a_warning_with_numbers(absent):
     S = similarities(n=40, observed=0.1)
     n_values = np.count_nonzero(~np.isnan(S[np.triu_indices(40)]))
     counts = np.count_nonzero(~np.isnan(S), axis=1)
@@ -541,7 +541,7 @@ def test_fewer_pairs_than_loadings_are_said_with_their_numbers(absent):
         assert f"'item {short[0]}' ({counts[short[0]]})" in said
 
 
-def test_predictions_far_beyond_the_data_are_said_with_the_items():
+def test_predictions_far_beyond_the_data_are_a_warning_with_items():
     """Few pairs, noise and no diagonal: loadings grow without bound while the fit looks perfect."""
     W = simulate.dirichlet(150, 10, alpha=0.3, random_state=0)
     S = simulate.mask_pairs(simulate.add_noise(W @ W.T, 0.7, random_state=0), 0.2, random_state=0)

@@ -116,7 +116,7 @@ def test_a_perfect_fit_ends(device):
 
 
 @devices
-def test_too_few_iterations_are_said(device):
+def test_too_few_iterations_are_a_warning(device):
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         srf = SRF(3, device=device, random_state=0, max_iter=2).fit(noisy())
     assert not srf.converged_
@@ -204,7 +204,7 @@ def test_rank_selection_uses_the_device(device, monkeypatch):
 
 
 @devices
-def test_a_selection_on_a_device_goes_on_where_it_was(device, tmp_path, monkeypatch):
+def test_a_selection_on_a_device_resumes(device, tmp_path, monkeypatch):
     settings = {"sampling": 0.7, "n_repeats": 1, "random_state": 0, "progress": False}
     estimator = SRF(device=device, tol=1e-2, max_iter=300)
     whole = select_rank(masked(), [2, 3, 4], estimator=estimator, **settings)
@@ -243,7 +243,7 @@ def test_a_device_that_does_not_exist_is_refused(device):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("device", ["cuda", "cuda:3"])
-def test_a_gpu_that_is_not_there_is_said(device):
+def test_a_missing_gpu_is_an_error(device):
     with pytest.raises(ValueError, match=f"{device}.*GPU"):
         SRF(2, device=device).fit(noisy())
 
@@ -255,7 +255,7 @@ def test_without_torch_the_sentence_says_what_to_install(monkeypatch):
         SRF(2, device="cuda").fit(noisy())
 
 
-def test_too_little_memory_is_said_with_the_size_that_would_fit(monkeypatch):
+def test_too_little_memory_is_an_error_with_the_size_that_would_fit(monkeypatch):
     free = 6 * on_device._BLOCK_BYTES / on_device._USABLE + 10_000
     monkeypatch.setattr(on_device, "_free_bytes", lambda device: int(free))
     with pytest.raises(MemoryError, match=r"48 items and 4 dimensions needs .* about \d+ items would fit") as caught:
@@ -277,7 +277,7 @@ def test_fits_that_do_not_fit_together_are_done_one_after_the_other(monkeypatch)
     assert len(found) == 5
 
 
-def test_a_device_that_runs_out_of_memory_says_so(monkeypatch):
+def test_a_device_that_runs_out_of_memory_is_an_error(monkeypatch):
     def full(*args, **kwargs):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 
