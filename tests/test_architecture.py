@@ -64,8 +64,8 @@ ONLY_IN = {
 
 SOLVERS_MAY_IMPORT = {"numpy", "scipy", "numba", "torch"} | sys.stdlib_module_names
 
-# What the machine has, not what the data mean: solvers may ask.
-MACHINE = {"simdims._memory", "simdims._threads"}
+# Solvers may ask what the machine has and name a bad argument, but know nothing of what data mean.
+MACHINE = {"simdims._memory", "simdims._parameters", "simdims._threads"}
 
 LOADED_ON_USE = ["numba", "pandas", "sklearn", "scipy", "torch", "matplotlib"]
 

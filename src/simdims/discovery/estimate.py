@@ -13,8 +13,8 @@ from simdims import _threads, solvers
 from simdims._arrays import Arrays, arrays_of, problem_of
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
+from simdims.selection.rank_search import coarse_grid
 from simdims.selection.splits import draw_pairs, plain, require_memory, training_problem, zero_filled
-from simdims.selection.walk import coarse_grid
 from simdims.similarity import Similarity
 from simdims.srf import SRF, solve_many
 

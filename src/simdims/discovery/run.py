@@ -13,7 +13,7 @@ import numpy as np
 
 from simdims import __version__, _parallel, metrics
 from simdims._journal import as_folder, lock_folder, replacing, sealed, unsealed
-from simdims._parameters import require_count, require_device
+from simdims._parameters import ParameterError, require_count, require_device
 from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
@@ -204,7 +204,7 @@ def _estimators(estimator: SRF | None, device: Any) -> tuple[SRF, SRF]:
         found[0]._check_parameters()
         return found
     if device != "cpu" and device != getattr(estimator, "device", device):
-        raise ValueError(f"device must be that of the estimator, {estimator.device!r}, got {device!r}.")
+        raise ParameterError("device", f"must be that of the estimator, {estimator.device!r}", f"{device!r}")
     return estimator, estimator
 
 
@@ -299,9 +299,10 @@ def _seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tupl
         if path.name not in known and not path.name.startswith("consensus-") and not path.name.endswith(".part")
     ]
     if strangers:
-        raise ValueError(
-            f"checkpoint must be a new or empty folder, or one of an earlier call, got {str(folder)!r}, which holds "
-            f"{sorted(strangers)[0]!r}."
+        raise ParameterError(
+            "checkpoint",
+            "must be a new or empty folder, or that of an earlier run",
+            f"{str(folder)!r}, which contains {sorted(strangers)[0]!r}",
         )
     handle = lock_folder(folder)
     try:
@@ -317,9 +318,11 @@ def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
     if file.exists():
         earlier, number = _read_seeds(file)
         if root not in (None, earlier):
-            raise ValueError(
-                f"checkpoint must be of the same random_state, got {str(folder)!r}, where it was another: use another "
-                "folder, the same random_state, or None to go on with the earlier one."
+            raise ParameterError(
+                "checkpoint",
+                "must be that of a run with the same seed",
+                f"{str(folder)!r}, where it was different",
+                "repeat the earlier {random_state}, omit it to resume that run, or use another folder",
             )
         return number if seed is None else seed, earlier
     assert root is not None
@@ -339,8 +342,7 @@ def _read_seeds(file: Path) -> tuple[int, int | None]:
         return int(found["seed"]), None if number is None else int(number)
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            f"checkpoint must be readable, got {str(file)!r}, which is damaged: use a copy of it from a backup, or "
-            "another folder."
+            f"{str(file)!r} is damaged. Restore it from a backup or use another checkpoint folder."
         ) from None
 
 

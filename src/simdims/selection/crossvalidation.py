@@ -13,7 +13,7 @@ import numpy as np
 from simdims import __version__, _parallel, _threads
 from simdims._arrays import Arrays
 from simdims._journal import Journal, fingerprint
-from simdims._parameters import require_count, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown, warn
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
@@ -30,6 +30,7 @@ from simdims.selection.fits import (
     score_mean,
     variance_of,
 )
+from simdims.selection.rank_search import search_ranks
 from simdims.selection.result import RankSelection, Score, choose, conclude
 from simdims.selection.splits import (
     MOST_SAMPLING,
@@ -37,7 +38,6 @@ from simdims.selection.splits import (
     pool_sampling,
     require_memory,
 )
-from simdims.selection.walk import walk_ranks
 from simdims.similarity import as_similarity
 from simdims.srf import SRF
 
@@ -80,8 +80,8 @@ def select_rank(
         stored; a held-out pair of either kind is neither a value nor a zero in the fit, and in the score the drawn
         zeros stand for all of them.
     ranks : "auto" or iterable of int, default="auto"
-        Numbers of dimensions to try. "auto" walks a coarse grid, extends it while the minimum sits at its end, and
-        refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
+        Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum sits at its end,
+        and refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
     sampling : float, optional
         p*, the share of the observed pairs that a fit trains on; by default `calibrate` finds it.
     n_folds, n_repeats : int, default=5
@@ -135,8 +135,7 @@ def select_rank(
     require_count("n_repeats", n_repeats)
     if sampling is not None:
         require_share("sampling", sampling)
-    if not isinstance(protocol, str) or protocol not in ("averaged", "paper"):
-        raise ValueError(f'protocol must be "averaged" or "paper", got {shown(protocol)}.')
+    require_choice("protocol", protocol, ("averaged", "paper"))
     estimator = _check_estimator(estimator)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
@@ -160,7 +159,7 @@ def select_rank(
         _check_design(matrix, design)
         trials = _Trials(matrix, design, estimator, protocol, n_jobs, journal, reporter)
         largest = most_dimensions(matrix, design)
-        tried = _walk(candidates, largest, found, trials)
+        tried = _try_ranks(candidates, largest, found, trials)
     selection = conclude(
         trials.scores,
         sampling=design.sampling,
@@ -311,13 +310,15 @@ def default_bootstraps(n_items: int) -> int:
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _walk(candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials) -> tuple[int, ...]:
+def _try_ranks(
+    candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials
+) -> tuple[int, ...]:
     """Try ranks; returns them in the order in which they were tried."""
     if candidates is not None:
         trials.run(candidates)
         return tuple(candidates)
     tried: list[int] = []
-    for ranks in walk_ranks(
+    for ranks in search_ranks(
         lambda: choose(trials.scores, trials.protocol, trials.variance),
         largest,
         None if found is None else found.cutoff,
@@ -331,20 +332,21 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
     """The candidates in rising order, or None for "auto"."""
     if isinstance(ranks, str):
         if ranks != "auto":
-            raise ValueError(f'ranks must be "auto" or numbers of dimensions, got {ranks!r}.')
+            raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
         return None
     if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
         ranks = [ranks]
     if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
-        raise TypeError(f'ranks must be "auto" or an iterable of integers, got {ranks!r}.')
+        raise ParameterTypeError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
     found = list(ranks)
     if not found:
-        raise ValueError("ranks must hold at least one number of dimensions, got none.")
+        raise ParameterError("ranks", "must list at least one number of dimensions", "none")
     for rank in found:
         if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
-            raise TypeError(f"ranks must hold integers, got {rank!r}.")
+            raise ParameterTypeError("ranks", "must be integers", shown(rank))
         if not 1 <= rank <= n_items - 1:
-            raise ValueError(f"ranks must lie between 1 and n_items - 1 = {n_items - 1}, got {rank}.")
+            rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
+            raise ParameterError("ranks", rule, f"{rank}")
     return sorted({int(rank) for rank in found})
 
 
@@ -357,10 +359,12 @@ def _check_estimator(estimator: Any) -> SRF:
     if estimator is None:
         return default_estimator()
     if not isinstance(estimator, SRF):
-        raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
+        raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
     if not isinstance(estimator.init, str):
-        raise ValueError(
-            "estimator must start from init='random' or 'spectral', got an array: the number of dimensions varies."
+        raise ParameterError(
+            "estimator",
+            "must have init='random' or 'spectral', because the number of dimensions varies",
+            "one with an array",
         )
     estimator._check_parameters()
     return estimator

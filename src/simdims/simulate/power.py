@@ -121,15 +121,9 @@ def power_study(
     >>> len(study)
     48
     """
-    from simdims.inference.combined import check_weighting
-    from simdims.inference.dimension import check_matching
     from simdims.inference.permutations import check_settings
-    from simdims.inference.rsa import check_method
 
-    check_settings(n_permutations, alternative, alpha, n_jobs)
-    check_matching(matching)
-    check_method(method)
-    check_weighting(weighting)
+    check_settings(n_permutations, alternative, alpha, n_jobs, matching=matching, method=method, weighting=weighting)
     require_count("n_repeats", n_repeats)
     require_flag("by_column", by_column)
     kinds, ratios = _as_kinds(noise), _as_ratios(snrs)
