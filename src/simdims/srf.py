@@ -543,6 +543,32 @@ def solve_many(
     return model._solve([penalised[id(problem)] for problem in problems], starts, model.alpha)
 
 
+def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int) -> float:
+    """The penalty that fits of a problem use: that of `estimator`, or the one chosen from the data."""
+    model = clone(estimator).set_params(n_components=rank)
+    rng = generator_of(seed)
+    return model._resolve_alpha(problem, model._start(problem, rng), rng)
+
+
+def settings_of(estimator: SRF) -> dict[str, str]:
+    """The parameters that checkpoints must agree on; not those that each fit sets, nor a penalty that is none."""
+    parameters = estimator.get_params()
+    left_out = {"n_components", "random_state", "verbose"}
+    if estimator.alpha == 0.0:  # as in checkpoints of versions without a penalty
+        left_out |= {"alpha", "l1_ratio"}
+    return {name: repr(value) for name, value in parameters.items() if name not in left_out}
+
+
+def with_alpha(estimator: SRF | None, alpha: Any, default: float | str, fallback: SRF) -> SRF:
+    """The settings of fits: those of an estimator, whose own penalty holds, or `fallback` with the penalty given."""
+    check_alpha(alpha)
+    if estimator is None:
+        return fallback.set_params(alpha=alpha)
+    if alpha != default:
+        raise ParameterError("alpha", "cannot be given beside an {estimator}, whose own alpha is used", shown(alpha))
+    return estimator
+
+
 def check_alpha(alpha: Any) -> None:
     """Refuse what is no penalty."""
     if isinstance(alpha, str):

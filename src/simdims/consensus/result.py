@@ -39,7 +39,7 @@ class Consensus:
     agreement : ndarray of shape (n_runs, n_runs)
         The mean correlation of the matched columns for each pair of runs.
     objectives : ndarray of shape (n_runs,)
-        f(W) of each run.
+        The objective of each run, the penalty included.
     converged : ndarray of bool, shape (n_runs,)
     n_iter : ndarray of int, shape (n_runs,)
     seeds : ndarray of int, shape (n_runs,)
@@ -51,6 +51,8 @@ class Consensus:
     seed : int or None
         The `random_state` that reproduces this result from the same data and settings. None if the runs were started in
         a checkpoint of an earlier version without a `random_state`.
+    alpha : float
+        The penalty on the loadings; 0 is none.
     n_runs, n_items, n_components : int
     """
 
@@ -65,6 +67,7 @@ class Consensus:
     n_splits: int
     labels: tuple[str, ...] | None = None
     seed: int | None = None
+    alpha: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds"):

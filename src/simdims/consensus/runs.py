@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from simdims import __version__, _memory, _parallel, _threads
+from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._arrays import Arrays, arrays_of, problem_of
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown
@@ -21,10 +22,13 @@ from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
 from simdims.consensus.result import Consensus
 from simdims.similarity import Similarity, as_similarity
-from simdims.srf import SRF, solve_many, warn_of_underdetermined
+from simdims.srf import SRF, settings_of, settle_alpha, solve_many, warn_of_underdetermined, with_alpha
 
 #: Real similarities often need more sweeps than SRF's default of 500 to reach its tol (docs/consensus.md).
 _DEFAULT_MAX_ITER = 2000
+
+#: Second word of the name of the task that chooses the penalty, from which its seed follows.
+_ALPHA = 1
 
 #: Number of runs that a device fits, and a checkpoint keeps, together.
 _RUNS_PER_BATCH = 32
@@ -46,6 +50,7 @@ def fit_consensus(
     *,
     n_runs: int = 30,
     n_splits: int = 100,
+    alpha: float | str = 0.0,
     estimator: SRF | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -68,9 +73,11 @@ def fit_consensus(
         Number of fits, at least 2.
     n_splits : int, default=100
         Number of random splits of the items for the reliabilities; see `split_half_reliability`.
+    alpha : float or "auto", default=0.0
+        Penalty on the loadings; see `SRF`. "auto" is chosen by held-out pairs, once for all runs.
     estimator : SRF, optional
         The settings of the fits, with ``init="random"``; n_components and random_state are overridden. By default
-        ``SRF(max_iter=2000)``.
+        ``SRF(max_iter=2000)``. Its own `alpha` is used.
     checkpoint : path, optional
         A folder for finished fits. An interrupted call resumes from there if it is repeated with the same data and
         settings, with the same result (on a device, up to rounding, which depends on the fits in a batch); a larger
@@ -121,7 +128,7 @@ def fit_consensus(
     if n_components > similarity.n_items:
         rule = f"must be between 1 and {similarity.n_items}, the number of items"
         raise ParameterError("n_components", rule, f"{n_components}")
-    estimator = check_runs(n_runs, estimator)
+    estimator = check_runs(n_runs, with_alpha(estimator, alpha, 0.0, default_estimator()))
     require_count("n_splits", n_splits)
     reliability.check_halves(similarity.n_items)
     _parallel.check_n_jobs(n_jobs)
@@ -137,6 +144,7 @@ def fit_consensus(
             seed, root = journal.settings["random_state"], journal.settings["seed"]
         else:
             root = _parallel.root_seed(seed)
+        estimator = _with_settled_alpha(arrays, n_components, estimator, root, journal)
         runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
         embeddings = np.stack([run.W for run in runs])
         with _threads.one_blas_thread():
@@ -157,6 +165,7 @@ def fit_consensus(
         n_splits=int(n_splits),
         seed=seed,
         labels=None if similarity.labels is None else tuple(similarity.labels),
+        alpha=float(estimator.alpha),
     )
     n_unconverged = int(np.count_nonzero(~consensus.converged))
     if n_unconverged:
@@ -166,8 +175,23 @@ def fit_consensus(
             ConvergenceWarning,
             stacklevel=2,
         )
-    warn_of_underdetermined(problem_of(arrays), consensus.embedding, similarity.labels)
+    problem = solvers.penalised(problem_of(arrays), consensus.alpha)
+    warn_of_underdetermined(problem, consensus.embedding, similarity.labels)
     return consensus
+
+
+def _with_settled_alpha(arrays: Arrays, n_components: int, estimator: SRF, root: int, journal: Journal | None) -> SRF:
+    """The estimator with a number for its penalty: the one of the checkpoint, or chosen now."""
+    if estimator.alpha != "auto":
+        return estimator
+    earlier = [record["alpha"] for record in (journal.records if journal else []) if record["kind"] == "alpha"]
+    if earlier:
+        return clone(estimator).set_params(alpha=earlier[0])
+    with _threads.one_blas_thread():
+        alpha = settle_alpha(estimator, problem_of(arrays), n_components, _parallel.seed_of(root, 0, _ALPHA))
+    if journal is not None:
+        journal.append({"kind": "alpha", "alpha": alpha})
+    return clone(estimator).set_params(alpha=alpha)
 
 
 def fit_runs(*arguments: Any) -> list[Run]:
@@ -270,15 +294,12 @@ def _require_memory(similarity: Similarity, n_components: int, n_runs: int, esti
 
 def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | None) -> dict[str, Any]:
     """What a checkpoint must agree on; not the number of runs, so that more can be added."""
-    parameters = estimator.get_params()
-    for name in ("n_components", "random_state", "verbose"):
-        del parameters[name]
     return {
         "work": "consensus",
         "version": __version__,
         "data": fingerprint(*arrays),
         "n_components": int(n_components),
-        "estimator": {name: repr(value) for name, value in parameters.items()},
+        "estimator": settings_of(estimator),
         "seed": None,
         "random_state": seed,
     }

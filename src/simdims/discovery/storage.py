@@ -168,12 +168,14 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
     arrays = _read_arrays(path / "arrays.npz")
     similarity = load_similarity(path / "similarity.npz")
     labels = None if similarity.labels is None else tuple(similarity.labels)
+    of_runs: dict[str, Any] = {name: arrays[name] for name in _CONSENSUS_ARRAYS}
     consensus = Consensus(
-        **{name: arrays[name] for name in _CONSENSUS_ARRAYS},
+        **of_runs,
         selected=manifest["consensus"]["selected"],
         n_splits=manifest["consensus"]["n_splits"],
         labels=labels,
         seed=manifest["consensus"].get("seed"),
+        alpha=manifest["consensus"].get("alpha", 0.0),
     )
     if not 0 <= consensus.selected < consensus.n_runs:
         raise IndexError
@@ -193,7 +195,7 @@ def _write(found: Discovery, folder: Path) -> None:
     tables = {"embedding": _named_rows(found.embedding_frame()), "dimensions": found.dimensions_frame().reset_index()}
     manifest: dict[str, Any] = {
         "format": FORMAT,
-        "consensus": {"selected": consensus.selected, "n_splits": consensus.n_splits, "seed": consensus.seed},
+        "consensus": {name: getattr(consensus, name) for name in ("selected", "n_splits", "seed", "alpha")},
         "selection": None,
         "metrics": found.metrics,
         "settings": found.settings,

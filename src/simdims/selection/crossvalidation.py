@@ -9,15 +9,17 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from simdims import __version__, _parallel, _threads
-from simdims._arrays import Arrays
+from simdims._arrays import Arrays, problem_of
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown, warn
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
 from simdims.selection.fits import (
+    ALPHA,
     Design,
     Fit,
     Task,
@@ -39,7 +41,7 @@ from simdims.selection.splits import (
     require_memory,
 )
 from simdims.similarity import as_similarity
-from simdims.srf import SRF
+from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
 
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
@@ -47,6 +49,9 @@ _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 #: The largest share of the pairs that a fit can train on with this many folds.
 DEFAULT_FOLDS = 5
 MOST_TRAINING = MOST_SAMPLING * (DEFAULT_FOLDS - 1) / DEFAULT_FOLDS
+
+#: Dimensions at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
+_LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
 
 #: Similarities of folds that are built at a time for a device to fit.
 _BYTES_TOGETHER = 2**32
@@ -59,7 +64,8 @@ def select_rank(
     sampling: float | None = None,
     n_folds: int = DEFAULT_FOLDS,
     n_repeats: int = 5,
-    protocol: str = "averaged",
+    protocol: str | None = None,
+    alpha: float | str = "auto",
     estimator: SRF | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -83,18 +89,24 @@ def select_rank(
         Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum sits at its end,
         and refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
     sampling : float, optional
-        p*, the share of the observed pairs that a fit trains on; by default `calibrate` finds it.
+        The share of the observed pairs that a fit trains on. By default it is p*, found by `calibrate`, or with
+        protocol "penalised" the largest that the folds allow; calibration then tells where to begin the search.
     n_folds, n_repeats : int, default=5
         Folds of a pool, and pools.
-    protocol : {"averaged", "paper"}, default="averaged"
-        How a held-out pair is predicted and a rank chosen. "averaged": by the mean of all fits of that rank which have
-        not seen it, in whatever repeat; the smallest rank wins whose error is not clearly larger than the smallest one,
-        by at most two standard errors of the difference and a tenth of it (or a thousandth of the variance). What
-        single fits make of noise differs between them and averages out, so that weak dimensions are found which one fit
-        would lose in its own noise. "paper": by the one fit of its fold; the smallest mean error wins.
+    protocol : {"penalised", "averaged", "paper"}, optional
+        How a held-out pair is predicted and a rank chosen; by default "penalised", or "averaged" with ``alpha=0``.
+        "penalised": by the one fit of its fold, which has a penalty and trains on as many pairs as the folds allow. The
+        smallest rank wins whose error exceeds the smallest by at most a quarter of the standard error of the difference
+        and a tenth of it (or a thousandth of the variance). "averaged": by the mean of all fits of that rank which have
+        not seen it, in whatever repeat; by at most two standard errors. "paper": by the one fit of its fold, without a
+        penalty; the smallest mean error wins.
+    alpha : float or "auto", default="auto"
+        Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with
+        plenty of dimensions, for the fits that ranks are compared with (`comparison_alpha`), and once at the chosen
+        rank (`alpha`). Penalised fits hardly overfit, so that weak dimensions show.
     estimator : SRF, optional
-        The fits' settings; its n_components and random_state are set for each. By default ``SRF(tol=1e-2,
-        max_iter=300)``.
+        The fits' settings; its n_components and random_state are set for each, and its own alpha is used. By default
+        ``SRF(tol=1e-2, max_iter=300)``.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
         is started again with the same data and settings, and ends with the same result.
@@ -132,16 +144,15 @@ def select_rank(
     calibration.check_items(n_items)
     candidates = check_ranks(ranks, n_items)
     require_count("n_folds", n_folds, at_least=2)
-    require_count("n_repeats", n_repeats)
     if sampling is not None:
         require_share("sampling", sampling)
-    require_choice("protocol", protocol, ("averaged", "paper"))
-    estimator = _check_estimator(estimator)
+        sampling = float(sampling)
+    estimator, protocol = _check_estimator(estimator, alpha, protocol)
+    require_count("n_repeats", n_repeats)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     require_memory(matrix, similarity.density, estimator, n_workers)
-    sampling = None if sampling is None else float(sampling)
     n_folds, n_repeats = int(n_folds), int(n_repeats)
     seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
     with ExitStack() as stack:
@@ -154,15 +165,22 @@ def select_rank(
         else:
             root = _parallel.root_seed(seed)
         found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
-        share = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
-        design = Design(share, n_folds, n_repeats, root)
+        asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
+        trained = (n_folds - 1) / n_folds * MOST_SAMPLING if protocol == "penalised" and sampling is None else asked
+        design = Design(trained, n_folds, n_repeats, root)
         _check_design(matrix, design)
-        trials = _Trials(matrix, design, estimator, protocol, n_jobs, journal, reporter)
         largest = most_dimensions(matrix, design)
+        generous = _generous_rank(candidates, largest, found)
+        compared = _settle_alpha(matrix, estimator, generous, root, journal)
+        fold_estimator = clone(estimator).set_params(alpha=compared)
+        trials = _Trials(matrix, design, fold_estimator, protocol, n_jobs, journal, reporter)
         tried = _try_ranks(candidates, largest, found, trials)
+        chosen = choose(trials.scores, protocol, trials.variance)[1]
+        final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
     selection = conclude(
         trials.scores,
-        sampling=design.sampling,
+        sampling=asked,
+        training_share=pool_sampling(trained, n_folds) * (n_folds - 1) / n_folds,
         calibration=found,
         n_folds=n_folds,
         n_repeats=n_repeats,
@@ -173,6 +191,8 @@ def select_rank(
         variance=trials.variance,
         of_mean=score_mean(matrix, design),
         seed=seed,
+        alpha=final,
+        comparison_alpha=compared,
     )
     _warn_of_edges(selection)
     return selection
@@ -328,6 +348,29 @@ def _try_ranks(
     return tuple(tried)
 
 
+def _generous_rank(candidates: list[int] | None, largest: int, found: Calibration | None) -> int:
+    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with."""
+    if candidates is not None:
+        return min(candidates[-1], max(largest, candidates[0]))
+    reach = _LEAST_GENEROUS if found is None else max(_LEAST_GENEROUS, 2 * found.cutoff)
+    return min(reach, _MOST_GENEROUS, largest)
+
+
+def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
+    """The penalty at a rank: given, kept in the checkpoint, or chosen from all observed pairs."""
+    if estimator.alpha != "auto":
+        return float(estimator.alpha)
+    records = journal.records if journal else []
+    earlier = [record["alpha"] for record in records if record["kind"] == "alpha" and record["rank"] == rank]
+    if earlier:
+        return float(earlier[0])
+    with _threads.one_blas_thread():
+        alpha = settle_alpha(estimator, problem_of(matrix), rank, _parallel.seed_of(root, ALPHA, rank))
+    if journal is not None:
+        journal.append({"kind": "alpha", "rank": rank, "alpha": alpha})
+    return alpha
+
+
 def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
     """The candidates in rising order, or None for "auto"."""
     if isinstance(ranks, str):
@@ -355,11 +398,20 @@ def default_estimator(device: str = "cpu") -> SRF:
     return SRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER, device=device)
 
 
-def _check_estimator(estimator: Any) -> SRF:
-    if estimator is None:
-        return default_estimator()
-    if not isinstance(estimator, SRF):
+def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, str]:
+    """The settings of fits and the protocol; each of them decides the other where that is not given."""
+    require_choice("protocol", protocol, (None, "penalised", "averaged", "paper"))
+    if not isinstance(estimator, SRF | None):
         raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
+    if estimator is None and protocol == "paper" and isinstance(alpha, str):
+        alpha = 0.0  # what the protocol implies
+    estimator = with_alpha(estimator, alpha, "auto", default_estimator())
+    is_penalised = estimator.alpha != 0.0
+    protocol = protocol or ("penalised" if is_penalised else "averaged")
+    if protocol == "paper" and is_penalised:
+        raise ParameterError("alpha", "must be 0 with {protocol=paper}", shown(estimator.alpha))
+    if protocol == "penalised" and not is_penalised:
+        raise ParameterError("alpha", "must be positive or 'auto' with {protocol=penalised}", shown(estimator.alpha))
     if not isinstance(estimator.init, str):
         raise ParameterError(
             "estimator",
@@ -367,16 +419,13 @@ def _check_estimator(estimator: Any) -> SRF:
             "one with an array",
         )
     estimator._check_parameters()
-    return estimator
+    return estimator, protocol
 
 
 def _settings(
     matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, seed: int | None
 ) -> dict[str, Any]:
     """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
-    parameters = estimator.get_params()
-    for name in ("n_components", "random_state", "verbose"):
-        del parameters[name]
     return {
         "work": "select_rank",
         "version": __version__,
@@ -384,7 +433,7 @@ def _settings(
         "sampling": sampling,
         "n_folds": n_folds,
         "n_repeats": n_repeats,
-        "estimator": {name: repr(value) for name, value in parameters.items()},
+        "estimator": settings_of(estimator),
         "seed": None,
         "random_state": seed,
     }
