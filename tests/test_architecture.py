@@ -50,7 +50,6 @@ ORDER = [
     "discovery",
     "plots",
     "report",
-    "_inputs",
     "cli",
     "__main__",
 ]

@@ -312,7 +312,7 @@ def test_bad_tables_are_refused_by_row(changes, fragment):
     [
         ({"count": "n"}, "count must name a column of table, got 'n', .*: it has 'cue', 'response', 'count'"),
         ({"cue": None}, "cue must name a column of table, got None"),
-        ({"response": "cue"}, "response and cue must name two different columns, got 'cue' for both"),
+        ({"response": "cue"}, "response and cue= must name two different columns, got 'cue' for both"),
         ({"absent": 0}, 'absent must be strictly between 0 and 1 as a number, got 0: say "missing"'),
         ({"absent": "zeros"}, "absent must be .*, got 'zeros'"),
         ({"absent": None}, "absent must say what the pairs"),

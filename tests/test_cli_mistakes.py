@@ -316,7 +316,12 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_read(ca
     def read(*arguments, **options):
         raise AssertionError("this comes after the check")
 
-    for reader in ("io.load_similarity", "_inputs.read_features", "cli.kinds.guess", "datasets.load_digits_similarity"):
+    for reader in (
+        "io.load_similarity",
+        "io.raw.read_features",
+        "io.sniffing.guess",
+        "datasets.load_digits_similarity",
+    ):
         monkeypatch.setattr(f"simdims.{reader}", read)
     before = everything()
     assert main(typed.split()) == 1

@@ -34,11 +34,11 @@ from simdims import (
     select_rank,
     simulate,
 )
-from simdims._inputs import read_features
 from simdims._journal import sealed
 from simdims._parallel import root_seed, seed_of
 from simdims.discovery import estimate, run, storage
 from simdims.discovery.estimate import in_words
+from simdims.io.raw import read_features
 
 
 def noisy(n_items=50, n_components=3, seed=0):

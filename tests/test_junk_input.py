@@ -31,6 +31,7 @@ from simdims import (
     simulate,
     split_half_reliability,
 )
+from simdims._parameters import ParameterError, ParameterTypeError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
@@ -130,6 +131,9 @@ CALLED = {
 }  # fmt: skip
 
 EYE, HUGE = np.eye(12), 1e308
+
+#: Errors of our own, not of a library.
+REFUSALS = (ValueError, TypeError, FileNotFoundError, MemoryError, ParameterError, ParameterTypeError)
 
 
 def has_values(value):
@@ -273,7 +277,7 @@ def assert_refused(function, given, name, what):
         refusal = error
     else:
         pytest.fail(f"{what} was accepted")
-    assert type(refusal) in (ValueError, TypeError, FileNotFoundError, MemoryError), f"{what}: {refusal!r}"
+    assert type(refusal) in REFUSALS, f"{what}: {refusal!r}"
     called = repr(given[name]) if isinstance(refusal, FileNotFoundError) else rf"\b({name}|{CALLED.get(name, name)})\b"
     assert re.search(called, str(refusal)), f"{what}: {refusal!r}"
 

@@ -178,7 +178,7 @@ def from_dissimilarity(
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
     if isinstance(D, str | os.PathLike):
-        from simdims._inputs import read_dissimilarity
+        from simdims.io.raw import read_dissimilarity
 
         D, labels, origin = read_dissimilarity(D, key, labels)
     elif key is not None:

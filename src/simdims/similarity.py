@@ -458,19 +458,15 @@ def _refuse_keywords(**keywords: Any) -> None:
 
 
 def _foreign_parts(x: Any) -> Parts | None:
-    """What a file, a networkx graph or rsatoolbox's RDMs hold, without importing libraries that nobody uses."""
+    """What a file, a networkx graph or rsatoolbox's RDMs hold."""
     if isinstance(x, Parts):
         return x
-    networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
-    if networkx is not None and isinstance(x, networkx.Graph):
-        from simdims.io.exchange import from_networkx
+    libraries = {str(kind.__module__).partition(".")[0] for kind in type(x).__mro__}
+    if libraries.isdisjoint(("networkx", "rsatoolbox")):
+        return None
+    from simdims.io.exchange import parts_of
 
-        return from_networkx(x)
-    if rsatoolbox is not None and isinstance(x, rsatoolbox.RDMs):
-        from simdims.io.exchange import from_rsatoolbox
-
-        return from_rsatoolbox(x)
-    return None
+    return parts_of(x)
 
 
 def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] | None:

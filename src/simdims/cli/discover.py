@@ -116,10 +116,10 @@ def check_folder(folder: Path, overwrite: bool) -> None:
 
 def read_data(options: argparse.Namespace) -> Similarity:
     """Similarities from whatever FILE contains."""
-    from simdims.cli import kinds
+    from simdims.io.sniffing import guess
 
     said = _said(options)
-    found = kinds.guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
+    found = guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
     _refuse_others(options, kind)
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}

@@ -71,21 +71,23 @@ def _embedding_or_similarities(options: argparse.Namespace) -> Any:
 
 
 def _triplets(options: argparse.Namespace) -> Findings:
-    from simdims import _inputs, metrics
+    from simdims import metrics
+    from simdims.io import raw
 
     W = _embedding_or_similarities(options)
-    answers = _inputs.read_triplets(options.answers, options.columns, options.header)
+    answers = raw.read_triplets(options.answers, options.columns, options.header)
     accuracy = metrics.triplet_accuracy(W, answers, odd=options.odd, similarity=options.similarity)
     words = f"{len(answers)} triplets: {accuracy:.1%} predicted (chance 33.3%)\naccuracy {accuracy:.6f}"
     return Findings(words, {"accuracy": accuracy, "n_triplets": len(answers), "chance": 1 / 3})
 
 
 def _pairs(options: argparse.Namespace) -> Findings:
-    from simdims import _inputs, io, metrics
+    from simdims import io, metrics
     from simdims._tables import read_numbers
+    from simdims.io import raw
 
     W = _embedding_or_similarities(options)
-    table = _inputs.read_trials(options.ratings, [options.item1, options.item2], options.rating)
+    table = raw.read_trials(options.ratings, [options.item1, options.item2], options.rating)
     for role in ("item1", "item2", "rating"):
         if (name := getattr(options, role)) not in table.columns:
             has = ", ".join(map(repr, table.columns))
@@ -108,10 +110,11 @@ def _pairs(options: argparse.Namespace) -> Findings:
 def _readout(options: argparse.Namespace) -> Findings:
     read = [("EMBEDDING", options.source), ("RATINGS", options.ratings)]
     check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
-    from simdims import _inputs, metrics
+    from simdims import metrics
+    from simdims.io import raw
 
     W = shared.read_embedding(options)
-    ratings = _inputs.read_features(options.ratings, options.labels, None, None)
+    ratings = raw.read_features(options.ratings, options.labels, None, None)
     seed = shared.settled_seed(options)
     found = metrics.readout(W, ratings, random_state=seed)
     values = {"readout": found.table, "seed": seed}

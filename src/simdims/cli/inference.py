@@ -86,9 +86,9 @@ def _check_target(options: argparse.Namespace, source: str) -> None:
 
 
 def _properties(options: argparse.Namespace) -> Any:
-    from simdims import _inputs
+    from simdims.io import raw
 
-    return _inputs.read_features(options.hypotheses, options.labels, None, None)
+    return raw.read_features(options.hypotheses, options.labels, None, None)
 
 
 def _findings(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:

@@ -136,9 +136,9 @@ def load_matrix(options: argparse.Namespace) -> Similarity:
 
 
 def read_labels(options: argparse.Namespace) -> list[str] | None:
-    from simdims import _inputs
+    from simdims.io import raw
 
-    return None if options.label_file is None else _inputs.read_names(options.label_file)
+    return None if options.label_file is None else raw.read_names(options.label_file)
 
 
 def _refuse_settled(options: argparse.Namespace) -> None:
@@ -218,7 +218,7 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
 
 def read_embedding(options: argparse.Namespace) -> Any:
     """The embedding of EMBEDDING, labelled if the file has labels."""
-    from simdims import _inputs
+    from simdims.io import raw
 
     if options.source.is_dir():
         from simdims.discovery import Discovery
@@ -228,9 +228,9 @@ def read_embedding(options: argparse.Namespace) -> Any:
                 raise UsageError(f"--{name} does not apply if EMBEDDING is a folder.")
         return Discovery.load(options.source).embedding_frame()
     name = options.item
-    if name is None and _inputs.has_column(options.source, "item"):
+    if name is None and raw.has_column(options.source, "item"):
         name = "item"
-    W = _inputs.read_features(options.source, name, options.key, None, "--item")
+    W = raw.read_features(options.source, name, options.key, None, "item")
     if name is not None and list(W.index) == [str(position) for position in range(len(W))]:
         W = W.reset_index(drop=True)  # an embedding without labels
     return W

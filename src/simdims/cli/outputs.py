@@ -73,7 +73,7 @@ def check_writable(target: Path, *, is_filled: bool = False) -> None:
 def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | None = None) -> None:
     """Write a result as .json (everything) or .csv (its table); an existing file is replaced in one step."""
     from simdims._journal import replacing
-    from simdims.io.text import write_csv
+    from simdims.io.tables import write_csv
 
     with replacing(target) as part:
         if target.suffix.lower() == ".json":

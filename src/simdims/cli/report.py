@@ -142,12 +142,12 @@ def _report(options: argparse.Namespace) -> Findings:
 
 
 def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> HypothesisTests:
-    from simdims import _inputs
     from simdims.inference import dimension_test
+    from simdims.io import raw
 
     return dimension_test(
         found,
-        _inputs.read_features(options.tests, options.labels, None, None),
+        raw.read_features(options.tests, options.labels, None, None),
         matching=options.matching or "auto",
         n_permutations=_N_PERMUTATIONS if options.n_permutations is None else options.n_permutations,
         random_state=seed,

@@ -17,7 +17,7 @@ from simdims._journal import as_folder, name_beside, names_beside, remove_abando
 from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
 from simdims.io import load_similarity
-from simdims.io.text import write_csv
+from simdims.io.tables import write_csv
 from simdims.selection import Calibration, RankSelection
 
 if TYPE_CHECKING:
