@@ -7,8 +7,7 @@ matplotlib is loaded when the first picture is drawn.
 
 from simdims.plots._style import save_figure
 from simdims.plots.agreement import alignment, reliability
-from simdims.plots.clouds import word_cloud
-from simdims.plots.dimensions import dimension_grid
+from simdims.plots.dimensions import dimension_grid, word_cloud
 from simdims.plots.fit import reconstruction
 from simdims.plots.graphs import graph
 from simdims.plots.heatmap import similarity_heatmap

@@ -1,4 +1,4 @@
-"""reconstruction: observed similarities against those that the dimensions predict."""
+"""reconstruction: observed similarities against predicted ones."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._parameters import require_count
+from simdims._parameters import ParameterError, require_count
 from simdims.discovery import Discovery
 from simdims.metrics import explained_variance
-from simdims.metrics._pairs import known_values, pair_products
-from simdims.plots._sources import both_of
-from simdims.plots._style import ACCENT, MAIN, one_axes, small, tidy, tiny
+from simdims.metrics._pairs import Pairs, is_stored, known_values, pair_products, pairs_of_ranks
+from simdims.plots import _style as style
+from simdims.plots._sources import require_both
 from simdims.similarity import Similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: More pairs than this are counted in hexagons.
+#: More pairs than this are drawn as counts in hexagons.
 _MOST_DOTS = 2000
 
 
@@ -32,27 +32,27 @@ def reconstruction(
     cmap: str = "viridis",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw observed similarities against predicted ones, one point a pair, or counts of pairs in hexagons.
+    """Draw observed similarities against predicted ones, as one point per pair or as counts of pairs in hexagons.
 
     Parameters
     ----------
     result : Discovery, Similarity, or anything `as_similarity` takes
         The observed similarities.
     embedding : Discovery, Consensus, SRF, array or DataFrame, optional
-        The embedding that predicts; a Discovery brings its own.
+        The embedding that predicts them; by default that of a Discovery.
     max_pairs : int, default=200000
-        Of more pairs a fixed random sample is drawn, and the plot says so.
+        If there are more pairs, a fixed random sample of them is drawn, and the title says so.
     gridsize : int, default=40
-        Hexagons along x, for more than 2,000 pairs.
+        Number of hexagons along x, if there are more than 2,000 pairs.
     cmap : str, default="viridis"
-        Colour map of the counts, which is logarithmic.
+        Colour map of the counts, on a logarithmic scale.
     ax : matplotlib Axes, optional
         Where to draw; a new figure of column width otherwise.
 
     Returns
     -------
     matplotlib Axes
-        Observed pairs of two different items; of sparse similarities those that are stored. R2 is over all observed
+        Observed pairs of two different items, or the stored pairs of sparse similarities. R2 is that of all observed
         pairs.
 
     Examples
@@ -64,54 +64,43 @@ def reconstruction(
     >>> ax.get_xlabel()
     'Predicted similarity'
     """
-    similarity, loadings, _ = both_of(result, embedding, None)
-    if similarity is None:
-        raise TypeError(f"result must hold observed similarities, got {type(result).__name__}: pass S, embedding.")
-    if loadings is None:
-        raise ValueError("embedding must be the embedding that predicts result, got None.")
+    similarity, loadings, _ = require_both(result, embedding)
     require_count("max_pairs", max_pairs)
     require_count("gridsize", gridsize)
-    first, second, n_pairs = _some_pairs(similarity, max_pairs)
+    (first, second), n_pairs = _some_pairs(similarity, max_pairs)
     observed = known_values(similarity)(first, second)
     predicted = pair_products(loadings.W, first, second)
     known = np.isfinite(observed)
     if not known.any():
-        raise ValueError("result must hold an observed pair of two different items, got none.")
-    ax = one_axes(ax, 2.9, 3.2)
+        raise ParameterError("result", "must hold an observed pair of two different items", "none")
+    ax = style.one_axes(ax, 2.9, 3.2)
     _draw(ax, predicted[known], observed[known], gridsize, cmap)
-    is_stored = sparse.issparse(similarity.values) if similarity.factors is None else False
-    tidy(ax, "Predicted similarity", "Observed similarity" + (" (stored pairs)" if is_stored else ""))
+    stored = " (stored pairs)" if is_stored(similarity) else ""
+    style.tidy(ax, "Predicted similarity", f"Observed similarity{stored}")
     own = result.metrics.get("explained_variance") if isinstance(result, Discovery) and embedding is None else None
     R2 = explained_variance(similarity, loadings.W) if own is None else own
-    drawn = f"{known.sum():,} pairs" if len(first) == n_pairs else f"{known.sum():,} random pairs"
-    ax.set_title(f"In-sample R² = {R2:.2f}, {drawn}", fontsize=tiny(), pad=3)
+    random = "" if len(first) == n_pairs else "random "
+    ax.set_title(f"In-sample R² = {R2:.2f}, {known.sum():,} {random}pairs", fontsize=style.tiny(), pad=3)
     return ax
 
 
-def _some_pairs(similarity: Similarity, most: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def _some_pairs(similarity: Similarity, most: int) -> tuple[Pairs, int]:
     """Pairs of two items, each once: all, or a random sample; and how many there are."""
     n = similarity.n_items
-    rng = np.random.default_rng(0)
-    if similarity.factors is None and sparse.issparse(similarity.values):
+    if is_stored(similarity):
         above = sparse.triu(similarity.values, 1, format="coo")
-        chosen = _sample(rng, above.nnz, most)
-        return above.row[chosen].astype(np.int64), above.col[chosen].astype(np.int64), above.nnz
+        chosen = _sample(above.nnz, most)
+        return (above.row[chosen].astype(np.int64), above.col[chosen].astype(np.int64)), above.nnz
     n_pairs = n * (n - 1) // 2
-    if n_pairs <= most:
-        first, second = np.triu_indices(n, 1)
-        return first, second, n_pairs
-    # Missing pairs are no use: with few observed, more must be drawn to have enough.
-    n_drawn = min(n_pairs, int(most / max(similarity.density, most / n_pairs)))
-    places = _sample(rng, n_pairs, n_drawn)
-    first = (n - 2 - np.floor(np.sqrt(4.0 * n * (n - 1) - 8.0 * places - 7) / 2.0 - 0.5)).astype(np.int64)
-    second = (places + first + 1 - n * (n - 1) // 2 + (n - first) * (n - first - 1) // 2).astype(np.int64)
-    return first, second, n_pairs
+    # Missing pairs cannot be drawn: the fewer are observed, the more must be sampled.
+    n_drawn = n_pairs if n_pairs <= most else int(most / max(similarity.density, most / n_pairs))
+    return pairs_of_ranks(_sample(n_pairs, n_drawn), n), n_pairs
 
 
-def _sample(rng: np.random.Generator, n: int, most: int) -> NDArray[np.int64]:
+def _sample(n: int, most: int) -> NDArray[np.int64]:
     if n <= most:
         return np.arange(n)
-    return np.sort(rng.choice(n, most, replace=False, shuffle=False))
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False, shuffle=False))
 
 
 def _draw(ax: Axes, predicted: NDArray, observed: NDArray, gridsize: int, cmap: str) -> None:
@@ -119,25 +108,11 @@ def _draw(ax: Axes, predicted: NDArray, observed: NDArray, gridsize: int, cmap: 
     high = float(max(predicted.max(), observed.max()))
     high = high if high > low else low + 1.0
     if len(predicted) <= _MOST_DOTS:
-        ax.plot(predicted, observed, "o", ms=2.2, color=MAIN, alpha=0.45, mew=0)
+        ax.plot(predicted, observed, "o", ms=2.2, color=style.MAIN, alpha=0.45, mew=0)
     else:
-        hexagons = ax.hexbin(
-            predicted,
-            observed,
-            gridsize=gridsize,
-            extent=(low, high, low, high),
-            bins="log",
-            mincnt=1,
-            cmap=cmap,
-            linewidths=0.1,
-        )
-        figure: Any = ax.get_figure()
-        bar = figure.colorbar(hexagons, ax=ax, shrink=0.75, aspect=22, pad=0.02)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=tiny(), width=0.6, length=2, which="both")
-        bar.set_label("Pairs", fontsize=small())
-    ax.axline((low, low), (high, high), color=ACCENT, linewidth=0.8, linestyle="--")
+        bins: dict[str, Any] = {"gridsize": gridsize, "extent": (low, high, low, high), "bins": "log", "mincnt": 1}
+        style.colour_bar(ax.hexbin(predicted, observed, cmap=cmap, linewidths=0.1, **bins), ax, "Pairs")
+    ax.axline((low, low), (high, high), color=style.ACCENT, linewidth=0.8, linestyle="--")
     margin = 0.03 * (high - low)
-    ax.set_xlim(low - margin, high + margin)
-    ax.set_ylim(low - margin, high + margin)
-    ax.set_aspect("equal")
+    limits = (low - margin, high + margin)
+    ax.set(xlim=limits, ylim=limits, aspect="equal")

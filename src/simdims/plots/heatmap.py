@@ -1,4 +1,4 @@
-"""similarity_heatmap: similarities as a picture, items ordered by their dimensions."""
+"""similarity_heatmap: similarities as an image, with items ordered by their dimensions."""
 
 from __future__ import annotations
 
@@ -9,30 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._parameters import as_range, require_choice, require_count, require_flag
+from simdims._parameters import ParameterError, as_range, require_choice, require_count, require_flag
+from simdims.metrics._pairs import row_blocks
+from simdims.plots import _style as style
 from simdims.plots._sources import Loadings, both_of
-from simdims.plots._style import (
-    PLAIN,
-    colour_map,
-    key,
-    one_axes,
-    root_figure,
-    shown,
-    small,
-    tidy,
-    tiny,
-)
 from simdims.similarity import Similarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BLOCK_ROWS = 256
-#: Names beside the rows, up to so many.
-_MOST_NAMES = 60
-#: Ticks between groups, up to so many.
+#: Labels beside the rows are drawn for up to this many items.
+_MOST_LABELS = 60
+#: Ticks between groups are drawn for up to this many groups.
 _MOST_GROUPS = 80
-#: Values above this quantile of the positive ones share one colour: a few large ones would darken all others.
+#: Values above this quantile of the positive ones share one colour, so that outliers do not darken the others.
 _BRIGHTEST = 0.99
 
 
@@ -49,32 +39,32 @@ def similarity_heatmap(
     colorbar: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw similarities as a heatmap in which items of one dimension stand together.
+    """Draw similarities as a heatmap in which items of the same dimension are neighbours.
 
     Parameters
     ----------
     result : Discovery, Similarity, Consensus, fitted SRF, or anything `as_similarity` takes
-        The similarities, or an embedding that predicts some.
+        The similarities, or an embedding that predicts them.
     embedding : Discovery, Consensus, SRF, array or DataFrame, optional
-        The embedding that orders the items and predicts; a Discovery, a Consensus and an SRF bring their own.
+        The embedding that orders the items and predicts; by default that of a Discovery, a Consensus or an SRF.
     values : {"observed", "predicted", "both"}, optional
         What to draw; "both" has the observed similarities below the diagonal and the predicted ones above. By default
-        the observed ones where there are any.
+        the observed ones if there are any.
     order : "dimensions", sequence of int or None, default="dimensions"
-        Items by their largest dimension, and within it by their loading; or a permutation; or, with None and where
-        there is no embedding, as they came.
+        "dimensions" orders items by their largest dimension, and within it by their loading; a sequence is a
+        permutation of the rows; None, or a result without an embedding, leaves them in their order.
     labels : sequence of str, optional
-        Names of the items, in place of those of `result`; drawn for up to 60 items.
+        Names of the items, to override those of `result`; drawn for up to 60 items.
     max_items : int, default=400
-        With more items than this, neighbouring ones are drawn together, as the mean of their observed pairs; the label
-        of the x-axis says so.
+        With more items than this, blocks of neighbouring items are drawn as the mean of their observed pairs; the
+        label of the x-axis says so.
     limits : (float, float), optional
-        Values at the ends of the colour scale. By default those of pairs of two items, up to the 0.99 quantile of the
-        positive ones.
+        Values at the ends of the colour scale. By default the range of the pairs of two items, up to the 0.99 quantile
+        of the positive ones.
     cmap : str, default="viridis"
         Name of a colour map.
     colorbar : bool, default=True
-        Whether to draw the colour scale; it takes its place from `ax`.
+        Whether to draw the colour scale, which takes its space from `ax`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure of column width otherwise.
 
@@ -97,9 +87,9 @@ def similarity_heatmap(
         values = "predicted" if similarity is None else "observed"
     require_choice("values", values, ("observed", "predicted", "both"))
     if similarity is None and values != "predicted":
-        raise ValueError(f'values must be "predicted" where result holds no similarities, got {values!r}.')
+        raise ParameterError("values", 'must be "predicted" where result holds no similarities', repr(values))
     if loadings is None and values != "observed":
-        raise ValueError(f'values must be "observed" where there is no embedding, got {values!r}.')
+        raise ParameterError("values", 'must be "observed" where there is no embedding', repr(values))
     require_count("max_items", max_items)
     require_flag("colorbar", colorbar)
     n_items = similarity.n_items if similarity is not None else len(loadings.W)  # type: ignore[union-attr]
@@ -108,21 +98,17 @@ def similarity_heatmap(
     block = np.empty(n_items, dtype=np.intp)
     block[rows] = np.arange(n_items) // size
     cells = _cells(similarity, loadings, values, block)
-    ax = one_axes(ax, 3.0)
+    ax = style.one_axes(ax, 3.0)
     _draw(ax, cells, limits, cmap, colorbar)
     if values == "both":
-        ax.set_title("Below: observed. Above: predicted.", fontsize=small())
-    what = f"{n_items:,} {'item' if n_items == 1 else 'items'}"
-    if size > 1:
-        what += f", means of blocks of {size} × {size}"
-    tidy(ax, what)
-    ax.spines[:].set_visible(False)
-    ax.set_xticks([])
-    ax.set_yticks([])
+        ax.set_title("Below: observed. Above: predicted.", fontsize=style.small())
+    blocks = f", means of blocks of {size} × {size}" if size > 1 else ""
+    style.tidy(ax, f"{n_items:,} {'item' if n_items == 1 else 'items'}{blocks}")
+    style.bare(ax)
     if is_grouped and loadings is not None:
-        _mark_dimensions(ax, loadings.dominant()[rows], size, loadings)
-    if names is not None and n_items <= _MOST_NAMES and size == 1:
-        _write_names(ax, [names[i] for i in rows])
+        _mark_dimensions(ax, loadings.dominant()[rows], size)
+    if names is not None and n_items <= _MOST_LABELS and size == 1:
+        _write_labels(ax, [names[i] for i in rows])
     return ax
 
 
@@ -132,21 +118,18 @@ def _row_order(order: Any, loadings: Loadings | None, n_items: int) -> tuple[NDA
         return np.arange(n_items), False
     if isinstance(order, str):
         require_choice("order", order, ("dimensions",))
-        return (np.arange(n_items), False) if loadings is None else (by_dimension(loadings), True)
+        if loadings is None:
+            return np.arange(n_items), False
+        dominant = loadings.dominant()
+        group = np.where(dominant < 0, loadings.W.shape[1], dominant)  # items without loadings come last
+        return np.lexsort((-loadings.W.max(axis=1), group)), True
     try:
         rows = np.asarray(order)
     except ValueError:
         rows = np.empty(0)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or sorted(rows.tolist()) != list(range(n_items)):
-        raise ValueError(f"order must hold each row from 0 to {n_items - 1} once, got another sequence.")
+        raise ParameterError("order", f"must hold each row from 0 to {n_items - 1} once", "another sequence")
     return rows.astype(np.intp), False
-
-
-def by_dimension(loadings: Loadings) -> NDArray[np.intp]:
-    """Items by their largest dimension, within it by their loading; those without any come last."""
-    dominant = loadings.dominant()
-    group = np.where(dominant < 0, loadings.W.shape[1], dominant)
-    return np.lexsort((-loadings.W.max(axis=1), group))
 
 
 def _cells(
@@ -163,7 +146,7 @@ def _cells(
 
 
 def observed_means(similarity: Similarity, block: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Means of the observed entries of each pair of blocks; NaN where there is none."""
+    """Means of the observed entries of each pair of blocks; NaN if there are none."""
     if similarity.factors is not None:
         return _product_means(similarity.factors, block)
     sums, counts = (_stored_sums if sparse.issparse(similarity.values) else _dense_sums)(similarity, block)
@@ -171,7 +154,7 @@ def observed_means(similarity: Similarity, block: NDArray[np.intp]) -> NDArray[n
 
 
 def _product_means(F: NDArray, block: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Means of f_i . f_j over blocks, from the means of the rows of each."""
+    """Means of f_i . f_j over blocks, from the means of their rows."""
     means = (_indicator(block) @ F.astype(np.float64)) / np.bincount(block)[:, None]
     return means @ means.T
 
@@ -186,8 +169,7 @@ def _dense_sums(similarity: Similarity, block: NDArray[np.intp]) -> tuple[NDArra
     members = _indicator(block)
     n_blocks = members.shape[0]
     sums, counts = np.zeros((n_blocks, n_blocks)), np.zeros((n_blocks, n_blocks))
-    for start in range(0, similarity.n_items, _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
+    for rows in row_blocks(similarity.n_items):
         part = similarity.values[rows].astype(np.float64)
         known = ~np.isnan(part)
         if similarity.weights is not None:
@@ -219,30 +201,20 @@ def _stored_sums(similarity: Similarity, block: NDArray[np.intp]) -> tuple[NDArr
 
 
 def _draw(ax: Axes, cells: NDArray, limits: tuple[float, float] | None, cmap: str, colorbar: bool) -> None:
-    colours = colour_map(cmap).with_extremes(bad="white")
-    low, high = _limits(cells) if limits is None else as_range(limits, "limits", "None")
-    image = ax.imshow(
-        np.ma.masked_invalid(cells), cmap=colours, vmin=low, vmax=high, interpolation="nearest", aspect="equal"
-    )
-    is_missing = bool(np.isnan(cells).any())
-    figure: Any = ax.get_figure()
-    if colorbar:
-        above = "max" if np.nanmax(cells, initial=low) > high else "neither"
-        bar = figure.colorbar(image, ax=ax, shrink=0.75, aspect=22, pad=0.02, extend=above)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=tiny(), width=0.6, length=2)
-        bar.set_label("Similarity", fontsize=small())
-    if is_missing and colorbar:
-        _mark_missing(bar.ax, loc="upper left", bbox_to_anchor=(-0.4, -0.02))
-    elif is_missing:
-        _mark_missing(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
-
-
-def _mark_missing(ax: Axes, **place: Any) -> None:
     from matplotlib.patches import Patch
 
-    patch = Patch(facecolor="white", edgecolor="0.4", linewidth=0.6, label="missing")
-    key(ax, handles=[patch], handlelength=0.9, handleheight=0.9, **place)
+    colours = style.colour_map(cmap).with_extremes(bad="white")
+    low, high = _limits(cells) if limits is None else as_range(limits, "limits", "None")
+    look: dict[str, Any] = {"cmap": colours, "vmin": low, "vmax": high, "interpolation": "nearest", "aspect": "equal"}
+    image = ax.imshow(np.ma.masked_invalid(cells), **look)
+    key_ax, place = ax, {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
+    if colorbar:
+        above = "max" if np.nanmax(cells, initial=low) > high else "neither"
+        key_ax = style.colour_bar(image, ax, "Similarity", extend=above).ax
+        place = {"loc": "upper left", "bbox_to_anchor": (-0.4, -0.02)}
+    if np.isnan(cells).any():
+        patch = Patch(facecolor="white", edgecolor="0.4", linewidth=0.6, label="missing")
+        style.key(key_ax, handles=[patch], handlelength=0.9, handleheight=0.9, **place)
 
 
 def _limits(cells: NDArray) -> tuple[float, float]:
@@ -256,35 +228,34 @@ def _limits(cells: NDArray) -> tuple[float, float]:
     return low, max(high, low + 1e-12)
 
 
-def _mark_dimensions(ax: Axes, dominant: NDArray[np.intp], size: int, loadings: Loadings) -> None:
-    """Ticks between groups, and as many numbers of groups as there is room for."""
+def _mark_dimensions(ax: Axes, dominant: NDArray[np.intp], size: int) -> None:
+    """Ticks between groups, and as many numbers of dimensions as fit."""
     n_blocks = -(-len(dominant) // size)
     starts = np.flatnonzero(np.diff(dominant, prepend=dominant[0] - 1))
     ends = np.append(starts[1:], len(dominant))
-    room = (0.01 + 0.022 * len(str(dominant.max() + 1))) * n_blocks
+    closest = (0.01 + 0.022 * len(str(dominant.max() + 1))) * n_blocks
     centres: list[float] = []
     texts: list[str] = []
     for start, end in zip(starts, ends, strict=True):
         centre = (start + end) / 2 / size - 0.5
-        if not centres or centre - centres[-1] >= room:
+        if not centres or centre - centres[-1] >= closest:
             centres.append(centre)
             texts.append("none" if dominant[start] < 0 else str(dominant[start] + 1))
     inner = starts[1:] / size - 0.5 if len(starts) <= _MOST_GROUPS else np.empty(0)
-    ax.set_xticks(centres, labels=texts, minor=False)
-    ax.set_xticks(inner, minor=True)
-    ax.set_yticks(centres, labels=texts, minor=False)
-    ax.set_yticks(inner, minor=True)
-    ax.tick_params(which="major", length=0, labelsize=tiny())
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(centres, labels=texts)
+        axis.set_ticks(inner, minor=True)
+    ax.tick_params(which="major", length=0, labelsize=style.tiny())
     ax.tick_params(which="minor", length=3, width=0.5)
-    ax.set_ylabel("Largest dimension of each item", fontsize=small())
-    ax.set_xlim(-0.5, n_blocks - 0.5)
-    ax.set_ylim(n_blocks - 0.5, -0.5)
+    ax.set_ylabel("Largest dimension of each item", fontsize=style.small())
+    ax.set(xlim=(-0.5, n_blocks - 0.5), ylim=(n_blocks - 0.5, -0.5))
 
 
-def _write_names(ax: Axes, names: list[str]) -> None:
-    """A name at every row, as large as the rows allow."""
-    row_points = 72 * 0.72 * root_figure(ax).get_size_inches()[1] * ax.get_position().height / len(names)
-    points = float(np.clip(1.25 * row_points, 0.35 * tiny(), tiny()))
-    ax.set_yticks(range(len(names)), labels=[shown(name, 22) for name in names], fontsize=points, **PLAIN)
+def _write_labels(ax: Axes, labels: list[str]) -> None:
+    """A label at every row, as large as the rows allow."""
+    row_points = 72 * 0.72 * style.root_figure(ax).get_size_inches()[1] * ax.get_position().height / len(labels)
+    points = float(np.clip(1.25 * row_points, 0.35 * style.tiny(), style.tiny()))
+    texts = [style.shown(label, 22) for label in labels]
+    ax.set_yticks(range(len(labels)), labels=texts, fontsize=points, **style.PLAIN)
     ax.set_yticks([], minor=True)
     ax.set_ylabel("")
