@@ -96,7 +96,7 @@ def pair_correlation(
     if not np.isfinite(rated).all():
         row = int(np.argmax(~np.isfinite(rated)))
         raise ParameterError("ratings", "must be finite", f"{rated[row]:g} in row {row}", "leave the pair out")
-    found = (positions >= 0).all(axis=1)
+    found = positions.min(axis=1) >= 0
     cells = pairs.to_numpy() if is_frame(pairs) else np.asarray(pairs)
     not_found = tuple(dict.fromkeys(str(cell) for cell in cells[positions < 0]))
     if np.count_nonzero(found) < 3:

@@ -86,11 +86,9 @@ def graph(
     require_count("n_neighbors", n_neighbors)
     n = similarity.n_items
     first, second, weights, n_all = _backbone(similarity, n_neighbors)
-    if positions is None:
-        xy = _layout(n, first, second, weights, random_state)
-    else:
-        xy = _read_positions(positions, names, n)
+    given = None if positions is None else _read_positions(positions, names, n)
     ax = style.one_axes(ax, 3.7)
+    xy = _layout(n, first, second, weights, random_state) if given is None else given
     style.bare(ax)
     ax.set_aspect("equal")
     _draw_edges(ax, xy, first, second, weights)

@@ -151,8 +151,9 @@ def _draw_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArr
     for name, test in {**tests.parts, "combined": tests}.items():
         words, colour, mark, _ = _TESTS[name]
         face = [colour if name != "combined" or found else "white" for found in significant]
-        look = {"s": 16 if name == "combined" else 8, "marker": mark, "facecolors": face, "edgecolors": colour}
-        ax.scatter(test.pvalue[chosen], rows + offsets[name], linewidths=0.8, label=words, zorder=3, **look)
+        look: dict[str, Any] = {"marker": mark, "facecolors": face, "edgecolors": colour, "linewidths": 0.8}
+        size = 16 if name == "combined" else 8
+        ax.scatter(test.pvalue[chosen], rows + offsets[name], s=size, label=words, zorder=3, **look)
     ax.axvline(tests.alpha, color=style.QUIET, linewidth=0.7, linestyle="--")
     ax.set_xscale("log")
     style.tidy(ax, f"p-value (dashed: {tests.alpha:g})")

@@ -185,5 +185,5 @@ def _write_numbers(ax: Axes, xy: NDArray, coloured: list[int], dominant: NDArray
     for colour, k, centre, (x, y) in zip(style.COLOURS, coloured, centres, places, strict=False):
         width, height, _ = style.text_size(str(k + 1), style.small())
         taken.append((x - width / 2 - 2, y - height / 2 - 2, x + width / 2 + 2, y + height / 2 + 2))
-        ax.text(*centre, str(k + 1), color=colour, bbox={**box, "edgecolor": colour}, **look)
+        ax.text(centre[0], centre[1], str(k + 1), color=colour, bbox={**box, "edgecolor": colour}, **look)
     return taken

@@ -98,9 +98,8 @@ def _sparse_pairs(similarity: Similarity, rng: np.random.Generator, n_all: int) 
     i, j = _draw(n, N_SAMPLED, rng)
     absent = ~np.isin(i * n + j, listed)
     i, j = i[absent], j[absent]
-    absent_stand_for = np.full(len(i), n_absent / max(len(i), 1))
-    columns = ((first, i), (second, j), (stands_for, absent_stand_for))
-    return _Pairs(*(np.concatenate(both) for both in columns), False)
+    stands_for = np.concatenate([stands_for, np.full(len(i), n_absent / max(len(i), 1))])
+    return _Pairs(np.concatenate([first, i]), np.concatenate([second, j]), stands_for, False)
 
 
 def _draw(n_items: int, n_pairs: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
