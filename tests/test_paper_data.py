@@ -145,13 +145,13 @@ def test_responses_to_other_stimuli_are_compared_where_they_are_given(tmp_path):
     sigma = 0.4 * np.median(distances[np.triu_indices(17, 1)])
     np.testing.assert_allclose(recipes.recordings(path).values, np.exp(-(distances**2) / (2 * sigma**2)))
     unreliable = np.random.RandomState(0).normal(size=(2, 200, 3))
-    for arrays, words in (
+    for arrays, said in (
         ({"repeats": repeats, "responses": responses[:, :5]}, "8 channels"),
         ({"responses": responses}, "repeats"),
         ({"repeats": unreliable}, "none"),
     ):
         np.savez(path, **arrays)
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=said):
             recipes.recordings(path)
 
 
@@ -211,7 +211,7 @@ def slow_fisher(embeddings, seed, n_splits):
         first, second = np.array_split(rng.permutation(embeddings.shape[1]), 2)
         for one, other in itertools.combinations(embeddings, 2):
             orders = itertools.permutations(range(embeddings.shape[2]))
-            best = max(orders, key=lambda order: correlations(one, other, first, order).sum())  # noqa: B023
+            best = max(orders, key=lambda order: correlations(one, other, first, order).sum())
             z.append(np.arctanh(correlations(one, other, second, best)))
     r = np.tanh(np.mean(z, axis=0))
     return np.mean(2 * r / (1 + r))
