@@ -13,7 +13,6 @@ import pytest
 matplotlib.use("Agg")
 
 from matplotlib import pyplot
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import sparse
 
@@ -22,7 +21,7 @@ from simdims import SRF, ParameterError, Similarity, calibrate, combined_test, d
 from simdims.inference import HypothesisTests
 from simdims.plots._style import fitted, text_size
 from simdims.plots.dimensions import arrange
-from simdims.plots.heatmap import observed_means
+from simdims.plots.similarities import _some_pairs, observed_means
 
 ODD = ["$5 and $x_1^", "<script>alert(1)</script>", "two\nlines\tand tabs", "%&_#{}\\", "Ærøskøbing", "x" * 300]
 
@@ -400,8 +399,6 @@ def test_reconstruction_draws_each_observed_pair_once_and_hexagons_at_scale():
 
 
 def test_sampled_pairs_are_pairs_of_two_items():
-    from simdims.plots.fit import _some_pairs
-
     (first, second), n = _some_pairs(Similarity(np.ones((3000, 3000))), 100_000)
     assert n == 3000 * 2999 // 2
     assert (first < second).all()
@@ -605,8 +602,3 @@ def test_large_results_stay_small_in_notebooks():
     assert len(page) < 300_000
     assert page.count("<tr>") == 31
     assert "and 1970 more" in page
-
-
-def test_axes_come_back(found):
-    assert isinstance(plots.reliability(found), Axes)
-    assert all(isinstance(ax, Axes) for ax in plots.dimension_grid(found))

@@ -8,12 +8,11 @@ matplotlib is loaded when the first picture is drawn.
 from simdims.plots._style import save_figure
 from simdims.plots.agreement import alignment, reliability
 from simdims.plots.dimensions import dimension_grid, word_cloud
-from simdims.plots.fit import reconstruction
 from simdims.plots.graphs import graph
-from simdims.plots.heatmap import similarity_heatmap
 from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
+from simdims.plots.similarities import reconstruction, similarity_heatmap
 
 __all__ = [
     "alignment",
