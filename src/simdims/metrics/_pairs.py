@@ -40,7 +40,7 @@ def pair_products(W: NDArray, first: NDArray, second: NDArray) -> NDArray[np.flo
     return products
 
 
-def is_stored(similarity: Similarity) -> bool:
+def is_sparse(similarity: Similarity) -> bool:
     """Whether similarities are a sparse matrix, neither dense nor the product of factors."""
     return similarity.factors is None and sparse.issparse(similarity.values)
 

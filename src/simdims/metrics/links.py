@@ -73,7 +73,7 @@ def link_auc(S: Any, W: Any, *, pairs: Any = None, random_state: int | np.random
     links = links if chosen is None else chosen
     embedding = below_one(embedding)  # only the order of products matters
     scores = [_pairs.pair_products(embedding, *pairs) for pairs in (links, zeros)]
-    is_link = np.repeat([1, 0], [len(of_kind) for of_kind in scores])
+    is_link = np.repeat([1, 0], [len(links[0]), len(zeros[0])])
     return float(roc_auc_score(is_link, np.concatenate(scores)))
 
 
@@ -144,7 +144,7 @@ def _read_links(pairs: Any, similarity: Similarity) -> Pairs:
 def _links_and_zeros(similarity: Similarity, n_links: int | None, rng: np.random.RandomState) -> tuple[Pairs, Pairs]:
     """All links, and as many zero pairs as `n_links` or, if that is None, as there are links."""
     links = _links(similarity)
-    draw_zeros = _zeros_of_stored if _pairs.is_stored(similarity) else _zeros_of_blocks
+    draw_zeros = _zeros_of_stored if _pairs.is_sparse(similarity) else _zeros_of_blocks
     zeros = draw_zeros(similarity, len(links[0]) if n_links is None else n_links, rng)
     if not len(links[0]):
         raise ParameterError("S", "must have a positive similarity of two different items", "none")
@@ -188,7 +188,7 @@ def _zeros_of_blocks(similarity: Similarity, n_wanted: int, rng: np.random.Rando
 
 def _links(similarity: Similarity) -> Pairs:
     """Pairs of two different items with a positive similarity, the smaller position first."""
-    if _pairs.is_stored(similarity):
+    if _pairs.is_sparse(similarity):
         first, second, values = _pairs.stored_pairs(similarity)
         return first[values > 0], second[values > 0]
     keys = [start * similarity.n_items + np.flatnonzero(values > 0) for start, values in _upper_blocks(similarity)]

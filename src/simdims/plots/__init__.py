@@ -1,8 +1,8 @@
-"""Pictures of every result, fit for a paper: a result in, Axes in, Axes out.
+"""Publication figures of all results.
 
-Each function draws into the Axes it is given, or into a new figure as wide as a column of a journal, and returns the
-Axes. Colours are safe for colour-blind people, labels are taken literally, and `save_figure` keeps text as text.
-matplotlib is loaded when the first picture is drawn.
+Each function draws a result into the given Axes, or into a new figure as wide as a journal's column, and returns the
+Axes. Colours are safe for colour-blind readers, labels are plain text, and text in saved files can be edited. matplotlib
+is imported when the first figure is drawn.
 """
 
 from simdims.plots._style import save_figure

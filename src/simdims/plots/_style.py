@@ -94,7 +94,7 @@ def one_axes(ax: Axes | None, height: float, width: float = COLUMN) -> Axes:
 
 
 def several_axes(axes: Any, n_needed: int, *, size: tuple[float, float], columns: int) -> NDArray[np.object_]:
-    """Exactly `n_needed` Axes: the given ones, or those of a new figure with so many columns."""
+    """Exactly `n_needed` Axes: the given ones, or those of a new figure with `columns` columns."""
     pyplot = _loaded("matplotlib.pyplot")
     if axes is None:
         figure = pyplot.figure(figsize=size, dpi=_DPI, layout="constrained")

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from simdims._parameters import ParameterError, require_count
 from simdims._parts import library
 from simdims._threads import one_blas_thread
-from simdims.metrics._pairs import is_stored
+from simdims.metrics._pairs import is_sparse
 from simdims.plots import _style as style
 from simdims.plots._sources import Labels, Loadings, as_positions, require_both
 from simdims.similarity import Similarity
@@ -125,7 +125,7 @@ def _backbone(similarity: Similarity, n_neighbors: int) -> tuple[NDArray, NDArra
 
 def _positive_pairs(similarity: Similarity) -> sparse.csr_array:
     """The observed positive pairs of two items, above the diagonal."""
-    if is_stored(similarity):
+    if is_sparse(similarity):
         upper = sparse.csr_array(sparse.triu(similarity.values, 1), dtype=np.float64)
         upper.data = np.nan_to_num(upper.data)
     elif similarity.n_items > _MOST_DENSE:

@@ -12,7 +12,7 @@ from scipy import sparse
 from simdims._parameters import ParameterError, as_range, require_choice, require_count, require_flag
 from simdims.discovery import Discovery
 from simdims.metrics import explained_variance
-from simdims.metrics._pairs import Pairs, is_stored, known_values, pair_products, pairs_of_ranks, row_blocks
+from simdims.metrics._pairs import Pairs, is_sparse, known_values, pair_products, pairs_of_ranks, row_blocks
 from simdims.plots import _style as style
 from simdims.plots._sources import Loadings, both_of, require_both
 from simdims.similarity import Similarity
@@ -168,7 +168,7 @@ def reconstruction(
         raise ParameterError("result", "must hold an observed pair of two different items", "none")
     ax = style.one_axes(ax, 2.9, 3.2)
     _draw_pairs(ax, predicted[known], observed[known], gridsize, cmap)
-    stored = " (stored pairs)" if is_stored(similarity) else ""
+    stored = " (stored pairs)" if is_sparse(similarity) else ""
     style.tidy(ax, "Predicted similarity", f"Observed similarity{stored}")
     own = result.metrics.get("explained_variance") if isinstance(result, Discovery) and embedding is None else None
     R2 = explained_variance(similarity, loadings.W) if own is None else own
@@ -329,7 +329,7 @@ def _write_labels(ax: Axes, labels: list[str]) -> None:
 def _some_pairs(similarity: Similarity, most: int) -> tuple[Pairs, int]:
     """Pairs of two items, each once: all, or a random sample; and how many there are."""
     n = similarity.n_items
-    if is_stored(similarity):
+    if is_sparse(similarity):
         above = sparse.triu(similarity.values, 1, format="coo")
         chosen = _sample(above.nnz, most)
         return (above.row[chosen].astype(np.int64), above.col[chosen].astype(np.int64)), above.nnz

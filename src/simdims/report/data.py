@@ -74,14 +74,16 @@ class PackedLoadings:
 def pack_loadings(W: NDArray) -> PackedLoadings:
     """An embedding column by column, so that the page decodes only the dimensions that it shows."""
     if W.size <= EXACT_UP_TO:
-        columns, kind, scales = W.T.astype(np.float32), "float32", np.ones(W.shape[1])
-        precision = "as 32-bit numbers, about 7 digits"
+        kind, scales, precision = "float32", np.ones(W.shape[1]), "as 32-bit numbers, about 7 digits"
     else:
-        scales = W.max(axis=0).astype(np.float64) / 65535
+        kind, scales = "uint16", W.max(axis=0).astype(np.float64) / 65535
         scales[scales == 0] = 1.0
-        columns, kind = np.rint(W.T.astype(np.float64) / scales[:, None]).astype(np.uint16), "uint16"
         precision = "in 65,535 steps from 0 to the largest loading of each dimension, so to within 0.001% of that"
-    return PackedLoadings("\n".join(map(_base64, columns)), kind, scales.tolist(), precision)
+    lines = []
+    for column, scale in zip(W.T, scales, strict=True):
+        steps = column.astype(np.float64) / scale
+        lines.append(_base64(steps.astype(np.float32) if kind == "float32" else np.rint(steps).astype(np.uint16)))
+    return PackedLoadings("\n".join(lines), kind, scales.tolist(), precision)
 
 
 def pack_similarities(values: NDArray, largest: float) -> str:

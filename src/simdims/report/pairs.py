@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims.metrics._pairs import PairValues, is_stored, known_values, pair_products, stored_keys
+from simdims.metrics._pairs import PairValues, is_sparse, known_values, pair_products, stored_keys
 from simdims.similarity import Similarity
 
 #: All pairs are used up to this many, and samples of about this size beyond.
@@ -79,7 +79,7 @@ def _pairs(similarity: Similarity) -> _Pairs:
     if n_all <= ALL_PAIRS_UP_TO:
         return _Pairs(*np.triu_indices(n, 1), np.ones(n_all), True)
     rng = np.random.default_rng(0)
-    if is_stored(similarity):
+    if is_sparse(similarity):
         return _sparse_pairs(similarity, rng, n_all)
     n_drawn = int(min(N_SAMPLED / max(similarity.density, 0.1), n_all))
     return _Pairs(*_draw(n, n_drawn, rng), np.full(n_drawn, n_all / n_drawn), False)
@@ -111,7 +111,7 @@ def _draw(n_items: int, n_pairs: int, rng: np.random.Generator) -> tuple[NDArray
 def _known_with_diagonal(similarity: Similarity) -> PairValues:
     """As `known_values`, but a diagonal entry that a sparse matrix does not store is missing, not zero."""
     look_up = known_values(similarity)
-    if not is_stored(similarity):
+    if not is_sparse(similarity):
         return look_up
     first, second = np.divmod(stored_keys(similarity.values), similarity.n_items)
     stored = np.isin(np.arange(similarity.n_items), first[first == second])

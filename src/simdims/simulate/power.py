@@ -112,11 +112,6 @@ def power_study(
     ['noise', 'snr', 'repeat', 'test', 'power', 'power_unadjusted']
     >>> len(study)
     6
-    >>> study = power_study(factorial([2, 3, 3]), [0.3], 2, 99, noise="features", by_column=True, random_state=0)
-    >>> list(study.columns)
-    ['noise', 'snr', 'repeat', 'test', 'column', 'variance', 'pvalue', 'significant']
-    >>> len(study)
-    48
     """
     from simdims.inference.combined import check_weighting
     from simdims.inference.dimension import check_matching
