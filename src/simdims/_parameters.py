@@ -172,3 +172,14 @@ def as_range(bounds: Any, name: str = "bounds", others: str = "'auto', 'data', N
     if not low < high:
         raise ParameterError(name, "must be a pair with low < high", shown(bounds))
     return low, high
+
+
+def require_between(name: str, value: Any, low: float, high: float, *, strictly: bool = False) -> None:
+    require_real(name, value)
+    if not (low < value < high if strictly else low <= value <= high):
+        raise ParameterError(name, f"must be {'strictly ' if strictly else ''}between {low} and {high}", shown(value))
+
+
+def require_type(name: str, value: Any, kinds: Any, what: str) -> None:
+    if not isinstance(value, kinds):
+        raise ParameterTypeError(name, f"must be {what}", type(value).__name__)
