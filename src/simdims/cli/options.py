@@ -326,10 +326,8 @@ def add_alpha(parser: Any, default: float | str) -> None:
         type=number_or_text,
         default=default,
         metavar="auto|NUMBER",
-        help="penalty on the loadings, for few or noisy pairs: auto chooses it by held-out pairs, 0 is none (default "
-        f"{default:g})"
-        if isinstance(default, float)
-        else "penalty on the loadings, for few or noisy pairs: auto (default) chooses it by held-out pairs, 0 is none",
+        help="penalty on the loadings, for few or noisy pairs: auto is chosen by held-out pairs, 0 is none (default "
+        f"{default if isinstance(default, str) else 0})",
     )
 
 

@@ -208,9 +208,10 @@ def _choice(selection: RankSelection) -> str:
     valley = f"within one standard error of the smallest error: {_ranks(selection.valley)}"
     if selection.protocol == "paper":
         return f"The smallest error belonged to {n} ({valley})."
+    clearly = {0.25: "a quarter of a standard error", 2.0: "2 standard errors"}[CLEARLY[selection.protocol]]
     return (
         "We took the smallest number whose error was not clearly larger than the smallest (by no more than "
-        f"{CLEARLY[selection.protocol]:g} standard errors of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
+        f"{clearly} of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
         f"{NEGLIGIBLE:.1%} of the variance of the similarities): {n} (smallest error at {selection.minimum}; {valley})."
     )
 
