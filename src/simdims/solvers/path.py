@@ -56,9 +56,6 @@ _FEW_HELD_OUT, _MOST_SPLITS = 100, 5
 #: Items of complete similarities among which pairs are held out, and no fewer than so many per dimension.
 _MOST_ITEMS, _ITEMS_PER_DIMENSION = 2000, 4
 
-#: The part of a random start that a dimension returns with after a penalty has removed it.
-_REVIVED = 0.3
-
 #: Fits penalised problems from starts, as closely as a step of a path has to be.
 Fit = Callable[[Sequence[Problem], Sequence[np.ndarray]], list[np.ndarray]]
 
@@ -83,14 +80,15 @@ class Held(NamedTuple):
 
 
 def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: float, fit: Fit) -> Sequence[np.ndarray]:
-    """Starts for problems with penalty `alpha`: through stronger penalties, the strongest first.
+    """Starts for problems with penalty `alpha`: through stronger ridge penalties, the strongest first.
 
-    Where all pairs are known, random starts are as good.
+    Where all pairs are known, random starts are as good. A strong l1 penalty would end at W = 0, which is a minimum.
     """
     if not 0.0 < alpha < _FROM or not misses_pairs(problems[0]):
         return starts
+    ridges = {id(one): penalised(one, 1.0) for one in problems}
     for stronger in np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1]:
-        steeper = {id(one): replace(one, penalty=one.penalty.times(stronger / alpha)) for one in problems}
+        steeper = {key: replace(one, penalty=one.penalty.times(stronger)) for key, one in ridges.items()}
         starts = fit([steeper[id(one)] for one in problems], starts)
     return starts
 
@@ -147,9 +145,9 @@ class _Path:
 
 
 def _revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """W with a part of the start in place of dimensions that are gone: no weaker penalty brings back zeros."""
+    """W with the start in place of dimensions that are gone: no weaker penalty brings back zeros."""
     gone = np.square(W).sum(axis=0) < 1e-6 * np.square(start).sum(axis=0)
-    return np.where(gone, _REVIVED * start, W).astype(W.dtype) if gone.any() else W
+    return np.where(gone, start, W) if gone.any() else W
 
 
 def _some_items(problem: Problem, W: np.ndarray, rng: np.random.RandomState) -> tuple[Problem, np.ndarray]:
