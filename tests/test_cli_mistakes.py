@@ -202,7 +202,7 @@ MISTAKES = [
     ("select-rank S.npz --folds 1", 1, "folds must be at least 2, got 1"),
     ("calibrate S.npz --tolerance 2", 1, "tolerance.*2"),
     ("discover S.npz -o out --device abacus", 1, "--device must be .*'abacus'"),
-    ("test W.csv properties.csv --labels name --alpha 2", 1, "alpha.*2"),
+    ("test W.csv properties.csv --labels name --fdr 2", 1, "fdr.*2"),
     ("rsa S.npz properties.csv --labels name --permutations 0", 1, "permutations.*0"),
     ("plot dimensions found -o p.svg --page 9", 1, "--page must be between 1 and 1 for 3 dimensions .*got 9"),
     ("plot dimensions many -o p.svg --page 0", 1, "--page must be between 1 and 3 for 30 dimensions .*got 0"),

@@ -88,7 +88,8 @@ def same(one: Discovery, other: Discovery) -> None:
 def test_it_does_what_its_parts_do(found):
     S, root = noisy(), root_seed(0)
     selection = select_rank(S, [2, 3, 4], sampling=0.6, n_repeats=1, random_state=seed_of(root, 0), progress=False)
-    consensus = fit_consensus(S, selection.rank, n_runs=3, random_state=seed_of(root, 1), progress=False)
+    options = {"n_runs": 3, "random_state": seed_of(root, 1), "progress": False}
+    consensus = fit_consensus(S, selection.rank, alpha=selection.alpha, **options)
     assert found.selection is not None
     assert found.selection.rank == selection.rank == 3
     assert np.array_equal(found.embedding, consensus.embedding)

@@ -201,7 +201,7 @@ def test_with_one_repeat_a_pair_has_no_other_fit_to_be_predicted_by():
 
 
 def test_averaging_fits_lowers_the_error_of_noisy_ones():
-    selection = select_rank(similarities(snr=0.5), [8], **{**QUICK, "n_repeats": 5})
+    selection = select_rank(similarities(snr=0.5), [8], alpha=0.0, **{**QUICK, "n_repeats": 5})
     assert selection.scores["error"].mean() < 0.9 * selection.scores["error_alone"].mean()
 
 
@@ -355,14 +355,16 @@ def test_structure_is_found_where_there_is_some():
     assert 0.5 * spread < np.mean([one.held_out_r2_standard_error for one in found]) < 4 * spread
 
 
-def test_the_smallest_rank_that_is_not_clearly_worse_is_chosen():
+@pytest.mark.parametrize(("alpha", "clearly"), [("auto", 0.25), (0.0, 2.0)])
+def test_the_smallest_rank_that_is_not_clearly_worse_is_chosen(alpha, clearly):
     S = similarities(snr=0.6)
-    selection = select_rank(S, range(1, 9), **{**QUICK, "n_repeats": 3})
+    selection = select_rank(S, range(1, 9), alpha=alpha, **{**QUICK, "n_repeats": 3})
     curve = selection.curve.set_index("rank")
     assert selection.minimum == curve["error"].idxmin()
     variance = np.var(S[np.triu_indices(len(S), 1)])
-    # Two standard errors, but no more than a tenth of the error; less than a thousandth of the variance never counts.
-    allowed = np.minimum(2 * curve["standard_error_of_difference"], 0.1 * curve["error"].min()).clip(1e-3 * variance)
+    # No more than a tenth of the error; less than a thousandth of the variance never counts.
+    by_error = clearly * curve["standard_error_of_difference"]
+    allowed = np.minimum(by_error, 0.1 * curve["error"].min()).clip(1e-3 * variance)
     assert selection.rank == min(curve.index[curve["difference"] <= allowed])
     assert selection.valley == tuple(curve.index[curve["difference"] <= curve["standard_error_of_difference"]])
     assert selection.one_standard_error_rank == min(selection.valley)
@@ -373,7 +375,8 @@ def test_the_smallest_rank_that_is_not_clearly_worse_is_chosen():
 
 
 def test_the_papers_protocol_scores_each_fit_alone_and_takes_the_minimum():
-    averaged, paper = (select_rank(similarities(), range(1, 7), protocol=p, **QUICK) for p in ("averaged", "paper"))
+    averaged = select_rank(similarities(), range(1, 7), alpha=0.0, **QUICK)
+    paper = select_rank(similarities(), range(1, 7), protocol="paper", **QUICK)
     np.testing.assert_array_equal(paper.scores["error"], averaged.scores["error_alone"])
     means = averaged.scores.groupby("rank")["error_alone"].mean()
     assert paper.rank == paper.minimum == means.idxmin()
@@ -688,7 +691,7 @@ def test_an_unsuitable_estimator_is_refused(monkeypatch, name, estimator):
         *[("sampling", sampling) for sampling in (0.0, 1, np.nan, "0.5", True)],
         ("n_folds", 5.0),
         ("n_repeats", True),
-        ("protocol", None),
+        ("protocol", "best"),
         ("S", np.ones((2, 2))),
     ],
 )

@@ -239,7 +239,7 @@ def conclude(
     import pandas as pd
 
     fits = [fit for rank in sorted(scores) for fit in scores[rank].fits]
-    if protocol == "paper":
+    if protocol != "averaged":
         fits = [{**fit, "error": fit["error_alone"]} for fit in fits]
     minimum, chosen = choose(scores, protocol, variance)
     curve = _curve(scores, protocol, minimum, of_mean)
