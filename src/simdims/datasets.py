@@ -1,12 +1,10 @@
-"""Data sets: load_* ship with other libraries, fetch_* are downloaded once and checked, read_* read a file of yours.
+"""Data sets: load_* come with other libraries, fetch_* are downloaded once, read_* read a local file.
 
-A fetched file is the original of a public repository at a fixed commit. It is downloaded with pooch into the
-user's cache, refused unless its SHA-256 is the known one, and read from the cache from then on. Two environment
-variables change where it comes from:
+A fetched file is the original from a public repository at a fixed commit. pooch downloads it into the user's cache
+and checks its SHA-256; later calls read it from the cache. Two environment variables change the source:
 
 SIMDIMS_DATA
-    A folder of local copies, each under the name that _downloads.py gives it. A file that is there is used, and
-    nothing is downloaded.
+    A folder of local copies, under the names in _downloads.py. Files found there are not downloaded.
 SIMDIMS_DATA_URL
     The address of a mirror, in place of https://raw.githubusercontent.com.
 """
@@ -21,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._dependencies import library
 from simdims._downloads import FILES, find, local_path
-from simdims._ownership import frozen
-from simdims._parameters import is_whole, shown
-from simdims._parts import library
+from simdims._parameters import ParameterError, is_whole, require_choice, shown
 from simdims.associations import from_associations
 from simdims.construct import from_dissimilarity
 from simdims.features import from_features
 from simdims.similarity import Similarity
+from simdims.similarity.ownership import frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,8 +98,8 @@ def load_miserables() -> Similarity:
     Returns
     -------
     Similarity
-        77 characters; sparse. A pair that never appears together is an observed zero, and the diagonal, which
-        means nothing here, is unobserved.
+        77 characters; sparse. A pair that never appears together is an observed zero, and the diagonal is
+        unobserved.
 
     References
     ----------
@@ -129,9 +127,8 @@ def fetch_mur92_behaviour() -> ArrangedImages:
     Returns
     -------
     ArrangedImages
-        The similarities of all people together, and each person's dissimilarities. The file names no images:
-        labels are there only where the folder of SIMDIMS_DATA holds a table mur92/stimuli92.csv with a column
-        `name`.
+        The mean similarities, and each person's dissimilarities. The file has no names: labels require a table
+        mur92/stimuli92.csv with a column `name` in the folder SIMDIMS_DATA.
 
     References
     ----------
@@ -160,13 +157,13 @@ def fetch_peterson_animals(half: int | None = None) -> Similarity:
     Parameters
     ----------
     half : {1, 2}, optional
-        Only the first or the second half of the ratings, to see how well they agree; by default all of them.
+        The first or the second half of the ratings, for measuring agreement; by default all of them.
 
     Returns
     -------
     Similarity
-        The mean ratings, from 0 to 10, divided by 10; the diagonal is 1. The file names no animals, so there
-        are no labels.
+        The mean ratings, from 0 to 10, divided by 10; the diagonal is 1. The file has no names, so there are no
+        labels.
 
     References
     ----------
@@ -183,7 +180,7 @@ def fetch_peterson_animals(half: int | None = None) -> Similarity:
 
     variables = {None: "simMatrix", 1: "simMatrixFirstBatch", 2: "simMatrixSecondBatch"}
     if not (half is None or (is_whole(half) and half in (1, 2))):
-        raise ValueError(f"half must be 1, 2 or None (all ratings), got {shown(half)}.")
+        raise ParameterError("half", "must be 1, 2 or None (all ratings)", shown(half))
     name = "peterson_animals/turkResults_CogSci2016.mat"
     ratings = loadmat(find(name))[variables[half]]
     return Similarity(frozen(ratings / 10), info={"dataset": FILES[name].url()})
@@ -195,7 +192,7 @@ def fetch_things_spose() -> pd.DataFrame:
     Returns
     -------
     DataFrame of shape (1854, 66)
-        One row an object and one column a dimension, both named. The 46 values of the file that are just below
+        One row per object and one column per dimension, both named. The 46 values in the file that are just below
         zero are set to 0.
 
     References
@@ -224,9 +221,9 @@ def fetch_things_48() -> Similarity:
     Returns
     -------
     Similarity
-        1 - d, where d is the dissimilarity in the file: how often people left a pair together when a third object
-        was the odd one out. The file names no objects: labels are there only where the folder of SIMDIMS_DATA
-        holds their names, one a line, in things/names48.txt.
+        1 - d, where d is the dissimilarity in the file: how often people kept a pair together when a third object
+        was the odd one out. The file has no names: labels require a file things/names48.txt, one name per line, in
+        the folder SIMDIMS_DATA.
 
     References
     ----------
@@ -277,8 +274,7 @@ def fetch_word_similarity(name: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if not isinstance(name, str) or name not in ("simlex999", "wordsim353"):
-        raise ValueError(f'name must be "simlex999" or "wordsim353", got {shown(name)}.')
+    require_choice("name", name, ("simlex999", "wordsim353"))
     if name == "simlex999":
         table = pd.read_csv(find("words/SimLex-999.txt"), sep="\t").rename(columns={"SimLex999": "rating"})
     else:

@@ -190,7 +190,7 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
 
 def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     """Read similarities; or, where it is clear that they are dissimilarities, those; or ask, where it is not."""
-    from simdims._checks import is_undecided, signs_of_dissimilarity
+    from simdims.similarity.dissimilarity import is_undecided, signs_of_dissimilarity
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="values looks like a dissimilarity matrix", category=UserWarning)

@@ -120,7 +120,7 @@ def add_scale(parser: Any) -> None:
 
 def say_scale(S: Similarity) -> None:
     """Say how ratings were rescaled, or that similarities were not though they exceed 1."""
-    from simdims._checks import value_range
+    from simdims.similarity.entries import value_range
 
     if "low" in S.info:
         say(f"Ratings on a scale from {S.info['low']:g} to {S.info['high']:g} were rescaled to 0-1.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims._parts import library
+from simdims._dependencies import library
 from simdims.cli.options import Findings, UsageError, add_command, add_overwrite, settled_seed
 from simdims.cli.outputs import check_place, check_target
 

@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
-from simdims._arrays import Arrays, arrays_of, problem_of
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import require_count
 from simdims._progress import Callback, Reporter, reporting
@@ -21,6 +20,7 @@ from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
 from simdims.consensus.result import Consensus
 from simdims.similarity import Similarity, as_similarity
+from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import SRF, solve_many, warn_of_underdetermined
 
 #: Real similarities often need more sweeps than the 500 of SRF to its tol; docs/consensus.md has the evidence.

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._memory import require
-from simdims._triangles import Matrix
 from simdims.similarity import Similarity
+from simdims.similarity.entries import Matrix
 
 # What is rounding: a sum of squares about the mean relative to that about zero, where it is the difference of two sums,
 # and the range of a list relative to its largest value.

@@ -11,16 +11,18 @@ from typing import Any
 
 from scipy import sparse
 
-from simdims._checks import ABSENT_OPTIONS, value_range
+from simdims._dependencies import library
 from simdims._journal import refuse_name
-from simdims._parts import Parts, library
+from simdims._parameters import spelled
 from simdims._tables import warn_of_other_measure, what_else
 from simdims.io.arrays import read_hdf5, read_mat, read_npy, read_npz, reading
 from simdims.io.exchange import from_networkx
 from simdims.io.frames import read_parquet
 from simdims.io.layouts import read_edge_list, read_table
 from simdims.io.native import load_npz, save_csv, save_npz
-from simdims.similarity import Similarity, as_similarity
+from simdims.similarity import Parts, Similarity, as_similarity
+from simdims.similarity.entries import value_range
+from simdims.similarity.validation import ABSENT_OPTIONS
 
 logger = logging.getLogger("simdims")
 
@@ -145,7 +147,7 @@ def load_similarity(
         if absent is None and parts.absent is None and sparse.issparse(parts.values):
             raise ValueError(
                 "absent must say what the pairs that are not stored mean, got None: pass load_similarity(..., absent=) "
-                f"{ABSENT_OPTIONS}."
+                f"{spelled(ABSENT_OPTIONS)}."
             )
         if what_else(parts.info.get("column")) == "response times":  # of dissimilarities Similarity warns
             warn_of_other_measure(parts.info["column"])

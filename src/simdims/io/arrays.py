@@ -13,9 +13,10 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import squareform
 
+from simdims._dependencies import library
 from simdims._memory import require
-from simdims._parts import Parts, library
-from simdims._triangles import n_items_of, people_first
+from simdims.similarity import Parts
+from simdims.similarity.symmetry import n_items_of, people_first
 
 MATLAB_NUMBERS = {
     "double", "single", "logical", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",

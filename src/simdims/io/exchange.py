@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import squareform
 
+from simdims._dependencies import library
 from simdims._memory import require
-from simdims._parts import Parts, library
-from simdims.similarity import Similarity
+from simdims.similarity import Parts, Similarity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,6 +160,16 @@ def to_rsatoolbox(S: Similarity) -> Any:
         rdm_descriptors={"largest_similarity": [largest], "dtype": [str(dtype)]},
         pattern_descriptors=patterns,
     )
+
+
+def from_object(x: Any) -> Parts | None:
+    """The parts of a networkx graph or of rsatoolbox RDMs, or None; imports neither library."""
+    networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
+    if networkx is not None and isinstance(x, networkx.Graph):
+        return from_networkx(x)
+    if rsatoolbox is not None and isinstance(x, rsatoolbox.RDMs):
+        return from_rsatoolbox(x)
+    return None
 
 
 def from_networkx(graph: Any) -> Parts:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from simdims._parts import Parts, library
+from simdims._dependencies import library
 from simdims._tables import read_numbers
 from simdims.io.arrays import reading
 from simdims.io.layouts import TWO_FORMS, VALUE_WORDS, check_header, is_long
 from simdims.io.pairs import from_pairs
+from simdims.similarity import Parts
 
 
 def read_parquet(

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from simdims._cells import advice, is_missing
 from simdims._checks import plural
 from simdims._memory import require
-from simdims._parts import Parts
 from simdims._tables import what_else
 from simdims.io.pairs import from_pairs
 from simdims.io.text import (
@@ -31,6 +30,7 @@ from simdims.io.text import (
     rows,
     unguarded,
 )
+from simdims.similarity import Parts
 
 # What a column of labels and one of values are called wherever they are called anything.
 CORNER_WORDS = {"item", "items", "label", "labels", "name", "names", "id"}

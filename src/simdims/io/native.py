@@ -12,11 +12,11 @@ from scipy import sparse
 
 from simdims._checks import shortlist
 from simdims._journal import replacing_file
-from simdims._ownership import frozen
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.pairs import are_positions
 from simdims.io.text import guarded
 from simdims.similarity import Similarity
+from simdims.similarity.ownership import frozen
 
 # The version of what is written into an .npz file, and the name it stands under.
 FORMAT, MARK = 1, "simdims_format"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, is_missing, resembles_number, text_cells
-from simdims._parts import library
+from simdims._dependencies import library
 from simdims._tables import read_numbers
 from simdims.io.arrays import reading
 from simdims.io.layouts import CORNER_WORDS

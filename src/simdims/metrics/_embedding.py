@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims._checks import clean_labels
 from simdims.similarity import Similarity, is_default_axis, refuse_other_names
+from simdims.similarity.labels import clean_labels
 
 Names = tuple[str, ...] | None
 

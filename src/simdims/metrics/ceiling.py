@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simdims._checks import warn
 from simdims._parameters import is_whole
-from simdims.metrics._answers import read_answers
+from simdims.triplets import read_answers
 
 _CHANCE = 1 / 3
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._checks import warn
-from simdims.metrics._answers import read_answers
 from simdims.metrics._pairs import given_or_predicted, pair_values
 from simdims.similarity import Similarity
+from simdims.triplets import read_answers
 
 # Triplets that are looked at together.
 _CHUNK = 2**16

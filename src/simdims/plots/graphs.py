@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from simdims._dependencies import library
 from simdims._parameters import require_count
-from simdims._parts import library
 from simdims._threads import one_blas_thread
 from simdims.metrics._embedding import as_numbers
 from simdims.plots._sources import Labels, Loadings, both_of, described, main_dimensions

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parts import library
+from simdims._dependencies import library
 
 if TYPE_CHECKING:
     from PIL.Image import Image

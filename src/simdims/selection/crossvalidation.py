@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from simdims import __version__, _parallel, _threads
-from simdims._arrays import Arrays
 from simdims._checks import warn
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import require_count, shown
@@ -40,6 +39,7 @@ from simdims.selection.splits import (
 )
 from simdims.selection.walk import walk_ranks
 from simdims.similarity import as_similarity
+from simdims.similarity.arrays import Arrays
 from simdims.srf import SRF
 
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.

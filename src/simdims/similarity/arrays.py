@@ -1,14 +1,16 @@
-"""Similarities as plain arrays, which travel to workers once, however many fits they serve."""
+"""Similarities as plain arrays, which are sent to each worker once, however many fits it runs."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from simdims import solvers
-from simdims.similarity import Similarity
+from simdims.similarity.container import Similarity
+
+if TYPE_CHECKING:
+    from simdims import solvers
 
 
 class Arrays(NamedTuple):
@@ -39,7 +41,9 @@ def arrays_of(similarity: Similarity) -> Arrays:
 
 
 def problem_of(arrays: Arrays) -> solvers.Problem:
-    """What a fit to them solves."""
+    """The problem that a fit to these arrays solves."""
+    from simdims import solvers  # compiles on import, which only fits need
+
     if arrays.implicit:
         return solvers.factor_problem(arrays.values)
     if arrays.starts is None:

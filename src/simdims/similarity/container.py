@@ -1,51 +1,58 @@
-"""Similarity, the one currency between raw data and fits, and as_similarity, the gate that makes one."""
+"""`Similarity`, which every analysis takes, and `as_similarity`, which makes one from arrays, tables and graphs."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._checks import (
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_flag, shown
+from simdims.similarity.dissimilarity import warn_of_dissimilarity
+from simdims.similarity.entries import Matrix
+from simdims.similarity.frames import frame_cells, frame_labels, is_frame
+from simdims.similarity.labels import clean_labels, refuse_other_names
+from simdims.similarity.ownership import frozen, held, may_share, read_only
+from simdims.similarity.scale import lift_negatives, rescale
+from simdims.similarity.validation import (
     as_numbers,
     as_table,
-    check_finite,
-    check_non_negative,
     check_observed,
-    check_same_storage,
-    check_weights,
-    clean_absent,
     clean_factors,
-    clean_labels,
+    clean_parts,
     count_observed,
-    lift_negatives,
-    rescale,
-    warn_of_dissimilarity,
 )
-from simdims._ownership import frozen, held, may_share, read_only
-from simdims._parameters import require_choice, require_flag, shown
-from simdims._parts import Parts
-from simdims._triangles import Matrix, equal_triangles
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Parts(NamedTuple):
+    """The parts of a Similarity as a reader found them; as_similarity checks them and puts them together.
+
+    `named_by` says in a sentence where the labels are from; labels given beside them must agree.
+    """
+
+    values: Any
+    labels: tuple[str, ...] | None = None
+    weights: Any = None
+    absent: str | float | None = None
+    named_by: str = "the file"
+    info: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Similarity:
     """Similarities between items: a symmetric, non-negative matrix in which pairs may be missing.
 
-    Whatever is given is checked, so that every Similarity is valid. The caller's arrays are never changed, and what
-    the caller does to them later does not change the Similarity: arrays that can be written to are copied. A symmetric
-    array of float32 or float64 that is read-only (``array.flags.writeable = False``, or a file mapped with
-    ``mmap_mode="r"``) is used without a copy.
+    All input is checked, so that every Similarity is valid. The caller's arrays are never changed, and later changes to
+    them do not affect the Similarity: writeable arrays are copied. A symmetric, read-only array of float32 or float64
+    (``array.flags.writeable = False``, or a file mapped with ``mmap_mode="r"``) is used without a copy.
 
     Parameters
     ----------
@@ -55,14 +62,14 @@ class Similarity:
         either one. Triangles that differ by rounding (1e-8 of the largest value in float64, 1e-5 in float32)
         are averaged; as_similarity merges those that differ by more.
     labels : sequence, optional
-        One distinct name an item, kept as text.
+        One distinct name per item, kept as text.
     weights : array-like or scipy sparse matrix, shape (n_items, n_items), optional
         How much each pair counts: finite, non-negative and symmetric; 0 leaves a pair out. They are dense
         where values are; where values are sparse they store exactly the same pairs. A pair without a value
         is missing whatever its weight, and one with a value on one side only takes that side's weight.
     absent : {"missing", "zero"} or float, optional
         What the pairs that sparse values do not store mean: "missing" (nobody measured them), "zero" (they
-        were measured and are zero), or a number strictly between 0 and 1, a zero believed with that weight.
+        were measured and are zero), or a number strictly between 0 and 1 (they are zeros with that weight).
         Required for sparse values and refused for dense ones. A diagonal entry that is not stored is
         unobserved in every case.
     info : mapping, optional
@@ -80,7 +87,7 @@ class Similarity:
         Read-only. Where it is not None the similarities are implicit, S = F F^T, and `values` raises; see
         `from_factors`.
     signed : bool
-        Whether factors may be negative, so that similarities may dip below zero.
+        Whether factors may be negative, so that some similarities may be slightly below zero.
     info : mapping of str to plain values
         Read-only.
     n_items : int
@@ -120,24 +127,24 @@ class Similarity:
         signed: bool = False,
         info: Mapping[str, Any] | None = None,
     ) -> Similarity:
-        """Similarities S = F F^T that are never built: all pairs are observed, and n x n numbers are never stored.
+        """Similarities S = F F^T that store the factors F alone, never the n x n matrix; all pairs are observed.
 
         Parameters
         ----------
         factors : array-like of shape (n_items, n_features)
             F, finite, and non-negative unless `signed`.
         labels : sequence, optional
-            One distinct name an item.
+            One distinct name per item.
         signed : bool, default=False
-            Take factors of either sign, whose products are similarities but for an error, as those that approximate a
-            kernel. That no product is far below zero is for the caller to know: all pairs are too many to look at.
+            Accept factors of either sign, such as those of an approximate kernel. The caller must know that no
+            product is far below zero: the pairs are too many to check.
         info : mapping, optional
             Where the similarities came from.
 
         Returns
         -------
         Similarity
-            With `factors`; its `values` raise.
+            With `factors`; its `values` raise AttributeError.
 
         Examples
         --------
@@ -152,23 +159,23 @@ class Similarity:
 
     @classmethod
     def _of(cls, *, copy: bool, **parts: Any) -> Similarity:
-        """The same as the constructor where copy is True; else, arrays of others are looked at, and not copied."""
+        """The constructor, with the choice not to copy writeable arrays."""
         made = cls.__new__(cls)
         made._set(**parts, factors=None, signed=False)
         made._settle(copy)
         return made
 
     def _settle(self, copy: bool) -> None:
-        """Check what was given, and hold it."""
+        """Check all parts and store them read-only."""
         if self.factors is not None:
             self._hold_factors()
             return
         if self.signed:
-            raise ValueError("signed must be False for values, which cannot be negative: it is for factors.")
-        values, labels, weights, absent = _clean(self.values, self.labels, self.weights, self.absent)
+            raise ParameterError("signed", "must be False without factors", shown(self.signed))
+        values, labels, weights, absent = clean_parts(self.values, self.labels, self.weights, self.absent)
         info = _read_only_info(self.info)
-        n_partners, on_diagonal = count_observed(values, weights, absent)
-        check_observed(n_partners, on_diagonal, labels)
+        n_partners, observed_self = count_observed(values, weights, absent)
+        check_observed(n_partners, observed_self, labels)
         warn_of_dissimilarity(values, weights, info)
         n_sides = n_partners.size * (n_partners.size - 1)
         self._set(
@@ -182,7 +189,7 @@ class Similarity:
 
     def _hold_factors(self) -> None:
         if not (self.values is None and self.weights is None and self.absent is None):
-            raise ValueError("values, weights and absent must be None where factors are given.")
+            raise ParameterError("factors", "must be None where values, weights or absent are given")
         factors = clean_factors(self.factors, signed=self.signed)
         labels = clean_labels(self.labels, len(factors))
         own = held(factors, self.factors, "factors")
@@ -216,16 +223,16 @@ class Similarity:
         return to_array(self, dtype, copy)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file that load_similarity reads; an existing one is replaced once the new one is complete.
+        """Write to a file that load_similarity reads; an existing file is replaced once the new one is complete.
 
         Parameters
         ----------
         path : str or path
-            Ends in .npz, which keeps everything (info as JSON does), or in .csv, which keeps labels and values, every
-            one exactly: a square for dense values, and a list of pairs for sparse ones whose absent pairs are
-            missing. What a .csv cannot hold (weights, other absent pairs, factors) is an error; `info` and the
-            difference between float32 and float64, and between sparse and dense, are not kept in one. There, labels
-            that a spreadsheet would run as a formula begin with an apostrophe, which load_similarity removes.
+            A .npz file keeps everything (`info` as JSON). A .csv file keeps labels and exact values: as a square
+            table if values are dense, as a list of pairs if they are sparse and absent pairs are missing. Weights,
+            other absent pairs and factors cannot be written to .csv and raise an error; `info`, the dtype and the
+            storage are not kept there. Labels that a spreadsheet would run as a formula get an apostrophe, which
+            load_similarity removes.
 
         Examples
         --------
@@ -245,13 +252,13 @@ class Similarity:
         return to_frame(self)
 
     def to_networkx(self) -> Any:
-        """Return the observed pairs as a networkx Graph, which as_similarity takes back (as sparse values).
+        """Return the observed pairs as a networkx Graph, which as_similarity converts back (to sparse values).
 
-        Nodes are the labels, or 0, 1, 2, ... where there are none. Edges are the observed pairs of two different
-        items, zeros included (of a sparse matrix the stored ones), with attributes ``weight``, the similarity, and
-        ``pair_weight``, how much it counts, where there are weights. An item's similarity to itself is its node's
-        ``self_similarity`` (and ``self_weight``), not a loop, which would disturb what is computed on graphs. The
-        graph's attribute ``simdims_absent`` says what a pair without an edge means.
+        Nodes are the labels, or 0, 1, 2, ... without labels. Edges are the observed pairs of two different items,
+        zeros included (of a sparse matrix, the stored pairs). Their attribute ``weight`` is the similarity, and
+        ``pair_weight`` its weight, if there are weights. The similarity of an item to itself is the attribute
+        ``self_similarity`` (and ``self_weight``) of its node, because loops would affect graph measures. The graph's
+        attribute ``simdims_absent`` is the meaning of a pair without an edge.
         """
         from simdims.io.exchange import to_networkx
 
@@ -260,9 +267,9 @@ class Similarity:
     def to_rsatoolbox(self) -> Any:
         """Return rsatoolbox RDMs with one RDM, whose dissimilarities are largest similarity - similarity.
 
-        The largest similarity (over all entries) is the descriptor ``largest_similarity`` of the RDM; ``labels`` and
-        ``self_similarity``, the diagonal, are descriptors of its patterns. As as_similarity reads these, it gives the
-        same similarities back, to the rounding of the largest one. Weights are an error: an RDM cannot hold them.
+        The largest similarity (over all entries) is the RDM descriptor ``largest_similarity``; ``labels`` and
+        ``self_similarity``, the diagonal, are pattern descriptors. as_similarity reads them and restores the
+        similarities up to rounding. Weights raise an error: an RDM cannot hold them.
         """
         from simdims.io.exchange import to_rsatoolbox
 
@@ -321,37 +328,35 @@ def as_similarity(
     Parameters
     ----------
     x : array-like, pandas DataFrame, scipy sparse matrix, networkx graph, rsatoolbox RDMs, Similarity or Discovery
-        Similarities between items, as Similarity describes them. The index and the columns of a DataFrame
-        must name the same items in the same order, and become the labels; an axis that is pandas' default 0,
-        1, 2, ... names nothing. A Similarity, or the one that a Discovery holds, is returned unchanged, and is then
-        the only argument.
+        Similarities between items, as described in Similarity. The index and the columns of a DataFrame must name the
+        same items in the same order, and become the labels; pandas' default axis 0, 1, 2, ... names nothing. A
+        Similarity, or that of a Discovery, is returned unchanged, and must be the only argument.
 
-        A graph gives sparse values: the attribute ``weight`` of its edges, 1 where there is none, and on the
-        diagonal its self-loops or the ``self_similarity`` of its nodes. Nodes become labels, unless they are 0,
-        1, 2, ...; where each has a text of its own as attribute ``label``, that does. A single RDM becomes
-        1 - d / max(d) (see from_dissimilarity), and one that to_rsatoolbox made the similarities it was made of.
+        A graph gives sparse values: the edge attribute ``weight``, or 1 without it, and on the diagonal self-loops or
+        the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if each node has a
+        distinct text as attribute ``label``, that becomes its label. A single RDM becomes 1 - d / max(d) (see
+        from_dissimilarity); one made by to_rsatoolbox is converted back to its similarities.
     labels : sequence, optional
-        One name an item. Beside a DataFrame with names of its own they must be the same.
+        One name per item. They must agree with those of a DataFrame or graph.
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
-        How much each pair counts; see Similarity. Where a DataFrame names its items, they must be those of
-        `x`.
+        How much each pair counts; see Similarity. The names on a DataFrame must be those of `x`.
     absent : {"missing", "zero"} or float, optional
         What the pairs that a sparse matrix does not store mean; see Similarity.
     symmetrize : {"mean", "max"}, optional
-        What to make of the two sides of a pair that differ, as in a confusion matrix or a directed graph; by
-        default they are an error. A side that is missing leaves the other one as it is; but in a sparse
-        matrix whose absent pairs are zeros, of any weight, a side that is not stored counts as 0 beside one
-        that is. Weights are not merged: they must be symmetric.
+        How to merge the two sides of a pair that differ, as in a confusion matrix or a directed graph; by
+        default they are an error. If one side is missing, the other one is used; but in a sparse matrix whose absent
+        pairs are zeros, of any weight, a side that is not stored counts as 0. Weights are not merged: they must be
+        symmetric.
     negative : {"clip", "shift"}, optional
         What to do with negative values; by default they are an error. "clip" sets them to 0, with a warning that
-        counts them; "shift" rescales all correlations r as (1 + r) / 2. `info` says what was done.
+        counts them; "shift" rescales all correlations r as (1 + r) / 2. `info` records it.
     low, high : float, optional
-        The ends of a rating scale, which become 0 and 1: values are rescaled as (x - low) / (high - low), as
-        from_ratings does, and `info` holds both ends. An end that is not given beside the other is the smallest or the
-        largest value, with a warning. By default values stay as they are.
+        The ends of a rating scale, which become 0 and 1: values are rescaled as (x - low) / (high - low), as in
+        from_ratings, and `info` holds both ends. If only one end is given, the other is the smallest or the largest
+        value, with a warning. By default values are not rescaled.
     copy : bool, default=True
-        Whether arrays that can be written to are copied. False saves their memory: they must then stay as they are for
-        as long as the Similarity is used.
+        Whether to copy writeable arrays. False saves memory, but the arrays must not be changed while the Similarity
+        is in use.
 
     Returns
     -------
@@ -369,23 +374,21 @@ def as_similarity(
            [3. , 8. , 0.5],
            [0.5, 0.5, 9. ]])
     """
-    if not (symmetrize is None or (isinstance(symmetrize, str) and symmetrize in ("mean", "max"))):
-        raise ValueError(f'symmetrize must be None, "mean" or "max", got {shown(symmetrize)}.')
+    require_choice("symmetrize", symmetrize, (None, "mean", "max"))
     require_choice("negative", negative, (None, "clip", "shift"))
     require_flag("copy", copy)
     of_result = getattr(x, "similarity", None)
     x = of_result if isinstance(of_result, Similarity) else x  # a Discovery's
     if isinstance(x, Similarity):
-        settled = {"weights": weights, "absent": absent, "symmetrize": symmetrize, "negative": negative}
-        _refuse_keywords(labels=labels, low=low, high=high, **settled)
+        options = {"weights": weights, "absent": absent, "symmetrize": symmetrize, "negative": negative}
+        _refuse_options(labels=labels, low=low, high=high, **options)
         return x
     info: Mapping[str, Any] = {}
     if (parts := _foreign_parts(x)) is not None:
-        copy = False  # nobody else has what was read from a file or made of a graph
+        copy = False  # nobody else holds what was read from a file or made from a graph
         x, info, labels = parts.values, parts.info, _agreed_labels(parts, labels)
-        weights, absent = (
-            own if given is None else given for own, given in ((parts.weights, weights), (parts.absent, absent))
-        )
+        weights = parts.weights if weights is None else weights
+        absent = parts.absent if absent is None else absent
     table = as_table(frame_cells(x) if is_frame(x) else x, "values")
     if isinstance(x, list | tuple):
         table = frozen(table)
@@ -394,16 +397,15 @@ def as_similarity(
         labels = frame_labels(x, "values", labels)
     if is_frame(weights):
         if frame_labels(weights, "weights", labels) is not None and labels is None:
-            raise ValueError(
-                "weights must not name items where values does not, got a labelled DataFrame: pass labels=."
-            )
+            rule = "must not name items where values does not"
+            raise ParameterError("weights", rule, "a labelled DataFrame", "pass {labels}")
         weights = frame_cells(weights)
     given = table
     if low is not None or high is not None:
         table, low, high = rescale(as_numbers(table, "values", labels), absent, labels, low, high)
         info = {**info, "low": low, "high": high}
     if symmetrize is not None or negative is not None:
-        table, labels, weights, absent = _clean(table, labels, weights, absent, symmetrize, negative)
+        table, labels, weights, absent = clean_parts(table, labels, weights, absent, symmetrize, negative)
     if negative is not None:
         table, found = lift_negatives(table, negative, absent)
         info = {**info, **found}
@@ -412,65 +414,25 @@ def as_similarity(
     return Similarity._of(values=table, labels=labels, weights=weights, absent=absent, info=info, copy=copy)
 
 
-def _clean(
-    values: Any, labels: Any, weights: Any, absent: Any, symmetrize: str | None = None, negative: str | None = None
-) -> tuple[Matrix, tuple[str, ...] | None, Matrix | None, str | float | None]:
-    """Check the parts of a Similarity on their own and against each other, and make the triangles equal."""
-    table = as_table(values, "values")
-    names = clean_labels(labels, table.shape[0])
-    meaning = clean_absent(absent, table)
-    numbers = as_numbers(table, "values", names)
-    check_finite(numbers, names)
-    if negative is None:
-        check_non_negative(numbers)
-    if weights is not None:
-        table = as_table(weights, "weights")
-        check_same_storage(table, numbers)
-        weights = as_numbers(table, "weights", names)
-        check_weights(weights, names)
-    unstored = np.nan if symmetrize is None or meaning in (None, "missing") else 0.0
-    numbers, weights = equal_triangles(numbers, weights, names, symmetrize=symmetrize, unstored=unstored)
-    return numbers, names, weights, meaning
-
-
-def _read_only_info(info: Any) -> Mapping[str, Any]:
-    if not isinstance(info, Mapping):
-        raise TypeError(f"info must be a mapping, got {shown(info)}.")
-    return MappingProxyType(dict(info))
-
-
-def percent(share: float) -> str:
-    """A share in percent that reads 0.0% and 100.0% only where it is."""
-    if 0.9995 <= share < 1:
-        return "over 99.9%"
-    if 0 < share < 0.0005:
-        return "under 0.1%"
-    return f"{share:.1%}"
-
-
-def _refuse_keywords(**keywords: Any) -> None:
-    given = [name for name, value in keywords.items() if value is not None]
+def _refuse_options(**options: Any) -> None:
+    given = [name for name, value in options.items() if value is not None]
     if given:
-        raise ValueError(
-            f"{' and '.join(given)} must be None where x is a Similarity, which has settled them already: "
-            "make a new Similarity from its values instead."
+        raise ParameterError(
+            " and ".join(given),
+            "must be None where x is a Similarity, which has its own",
+            remedy="make a new Similarity from its values instead",
         )
 
 
 def _foreign_parts(x: Any) -> Parts | None:
-    """What a file, a networkx graph or rsatoolbox's RDMs hold, without importing libraries that nobody uses."""
+    """The parts that a reader found in a file, or those of an object of another library."""
     if isinstance(x, Parts):
         return x
-    networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
-    if networkx is not None and isinstance(x, networkx.Graph):
-        from simdims.io.exchange import from_networkx
+    if isinstance(x, np.ndarray | list | tuple) or sparse.issparse(x) or is_frame(x):
+        return None
+    from simdims.io.exchange import from_object
 
-        return from_networkx(x)
-    if rsatoolbox is not None and isinstance(x, rsatoolbox.RDMs):
-        from simdims.io.exchange import from_rsatoolbox
-
-        return from_rsatoolbox(x)
-    return None
+    return from_object(x)
 
 
 def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] | None:
@@ -482,54 +444,16 @@ def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] 
     return names
 
 
-def is_frame(x: Any) -> bool:
-    """Whether `x` is a DataFrame, without importing pandas for those who do not use it."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(x, pandas.DataFrame)
+def _read_only_info(info: Any) -> Mapping[str, Any]:
+    if not isinstance(info, Mapping):
+        raise ParameterTypeError("info", "must be a mapping", shown(info))
+    return MappingProxyType(dict(info))
 
 
-def frame_cells(frame: Any) -> np.ndarray:
-    """The cells of a DataFrame as an array, NaN where one is missing."""
-    cells = frame.to_numpy()
-    # pandas' own marker of a missing cell is not a number, and only object arrays can hold it.
-    return frame.to_numpy(dtype=object, na_value=np.nan) if cells.dtype == object else cells
-
-
-def frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The items a DataFrame names, or `labels` where given, after checking that all names there are agree."""
-    named = [
-        (what := f"the {kind} of {name}", axis_names(axis, what))
-        for kind, axis in (("index", frame.index), ("columns", frame.columns))
-        if not is_default_axis(axis)
-    ]
-    if labels is not None:
-        named.insert(0, ("labels", labels))
-    if not named:
-        return None
-    for other in named[1:]:
-        refuse_other_names(*named[0], *other)
-    return named[0][1]
-
-
-def is_default_axis(axis: Any) -> bool:
-    """Whether an axis is the 0, 1, 2, ... that pandas makes up where no names are given."""
-    return isinstance(axis, sys.modules["pandas"].RangeIndex) and axis.start == 0 and axis.step == 1
-
-
-def axis_names(axis: Any, what: str) -> tuple[str, ...]:
-    """The names on an axis, one for every item."""
-    if getattr(axis, "nlevels", 1) == 1 and getattr(axis, "hasnans", False):
-        raise ValueError(f"{what} must name every item, got none in place {int(np.argmax(axis.isna()))}.")
-    return tuple(map(str, axis))
-
-
-def refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:
-    """Refuse two sets of names that differ, naming the first place where they do."""
-    # Names of another number of items belong to a matrix of another shape, which has a sentence of its own.
-    for place, (first, second) in enumerate(zip(names, other_names, strict=False)):
-        if first != second:
-            reordered = " (the same names in another order)" if set(names) == set(other_names) else ""
-            raise ValueError(
-                f"{other} must name the same items as {one}, in the same order, got {second!r} instead of "
-                f"{first!r} in place {place}{reordered}."
-            )
+def percent(share: float) -> str:
+    """A share in percent, which reads 0.0% and 100.0% only if it is exactly that."""
+    if 0.9995 <= share < 1:
+        return "over 99.9%"
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    return f"{share:.1%}"
