@@ -412,7 +412,7 @@ BAD = {
     "an unknown kernel": ("features x.npy s.npz --kernel cubic", "argument --kernel: invalid choice: 'cubic'"),
     "a bandwidth of 0": (
         "features x.npy s.npz --bandwidth 0",
-        "--bandwidth must be a positive, finite number, got 0.0",
+        "--bandwidth must be positive and finite, got 0.0",
     ),
     "a number that is none": (
         "features x.npy s.npz --bandwidth wide",
@@ -442,8 +442,8 @@ BAD = {
         "must lie between --low 1 and --high 5",
     ),
     "an array of ratings": ("ratings x.npy s.npz --item1 a --item2 b --rating c", "'x.npy' must end in one of .csv"),
-    "an unknown absent": ("associations a.csv s.npz --absent perhaps", "--absent must be missing (nobody"),
-    "an absent beyond one": ("associations a.csv s.npz --absent 2", "--absent must be missing (nobody"),
+    "an unknown absent": ("associations a.csv s.npz --absent perhaps", "--absent must be 'missing', 'zero' or"),
+    "an absent beyond one": ("associations a.csv s.npz --absent 2", "--absent must be 'missing', 'zero' or"),
     "a negative distance": ("dissimilarity negative.npy s.npz", "must be non-negative"),
     "an odd shape": ("dissimilarity x.npy s.npz", "IN must be a square matrix"),
     "a key of an array": ("dissimilarity x.npy s.npz --key a", "--key must be left out for .npy files"),

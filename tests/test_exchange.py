@@ -174,7 +174,7 @@ def test_edges_without_a_weight_count_one_and_isolated_nodes_stay(networkx):
 
 
 def test_a_graph_must_say_what_pairs_without_an_edge_mean(networkx):
-    with pytest.raises(ValueError, match=r"absent must say .* as_similarity\(\.\.\., absent=\)"):
+    with pytest.raises(ValueError, match="absent must say"):
         as_similarity(networkx.path_graph(3))
 
 

@@ -26,6 +26,7 @@ from simdims import (
     from_triplets,
     load_similarity,
 )
+from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.io import LOADED
 
 resource = pytest.importorskip("resource", reason="this system has no limit of memory to set")
@@ -73,7 +74,7 @@ def bounded():
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is looked up in /proc")
 
 
-REFUSALS = (ValueError, TypeError, MemoryError, FileNotFoundError)
+REFUSALS = (ParameterError, ParameterTypeError, ValueError, TypeError, MemoryError, FileNotFoundError)
 #: What the calls of the test that is running returned.
 TAKEN = []
 #: Tests of what can hardly be valid, or has to be.

@@ -313,7 +313,7 @@ def test_scales_below_zero_and_missing_ratings(tmp_path):
         ([[7, 4], [4, 7]], {"low": 1, "high": 5}, r"between low = 1 and high = 5, got 7 at \(0, 0\)"),
         ([[0, 4], [4, 0]], {"low": 1, "high": 7}, "set the diagonal to NaN if nobody rated it"),
         ([[7, 4], [4, 7]], {"low": 7, "high": 1}, "low must be less than high"),
-        ([[7, 4], [4, 7]], {"low": "one"}, "low must be a finite number or None, got 'one'"),
+        ([[7, 4], [4, 7]], {"low": "one"}, "low must .*'one'"),
         (Similarity([[1, 0.5], [0.5, 1]]), {"low": 1}, "low must be None where x is a Similarity"),
         (sparse.csr_array(np.eye(3) * 7), {"low": 1, "high": 7, "absent": "zero"}, "low must be 0 unless"),
     ],
@@ -474,7 +474,7 @@ def test_a_fourth_column_holds_weights(tmp_path):
 
 def test_a_weight_must_be_there_beside_a_value(tmp_path):
     text = list_text(PAIRS, weights=[1, 2, "", 4, 5])
-    with pytest.raises(ValueError, match=r"weights must be finite, got nan at \('car', 'bus'\)"):
+    with pytest.raises(ValueError, match=r"weights must be finite .*nan at \('car', 'bus'\)"):
         load_similarity(write(tmp_path / "pairs.csv", text))
     loaded = load_similarity(write(tmp_path / "missing.csv", list_text(PAIRS, weights=[1] * 5) + "cat,car,,\n"))
     assert np.isnan(loaded.values[0, 2])
@@ -941,7 +941,7 @@ def test_names_that_say_distance_are_a_warning(tmp_path, name, header, is_distan
 def test_negative_values_in_a_file_are_clipped_or_shifted(tmp_path):
     R = np.corrcoef(np.random.default_rng(0).normal(size=(6, 4)))
     np.save(tmp_path / "r.npy", R)
-    with pytest.raises(ValueError, match=r'r\.npy: .*negative pairs.*negative="clip"'):
+    with pytest.raises(ValueError, match=r"r\.npy: .*negative pairs.*negative='clip'"):
         load_similarity(tmp_path / "r.npy")
     with pytest.warns(UserWarning, match="negative similarities"):
         clipped = load_similarity(tmp_path / "r.npy", negative="clip")

@@ -31,6 +31,7 @@ from simdims import (
     simulate,
     split_half_reliability,
 )
+from simdims._parameters import ParameterError, ParameterTypeError
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
@@ -273,7 +274,8 @@ def assert_refused(function, given, name, what):
         refusal = error
     else:
         pytest.fail(f"{what} was accepted")
-    assert type(refusal) in (ValueError, TypeError, FileNotFoundError, MemoryError), f"{what}: {refusal!r}"
+    kinds = (ParameterError, ParameterTypeError, ValueError, TypeError, FileNotFoundError, MemoryError)
+    assert type(refusal) in kinds, f"{what}: {refusal!r}"
     called = repr(given[name]) if isinstance(refusal, FileNotFoundError) else rf"\b({name}|{CALLED.get(name, name)})\b"
     assert re.search(called, str(refusal)), f"{what}: {refusal!r}"
 

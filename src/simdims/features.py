@@ -255,21 +255,22 @@ def _check_options(kernel: Any, bandwidth: float, implicit: bool, n_landmarks: A
     """Refuse options that the kernel does not use."""
     with_kernel = f"with kernel={kernel!r}"
     if kernel != "rbf" and bandwidth != _DEFAULT_BANDWIDTH:
-        raise ParameterError("bandwidth", "is used with {kernel=rbf} only", f"{bandwidth!r} {with_kernel}")
+        raise ParameterError("bandwidth", "is used by {kernel=rbf} only", f"{bandwidth!r} {with_kernel}")
     if n_landmarks is not None:
         require_count("n_landmarks", n_landmarks)
         if not (implicit and kernel == "rbf"):
             raise ParameterError(
                 "n_landmarks",
-                "is used with {kernel=rbf} and {implicit=True} only",
+                "is used by {kernel=rbf} with {implicit=True} only",
                 f"{n_landmarks} {with_kernel} and implicit={bool(implicit)}",
             )
     if implicit and kernel not in ("linear", "rbf"):
-        raise ParameterError("implicit", "needs a kernel with factors, {kernel=linear} or {kernel=rbf}", with_kernel)
+        rule = "must be False unless {kernel=linear} or {kernel=rbf}, which have factors"
+        raise ParameterError("implicit", rule, f"True {with_kernel}")
     if implicit and kernel == "linear" and features.min() < 0:
         n_negative = np.count_nonzero(features < 0)
-        rule = "needs non-negative features with {kernel=linear}, so that the similarities are non-negative"
-        raise ParameterError("implicit", rule, f"{n_negative} negative values")
+        rule = "must be False with {kernel=linear} where features are negative"
+        raise ParameterError("implicit", rule, f"True with {n_negative} negative values")
 
 
 def _products(X: NDArray) -> NDArray:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from simdims import solvers
 from simdims.similarity.container import Similarity
-
-if TYPE_CHECKING:
-    from simdims import solvers
 
 
 class Arrays(NamedTuple):
@@ -42,8 +40,6 @@ def arrays_of(similarity: Similarity) -> Arrays:
 
 def problem_of(arrays: Arrays) -> solvers.Problem:
     """The problem that a fit to these arrays solves."""
-    from simdims import solvers  # compiles on import, which only fits need
-
     if arrays.implicit:
         return solvers.factor_problem(arrays.values)
     if arrays.starts is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -55,20 +55,20 @@ def largest_entry(matrix: Matrix) -> float:
 
 def value_range(values: Matrix, *, diagonal: bool = False) -> tuple[float, float] | None:
     """The smallest and the largest value observed, or None without any; `diagonal` counts the diagonal too."""
+    parts: Iterable[np.ndarray] = blocks(values)
+    if sparse.issparse(values):
+        stored = values.tocoo()
+        parts = [stored.data if diagonal else stored.data[stored.row != stored.col]]
+    elif not diagonal:
+        parts = (
+            np.where(np.eye(len(block), len(values), k=number * BLOCK_ROWS, dtype=bool), np.nan, block)
+            for number, block in enumerate(blocks(values))
+        )
     smallest, largest = np.inf, -np.inf
-    for number, block in enumerate(blocks(values)):
-        if not diagonal:
-            block = np.where(_is_diagonal(values, number * BLOCK_ROWS, block), np.nan, block)
-        smallest = min(smallest, float(np.fmin.reduce(block, axis=None, initial=np.inf)))
-        largest = max(largest, float(np.fmax.reduce(block, axis=None, initial=-np.inf)))
+    for part in parts:
+        smallest = min(smallest, float(np.fmin.reduce(part, axis=None, initial=np.inf)))
+        largest = max(largest, float(np.fmax.reduce(part, axis=None, initial=-np.inf)))
     return (smallest, largest) if smallest <= largest else None
-
-
-def _is_diagonal(matrix: Matrix, first_row: int, block: np.ndarray) -> np.ndarray:
-    if sparse.issparse(matrix):
-        stored = matrix.tocoo()
-        return stored.row == stored.col
-    return np.eye(len(block), matrix.shape[0], k=first_row, dtype=bool)
 
 
 def map_entries(matrix: Matrix, change: Callable[[np.ndarray], np.ndarray]) -> Matrix:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from simdims import solvers
 from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.similarity.frames import is_frame
 from simdims.similarity.validation import as_array
@@ -76,8 +77,6 @@ def holds_new_items(S: Any) -> bool:
 
 def held_out_variance(rows: NDArray[np.floating], W: NDArray[np.floating]) -> float:
     """R2 of similarities of new items, each predicted from others in its row."""
-    from simdims import solvers
-
     observed = ~np.isnan(rows)
     observed[observed.sum(axis=1) < 2] = False  # nothing is left to predict from
     part = (np.cumsum(observed, axis=1) - 1) % N_FOLDS

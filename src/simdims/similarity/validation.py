@@ -158,7 +158,7 @@ def clean_absent(absent: object, values: Any) -> str | float | None:
             "absent",
             "must say what the pairs that sparse values do not store mean",
             "None",
-            f"pass {ABSENT_OPTIONS}",
+            f"pass {ABSENT_OPTIONS} to {{as_similarity()}}",
         )
     if isinstance(absent, str) and absent in ("missing", "zero"):
         return absent
