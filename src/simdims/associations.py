@@ -126,12 +126,11 @@ def _connected_rows(
     _, component = connected_components(graph, directed=True, connection="strong")
     sizes = np.bincount(component)
     if sizes.max() < 2:
-        raise ParameterError(
-            "table",
+        rule, remedy = (
             "must hold words that lead to each other, as in cat - dog - cat",
-            f"none among {n_words} words",
-            "check that responses are cues as well",
+            "check that responses are also cues",
         )
+        raise ParameterError("table", rule, f"none among {n_words} words", remedy)
     # Words are sorted, so of the largest components this is the one with the first word.
     largest = component[np.argmax(sizes[component] == sizes.max())]
     inside = component == largest
@@ -152,12 +151,8 @@ def _positive_pmi(symmetric: sparse.csr_array, info: dict[str, Any]) -> sparse.c
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         information = np.log2(pairs.data * total / (of_word[pairs.row] * of_word[pairs.col]))
     if not np.isfinite(information).all():
-        raise ParameterError(
-            "counts",
-            "must be of a size that can be multiplied",
-            f"{pairs.data.min():g} to {pairs.data.max():g}",
-            "divide them by the largest",
-        )
+        got = f"{pairs.data.min():g} to {pairs.data.max():g}"
+        raise ParameterError("counts", "must be of a size that can be multiplied", got, "divide them by the largest")
     positive = information > 0
     info["n_pairs_counted"] = pairs.nnz // 2
     info["n_pairs_positive"] = int(np.count_nonzero(positive)) // 2

@@ -31,12 +31,12 @@ from simdims._tables import (
     warn_of_other_measure,
 )
 from simdims.similarity import Similarity, frame_cells, frame_labels, is_frame
-from simdims.similarity.entries import ROUNDING
+from simdims.similarity.entries import ROUNDING, count_pairs
 from simdims.similarity.labels import clean_labels, entry_shown
 from simdims.similarity.ownership import frozen
 from simdims.similarity.scale import check_ends, find_scale, lift_negatives
-from simdims.similarity.symmetry import n_items_of, people_first
-from simdims.similarity.validation import as_array, as_numbers, as_table
+from simdims.similarity.symmetry import equal_triangles, n_items_of, people_first
+from simdims.similarity.validation import as_array, as_numbers, as_table, refuse_entries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,11 +202,8 @@ def _check_method(method: Any, sigma: Any, negative: Any) -> None:
             raise ParameterError("sigma", "must be None unless {method=gaussian}", f"{sigma!r} with method={method!r}")
     require_choice("negative", negative, (None, "clip", "shift"))
     if negative is not None and method != "correlation":
-        raise ParameterError(
-            "negative",
-            "must be None unless {method=correlation}",
-            f"{negative!r} with method={method!r}, which has no negative similarities",
-        )
+        got = f"{negative!r} with method={method!r}, which has no negative similarities"
+        raise ParameterError("negative", "must be None unless {method=correlation}", got)
 
 
 def _from_people(
@@ -327,14 +324,9 @@ def _people(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
             return list(vectors.T), by_column
         if by_row is not None:
             return list(vectors), by_row
-    raise ParameterError(
-        "D",
-        "must be a square matrix, the vector of the n (n - 1) / 2 numbers above its diagonal, or a stack of either",
-        f"shape {table.shape}",
-        f"if each column is one person's {by_column} items, pass {{labels}} or the transpose"
-        if by_column and by_column > 2
-        else None,
-    )
+    rule = "must be a square matrix, the vector of the n (n - 1) / 2 numbers above its diagonal, or a stack of either"
+    remedy = f"if each column is one person's {by_column} items, pass {{labels}} or the transpose"
+    raise ParameterError("D", rule, f"shape {table.shape}", remedy if by_column and by_column > 2 else None)
 
 
 def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.floating]:
@@ -343,38 +335,20 @@ def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.
     if table.ndim == 1:
         table = squareform(table, checks=False)
     given = as_numbers(as_table(table, name), name, labels)
-    _refuse(given, np.isinf(given), name, "must be finite (NaN is a missing pair)", labels)
+    refuse_entries(given, np.isinf, name, "must be finite (NaN is a missing pair)", labels)
     rounding = ROUNDING[given.dtype] * float(np.fmax.reduce(np.abs(given), axis=None, initial=0.0))
-    _refuse(
-        given,
-        np.diag(np.abs(given.diagonal()) > rounding),
-        name,
-        "must have a zero diagonal, as nothing differs from itself (for similarities, use {as_similarity()})",
-        labels,
-    )
-    negative = given < -rounding
-    n_negative = int(np.count_nonzero(negative | negative.T)) // 2
-    _refuse(given, negative, name, f"must be non-negative (negative pairs: {n_negative})", labels)
-    gap = np.abs(given - given.T)
-    if np.fmax.reduce(gap, axis=None, initial=0.0) > rounding:
-        i, j = map(int, np.unravel_index(np.nanargmax(gap), gap.shape))
-        one, other = (entry_shown(entry, labels) for entry in ((i, j, given[i, j]), (j, i, given[j, i])))
-        raise ParameterError(
-            name,
-            "must be symmetric",
-            f"{one} against {other}",
-            "merge the two sides, as in (D + D.T) / 2, or set one that was not measured to NaN",
-        )
-    mean = 0.5 * given + 0.5 * given.T
-    square = np.maximum(np.where(np.isnan(mean), np.fmax(given, given.T), mean), 0)
+    is_nonzero = np.abs(given.diagonal()) > rounding
+    if is_nonzero.any():
+        item = int(np.argmax(is_nonzero))
+        rule = "must have a zero diagonal, as nothing differs from itself (for similarities, use {as_similarity()})"
+        raise ParameterError(name, rule, entry_shown((item, item, given[item, item]), labels))
+    n_negative = count_pairs(given, lambda here, there: (here < -rounding) | (there < -rounding))
+    rule = f"must be non-negative (negative pairs: {n_negative})"
+    refuse_entries(given, lambda entries: entries < -rounding, name, rule, labels)
+    remedy = "merge the two sides, as in (D + D.T) / 2, or set one that was not measured to NaN"
+    square = np.maximum(equal_triangles(given, None, labels, name=name, remedy=remedy)[0], 0)
     np.fill_diagonal(square, 0)
     return square
-
-
-def _refuse(matrix: NDArray, bad: NDArray[np.bool_], name: str, rule: str, labels: Sequence[str] | None) -> None:
-    if bad.any():
-        i, j = map(int, np.unravel_index(np.argmax(bad), bad.shape))
-        raise ParameterError(name, rule, entry_shown((i, j, matrix[i, j]), labels))
 
 
 def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:

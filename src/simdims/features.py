@@ -179,9 +179,8 @@ def from_features(
 def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | None]:
     """Features as floats, and the names on the index of a DataFrame."""
     if sparse.issparse(X):
-        raise ParameterTypeError(
-            "X", "must be dense", "a sparse matrix", "pass X.toarray() or Similarity(X @ X.T, absent='zero')"
-        )
+        remedy = "pass X.toarray() or Similarity(X @ X.T, absent='zero')"
+        raise ParameterTypeError("X", "must be dense", "a sparse matrix", remedy)
     index = None
     if is_frame(X):
         index = None if is_default_axis(X.index) else clean_labels(X.index, len(X))
@@ -201,9 +200,8 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
     if bad.size:
         name = f"row {bad[0]}" if index is None else f"row {bad[0]} ({index[bad[0]]!r})"
         more = f" and {bad.size - 1} other {plural('row', bad.size - 1)}" if bad.size > 1 else ""
-        raise ParameterError(
-            "X", "must be finite", f"NaN or infinity in {name}{more}", "remove such items, or impute their features"
-        )
+        remedy = "remove such items, or impute their features"
+        raise ParameterError("X", "must be finite", f"NaN or infinity in {name}{more}", remedy)
     return features, index
 
 
@@ -217,12 +215,9 @@ def _frame_numbers(frame: Any) -> NDArray[np.floating]:
         try:
             columns.append(read_numbers(one, column))
         except ValueError as error:
-            raise ParameterTypeError(
-                "X",
-                "must hold numbers",
-                f"dtype {dtype} in column {column!r} ({str(error).rstrip('.')})",
-                "make it the index if it names the items",
-            ) from None
+            got = f"dtype {dtype} in column {column!r} ({str(error).rstrip('.')})"
+            remedy = "make it the index if it names the items"
+            raise ParameterTypeError("X", "must hold numbers", got, remedy) from None
     return np.stack(columns, axis=1)
 
 
@@ -259,11 +254,8 @@ def _check_options(kernel: Any, bandwidth: float, implicit: bool, n_landmarks: A
     if n_landmarks is not None:
         require_count("n_landmarks", n_landmarks)
         if not (implicit and kernel == "rbf"):
-            raise ParameterError(
-                "n_landmarks",
-                "is used by {kernel=rbf} with {implicit=True} only",
-                f"{n_landmarks} {with_kernel} and implicit={bool(implicit)}",
-            )
+            got = f"{n_landmarks} {with_kernel} and implicit={bool(implicit)}"
+            raise ParameterError("n_landmarks", "is used by {kernel=rbf} with {implicit=True} only", got)
     if implicit and kernel not in ("linear", "rbf"):
         rule = "must be False unless {kernel=linear} or {kernel=rbf}, which have factors"
         raise ParameterError("implicit", rule, f"True {with_kernel}")
@@ -365,12 +357,8 @@ def _centre_and_unit(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], floa
 
 def _require_distance(median: float) -> float:
     if median == 0:
-        raise ParameterError(
-            "X",
-            "must differ between most items for {kernel=rbf}",
-            "a median distance of 0: over half of them are the same",
-            "pass a callable as {kernel} with a bandwidth of your own",
-        )
+        remedy = "most items are the same, so pass a callable as {kernel} with a bandwidth of your own"
+        raise ParameterError("X", "must differ between items for {kernel=rbf}", "a median distance of 0", remedy)
     return median
 
 

@@ -129,12 +129,8 @@ def read_answers(
     """
     table, odd_place, items, found = _read_triplets(triplets, odd, names)
     if n_items is not None and names is None and found is not None:
-        raise ParameterError(
-            "triplets",
-            "must hold positions where W does not name its items",
-            f"the text {found[0]!r}",
-            "pass {labels}, or a DataFrame whose index names them",
-        )
+        rule, remedy = "must hold positions where W does not name its items", "pass {labels} or a labelled DataFrame"
+        raise ParameterError("triplets", rule, f"the text {found[0]!r}", remedy)
     _check_items(items, table, int(items.max()) + 1 if n_items is None else n_items)
     return items.astype(np.intp, copy=False), odd_place
 
@@ -241,11 +237,8 @@ def _check_items(items: NDArray, table: Any, n_items: int) -> None:
     repeated = (a == b) | (a == c) | (b == c)
     if repeated.any():
         row, n_rows = int(np.argmax(repeated)), int(np.count_nonzero(repeated))
-        raise ParameterError(
-            "triplets",
-            "must name three different items in every row",
-            f"{_cells_of(table, row)} in {_row_shown(table, row)} ({n_rows} such {plural('row', n_rows)})",
-        )
+        got = f"{_cells_of(table, row)} in {_row_shown(table, row)} ({n_rows} such {plural('row', n_rows)})"
+        raise ParameterError("triplets", "must name three different items in every row", got)
 
 
 def _refuse_cells(table: Any, bad: NDArray[np.bool_], rule: str) -> None:

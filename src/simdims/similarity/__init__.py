@@ -1,8 +1,14 @@
 """Similarities between items: the container `Similarity`, and `as_similarity`, which checks and converts input."""
 
 from simdims.similarity.container import Parts, Similarity, as_similarity, percent
-from simdims.similarity.frames import axis_names, frame_cells, frame_labels, is_default_axis, is_frame
-from simdims.similarity.labels import refuse_other_names
+from simdims.similarity.labels import (
+    axis_names,
+    frame_cells,
+    frame_labels,
+    is_default_axis,
+    is_frame,
+    refuse_other_names,
+)
 
 __all__ = [
     "Parts",

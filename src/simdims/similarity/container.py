@@ -15,8 +15,7 @@ from scipy import sparse
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_flag, shown
 from simdims.similarity.dissimilarity import warn_of_dissimilarity
 from simdims.similarity.entries import Matrix
-from simdims.similarity.frames import frame_cells, frame_labels, is_frame
-from simdims.similarity.labels import clean_labels, refuse_other_names
+from simdims.similarity.labels import clean_labels, frame_cells, frame_labels, is_frame, refuse_other_names
 from simdims.similarity.ownership import frozen, held, may_share, read_only
 from simdims.similarity.scale import lift_negatives, rescale
 from simdims.similarity.validation import (

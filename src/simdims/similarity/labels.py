@@ -1,10 +1,12 @@
-"""Names of items: checked, compared, and written in sentences."""
+"""Names of items, given as labels or on the axes of a DataFrame: checked, compared, and shown in errors."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +21,14 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
     """Return labels as distinct texts, one per item, or None."""
     if labels is None:
         return None
+    rule = "must be a sequence with one name per item"
     is_sequence = isinstance(labels, Iterable) and not isinstance(labels, (str, bytes, set, frozenset))
     if not is_sequence or getattr(labels, "ndim", 1) != 1:
-        raise ParameterTypeError("labels", "must be a sequence with one name per item", shown(labels))
+        raise ParameterTypeError("labels", rule, shown(labels))
     given = list(labels)
     for place, label in enumerate(given):
         if getattr(label, "ndim", 0):
-            raise ParameterTypeError(
-                "labels", "must be a sequence with one name per item", f"a {type(label).__name__} in place {place}"
-            )
+            raise ParameterTypeError("labels", rule, f"a {type(label).__name__} in place {place}")
         if _is_missing(label):
             raise ParameterError("labels", "must name every item", f"none in place {place}")
     names = tuple(map(str, given))
@@ -58,12 +59,8 @@ def _refuse_unwritable(name: str, place: int) -> None:
         why, remedy = "half a character", "label.encode('utf-8', 'replace').decode()"
     else:
         why, remedy = "a control character", f"label.replace({bad[0]!r}, ' ')"
-    raise ParameterError(
-        "labels",
-        "must be text that can be written to files",
-        f"{why} in {name!a} in place {place}",
-        f"change it, as in {remedy}",
-    )
+    got = f"{why} in {name!a} in place {place}"
+    raise ParameterError("labels", "must be text that can be written to files", got, f"change it, as in {remedy}")
 
 
 def refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:
@@ -71,14 +68,47 @@ def refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names
     # Lists of different lengths belong to matrices of different shapes, which have an error of their own.
     for place, (first, second) in enumerate(zip(names, other_names, strict=False)):
         if first != second:
-            raise ParameterError(
-                other,
-                f"must name the same items as {one}, in the same order",
-                f"{second!r} instead of {first!r} in place {place}",
-                "the names are the same in another order; reorder one of the two"
-                if set(names) == set(other_names)
-                else None,
-            )
+            rule, got = f"must name the same items as {one}, in the same order", f"{second!r} instead of {first!r}"
+            remedy = "reorder them: these are the same names in another order"
+            is_reordered = set(names) == set(other_names)
+            raise ParameterError(other, rule, f"{got} in place {place}", remedy if is_reordered else None)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether `x` is a DataFrame; pandas is not imported for those who do not use it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(x, pandas.DataFrame)
+
+
+def frame_cells(frame: Any) -> np.ndarray:
+    """The cells of a DataFrame as an array, NaN where one is missing."""
+    cells = frame.to_numpy()
+    # pandas' own marker of a missing cell is not a number, and only object arrays can hold it.
+    return frame.to_numpy(dtype=object, na_value=np.nan) if cells.dtype == object else cells
+
+
+def frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """`labels`, or the names on the axes of a DataFrame, after checking that all of them agree."""
+    named = [] if labels is None else [("labels", labels)]
+    for kind, axis in (("index", frame.index), ("columns", frame.columns)):
+        if not is_default_axis(axis):
+            what = f"the {kind} of {name}"
+            named.append((what, axis_names(axis, what)))
+    for other in named[1:]:
+        refuse_other_names(*named[0], *other)
+    return named[0][1] if named else None
+
+
+def is_default_axis(axis: Any) -> bool:
+    """Whether an axis is pandas' default 0, 1, 2, ..., which names nothing."""
+    return isinstance(axis, sys.modules["pandas"].RangeIndex) and axis.start == 0 and axis.step == 1
+
+
+def axis_names(axis: Any, what: str) -> tuple[str, ...]:
+    """The names on an axis, one per item."""
+    if getattr(axis, "nlevels", 1) == 1 and getattr(axis, "hasnans", False):
+        raise ParameterError(what, "must name every item", f"none in place {int(np.argmax(axis.isna()))}")
+    return tuple(map(str, axis))
 
 
 def name_of(item: int, labels: Sequence[str] | None) -> str:

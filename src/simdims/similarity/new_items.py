@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from simdims import solvers
 from simdims._parameters import ParameterError, ParameterTypeError
-from simdims.similarity.frames import is_frame
+from simdims.similarity.labels import is_frame
 from simdims.similarity.validation import as_array
 
 # Parts of the columns, each of which is predicted from the others.
@@ -88,9 +88,6 @@ def held_out_variance(rows: NDArray[np.floating], W: NDArray[np.floating]) -> fl
     values = rows[observed].astype(np.float64)
     spread = np.sum((values - values.mean()) ** 2) if values.size else 0.0
     if not spread > 0:
-        raise ParameterError(
-            "S",
-            "must have new items with two or more observed similarities that are not all equal to be scored",
-            f"{values.size} such similarities",
-        )
+        rule = "must have new items with two or more observed similarities that are not all equal"
+        raise ParameterError("S", rule, f"{values.size} similarities of such items")
     return float(1.0 - np.sum((values - predicted[observed]) ** 2) / spread)

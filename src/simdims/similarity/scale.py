@@ -63,12 +63,8 @@ def rescale(
         raise ParameterError("values", "must hold at least one observed entry", "none: everything is missing")
     low, high = find_scale(*ends, low, high)
     if low != 0 and sparse.issparse(values) and absent != "missing":
-        raise ParameterError(
-            "low",
-            "must be 0 unless {absent=missing}",
-            f"{low:g}",
-            "pairs that are not stored count as 0, which is off the scale",
-        )
+        remedy = "pairs that are not stored count as 0, which is off the scale"
+        raise ParameterError("low", "must be 0 unless {absent=missing}", f"{low:g}", remedy)
     outside = first_entry(values, lambda entries: (entries < low) | (entries > high))
     if outside is not None:
         n_outside = sum(int(np.count_nonzero((block < low) | (block > high))) for block in blocks(values))
@@ -94,12 +90,8 @@ def lift_negatives(values: Matrix, negative: str, absent: str | float | None = N
         require(values.nbytes, "A copy of values without negative ones", COPY_REMEDY)
     if negative == "shift":
         if sparse.issparse(values) and absent != "missing":
-            raise ParameterError(
-                "negative",
-                "must be None or 'clip' where the pairs that are not stored are zeros",
-                "'shift', which would make them 0.5",
-                "pass a dense matrix",
-            )
+            rule = "must be None or 'clip' where the pairs that are not stored are zeros"
+            raise ParameterError("negative", rule, "'shift', which would make them 0.5", "pass a dense matrix")
         _require_correlations(values, smallest)
         return map_entries(values, lambda entries: np.clip(0.5 + 0.5 * entries, 0, 1)), info
     n_diagonal = int(np.count_nonzero(values.diagonal() < 0))
@@ -116,9 +108,5 @@ def _require_correlations(values: Matrix, smallest: float) -> None:
     largest = largest_entry(values)
     extreme = smallest if -smallest > largest else largest
     if abs(extreme) > 1 + ROUNDING[values.dtype]:
-        raise ParameterError(
-            "values",
-            "must lie between -1 and 1 for {negative=shift}, which is (1 + r) / 2",
-            f"{extreme:.6g}",
-            "divide them by their largest magnitude first, or pass {negative=clip}",
-        )
+        remedy = "divide them by their largest magnitude first, or pass {negative=clip}"
+        raise ParameterError("values", "must lie between -1 and 1 for {negative=shift}", f"{extreme:.6g}", remedy)

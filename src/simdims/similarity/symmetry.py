@@ -30,6 +30,8 @@ def equal_triangles(
     *,
     symmetrize: str | None = None,
     unstored: float = np.nan,
+    name: str = "values",
+    remedy: str = "pass {symmetrize=mean} or {symmetrize=max}, or set the side that was not measured to NaN",
 ) -> tuple[Matrix, Matrix | None]:
     """Return values and weights with exactly equal triangles, without a copy if they have them already.
 
@@ -44,8 +46,7 @@ def equal_triangles(
         return values, weights
     pairs = mirrored_entries(values, unstored)
     if symmetrize is None:
-        remedy = "pass {symmetrize=mean} or {symmetrize=max}, or set the side that was not measured to NaN"
-        _refuse_unequal("values", pairs, ROUNDING[values.dtype] * largest_entry(values), labels, remedy)
+        _refuse_unequal(name, pairs, ROUNDING[values.dtype] * largest_entry(values), labels, remedy)
     return _assembled(values, pairs, (_merged(tile, symmetrize) for tile in pairs)), weights
 
 
@@ -89,12 +90,9 @@ def _refuse_other_pairs(values: Matrix, weights: Matrix, labels: Sequence[str] |
     in_one_only = np.setxor1d(pair_keys(values), pair_keys(weights))
     if in_one_only.size:
         first, second = divmod(int(in_one_only[0]), values.shape[0])
-        raise ParameterError(
-            "weights",
-            "must store exactly the pairs that values stores (an explicit 0 leaves a pair out)",
-            f"{in_one_only.size} stored in only one of the two, the first of them "
-            f"({name_of(first, labels)}, {name_of(second, labels)})",
-        )
+        rule = "must store exactly the pairs that values stores (an explicit 0 leaves a pair out)"
+        pair = f"({name_of(first, labels)}, {name_of(second, labels)})"
+        raise ParameterError("weights", rule, f"{in_one_only.size} stored in only one of the two, such as {pair}")
 
 
 def _equal_weights(values: Matrix, weights: Matrix, labels: Sequence[str] | None) -> Matrix:
@@ -149,7 +147,7 @@ def _merged(tile: Mirrored, how: str | None = None) -> np.ndarray:
     larger = np.fmax(tile.here, tile.there)
     if how == "max":
         return larger
-    mean = 0.5 * (tile.here + tile.there)
+    mean = 0.5 * tile.here + 0.5 * tile.there  # the sum of two may overflow
     return np.where(np.isnan(mean), larger, mean)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -57,11 +57,8 @@ def as_table(x: Any, name: str) -> Any:
     if table.ndim != 2:
         raise ParameterError(name, "must be a square matrix", f"{table.ndim} dimension(s), shape {table.shape}")
     if table.shape[1] == 0:
-        raise ParameterError(
-            name,
-            "must have a row and a column for every item",
-            f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required",
-        )
+        got = f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required"
+        raise ParameterError(name, "must have a row and a column for every item", got)
     if table.shape[0] != table.shape[1]:
         raise ParameterError(name, "must be a square matrix", f"shape {table.shape}")
     return table
@@ -128,9 +125,8 @@ def clean_factors(factors: Any, *, signed: bool = False) -> np.ndarray:
     require_flag("signed", signed)
     table = as_array(factors, "factors")
     if table.ndim != 2 or 0 in table.shape:
-        raise ParameterError(
-            "factors", "must have a row for every item and a column for every factor", f"shape {table.shape}"
-        )
+        rule = "must have a row for every item and a column for every factor"
+        raise ParameterError("factors", rule, f"shape {table.shape}")
     if table.dtype.kind not in "biuf":
         raise ParameterTypeError("factors", "must hold numbers", f"dtype {table.dtype}")
     table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else np.float64)
@@ -138,11 +134,8 @@ def clean_factors(factors: Any, *, signed: bool = False) -> np.ndarray:
         row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
         raise ParameterError("factors", "must be finite", f"NaN or infinity in row {row}")
     if not signed and table.min() < 0:
-        raise ParameterError(
-            "factors",
-            "must be non-negative, so that the similarities are",
-            f"{np.count_nonzero(table < 0)} negative values, the smallest {table.min():g}",
-        )
+        got = f"{np.count_nonzero(table < 0)} negative values, the smallest {table.min():g}"
+        raise ParameterError("factors", "must be non-negative, so that the similarities are", got)
     return table
 
 
@@ -154,12 +147,8 @@ def clean_absent(absent: object, values: Any) -> str | float | None:
             raise ParameterError("absent", rule, shown(absent))
         return None
     if absent is None:
-        raise ParameterError(
-            "absent",
-            "must say what the pairs that sparse values do not store mean",
-            "None",
-            f"pass {ABSENT_OPTIONS} to {{as_similarity()}}",
-        )
+        rule = "must say what the pairs that sparse values do not store mean"
+        raise ParameterError("absent", rule, "None", f"pass {ABSENT_OPTIONS} to {{as_similarity()}}")
     if isinstance(absent, str) and absent in ("missing", "zero"):
         return absent
     if isinstance(absent, Real) and not isinstance(absent, bool):
@@ -174,9 +163,7 @@ def clean_absent(absent: object, values: Any) -> str | float | None:
 
 
 def _check_values(values: Matrix, labels: Sequence[str] | None, *, may_be_negative: bool) -> None:
-    infinite = first_entry(values, np.isinf)
-    if infinite is not None:
-        raise ParameterError("values", "must be finite (NaN is a missing pair)", entry_shown(infinite, labels))
+    refuse_entries(values, np.isinf, "values", "must be finite (NaN is a missing pair)", labels)
     smallest = 0.0 if may_be_negative else smallest_entry(values)
     if smallest < 0:
         n_pairs = count_pairs(values, lambda here, there: (here < 0) | (there < 0), diagonal=True)
@@ -197,13 +184,19 @@ def _clean_weights(weights: Any, values: Matrix, labels: Sequence[str] | None) -
     if table.shape != values.shape:
         raise ParameterError("weights", f"must have the shape of values, {values.shape}", str(table.shape))
     numbers = as_numbers(table, "weights", labels)
-    bad = first_entry(numbers, lambda entries: ~np.isfinite(entries))
-    if bad is not None:
-        raise ParameterError("weights", "must be finite (0 leaves a pair out)", entry_shown(bad, labels))
-    negative = first_entry(numbers, lambda entries: entries < 0)
-    if negative is not None:
-        raise ParameterError("weights", "must be non-negative", entry_shown(negative, labels))
+    bad = "must be finite (0 leaves a pair out)"
+    refuse_entries(numbers, lambda entries: ~np.isfinite(entries), "weights", bad, labels)
+    refuse_entries(numbers, lambda entries: entries < 0, "weights", "must be non-negative", labels)
     return numbers
+
+
+def refuse_entries(
+    matrix: Matrix, is_bad: Callable[[np.ndarray], np.ndarray], name: str, rule: str, labels: Sequence[str] | None
+) -> None:
+    """Refuse a matrix with a bad entry, showing the first one."""
+    entry = first_entry(matrix, is_bad)
+    if entry is not None:
+        raise ParameterError(name, rule, entry_shown(entry, labels))
 
 
 def count_observed(values: Matrix, weights: Matrix | None, absent: str | float | None) -> tuple[np.ndarray, np.ndarray]:
