@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Handwritten digits: their similarities, the pictures, and what each one shows.
+    """Handwritten digits.
 
     Parameters
     ----------
     similarity : Similarity
-        Cosines between the pixels of 1,797 pictures; a label such as "0017: 7" is the picture's row and digit.
+        Cosines between the pixels of 1,797 images; labels are row and digit, such as "0017: 7".
     images : ndarray of shape (1797, 8, 8)
-        The pictures, 0 (white) to 16 (black).
+        The images, 0 (white) to 16 (black).
     target : ndarray of shape (1797,)
-        The digit that each picture shows.
+        The digit in each image.
     """
 
     similarity: Similarity
@@ -53,14 +53,14 @@ class Digits:
 
 @dataclass(frozen=True, eq=False)
 class ArrangedImages:
-    """Sixteen people's arrangements of 92 images: each person's dissimilarities, and the similarities of all.
+    """Sixteen people's arrangements of 92 images by similarity.
 
     Parameters
     ----------
     similarity : Similarity
-        1 - d / max(d), where d is the mean of the people's dissimilarities.
+        1 - d / max(d), where d are the mean dissimilarities.
     rdms : ndarray of shape (16, 92, 92)
-        The dissimilarities of each person, as they are in the file.
+        The dissimilarities of each person, as in the file.
     """
 
     similarity: Similarity
@@ -73,7 +73,6 @@ def load_digits_similarity() -> Digits:
     Returns
     -------
     Digits
-        The similarities, the pictures (to see what a dimension is about) and the digits.
 
     Examples
     --------
@@ -142,17 +141,19 @@ def fetch_mur92_behaviour() -> ArrangedImages:
     >>> images.rdms.shape  # doctest: +SKIP
     (16, 92, 92)
     """
+    import pandas as pd
     from scipy.io import loadmat
 
-    name = "mur92/92_behavRDMs.mat"
+    name, names = "mur92/92_behavRDMs.mat", local_path("mur92/stimuli92.csv")
     people = loadmat(find(name), simplify_cells=True)["rdms_behav_92"]
     rdms = np.stack([person["RDM"] for person in people])
-    similarity = from_dissimilarity(rdms, method="max", labels=_image_names())
+    labels = None if names is None else pd.read_csv(names)["name"].tolist()
+    similarity = from_dissimilarity(rdms, method="max", labels=labels)
     return ArrangedImages(_named(similarity, FILES[name].url()), rdms)
 
 
 def fetch_peterson_animals(half: int | None = None) -> Similarity:
-    """Fetch mean ratings of how similar 120 pictures of animals are.
+    """Fetch mean ratings of the similarity of 120 pictures of animals.
 
     Parameters
     ----------
@@ -197,9 +198,8 @@ def fetch_things_spose() -> pd.DataFrame:
 
     References
     ----------
-    M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of natural objects
-    underlying human similarity judgements, Nature Human Behaviour 4; M. N. Hebart et al. (2023), THINGS-data,
-    eLife 12:e82580.
+    M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of natural objects underlying
+    human similarity judgements, Nature Human Behaviour 4; M. N. Hebart et al. (2023), THINGS-data, eLife 12:e82580.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def fetch_things_48() -> Similarity:
 
 
 def fetch_word_similarity(name: str) -> pd.DataFrame:
-    """Fetch a table of how similar people find pairs of words.
+    """Fetch ratings of the similarity of pairs of words.
 
     Parameters
     ----------
@@ -256,8 +256,8 @@ def fetch_word_similarity(name: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns word1, word2 and rating (a mean, 0 to 10), then the file's other columns. Pairs stand as in the
-        file: a few occur twice, and WordSim-353 rates "tiger" with itself.
+        Columns word1, word2 and rating (a mean, 0 to 10), then the file's other columns. Pairs are as in the file: a
+        few occur twice, and WordSim-353 rates "tiger" with itself.
 
     References
     ----------
@@ -305,7 +305,6 @@ def read_swow(path: str | os.PathLike[str]) -> Similarity:
 
     Examples
     --------
-    >>> from simdims.datasets import read_swow
     >>> S = read_swow("strength.SWOW-EN.R123.csv")  # doctest: +SKIP
     """
     return _read_associations(path, "\t", cue="cue", response="response", count="R123")
@@ -332,7 +331,6 @@ def read_usf(path: str | os.PathLike[str]) -> Similarity:
 
     Examples
     --------
-    >>> from simdims.datasets import read_usf
     >>> S = read_usf("usf_appendixA.csv")  # doctest: +SKIP
     """
     return _read_associations(path, ",", cue="cue", response="target", count="P")
@@ -344,15 +342,6 @@ def _read_associations(path: str | os.PathLike[str], separator: str, **columns: 
 
     table = pd.read_csv(path, sep=separator, keep_default_na=False)
     return _named(from_associations(table, **columns), Path(path).name)
-
-
-def _image_names() -> list[str] | None:
-    path = local_path("mur92/stimuli92.csv")
-    if path is None:
-        return None
-    import pandas as pd
-
-    return pd.read_csv(path)["name"].tolist()
 
 
 def _lines(path: Path) -> list[str]:

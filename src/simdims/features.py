@@ -22,26 +22,24 @@ from simdims._parameters import (
 )
 from simdims._tables import read_numbers, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
+from simdims.similarity.entries import blocks
 from simdims.similarity.labels import clean_labels, refuse_other_names
 from simdims.similarity.ownership import frozen
 from simdims.similarity.validation import as_array
 
 Kernel = Callable[[NDArray, NDArray], NDArray]
 
+_DEFAULT_BANDWIDTH = 0.4
+_DEFAULT_LANDMARKS = 1000
+
 # Rows of features that are multiplied at a time: with each other, and with landmarks.
 _BLOCK = 1024
 _LANDMARK_BLOCK = 4096
 
-_DEFAULT_BANDWIDTH = 0.4
-
-# More landmarks lower the error and raise the cost of a sweep.
-_DEFAULT_LANDMARKS = 1000
-
-# Up to this many items the median distance is over all pairs, as for a matrix; beyond, over a sample.
+# Landmarks: items up to which the median distance is over all pairs, pairs in its sample beyond, and pairs on which the
+# approximation is compared with the kernel.
 _ALL_PAIRS_UP_TO = 2000
 _MEDIAN_PAIRS = 200_000
-
-# Pairs on which the approximation is compared with the kernel.
 _CHECKED_PAIRS = 10_000
 
 # Warn of an error of an approximate kernel above this share of the standard deviation of its values, unless rounding
@@ -332,7 +330,7 @@ def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:
             values[other : other + len(theirs), start : start + len(mine)] = squared.T
     np.fill_diagonal(values, 0)
     sigma = bandwidth * _require_distance(_median_distance(values))
-    for block in _row_blocks(values):
+    for block in blocks(values):
         np.exp(np.multiply(block, -0.5 / sigma**2, out=block), out=block)
     return values, sigma * unit
 
@@ -345,10 +343,7 @@ def _centre_and_unit(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], floa
     """
     with np.errstate(over="ignore", invalid="ignore"):
         centre = np.median(X[:: max(1, len(X) // 1000)].astype(np.float64), axis=0)
-        unit = max(
-            float(np.abs(X[start : start + _LANDMARK_BLOCK] - centre).max())
-            for start in range(0, len(X), _LANDMARK_BLOCK)
-        )
+        unit = max(float(np.abs(block - centre).max()) for block in blocks(X))
     if not np.isfinite(unit):
         largest = float(np.abs(X).max())
         raise ParameterError("X", "must be small enough to be subtracted", f"a largest of {largest:g}", "divide by it")
@@ -390,7 +385,7 @@ def _median_distance(squared: NDArray) -> float:
     for _ in range(_NARROWINGS):
         counts = np.zeros(_BINS, dtype=np.int64)
         below = 0
-        for block in _row_blocks(squared):
+        for block in blocks(squared):
             counts += np.histogram(block, bins=_BINS, range=(low, high))[0]
             below += int(np.count_nonzero(block < low))
         edges = np.linspace(low, high, _BINS + 1)
@@ -400,28 +395,16 @@ def _median_distance(squared: NDArray) -> float:
         low, high = float(edges[max(first - 1, 0)]), float(edges[min(last + 2, _BINS)])
         if counts[max(first - 1, 0) : last + 2].sum() <= _FEW:
             break
-    inside = np.concatenate([block[(block >= low) & (block <= high)] for block in _row_blocks(squared)])
+    inside = np.concatenate([block[(block >= low) & (block <= high)] for block in blocks(squared)])
     inside.sort()
-    below = sum(int(np.count_nonzero(block < low)) for block in _row_blocks(squared))
+    below = sum(int(np.count_nonzero(block < low)) for block in blocks(squared))
     return float(np.mean([np.sqrt(np.float64(inside[position - below])) for position in positions]))
-
-
-def _row_blocks(matrix: NDArray) -> Iterator[NDArray]:
-    for start in range(0, len(matrix), 256):
-        yield matrix[start : start + 256]
 
 
 def _rbf_factors(
     X: NDArray[np.floating], bandwidth: float, n_landmarks: int | None, rng: np.random.RandomState
 ) -> tuple[NDArray[np.floating], dict[str, Any]]:
-    """Nystroem's factors F with F F^T ~ exp(-|x - y|^2 / (2 sigma^2)), and their description.
-
-    Returns
-    -------
-    factors : ndarray of shape (n_items, n_landmarks)
-    info : dict
-        sigma, the number of pairs in its median, the number of landmarks and the error of the approximation.
-    """
+    """Nystroem's factors F with F F^T ~ exp(-|x - y|^2 / (2 sigma^2)), and what `info` says about them."""
     from sklearn.kernel_approximation import Nystroem
 
     n = len(X)

@@ -56,39 +56,32 @@ class Similarity:
     Parameters
     ----------
     values : array-like or scipy sparse matrix, shape (n_items, n_items)
-        Dense values mark a missing pair with NaN. Sparse values may be of any format; a stored zero is an
-        observed zero, and a stored NaN a pair of weight zero. A pair may be given in both triangles or in
-        either one. Triangles that differ by rounding (1e-8 of the largest value in float64, 1e-5 in float32)
-        are averaged; as_similarity merges those that differ by more.
+        Dense values mark a missing pair with NaN. Sparse values may be of any format; a stored zero is an observed
+        zero, and a stored NaN a pair of weight zero. A pair may be given in either triangle or in both. Triangles
+        that differ by rounding (1e-8 of the largest value in float64, 1e-5 in float32) are averaged; as_similarity
+        can merge those that differ by more.
     labels : sequence, optional
         One distinct name per item, kept as text.
     weights : array-like or scipy sparse matrix, shape (n_items, n_items), optional
-        How much each pair counts: finite, non-negative and symmetric; 0 leaves a pair out. They are dense
-        where values are; where values are sparse they store exactly the same pairs. A pair without a value
-        is missing whatever its weight, and one with a value on one side only takes that side's weight.
+        How much each pair counts: finite, non-negative and symmetric; 0 leaves a pair out. Dense if values are
+        dense; if values are sparse, weights store exactly the same pairs. A pair without a value is missing whatever
+        its weight, and one with a value on one side only takes that side's weight.
     absent : {"missing", "zero"} or float, optional
-        What the pairs that sparse values do not store mean: "missing" (nobody measured them), "zero" (they
-        were measured and are zero), or a number strictly between 0 and 1 (they are zeros with that weight).
-        Required for sparse values and refused for dense ones. A diagonal entry that is not stored is
-        unobserved in every case.
+        The meaning of pairs that sparse values do not store: "missing" (they were not measured), "zero" (they were
+        measured and are zero), or a number strictly between 0 and 1 (they are zeros with that weight). Required for
+        sparse values and refused for dense ones. A diagonal entry that is not stored is always unobserved.
     info : mapping, optional
         Where the similarities came from, as plain values.
 
     Attributes
     ----------
-    values : ndarray or csr_array
-        Exactly symmetric, read-only; float32 stays float32, everything else is float64.
+    values, weights : ndarray or csr_array
+        Exactly symmetric, read-only; float32 stays float32, everything else is float64. Weights may be None.
     labels : tuple of str or None
-    weights : ndarray or csr_array or None
-        Exactly symmetric, read-only; the stored pairs of sparse weights are those of values.
-    absent : str, float or None
     factors : ndarray of shape (n_items, n_features) or None
-        Read-only. Where it is not None the similarities are implicit, S = F F^T, and `values` raises; see
-        `from_factors`.
+        Read-only. If it is not None the similarities are implicit, S = F F^T, and `values` raises; see `from_factors`.
     signed : bool
         Whether factors may be negative, so that some similarities may be slightly below zero.
-    info : mapping of str to plain values
-        Read-only.
     n_items : int
     density : float
         The share of the pairs of two different items that are observed.
@@ -96,8 +89,8 @@ class Similarity:
     Warns
     -----
     UserWarning
-        If an item is observed on the diagonal only, or if values look like dissimilarities: by a zero diagonal or,
-        where there is none, by the name of their file, variable or column (in `info`) or the order of their values.
+        If an item is observed on the diagonal only, or if values look like dissimilarities: by a zero diagonal or, if
+        it is missing, by the name of their file, variable or column (in `info`) or the order of their values.
 
     Examples
     --------
@@ -210,13 +203,13 @@ class Similarity:
 
     @property
     def absent_weight(self) -> float:
-        """The weight of the zero that an absent pair stands for: 1 for "zero", 0 for "missing" and for dense values."""
+        """The weight of absent pairs as zeros: 1 for "zero", 0 for "missing" and for dense values."""
         if isinstance(self.absent, float):
             return self.absent
         return 1.0 if self.absent == "zero" else 0.0
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return the values of a dense Similarity without weights, NaN where a pair is missing; others are refused."""
+        """The values of a dense Similarity without weights, NaN where a pair is missing; others raise TypeError."""
         from simdims.io.exchange import to_array
 
         return to_array(self, dtype, copy)
@@ -244,7 +237,7 @@ class Similarity:
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a dense DataFrame with labels on both axes.
 
-        Missing pairs are NaN, and absent ones that are zeros of any weight are 0; weights are not part of it.
+        Missing pairs are NaN, absent pairs that count as zeros are 0, and weights are not included.
         """
         from simdims.io.exchange import to_frame
 
@@ -340,7 +333,7 @@ def as_similarity(
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
         How much each pair counts; see Similarity. The names on a DataFrame must be those of `x`.
     absent : {"missing", "zero"} or float, optional
-        What the pairs that a sparse matrix does not store mean; see Similarity.
+        The meaning of pairs that a sparse matrix does not store; see Similarity.
     symmetrize : {"mean", "max"}, optional
         How to merge the two sides of a pair that differ, as in a confusion matrix or a directed graph; by
         default they are an error. If one side is missing, the other one is used; but in a sparse matrix whose absent
