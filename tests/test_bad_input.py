@@ -56,6 +56,7 @@ PROPERTIES = pd.DataFrame(np.random.RandomState(0).rand(12, 2), columns=["size",
 RATINGS = pd.DataFrame({"a": ["cat", "dog", "car"], "b": ["dog", "car", "cat"], "rating": [1.0, 2.0, 3.0]})
 WORDS = pd.DataFrame({"cue": ["cat", "dog"], "response": ["dog", "cat"], "count": [3, 2]})
 LINKS = Similarity(sparse.csr_array(np.triu(S > 0.3, 1).astype(float)), absent="zero")
+STUDY = pd.DataFrame({"snr": [0.1, 0.5], "power": [0.2, 0.9]})
 COLUMNS = {"item1": "a", "item2": "b", "rating": "rating"}
 
 
@@ -83,11 +84,6 @@ def fitted():
     return SRF(3, random_state=0).fit(Similarity(S, labels=NAMES))
 
 
-def study():
-    """A table as power_study returns it, as far as plots need one."""
-    return pd.DataFrame({"snr": [0.1, 0.5], "power": [0.2, 0.9]})
-
-
 def transform(S):
     return fitted().transform(S)
 
@@ -100,28 +96,26 @@ def fit(S=S, **parameters):
     return SRF(**parameters).fit(S)
 
 
-def load_discovery(folder):
-    return Discovery.load(folder)
-
-
 def save_similarity(similarity, path):
     similarity.save(path)
 
 
+def discovered():
+    return discover(S, ranks=2, n_runs=2, random_state=0, progress=False)
+
+
 def save_discovery(folder):
-    settings = {"ranks": 2, "n_runs": 2, "random_state": 0, "progress": False}
-    discover(S, **settings).save(folder)
+    discovered().save(folder)
 
 
 def methods_text(tests):
-    settings = {"ranks": 2, "n_runs": 2, "random_state": 0, "progress": False}
-    return discover(S, **settings).methods_text(tests)
+    return discovered().methods_text(tests)
 
 
 # Rows that call a method, and the public name that they stand for.
 STANDS_FOR = {
     fit: "SRF", transform: "SRF", score: "SRF", save_similarity: "Similarity", Similarity.from_factors: "Similarity",
-    load_discovery: "Discovery", save_discovery: "Discovery", methods_text: "Discovery",
+    Discovery.load: "Discovery", save_discovery: "Discovery", methods_text: "Discovery",
 }  # fmt: skip
 
 TABLE = [
@@ -450,6 +444,8 @@ TABLE = [
     (fit, {"bounds": (1, 0), "n_components": 2}, ValueError, "bounds", "(1, 0)"),
     (fit, {"init": np.ones((2, 2)), "n_components": 2}, ValueError, "init", "(2, 2)"),
     (fit, {"init": [["a"]], "n_components": 2}, TypeError, "init", "list"),
+    (fit, {"verbose": "yes"}, TypeError, "verbose", "'yes'"),
+    (fit, {"verbose": -1}, ValueError, "verbose", "-1"),
     (fit, {"device": "tpu"}, ValueError, "device", "'tpu'"),
     (fit, {"S": asymmetric(), "n_components": 2}, ValueError, "values", "0.9 at (2, 7)"),
     (transform, {"S": -S}, ValueError, "S", "144"),
@@ -491,9 +487,9 @@ TABLE = [
     (discover, {"S": S, "device": "tpu"}, ValueError, "device", "'tpu'"),
     (discover, {"S": S, "checkpoint": "thesis"}, ValueError, "checkpoint", "'thesis'"),
     (discover, {"S": S, "checkpoint": "empty.csv"}, ValueError, "checkpoint", "'empty.csv', which is"),
-    (load_discovery, {"folder": "nowhere"}, FileNotFoundError, "folder", "'nowhere'"),
-    (load_discovery, {"folder": "thesis"}, ValueError, "folder", "'thesis'"),
-    (load_discovery, {"folder": 3}, TypeError, "folder", "3"),
+    (Discovery.load, {"folder": "nowhere"}, FileNotFoundError, "folder", "'nowhere'"),
+    (Discovery.load, {"folder": "thesis"}, ValueError, "folder", "'thesis'"),
+    (Discovery.load, {"folder": 3}, TypeError, "folder", "3"),
     (save_discovery, {"folder": "thesis"}, ValueError, "folder", "thesis'"),
     (save_discovery, {"folder": "empty.csv"}, ValueError, "folder", "empty.csv'"),
     (methods_text, {"tests": PROPERTIES}, TypeError, "tests", "an object of type DataFrame"),
@@ -577,7 +573,7 @@ TABLE = [
     (plots.hypothesis_tests, {"tests": W}, TypeError, "tests", "ndarray"),
     (plots.item_fingerprint, {"result": W, "item": 99}, ValueError, "item", "99"),
     (plots.item_fingerprint, {"result": W, "item": "cat"}, ValueError, "item", "'cat'"),
-    (plots.power_curves, {"study": study(), "column": "size"}, ValueError, "column", "'size'"),
+    (plots.power_curves, {"study": STUDY, "column": "size"}, ValueError, "column", "'size'"),
     (plots.rank_selection, {"result": W}, TypeError, "result", "ndarray"),
     (plots.reconstruction, {"result": S}, (TypeError, ValueError), "embedding", "None"),
     (plots.reconstruction, {"result": S, "embedding": W, "max_pairs": 0}, ValueError, "max_pairs", "0"),
@@ -665,27 +661,7 @@ def test_the_table_is_long_and_has_a_row_for_everything_public():
     assert not public - covered
 
 
-# --- warnings, and what needs more than this machine has --------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("default::UserWarning")
-def test_what_may_be_meant_so_is_a_warning():
-    distances = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
-    with pytest.warns(UserWarning, match="values looks like a dissimilarity matrix: its diagonal is zero"):
-        as_similarity(distances)
-    alone = without(5)
-    alone[5, 5] = 1.0
-    with pytest.warns(UserWarning, match=r"Observed on the diagonal of values only: 'item 5' \(1 item\)"):
-        as_similarity(alone, labels=NAMES)
-
-
-def test_a_pair_in_one_triangle_is_enough_and_two_that_differ_are_not():
-    one_sided = S.copy()
-    one_sided[np.tril_indices(12, -1)] = NAN
-    np.testing.assert_array_equal(as_similarity(one_sided).values, S)
-    one_sided[7, 2] = 0.9
-    with pytest.raises(ValueError, match=r"values must be symmetric, .* 0\.9"):
-        as_similarity(one_sided)
+# --- memory and names -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
