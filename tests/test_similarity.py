@@ -1,4 +1,4 @@
-"""Similarity and as_similarity: what they accept, what they make of it, and what they refuse in words."""
+"""Similarity and as_similarity: what they accept, and what they make of it."""
 
 import copy
 import dataclasses
@@ -96,13 +96,14 @@ RING = {(0, 1): 0.5, (1, 2): 0.25, (2, 3): 0.75, (0, 3): 0.125}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_symmetric_float_array_that_is_read_only_is_held_without_a_copy(dtype):
-    S = complete(dtype=dtype)
-    S.flags.writeable = False
-    similarity = Similarity(S)
-    assert np.shares_memory(similarity.values, S)
-    assert similarity.values.dtype == dtype
-    assert not similarity.values.flags.writeable
+def test_symmetric_float_arrays_that_are_read_only_are_held_without_a_copy(dtype):
+    S, weights = complete(dtype=dtype), complete(seed=1, dtype=dtype)
+    S.flags.writeable = weights.flags.writeable = False
+    similarity = Similarity(S, weights=weights)
+    for held, given_array in ((similarity.values, S), (similarity.weights, weights)):
+        assert np.shares_memory(held, given_array)
+        assert held.dtype == dtype
+        assert not held.flags.writeable
 
 
 def test_a_file_that_is_mapped_to_be_read_is_not_copied(tmp_path):
@@ -221,7 +222,7 @@ def test_every_sparse_format_becomes_the_same_read_only_canonical_csr(kind, cont
 
 
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
-def test_both_index_dtypes_are_taken(index_dtype):
+def test_both_index_dtypes_are_accepted(index_dtype):
     S = stored(both_sides(RING), kind="csr")
     S.indices, S.indptr = S.indices.astype(index_dtype), S.indptr.astype(index_dtype)
     similarity = Similarity(S, absent="missing")
@@ -229,12 +230,9 @@ def test_both_index_dtypes_are_taken(index_dtype):
     assert not similarity.values.indices.flags.writeable
 
 
-def test_duplicate_coo_entries_are_summed_as_scipy_does():
+def test_duplicates_are_summed_and_indices_sorted_in_a_copy():
     S = sparse.coo_array(([0.25, 0.25, 1.0], ([0, 0, 0], [1, 1, 0])), shape=(2, 2))
     assert stored_entries(Similarity(S, absent="missing").values) == {(0, 0): 1.0, (0, 1): 0.5, (1, 0): 0.5}
-
-
-def test_unsorted_csr_with_duplicates_is_sorted_and_summed_in_a_copy():
     indices, data = np.array([2, 1, 1, 0, 0]), np.array([0.2, 0.25, 0.25, 0.5, 0.2])
     S = sparse.csr_array((data, indices, np.array([0, 3, 4, 5])), shape=(3, 3))
     indices_before, data_before = S.indices.copy(), S.data.copy()
@@ -527,9 +525,9 @@ def test_weights_in_a_frame_must_name_the_items_of_the_values():
 
 
 def test_missing_cells_of_every_pandas_kind_are_missing():
-    nullable = pd.DataFrame([[1.0, None, 0.5], [None, 1.0, 0.25], [0.5, 0.25, 1.0]], dtype="Float64")
-    objects = nullable.astype(object)
     expected = [[1, np.nan, 0.5], [np.nan, 1, 0.25], [0.5, 0.25, 1]]
+    nullable = pd.DataFrame(expected, dtype="Float64")
+    objects = nullable.astype(object)
     for given_frame in (nullable, objects, objects.to_numpy(na_value=None).tolist()):
         np.testing.assert_array_equal(as_similarity(given_frame).values, expected)
 
@@ -562,14 +560,6 @@ def test_labels_may_hold_line_ends_and_any_script():
 
 
 # Weights and density
-
-
-def test_weights_that_are_read_only_are_kept_without_a_copy():
-    weights = complete(seed=1)
-    weights.flags.writeable = False
-    similarity = Similarity(complete(), weights=weights)
-    assert np.shares_memory(similarity.weights, weights)
-    assert not similarity.weights.flags.writeable
 
 
 def test_a_pair_measured_on_one_side_takes_the_weight_of_that_side():
@@ -709,17 +699,15 @@ def test_text_is_named_by_row_column_and_content():
 
 @pytest.mark.parametrize("missing", ["", "N/A", "#N/A", "null", "NA", "nan", "None", "-", ".", None])
 def test_words_for_missing_values_are_missing_in_frames_of_objects(missing):
-    cells = complete().astype(object)
+    cells, expected = complete().astype(object), with_nan(complete(), (1, 2))
     cells[1, 2] = cells[2, 1] = missing
-    expected = complete()
-    expected[1, 2] = expected[2, 1] = np.nan
     for x in (cells, frame(cells), cells.tolist()):
         np.testing.assert_array_equal(as_similarity(x).values, expected)
-    np.testing.assert_array_equal(from_features(pd.DataFrame({"a": ["1", "2"], "b": [0, 1]})).values, [[1, 2], [2, 5]])
 
 
 def test_numbers_spelt_as_text_are_numbers():
     np.testing.assert_array_equal(as_similarity([["1", "0.5"], ["0.5", "1"]]).values, [[1, 0.5], [0.5, 1]])
+    np.testing.assert_array_equal(from_features(pd.DataFrame({"a": ["1", "2"], "b": [0, 1]})).values, [[1, 2], [2, 5]])
 
 
 def test_items_with_nothing_observed_are_named_up_to_five():
@@ -812,14 +800,11 @@ def test_distances_without_a_diagonal_are_a_warning_that_says_what_was_seen():
 
 
 def test_real_rdms_are_told_from_their_similarities_without_a_diagonal(data_path):
-    path = data_path("mur92/92_behavRDMs.mat")
-    people = [no_diagonal(person["RDM"]) for person in loadmat(path)["rdms_behav_92"].ravel()]
-    people += [
-        no_diagonal(np.loadtxt(data_path(f"mur92/rdm_{who}IT_2008.csv"), delimiter=",")) for who in ("human", "monkey")
-    ]
-    people += [no_diagonal(loadmat(data_path("things/RDM48_triplet.mat"))["RDM48_triplet"])]
-    people += [no_diagonal(1 - np.load(data_path("peterson_animals/animals_similarity.npy")))]
-    for D in people:
+    rdms = [person["RDM"] for person in loadmat(data_path("mur92/92_behavRDMs.mat"))["rdms_behav_92"].ravel()]
+    rdms += [np.loadtxt(data_path(f"mur92/rdm_{who}IT_2008.csv"), delimiter=",") for who in ("human", "monkey")]
+    rdms += [loadmat(data_path("things/RDM48_triplet.mat"))["RDM48_triplet"]]
+    rdms += [1 - np.load(data_path("peterson_animals/animals_similarity.npy"))]
+    for D in map(no_diagonal, rdms):
         assert transitivity(D) < -20
         assert transitivity(1 - D / np.nanmax(D)) > 20
 
@@ -877,26 +862,15 @@ def test_copies_are_equal_and_read_only(copied, storage):
         assert not (matrix.data if sparse.issparse(matrix) else matrix).flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("similarity", "expected"),
-    [
-        (
-            lambda: Similarity(complete(), NAMES),
-            "Similarity(4 items, dense float64, 100.0% of pairs observed, labelled)",
-        ),
-        (
-            lambda: Similarity(stored(RING, dtype=np.float32), weights=stored(RING), absent=0.03),
-            "Similarity(4 items, sparse float32, absent=0.03, 100.0% of pairs observed, weighted)",
-        ),
-        (lambda: Similarity([[1.0]]), "Similarity(1 item, dense float64, 100.0% of pairs observed)"),
-        (
-            lambda: Similarity(with_nan(complete(100), (0, 1))),
-            "Similarity(100 items, dense float64, over 99.9% of pairs observed)",
-        ),
-    ],
-)
-def test_the_representation_is_one_readable_line(similarity, expected):
-    assert repr(similarity()) == expected
+def test_the_representation_is_one_readable_line():
+    weighted = Similarity(stored(RING, dtype=np.float32), weights=stored(RING), absent=0.03)
+    for similarity, expected in [
+        (Similarity(complete(), NAMES), "4 items, dense float64, 100.0% of pairs observed, labelled"),
+        (weighted, "4 items, sparse float32, absent=0.03, 100.0% of pairs observed, weighted"),
+        (Similarity([[1.0]]), "1 item, dense float64, 100.0% of pairs observed"),
+        (Similarity(with_nan(complete(100), (0, 1))), "100 items, dense float64, over 99.9% of pairs observed"),
+    ]:
+        assert repr(similarity) == f"Similarity({expected})"
 
 
 # Memory
@@ -957,13 +931,12 @@ def test_an_array_of_a_similarity_gives_no_access_to_its_values():
 @pytest.mark.parametrize(
     ("similarity", "word"),
     [
-        (lambda: Similarity(sparse.csr_array(np.eye(3)), absent="missing"), "sparse"),
-        (lambda: Similarity(sparse.csr_array(np.eye(3)), absent="zero"), "sparse"),
-        (lambda: Similarity(np.eye(3) + 0.1, weights=np.ones((3, 3))), "weights"),
+        (lambda: Similarity(stored(RING), absent="missing"), "sparse"),
+        (lambda: Similarity(stored(RING), absent="zero"), "sparse"),
+        (lambda: Similarity(complete(), weights=np.ones((4, 4))), "weights"),
         (lambda: Similarity.from_factors(np.eye(3)), "factors"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Observed on the diagonal")
 def test_a_similarity_that_is_more_than_an_array_is_refused_as_one(similarity, word):
     for call in (np.asarray, np.array, np.linalg.eigvalsh, check_array):
         with pytest.raises(TypeError, match=word):

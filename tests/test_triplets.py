@@ -1,4 +1,4 @@
-"""from_triplets: a dictionary's counts, in every shape that triplets come in, and a sentence for each that is none."""
+"""from_triplets against counts by a dictionary, in every form in which triplets come."""
 
 import itertools
 import logging
@@ -233,15 +233,8 @@ def test_labels_reach_the_embedding_of_a_fit():
 def test_info_and_the_log_say_what_was_counted(caplog):
     with caplog.at_level(logging.INFO, "simdims"):
         S = from_triplets([[0, 1, 2], [0, 1, 3]], smoothing=2)
-    assert dict(S.info) == {
-        "source": "triplets",
-        "n_triplets": 2,
-        "n_items": 4,
-        "n_pairs": 6,
-        "n_pairs_shown": 5,
-        "answers_per_shown_pair": 1.2,
-        "smoothing": 2.0,
-    }
+    counts = {"n_triplets": 2, "n_items": 4, "n_pairs": 6, "n_pairs_shown": 5}
+    assert dict(S.info) == {"source": "triplets", **counts, "answers_per_shown_pair": 1.2, "smoothing": 2.0}
     assert "from_triplets: source = triplets, n_triplets = 2, n_items = 4" in caplog.text
 
 
