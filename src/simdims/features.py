@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import squareform
 
 from simdims import _memory, _threads
 from simdims._checks import plural, warn
@@ -49,11 +50,6 @@ _ROUNDING = 1e-5
 
 # Negative features may be rounding errors where they are below this share of the largest, and this share of all.
 _TINY, _FEW_NEGATIVE = 0.01, 0.1
-
-# The search for the median: bins of a histogram, how many entries are few enough to sort, and most rounds (ties).
-_BINS = 1024
-_FEW = 1_000_000
-_NARROWINGS = 5
 
 
 def from_features(
@@ -156,8 +152,9 @@ def from_features(
         report("from_features", info)
         return Similarity.from_factors(factors, labels, signed=kernel == "rbf", info=info)
     n = len(features)
+    n_matrices = 1.5 if kernel == "rbf" else 1.0  # the distances of all pairs, for their median
     _memory.require(
-        n * n * features.dtype.itemsize,
+        int(n_matrices * n * n * features.dtype.itemsize),
         f"A matrix of {n} x {n} similarities",
         "pass float32 features, fewer items, or implicit=True with kernel='linear' or 'rbf'",
     )
@@ -370,35 +367,13 @@ def _squared_distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
 
 
 def _median_distance(squared: NDArray) -> float:
-    """Exact median of the distances between two different items, from a symmetric matrix of squared ones.
-
-    The matrix holds every pair twice and n zeros, so that the pair of rank k stands at position n + 2 k of its sorted
-    entries. Histograms close in on the middle positions, and only what is left between two bin edges is sorted: the
-    distances are never copied as a whole.
-    """
-    n = len(squared)
-    n_pairs = n * (n - 1) // 2
-    if n_pairs == 0:
+    """The median distance between two different items, from the matrix of squared distances."""
+    pairs = squareform(squared, checks=False)
+    if not pairs.size:
         return 1.0
-    positions = [n + 2 * rank for rank in ((n_pairs - 1) // 2, n_pairs // 2)]
-    low, high = 0.0, float(squared.max())
-    for _ in range(_NARROWINGS):
-        counts = np.zeros(_BINS, dtype=np.int64)
-        below = 0
-        for block in blocks(squared):
-            counts += np.histogram(block, bins=_BINS, range=(low, high))[0]
-            below += int(np.count_nonzero(block < low))
-        edges = np.linspace(low, high, _BINS + 1)
-        reached = below + np.cumsum(counts)
-        first, last = (int(np.searchsorted(reached, position, side="right")) for position in positions)
-        # One bin more on either side: rounding may put a value on an edge into the bin beside it.
-        low, high = float(edges[max(first - 1, 0)]), float(edges[min(last + 2, _BINS)])
-        if counts[max(first - 1, 0) : last + 2].sum() <= _FEW:
-            break
-    inside = np.concatenate([block[(block >= low) & (block <= high)] for block in blocks(squared)])
-    inside.sort()
-    below = sum(int(np.count_nonzero(block < low)) for block in blocks(squared))
-    return float(np.mean([np.sqrt(np.float64(inside[position - below])) for position in positions]))
+    middle = [(pairs.size - 1) // 2, pairs.size // 2]
+    pairs.partition(middle)
+    return float(np.mean(np.sqrt(pairs[middle].astype(np.float64))))
 
 
 def _rbf_factors(
