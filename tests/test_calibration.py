@@ -375,7 +375,7 @@ def test_zeros_have_no_structure_to_keep():
         ({"tolerance": "10%"}, TypeError, "tolerance must be a number, got '10%'"),
         ({"n_bootstraps": 0}, ValueError, "n_bootstraps must be at least 1, got 0"),
         ({"n_bootstraps": 2.5}, TypeError, r"n_bootstraps must be an integer, got 2\.5"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be a number of workers, or -1 for one a core, got 0"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be a number of workers, .*got 0"),
         ({"n_jobs": 1.5}, TypeError, r"n_jobs must be None or an integer, got 1\.5"),
         ({"random_state": "x"}, ValueError, "random_state must be .* got 'x'"),
         ({"S": np.ones((2, 2))}, ValueError, "S must have at least 3 items to leave pairs out, got 2"),

@@ -119,7 +119,7 @@ MISTAKES = [
     ("fit two.mat -n 2 -o o.csv --key C", 1, "--key must name a variable of this file, got 'C': it holds A (30 x 30)"),
     ("evaluate triplets W.csv mixed.csv", 1, "got 0.5 in row 0, column 1"),
     ("evaluate triplets W.npy answers.csv", 1, "TRIPLETS must hold positions where EMBEDDING does not name its items"),
-    ("evaluate triplets W.npy answers.csv", 1, ": pass --item, or a table"),
+    ("evaluate triplets W.npy answers.csv", 1, ": pass --item or"),
     ("evaluate triplets W.csv twice.npy", 1, "TRIPLETS must name three different items in every row, got [3, 3, 4]"),
     ("evaluate triplets asymmetric.npy answers.npy", 1, "EMBEDDING must have fewer dimensions than items, or be"),
     ("evaluate triplets features.csv answers.csv", 1, "If it names the items, pass --item name."),

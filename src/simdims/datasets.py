@@ -133,6 +133,12 @@ def fetch_mur92_behaviour() -> ArrangedImages:
     ----------
     M. Mur et al. (2013), Human object-similarity judgments reflect and transcend the primate-IT object
     representation, Frontiers in Psychology 4:128.
+
+    Examples
+    --------
+    >>> images = fetch_mur92_behaviour()  # doctest: +SKIP
+    >>> images.rdms.shape  # doctest: +SKIP
+    (16, 92, 92)
     """
     import pandas as pd
     from scipy.io import loadmat
@@ -222,6 +228,10 @@ def fetch_things_48() -> Similarity:
     ----------
     M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of natural objects
     underlying human similarity judgements, Nature Human Behaviour 4.
+
+    Examples
+    --------
+    >>> S = fetch_things_48()  # doctest: +SKIP
     """
     from scipy.io import loadmat
 
@@ -289,6 +299,10 @@ def read_swow(path: str | os.PathLike[str]) -> Similarity:
     ----------
     S. De Deyne et al. (2019), The "Small World of Words" English word association norms for over 12,000 cue words,
     Behavior Research Methods 51.
+
+    Examples
+    --------
+    >>> S = read_swow("strength.SWOW-EN.R123.csv")  # doctest: +SKIP
     """
     return _read_associations(path, "\t", cue="cue", response="response", count="R123")
 
@@ -311,6 +325,10 @@ def read_usf(path: str | os.PathLike[str]) -> Similarity:
     ----------
     D. L. Nelson, C. L. McEvoy and T. A. Schreiber (2004), The University of South Florida free association, rhyme, and
     word fragment norms, Behavior Research Methods, Instruments, & Computers 36.
+
+    Examples
+    --------
+    >>> S = read_usf("usf_appendixA.csv")  # doctest: +SKIP
     """
     return _read_associations(path, ",", cue="cue", response="target", count="P")
 
