@@ -191,7 +191,28 @@ def from_dissimilarity(
         D, labels, origin = read_dissimilarity(D, key, labels)
     elif key is not None:
         raise ParameterError("key", "must be None unless D is the path of a file", shown(key))
-    return _from_people(D, method, sigma, negative, labels, weights, origin)
+    people, names = _people(D, labels)
+    squares = (_square(person, name, names) for name, person in people.items())
+    distances, counts = mean_over_people(squares, len(people))
+    n = len(distances)
+    pairs = ~np.isnan(distances)
+    np.fill_diagonal(pairs, False)
+    if not pairs.any():
+        raise ParameterError("D", "must hold at least one pair of two different items", "none")
+    values, found = _convert(distances, pairs, method, sigma, negative)
+    np.fill_diagonal(values, 1.0)
+    info = {
+        **origin,
+        "source": "dissimilarity",
+        "method": method,
+        "n_people": len(people),
+        "n_items": n,
+        "n_pairs": n * (n - 1) // 2,
+        "n_pairs_observed": int(np.count_nonzero(pairs)) // 2,
+        **found,
+    }
+    report("from_dissimilarity", info)
+    return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info)
 
 
 def _check_method(method: Any, sigma: Any, negative: Any) -> None:
@@ -204,54 +225,6 @@ def _check_method(method: Any, sigma: Any, negative: Any) -> None:
     if negative is not None and method != "correlation":
         got = f"{negative!r} with method={method!r}, which has no negative similarities"
         raise ParameterError("negative", "must be None unless {method=correlation}", got)
-
-
-def _from_people(
-    D: Any,
-    method: str,
-    sigma: float | None,
-    negative: str | None,
-    labels: Sequence[str] | None,
-    weights: str | None,
-    origin: dict[str, Any],
-) -> Similarity:
-    """Similarities from the dissimilarities of one or several people."""
-    is_listed = isinstance(labels, list | tuple) or getattr(labels, "ndim", 0) == 1
-    people, n_items = _people(D, len(labels) if labels is not None and is_listed else None)
-    names = clean_labels(labels, n_items)
-    called = [f"D[{number}]" for number in range(len(people))] if len(people) > 1 else ["D"]
-    for name, person in zip(called, people, strict=True):
-        if np.shape(person) != np.shape(people[0]):
-            raise ParameterError(name, f"must have the shape of D[0], {np.shape(people[0])}", str(np.shape(person)))
-        if is_frame(person):
-            names = frame_labels(person, name, names)
-    squares = (_square(person, name, names) for name, person in zip(called, people, strict=True))
-    distances, counts = mean_over_people(squares, len(people))
-
-    pairs = ~np.isnan(distances)
-    np.fill_diagonal(pairs, False)
-    if not pairs.any():
-        raise ParameterError("D", "must hold at least one pair of two different items", "none")
-    info = {
-        **origin,
-        "source": "dissimilarity",
-        "method": method,
-        "n_people": len(people),
-        "n_items": n_items,
-        "n_pairs": n_items * (n_items - 1) // 2,
-        "n_pairs_observed": int(np.count_nonzero(pairs)) // 2,
-    }
-    if method == "max":
-        values, found = _relative_to_largest(distances)
-    elif method == "correlation":
-        values, found = _one_minus(distances, negative)
-    else:
-        values, found = _gaussian(
-            distances, 2 * float(np.median(0.5 * distances[pairs])) if sigma is None else float(sigma)
-        )
-    np.fill_diagonal(values, 1.0)
-    report("from_dissimilarity", info | found)
-    return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info | found)
 
 
 def _used_rows(
@@ -300,7 +273,21 @@ def _filled(n_items: int, pairs: NDArray[np.intp], entries: NDArray, rest: float
     return matrix
 
 
-def _people(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
+def _people(D: Any, labels: Sequence[str] | None) -> tuple[dict[str, Any], tuple[str, ...] | None]:
+    """The table of each person, under the name that errors give it, and the labels."""
+    is_listed = isinstance(labels, list | tuple) or getattr(labels, "ndim", 0) == 1
+    tables, n_items = _tables(D, len(labels) if labels is not None and is_listed else None)
+    names = clean_labels(labels, n_items)
+    people = {f"D[{number}]": table for number, table in enumerate(tables)} if len(tables) > 1 else {"D": tables[0]}
+    for name, person in people.items():
+        if np.shape(person) != np.shape(tables[0]):
+            raise ParameterError(name, f"must have the shape of D[0], {np.shape(tables[0])}", str(np.shape(person)))
+        if is_frame(person):
+            names = frame_labels(person, name, names)
+    return people, names
+
+
+def _tables(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
     """One square table or vector of pairs per person, and the number of items of the first."""
     if is_frame(D):
         return [D], len(D)
@@ -370,14 +357,25 @@ def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray
         return total / counts, counts
 
 
-def _relative_to_largest(distances: NDArray) -> tuple[NDArray, dict[str, Any]]:
-    largest = float(np.nanmax(distances))
-    if largest == 0:
-        raise ParameterError("D", "must have at least one positive dissimilarity", "zeros only")
-    return 1 - distances / largest, {"max": largest}
+def _convert(
+    distances: NDArray, pairs: NDArray[np.bool_], method: str, sigma: float | None, negative: str | None
+) -> tuple[NDArray, dict[str, Any]]:
+    """Dissimilarities as similarities, and the scale or what was done to negative values."""
+    if method == "correlation":
+        return _correlations(distances, negative)
+    if method == "max":
+        largest = float(np.nanmax(distances))
+        if largest == 0:
+            raise ParameterError("D", "must have at least one positive dissimilarity", "zeros only")
+        return 1 - distances / largest, {"max": largest}
+    width = 2 * float(np.median(0.5 * distances[pairs])) if sigma is None else float(sigma)
+    if width == 0:
+        raise ParameterError("sigma", "must be given if the median of D is 0", "None")
+    with np.errstate(over="ignore"):  # as far apart as this has similarity 0
+        return np.exp(-0.5 * (distances / width) ** 2), {"sigma": width}
 
 
-def _one_minus(distances: NDArray, negative: str | None) -> tuple[NDArray, dict[str, Any]]:
+def _correlations(distances: NDArray, negative: str | None) -> tuple[NDArray, dict[str, Any]]:
     rounding, largest = ROUNDING[distances.dtype], float(np.nanmax(distances))
     if largest > 2 + rounding:
         rule, remedy = "must lie between 0 and 2 for {method=correlation}", "use {method=max} or {method=gaussian}"
@@ -396,10 +394,3 @@ def _one_minus(distances: NDArray, negative: str | None) -> tuple[NDArray, dict[
             "use {method=max} or {method=gaussian}",
         )
     return values, {}
-
-
-def _gaussian(distances: NDArray, sigma: float) -> tuple[NDArray, dict[str, Any]]:
-    if sigma == 0:
-        raise ParameterError("sigma", "must be given if the median of D is 0", "None")
-    with np.errstate(over="ignore"):  # as far apart as this has similarity 0
-        return np.exp(-0.5 * (distances / sigma) ** 2), {"sigma": sigma}
