@@ -29,7 +29,7 @@ FOUR_WORDS = table_of(
 
 
 def words_that_lead_to_each_other(links):
-    """The strongly connected components of a set of directed links, by walking from every word."""
+    """The strongly connected components of a set of directed links, by following links from every word."""
 
     def reached(word):
         seen, ahead = {word}, [word]

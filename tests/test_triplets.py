@@ -147,7 +147,7 @@ def test_short_integers_do_not_overflow(dtype):
     )
 
 
-def test_the_largest_number_of_a_type_has_room_for_one_more_item():
+def test_items_are_counted_beyond_the_largest_number_of_a_type():
     assert quietly(np.array([[253, 254, 255]], dtype=np.uint8)).n_items == 256
     assert quietly(np.array([[125, 126, 127]], dtype=np.int8)).n_items == 128
 
