@@ -25,7 +25,7 @@ from simdims import SRF, _threads, simulate, solvers
 from simdims.consensus import fit_consensus, split_half_reliability
 from simdims.solvers import kernels
 from simdims.solvers.complete import N_PASSES, CompleteSweeps
-from simdims.solvers.sweeps import BLOCK
+from simdims.solvers.sweeps import BLOCK, row_terms
 
 
 def main() -> None:
@@ -119,8 +119,7 @@ def sweep_stacked(problem: solvers.Problem, runs: list[np.ndarray]) -> None:
         for place, (W, gram) in enumerate(zip(runs, grams, strict=True)):
             columns = slice(place * n_components, (place + 1) * n_components)
             own = np.ascontiguousarray(products[:, columns])
-            diagonal = problem.diagonal, problem.diagonal_weights, problem.limits
-            kernels.update_block(within, own, *diagonal, W, gram, start, N_PASSES)
+            kernels.update_block(within, own, *row_terms(problem), W, gram, start, N_PASSES)
             stack[rows, columns] = W[rows]
 
 

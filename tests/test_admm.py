@@ -151,5 +151,5 @@ def test_the_second_start_takes_the_data_with_zeros_for_what_is_missing():
     problem = as_problem(S)
     np.testing.assert_array_equal(admm.initial_state(problem, W, rho=3.0, start="data").Z, np.nan_to_num(S))
     np.testing.assert_allclose(admm.initial_state(problem, W, rho=3.0).Z, W @ W.T)
-    with pytest.raises(ValueError, match="start must be 'product' or 'data', got 'zero'"):
+    with pytest.raises(ValueError, match=r"start .*'zero'"):
         admm.initial_state(problem, W, rho=3.0, start="zero")

@@ -3,27 +3,21 @@
 import inspect
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+import similarity_examples
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
+from similarity_examples import as_csr
 
-from simdims import Similarity, _parallel, calibrate, simulate
+from simdims import ParameterError, Similarity, _parallel, calibrate, simulate
 from simdims.selection import calibration
 from simdims.selection.calibration import _BOOTSTRAP, best_split
 from simdims.solvers import spectra
 
-
-def similarities(n=60, r=4, *, snr=0.7, observed=1.0, seed=0):
-    W = simulate.dirichlet(n, r, alpha=0.3, random_state=seed)
-    return simulate.mask_pairs(simulate.add_noise(W @ W.T, snr, random_state=seed), observed, random_state=seed)
-
-
-def as_csr(S):
-    """All that is not NaN, zeros included."""
-    rows, columns = np.nonzero(~np.isnan(S))
-    return sparse.csr_array((S[rows, columns], (rows, columns)), shape=S.shape)
+similarities = partial(similarity_examples.similarities, snr=0.7)
 
 
 # --- the definition ----------------------------------------------------------------------------------------------
@@ -197,16 +191,14 @@ def same(one, other):
 @pytest.mark.parametrize("stored", [False, True])
 def test_the_same_seed_gives_the_same_numbers_on_any_number_of_processes(stored):
     S = similarities(observed=0.7)
-    S = Similarity(as_csr(S), absent="missing") if stored else S
-    one = calibrate(S, n_bootstraps=6, random_state=3)
-    same(one, calibrate(S, n_bootstraps=6, random_state=3))
-    same(one, calibrate(S, n_bootstraps=6, random_state=3, n_jobs=2))
-    assert not np.array_equal(one.leakage, calibrate(S, n_bootstraps=6, random_state=4).leakage)
-
-
-def test_without_a_seed_every_call_is_another():
-    one, other = (calibrate(similarities(), n_bootstraps=2) for _ in range(2))
-    assert not np.array_equal(one.leakage, other.leakage)
+    before = S.copy()
+    given = Similarity(as_csr(S), absent="missing") if stored else S
+    one = calibrate(given, n_bootstraps=6, random_state=3)
+    same(one, calibrate(given, n_bootstraps=6, random_state=3))
+    same(one, calibrate(given, n_bootstraps=6, random_state=3, n_jobs=2))
+    for other in (4, None):
+        assert not np.array_equal(one.leakage, calibrate(given, n_bootstraps=6, random_state=other).leakage)
+    np.testing.assert_array_equal(S, before)
 
 
 def test_the_iterative_solver_agrees_within_the_bootstraps_own_spread(monkeypatch):
@@ -219,13 +211,6 @@ def test_the_iterative_solver_agrees_within_the_bootstraps_own_spread(monkeypatc
     shares = [each.sampling for each in spread]
     assert abs(iterative.sampling - spread[0].sampling) < 1e-6 < np.ptp(shares)
     np.testing.assert_allclose(iterative.eigenvalues, spread[0].eigenvalues, rtol=1e-8)
-
-
-def test_the_input_is_not_changed():
-    S = similarities(observed=0.8)
-    before = S.copy()
-    calibrate(S, n_bootstraps=2, random_state=0)
-    np.testing.assert_array_equal(S, before)
 
 
 def test_single_precision_is_precise_enough():
@@ -247,7 +232,7 @@ def test_settings_are_followed():
 
 
 @pytest.mark.parametrize(("n", "expected"), [(3, 2), (8, 2), (12, 3), (60, 15), (399, 99), (400, 100), (5000, 100)])
-def test_a_quarter_of_the_items_are_looked_at(n, expected):
+def test_the_default_is_a_quarter_of_the_items(n, expected):
     assert calibration.default_eigenpairs(n) == expected
 
 
@@ -260,22 +245,17 @@ def test_more_pairs_lose_less():
     assert np.interp(found.sampling, found.grid, found.signal_loss) == pytest.approx(found.tolerance, abs=1e-6)
 
 
-def test_the_summary_is_a_sentence_with_the_numbers():
+def test_the_summary_has_the_numbers():
     found = calibrate(similarities(), n_bootstraps=5, random_state=0)
-    text = found.summary()
-    assert f"mass of the {found.cutoff} stable eigenvectors" in text
-    assert f"{found.sampling:.1%} of the observed pairs preserves 90%" in text
-    assert "5 random subsamples at each of 20 shares" in text
+    for number in (f"the {found.cutoff} stable", f"{found.sampling:.1%}", "90%", "5 random", "20 shares"):
+        assert number in found.summary()
     assert re.fullmatch(r"Calibration\(sampling=0\.\d{3}, cutoff=\d+, floor=0\.\d{3}\)", repr(found))
 
 
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_sampling_is_not_below_the_floor():
     # Two leading directions of nearly the same size as the third: the floor is near 1/2, above what 90% needs.
-    blocks = [np.ones((20, 20)), 0.99 * np.ones((20, 20)), 0.98 * np.ones((20, 20))]
-    S = np.zeros((60, 60))
-    for b, block in enumerate(blocks):
-        S[20 * b : 20 * b + 20, 20 * b : 20 * b + 20] = block
+    S = np.kron(np.diag([1.0, 0.99, 0.98]), np.ones((20, 20)))
     found = calibrate(S, n_eigenpairs=3, tolerance=0.5, n_bootstraps=3, random_state=0)
     assert found.cutoff == 2
     ratio = found.eigenvalues[2] / found.eigenvalues[1]
@@ -285,9 +265,7 @@ def test_sampling_is_not_below_the_floor():
 
 
 def test_a_grid_that_is_never_enough_is_a_warning_that_names_what_was_taken():
-    with pytest.warns(
-        UserWarning, match=r"No share .* keeps 90% .* the largest, 0\.20, keeps \d+\.\d% and is"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"90% .* 0\.20, .*%") as caught:
         found = calibrate(similarities(snr=0.3), grid=[0.1, 0.15, 0.2], n_bootstraps=3, random_state=0)
     assert found.sampling == max(0.2, found.floor)
     assert caught[0].filename == __file__
@@ -309,7 +287,7 @@ def rank_one(n):
 
 @pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("n", [3, 4, 5, 9, 40])
-@pytest.mark.parametrize("make", [np.eye, rank_one, lambda n: np.ones((n, n)), lambda n: np.zeros((n, n)) + np.eye(n)])
+@pytest.mark.parametrize("make", [np.eye, rank_one, lambda n: np.ones((n, n))])
 def test_small_and_degenerate_similarities_give_finite_numbers(make, n, stored):
     S = make(n)
     with warnings.catch_warnings():
@@ -319,16 +297,10 @@ def test_small_and_degenerate_similarities_give_finite_numbers(make, n, stored):
     assert found.cutoff >= 2
     assert 0 < found.sampling < 1
     assert 0 <= found.floor <= 0.5  # an eigenvalue is not larger than the one before
+    if n == 40 and make is not np.eye:  # rounding errors do not make a floor
+        assert found.floor == 0.0
     assert np.isfinite(found.signal_loss).all()
     assert np.isfinite(found.leakage).all()
-
-
-@pytest.mark.parametrize("make", [rank_one, lambda n: np.ones((n, n))])
-@pytest.mark.parametrize("stored", [False, True])
-def test_rounding_errors_do_not_make_a_floor(make, stored):
-    S = make(40)
-    found = calibrate(Similarity(as_csr(S), absent="zero") if stored else S, n_bootstraps=3, random_state=0)
-    assert found.floor == 0.0
 
 
 @pytest.mark.filterwarnings("ignore:values looks like")
@@ -353,47 +325,21 @@ def test_zeros_have_no_structure_to_keep():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "fragment"),
+    ("name", "value"),
     [
-        ({"n_eigenpairs": 1}, ValueError, "n_eigenpairs must be at least 2, got 1"),
-        ({"n_eigenpairs": 61}, ValueError, "n_eigenpairs must be at most n_items = 60, got 61"),
-        ({"n_eigenpairs": 5.0}, TypeError, r"n_eigenpairs must be an integer, got 5\.0"),
-        ({"n_eigenpairs": True}, TypeError, "n_eigenpairs must be an integer, got True"),
-        ({"grid": [0.5]}, ValueError, r"grid must hold at least 2 shares in one dimension, got shape \(1,\)"),
-        ({"grid": []}, ValueError, r"grid must hold at least 2 shares"),
-        ({"grid": [[0.1, 0.2], [0.3, 0.4]]}, ValueError, r"in one dimension, got shape \(2, 2\)"),
-        ({"grid": 0.5}, ValueError, r"grid must hold at least 2 shares in one dimension, got shape \(\)"),
-        ({"grid": [0.5, 0.4]}, ValueError, r"grid must rise and lie strictly between 0 and 1, got \[0\.5, 0\.4\]"),
-        ({"grid": [0.4, 0.4]}, ValueError, "grid must rise"),
-        ({"grid": [0.0, 0.5]}, ValueError, "strictly between 0 and 1"),
-        ({"grid": [0.5, 1.0]}, ValueError, "strictly between 0 and 1"),
-        ({"grid": [0.5, np.nan]}, ValueError, "strictly between 0 and 1"),
-        ({"grid": "fine"}, TypeError, "grid must be a sequence of numbers, got 'fine'"),
-        ({"grid": ["a", "b"]}, TypeError, "grid must be a sequence of numbers"),
-        ({"tolerance": 0}, ValueError, "tolerance must lie strictly between 0 and 1, got 0"),
-        ({"tolerance": 1.0}, ValueError, r"tolerance must lie strictly between 0 and 1, got 1\.0"),
-        ({"tolerance": "10%"}, TypeError, "tolerance must be a number, got '10%'"),
-        ({"n_bootstraps": 0}, ValueError, "n_bootstraps must be at least 1, got 0"),
-        ({"n_bootstraps": 2.5}, TypeError, r"n_bootstraps must be an integer, got 2\.5"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be a number of workers, .*got 0"),
-        ({"n_jobs": 1.5}, TypeError, r"n_jobs must be None or an integer, got 1\.5"),
-        ({"random_state": "x"}, ValueError, "random_state must be .* got 'x'"),
-        ({"S": np.ones((2, 2))}, ValueError, "S must have at least 3 items to leave pairs out, got 2"),
-        ({"S": np.ones((2, 3))}, ValueError, "square"),
-        ({"S": np.full((4, 4), np.nan)}, ValueError, "everything is missing"),
-        ({"S": "file.csv"}, TypeError, "must be a NumPy array"),
-        ({"S": sparse.csr_array(np.eye(4))}, ValueError, "absent must say"),
+        *[("grid", grid) for grid in ([0.5], [], [[0.1, 0.2], [0.3, 0.4]], 0.5, [0.4, 0.4], [0.0, 0.5], [0.5, 1.0])],
+        *[("grid", grid) for grid in ([0.5, np.nan], "fine", ["a", "b"])],
+        ("n_eigenpairs", 61),
+        ("tolerance", 1.0),
+        ("n_bootstraps", 2.5),
+        ("S", np.ones((2, 2))),
     ],
-    ids=lambda value: str(value)[:40] if isinstance(value, dict) else None,
 )
-def test_bad_input_is_named_before_any_work(monkeypatch, arguments, kind, fragment):
-    def refuse(*_):
-        raise AssertionError("work was started")
-
-    monkeypatch.setattr(calibration, "reference", refuse)
-    S = arguments.pop("S", similarities())
-    with pytest.raises(kind, match=fragment):
-        calibrate(S, **arguments)
+def test_bad_input_is_named_before_any_work(monkeypatch, name, value):
+    monkeypatch.setattr(calibration, "reference", lambda *_: pytest.fail("work was started"))
+    with pytest.raises(ParameterError) as caught:
+        calibrate(**{"S": similarities(), name: value})
+    assert caught.value.name == name
 
 
 def test_a_grid_may_be_any_iterable():

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simdims import Discovery, Similarity, dimension_test, load_similarity, simulate
+from simdims import Discovery, ParameterError, Similarity, dimension_test, load_similarity, simulate
+from simdims._parameters import SimdimsWarning
 from simdims.cli import main, parser
 from simdims.cli.contents import CHAPTERS, subcommands
 from simdims.cli.outputs import as_json
-from simdims.cli.sentences import in_options
+from simdims.cli.spelling import in_options
+from simdims.io import named_in_errors
 
 LABELS = [f"item {i}" for i in range(30)]
 
@@ -64,7 +67,8 @@ def test_every_command_shows_an_example_and_every_one_with_findings_has_json(cap
     for path in paths(parser()):
         assert main([*path, "--help"]) == 0
         said = capsys.readouterr().out
-        assert "\nexample:\n  " in said
+        options, _, example = said.partition("\nexample:\n  ")
+        assert all(word in options for word in example.split() if word.startswith("--"))
         assert ("--json" in said) == (path != ("completion",))
 
 
@@ -145,21 +149,6 @@ def test_pictures_are_drawn(saved, picture):
     assert "<svg" in Path("p.svg").read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["map", "{}", "-o", "p.svg", "--page", "2"], "--page must be left out for map"),
-        (["dimensions", "{}", "-o", "p.doc"], "OUT must end in .pdf or .svg"),
-        (["dimensions", "{}", "-o", "p.svg", "--page", "9"], "--page must be 1, as 3 dimensions take 1 page, got 9."),
-        (["dimensions", ".", "-o", "p.svg"], "FOLDER must be one that `simdims discover` wrote, got '.'"),
-    ],
-)
-def test_pictures_that_cannot_be_drawn(saved, words, sentence, capsys):
-    is_usage = "must be left out" in sentence
-    assert main(["plot", *(word.format(saved / "found") for word in words)]) == (2 if is_usage else 1)
-    assert sentence in capsys.readouterr().err
-
-
 # The demo
 
 
@@ -169,7 +158,7 @@ def test_the_demo_of_digits_writes_a_page_with_pictures(capsys):
     said = capsys.readouterr()
     assert said.out.endswith("Report: demo_output/digits/report.html\nSeed: 0\n")
     assert "60 of the 1,797 handwritten digits" in said.err
-    assert "a demo's settings: 10, 15 dimensions tried, 1 x 5 folds, 5 runs" in said.err
+    assert "10, 15 dimensions, 1 x 5 folds, 5 random starts" in said.err
     found = Discovery.load("demo_output/digits")
     assert (found.n_items, found.consensus.n_runs, found.selection.n_repeats) == (60, 5, 1)
     page = Path("demo_output/digits/report.html").read_text()
@@ -186,12 +175,6 @@ def test_the_demo_of_words(capsys):
     assert len(found.labels) == 77
     assert main(["demo", "--words", "--quiet", "-o", "miserables"]) == 1
     assert "pass --overwrite" in capsys.readouterr().err
-
-
-def test_what_a_demo_cannot_do_is_one_sentence(capsys):
-    assert main(["demo", "--full", "--items", "50"]) == 2
-    assert main(["demo", "--items", "5"]) == 1
-    assert "--items must lie between 40 and 1797, got 5" in capsys.readouterr().err
 
 
 # Completion
@@ -261,66 +244,71 @@ def test_there_is_a_script_for_zsh():
 # The words of errors
 
 
+@pytest.fixture
+def spell():
+    """A template as a command spells it."""
+
+    def spelled_by(words: str, template: str, **given) -> str:
+        top = parser()
+        command = top
+        for word in words.split():
+            command = subcommands(command)[word][1]
+        return in_options(SimdimsWarning("", template), top, argparse.Namespace(command=command, **given)).strip()
+
+    return spelled_by
+
+
 @pytest.mark.parametrize(
-    ("command", "message", "expected"),
+    ("command", "template", "expected"),
     [
-        ("fit", "n_components must be at least 1, got 0.", "--components must be at least 1, got 0."),
-        ("discover", "ranks must be between 1 and 9, got 0.", "--ranks must be between 1 and 9, got 0."),
-        ("consensus", "x: checkpoint must be of the same random_state.", "x: --checkpoint must be of the same --seed."),
-        (
-            "fit",
-            "absent must say it: pass load_similarity(..., absent=) zero.",
-            "--absent must say it: pass --absent zero.",
-        ),
-        ("report", "another name, or pass overwrite=True.", "another name, or pass --overwrite."),
-        ("fit", 'pass absent="missing" for a sparse one', "pass --absent missing for a sparse one"),
-        (
-            "fit",
-            "got 'n_components.csv' and ranks of absent people",
-            "got 'n_components.csv' and ranks of absent people",
-        ),
-        ("fit", "n_runs must be at least 2", "n_runs must be at least 2"),  # no option of this command
-        ("fit", "key must be None for .csv files", "--key must be left out for .csv files"),
-        (
-            "fit",
-            "key must say which to read, got None: it holds S (3 x 3)",
-            "--key must say which to read, got none: it holds S (3 x 3)",
-        ),
-        ("fit", "S must have 3 items of S's own", "IN must have 3 items of IN's own"),
-        ("report", "folder must be one that Discovery.save wrote", "FOLDER must be one that `simdims discover` wrote"),
-        ("report", "hypotheses must name the items of embedding, got", "--tests must name the items of FOLDER, got"),
-        (
-            "discover",
-            'features go through from_features(..., kernel="rbf"), distances through from_dissimilarity.',
-            "features go through --as features --kernel rbf, distances through --as dissimilarity.",
-        ),
-        (
-            "rsa",
-            'features go through from_features(..., kernel="rbf"), distances through from_dissimilarity.',
-            "features go through `simdims similarity features --kernel rbf`, distances through `simdims similarity "
-            "dissimilarity`.",
-        ),
-        (
-            "discover",
-            "low must be less than high, got low = 9 and high = 1.",
-            "--low must be less than --high, got --low 9 and --high 1.",
-        ),
-        (
-            "discover",
-            "item2 and item1 must name two columns of table.",
-            "--item2 and --item1 must name two columns of FILE.",
-        ),
-        ("discover", "got 'None of low = 9, a Discovery' in labels", "got 'None of low = 9, a Discovery' in labels"),
-        (
-            "discover",
-            'method="max" and implicit=False: pass implicit=True',
-            "--method max and no --implicit: pass --implicit",
-        ),
+        ("fit", "Pass {absent=missing} or {absent}.", "Pass --absent missing or --absent."),
+        ("fit", "Raise {n_components}, {max_iter=900} or {n_jobs}.", "Raise --components, --max-iter 900 or --jobs."),
+        ("fit", "{S} needs {labels}.", "IN needs --label-file."),
+        ("test", "{W} needs {labels}.", "EMBEDDING needs --item."),
+        ("report", "Pass {overwrite=True} or another {path}.", "Pass --overwrite or another FILE."),
+        ("report", "{folder} and {hypotheses}", "FOLDER and --tests"),
+        ("discover", "{folder}, {path}, {triplets}", "FOLDER, FILE, FILE"),
+        ("evaluate triplets", "{W}, {triplets}", "EMBEDDING, TRIPLETS"),
+        ("evaluate readout", "{folder} of {Discovery.save()}", "EMBEDDING of `simdims discover`"),
+        ("similarity features", "{implicit=False} or {header=False}", "no --implicit or --no-header"),
+        ("similarity associations", "{count=None}", "--no-count"),
+        ("discover", "{from_features()} {kernel=rbf}, {load_similarity()}", "--as features --kernel rbf, --as matrix"),
+        ("rsa", "{from_features()} {kernel=rbf}", "`simdims similarity features` --kernel rbf"),
+        ("fit", "{inner_iter=3}, {copy} and {{absent}}", "inner_iter=3, copy= and {absent}"),  # no options
     ],
 )
-def test_names_of_python_become_names_of_options(command, message, expected):
-    options = argparse.Namespace(command=subcommands(parser())[command][1], label_file=None)
-    assert in_options(message, options) == expected
+def test_arguments_and_functions_are_spelled_as_options_and_commands(spell, command, template, expected):
+    assert spell(command, template) == expected
+
+
+def test_a_label_is_blamed_on_the_option_that_gave_it():
+    top = parser()
+    command = subcommands(top)["fit"][1]
+    error = ParameterError("labels", "must be distinct", "'{a}'")
+    for given, expected in ((None, "labels"), ("names.txt", "--label-file")):
+        options = argparse.Namespace(command=command, label_file=given)
+        assert in_options(error, top, options) == f"{expected} must be distinct, got '{{a}}'."
+
+
+def test_an_option_that_was_not_given_has_no_value_to_show():
+    top = parser()
+    options = argparse.Namespace(command=subcommands(top)["fit"][1])
+    error = ParameterError("absent", "must be given for sparse input", "None", "pass {absent=zero}")
+    assert in_options(error, top, options) == "--absent must be given for sparse input: pass --absent zero."
+    assert str(error) == "absent must be given for sparse input, got None: pass absent='zero'."
+
+
+def test_warnings_keep_what_was_found_verbatim():
+    warning = SimdimsWarning("{a} is missing.", "Pass {low=1} or {from_ratings()}.")
+    assert str(pickle.loads(pickle.dumps(warning))) == "{a} is missing. Pass low=1 or from_ratings."
+
+
+def test_errors_in_a_file_begin_with_its_name():
+    error = ParameterError("key", "must name a variable of this file", "'C'")
+    with pytest.raises(ParameterError, match=r"^two\.mat: key must") as caught, named_in_errors(Path("some/two.mat")):
+        raise error
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.name, again.got) == (str(error), "key", "'C'")
 
 
 def test_a_reader_who_leaves_early_gets_no_traceback(saved):

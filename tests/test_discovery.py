@@ -16,6 +16,7 @@ from scipy import sparse
 from simdims import (
     SRF,
     Discovery,
+    ParameterError,
     Similarity,
     _memory,
     align,
@@ -33,11 +34,11 @@ from simdims import (
     select_rank,
     simulate,
 )
-from simdims._inputs import read_features
 from simdims._journal import sealed
 from simdims._parallel import root_seed, seed_of
 from simdims.discovery import estimate, run, storage
 from simdims.discovery.estimate import in_words
+from simdims.io.raw import read_features
 
 
 def noisy(n_items=50, n_components=3, seed=0):
@@ -52,6 +53,21 @@ QUICK = {"ranks": [2, 3, 4], "sampling": 0.6, "n_repeats": 1, "n_runs": 3, "rand
 @pytest.fixture(scope="module")
 def found():
     return discover(noisy(), **QUICK)
+
+
+@pytest.fixture
+def folder(found, tmp_path):
+    """The folder of a saved result."""
+    found.save(tmp_path / "folder")
+    return tmp_path / "folder"
+
+
+def change_manifest(folder, change, *, seal=True):
+    """Let a function change the manifest of a result; without a seal it is written as earlier versions did."""
+    path = folder / "discovery.json"
+    manifest = {name: value for name, value in json.loads(path.read_text()).items() if name != "checksum"}
+    change(manifest)
+    path.write_text(sealed(manifest, indent=1) if seal else json.dumps(manifest, indent=1))
 
 
 def same(one: Discovery, other: Discovery) -> None:
@@ -95,32 +111,24 @@ def test_a_given_number_of_dimensions_is_not_selected_but_cross_validated():
 
 def test_held_out_r2_stands_beside_every_figure_in_sample(found):
     assert found.metrics["held_out_r2"] == found.selection.held_out_r2
-    for text in (found.summary(), found.methods_text()):
-        for sentence in text.replace("\n", " ").split(". "):
-            if "explain" in sentence or "reproduced the similarities" in sentence:
-                assert "In sample" in sentence
-    given = discover(noisy(), **{**QUICK, "ranks": 4})
-    for one in (found, given):
-        r2 = one.metrics["held_out_r2"]
-        assert f"eld-out R2 {r2:.3f}" in one.summary()
-        assert f"held-out R2 {r2:.3f}" in repr(one)
-        assert f"in-sample R2 {one.metrics['explained_variance']:.3f}" in repr(one)
-        assert f"eld-out similarities were predicted with R2 = {r2:.3f}" in one.methods_text()
+    for one in (found, discover(noisy(), **{**QUICK, "ranks": 4})):
         assert one.evidence_of_structure is True
-        assert "evidence" not in one.summary() + repr(one) + one.methods_text()
+        for text in (one.summary(), repr(one), one.methods_text()):
+            assert f"{one.metrics['held_out_r2']:.3f}" in text
+            assert "in sample" in text.lower().replace("-", " ")
+            assert "evidence" not in text
 
 
 @pytest.mark.parametrize("ranks", [[1, 2], 2])
-def test_no_evidence_of_structure_is_said_first_everywhere(ranks, tmp_path):
+def test_no_evidence_of_structure_comes_first_everywhere(ranks, tmp_path):
     S = np.random.default_rng(0).random((30, 30))
     S = (S + S.T) / 2
     found = discover(S, **{**QUICK, "ranks": ranks})
     assert found.evidence_of_structure is False
-    assert found.summary().startswith("No evidence of structure: ")
     assert found.summary().count("No evidence") == 1
-    assert repr(found).startswith("Discovery(no evidence of structure; ")
+    for text in (found.summary(), repr(found), found.methods_text()):
+        assert "no evidence of structure" in text[:40].lower()
     assert "no evidence of structure" in found._repr_html_()
-    assert found.methods_text().startswith("We found no evidence of structure: ")
     found.save(tmp_path / "found")
     assert Discovery.load(tmp_path / "found").summary() == found.summary()
 
@@ -137,16 +145,13 @@ def test_the_recorded_seed_gives_the_same_result_and_itself(given, ranks):
         assert seed == given
     again = discover(noisy(24, 2), **{**QUICK, "ranks": ranks, "n_runs": 2, "random_state": seed})
     same(first, again)
+    if given is None:
+        assert discover(noisy(12, 2), **{**QUICK, "ranks": 2, "n_runs": 2, "random_state": None}).seed != seed
     assert again.settings == first.settings
     assert f"The random seed was {seed}." in first.methods_text()
 
 
-def test_a_seed_that_is_not_given_is_another_each_time():
-    seeds = {discover(noisy(12, 2), **{**QUICK, "ranks": 2, "n_runs": 2, "random_state": None}).seed for _ in range(3)}
-    assert len(seeds) == 3
-
-
-def test_a_checkpoint_of_an_earlier_version_goes_on_and_claims_no_seed(found, tmp_path):
+def test_a_checkpoint_of_an_earlier_version_resumes_and_claims_no_seed(found, tmp_path):
     work = tmp_path / "work"
     discover(noisy(), **QUICK, checkpoint=work)
     (work / "seed").write_text(f"{root_seed(0)}\n")  # all that earlier versions kept
@@ -156,33 +161,30 @@ def test_a_checkpoint_of_an_earlier_version_goes_on_and_claims_no_seed(found, tm
     assert "seed" not in unknown.methods_text()
     known = discover(noisy(), **QUICK, checkpoint=work)
     assert known.seed == 0
-    with pytest.raises(ValueError, match="same random_state"):
+    with pytest.raises(ValueError, match="same seed"):
         discover(noisy(), **{**QUICK, "random_state": root_seed(0)}, checkpoint=work)
 
 
-def test_a_folder_of_an_earlier_version_loads_and_claims_neither_seed_nor_verdict(found, tmp_path):
-    found.save(tmp_path / "found")
-    file = tmp_path / "found" / "discovery.json"
-    manifest = json.loads(file.read_text())
-    manifest["estimated_seconds"] = 12.5
-    manifest["settings"]["seed"] = root_seed(0)
-    del manifest["settings"]["held_out"], manifest["consensus"]["seed"]
-    for name in ("held_out_r2", "held_out_r2_standard_error"):
-        del manifest["metrics"][name], manifest["selection"][name]
-    del manifest["selection"]["seed"], manifest["checksum"]
-    manifest["format"] = 1
-    file.write_text(json.dumps(manifest, indent=1))
-    earlier = Discovery.load(tmp_path / "found")
+def test_a_folder_of_an_earlier_version_loads_and_claims_neither_seed_nor_verdict(folder, tmp_path):
+    def as_it_was(manifest):
+        manifest |= {"estimated_seconds": 12.5, "format": 1}
+        manifest["settings"]["seed"] = root_seed(0)
+        del manifest["settings"]["held_out"], manifest["consensus"]["seed"], manifest["selection"]["seed"]
+        for name in ("held_out_r2", "held_out_r2_standard_error"):
+            del manifest["metrics"][name], manifest["selection"][name]
+
+    change_manifest(folder, as_it_was, seal=False)
+    earlier = Discovery.load(folder)
     assert earlier.estimated_seconds == 12.5
     assert earlier.seed is None
     assert earlier.evidence_of_structure is None
     assert "held-out R2 not known" in repr(earlier)
-    assert "Held-out R2 is not known: the version of simdims" in earlier.summary()
+    assert "Held-out R2 is not known" in earlier.summary()
     assert "seed" not in earlier.methods_text()
     earlier.report(tmp_path / "earlier.html")
 
 
-def test_what_cannot_be_cross_validated_says_why(monkeypatch):
+def test_what_cannot_be_cross_validated_says_why():
     constant = discover(0.3 + 0.7 * np.eye(20), **{**QUICK, "ranks": 1})
     assert "Held-out R2 is not known: the similarities do not vary" in constant.summary()
     few = np.full((5, 5), np.nan)
@@ -190,7 +192,7 @@ def test_what_cannot_be_cross_validated_says_why(monkeypatch):
     found = discover(few, **{**QUICK, "ranks": 1})
     assert "held_out_r2" not in found.metrics
     for text in (found.summary(), found.methods_text()):
-        assert "Held-out R2 is not known: n_folds must be at most the number of pairs in a pool" in text
+        assert "Held-out R2 is not known: n_folds must" in text
     with pytest.raises(ValueError, match="n_folds"):
         discover(few, **{**QUICK, "ranks": [1, 2]})
 
@@ -232,11 +234,11 @@ def test_dimensions_that_fit_worse_than_the_mean_explain_none_of_the_variance():
 def test_every_kind_of_similarities_is_taken(kind):
     W = simulate.dirichlet(30, 2, alpha=0.3, random_state=0)
     S = {
-        "missing": lambda: Similarity(simulate.mask_pairs(W @ W.T, 0.7, random_state=0)),
-        "weighted": lambda: Similarity(W @ W.T, weights=np.full((30, 30), 2.0)),
-        "implicit": lambda: Similarity.from_factors(W),
-        "float32": lambda: Similarity((W @ W.T).astype(np.float32)),
-    }[kind]()
+        "missing": Similarity(simulate.mask_pairs(W @ W.T, 0.7, random_state=0)),
+        "weighted": Similarity(W @ W.T, weights=np.full((30, 30), 2.0)),
+        "implicit": Similarity.from_factors(W),
+        "float32": Similarity((W @ W.T).astype(np.float32)),
+    }[kind]
     found = discover(S, **{**QUICK, "ranks": [1, 2, 3]})
     assert found.n_components == 2
     assert found.labels is None
@@ -253,85 +255,83 @@ def test_the_summary_names_what_was_found(found):
     assert frame.loc["dimension1", "top_items"].split(", ")[0] == f"item {np.argmax(W[:, 0])}"
 
 
-def test_what_is_saved_loads_back_equal(found, tmp_path):
-    found.save(tmp_path / "folder")
-    again = Discovery.load(tmp_path / "folder")
+def test_what_is_saved_loads_back_equal_and_saving_again_leaves_nothing_behind(found, folder):
+    found.save(folder)
+    assert os.listdir(folder.parent) == ["folder"]
+    again = Discovery.load(folder)
     same(found, again)
     assert again.settings == found.settings
     assert again.estimated_seconds == found.estimated_seconds
     assert np.array_equal(again.similarity.values, found.similarity.values)
-    table = pd.read_csv(tmp_path / "folder" / "embedding.csv", index_col="item")
+    table = pd.read_csv(folder / "embedding.csv", index_col="item")
     pd.testing.assert_frame_equal(table, found.embedding_frame().rename_axis("item"), rtol=1e-14)
 
 
-def test_one_with_a_calibration_and_one_without_selection_load_back_equal(tmp_path):
-    S = noisy(24, 2)
-    for name, changes in (("calibrated", {"sampling": None, "ranks": [1, 2, 3]}), ("given", {"ranks": 2})):
-        found = discover(S, **{**QUICK, **changes})
-        found.save(tmp_path / name)
-        again = Discovery.load(tmp_path / name)
-        same(found, again)
-        if found.selection is not None:
-            assert again.selection.calibration.to_dict() == found.selection.calibration.to_dict()
-            assert again.selection.summary() == found.selection.summary()
-
-
-def test_a_sparse_discovery_loads_back_equal(tmp_path):
-    found = discover(datasets.load_miserables(), **{**QUICK, "ranks": 4})
+@pytest.mark.parametrize(
+    ("S", "changes"),
+    [
+        (noisy(24, 2), {"sampling": None, "ranks": [1, 2, 3]}),
+        (noisy(24, 2), {"ranks": 2}),
+        (datasets.load_miserables(), {"ranks": 4}),
+    ],
+    ids=["calibrated", "without a selection", "sparse"],
+)
+def test_every_form_of_a_result_loads_back_equal(S, changes, tmp_path):
+    found = discover(S, **{**QUICK, **changes})
     found.save(tmp_path / "folder")
     again = Discovery.load(tmp_path / "folder")
     same(found, again)
-    assert sparse.issparse(again.similarity.values)
-    assert again.similarity.absent == "zero"
-
-
-def test_saving_again_replaces_and_leaves_nothing_behind(found, tmp_path):
-    found.save(tmp_path / "folder")
-    found.save(tmp_path / "folder")
-    same(found, Discovery.load(tmp_path / "folder"))
-    assert os.listdir(tmp_path) == ["folder"]
+    assert again.similarity.absent == S.absent
+    assert sparse.issparse(again.similarity.values) == sparse.issparse(S.values)
+    if found.selection is not None:
+        assert again.selection.calibration.to_dict() == found.selection.calibration.to_dict()
+        assert again.selection.summary() == found.selection.summary()
 
 
 def test_other_files_are_never_overwritten(found, tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("words")
-    with pytest.raises(ValueError, match="holds other files"):
-        found.save(tmp_path / "thesis")
     (tmp_path / "file").write_text("words")
-    with pytest.raises(ValueError, match="which is a file"):
-        found.save(tmp_path / "file")
+    for name in ("thesis", "file"):
+        with pytest.raises(ParameterError, match=name) as caught:
+            found.save(tmp_path / name)
+        assert caught.value.name == "folder"
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "words"
 
 
 @pytest.mark.parametrize(
     "name", ["discovery.json", "arrays.npz", "similarity.npz", "embedding.csv", "selection_fits.csv"]
 )
-def test_a_folder_that_lacks_a_file_is_refused(found, tmp_path, name):
-    found.save(tmp_path / "folder")
-    (tmp_path / "folder" / name).unlink()
+def test_a_folder_that_lacks_a_file_or_has_a_damaged_one_is_refused(folder, name):
+    path = folder / name
+    if not name.endswith(".csv"):  # tables are for people, who may change them
+        path.write_bytes(path.read_bytes()[:-20])
+        with pytest.raises(ValueError, match="damaged"):
+            Discovery.load(folder)
+    path.unlink()
     with pytest.raises(ValueError, match=name.replace(".", r"\.")):
-        Discovery.load(tmp_path / "folder")
+        Discovery.load(folder)
 
 
-@pytest.mark.parametrize("name", ["discovery.json", "arrays.npz", "similarity.npz"])
-def test_a_folder_with_a_damaged_file_is_refused(found, tmp_path, name):
-    found.save(tmp_path / "folder")
-    path = tmp_path / "folder" / name
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match="damaged"):
-        Discovery.load(tmp_path / "folder")
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda manifest: manifest.update(format=99), "format 99"),
+        (lambda manifest: manifest["consensus"].update(selected=99), "damaged"),
+        (lambda manifest: manifest.update(consensus={}), "damaged"),
+        (lambda manifest: manifest.update(metrics=None, consensus=3), "damaged"),
+        (lambda manifest: manifest.update(files=[]), "damaged"),
+        (lambda manifest: manifest.update(selection="x"), "damaged"),
+    ],
+    ids=["a newer format", "a run that does not exist", "no runs", "a number", "no files", "a text"],
+)
+def test_a_manifest_that_makes_no_sense_is_refused(folder, change, words):
+    change_manifest(folder, change)
+    with pytest.raises(ValueError, match=words):
+        Discovery.load(folder)
 
 
-def test_a_newer_format_is_refused(found, tmp_path):
-    found.save(tmp_path / "folder")
-    path = tmp_path / "folder" / "discovery.json"
-    manifest = {name: value for name, value in json.loads(path.read_text()).items() if name != "checksum"}
-    path.write_text(sealed({**manifest, "format": 99}, indent=1))
-    with pytest.raises(ValueError, match="format 2, got 99"):
-        Discovery.load(tmp_path / "folder")
-
-
-def test_tables_hold_no_formulas_and_are_read_back(tmp_path):
+def test_tables_contain_no_formulas_and_are_read_back(tmp_path):
     labels = ["=cmd|' /C calc'!A0", "+x", "-y", "@z", "a\rb", "a\nb", *(f"item {i}" for i in range(14))]
     found = discover(Similarity(noisy(20).values, labels), ranks=2, n_runs=2, random_state=0, progress=False)
     found.save(tmp_path / "folder")
@@ -357,41 +357,35 @@ def test_a_result_of_a_file_with_an_odd_name_can_be_saved_and_shown(tmp_path):
     found.report(tmp_path / "page.html", title=path.name)
 
 
-def test_a_folder_of_the_first_format_is_read(found, tmp_path):
-    found.save(tmp_path / "folder")
-    path = tmp_path / "folder" / "discovery.json"
-    manifest = {name: value for name, value in json.loads(path.read_text()).items() if name != "checksum"}
-    path.write_text(json.dumps({**manifest, "format": 1}, indent=1))
-    same(found, Discovery.load(tmp_path / "folder"))
+def test_a_folder_of_the_first_format_is_read(found, folder):
+    change_manifest(folder, lambda manifest: manifest.update(format=1), seal=False)
+    same(found, Discovery.load(folder))
 
 
-def test_a_number_that_was_changed_in_the_manifest_is_noticed(found, tmp_path):
-    found.save(tmp_path / "folder")
-    path = tmp_path / "folder" / "discovery.json"
+def test_a_number_that_was_changed_in_the_manifest_is_noticed(found, folder):
+    path = folder / "discovery.json"
     number = json.dumps(found.metrics["hoyer_sparsity"])
     assert path.read_text().count(number) == 1
     path.write_text(path.read_text().replace(number, f"1{number}"))
-    with pytest.raises(ValueError, match=r"discovery\.json is damaged"):
-        Discovery.load(tmp_path / "folder")
+    with pytest.raises(ValueError, match=r"discovery\.json' is damaged"):
+        Discovery.load(folder)
 
 
-def test_a_folder_that_is_not_there_is_said_to_be(tmp_path):
-    with pytest.raises(FileNotFoundError, match="which is not there"):
+def test_a_folder_that_does_not_exist_is_reported(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         Discovery.load(tmp_path / "nowhere")
 
 
-def test_a_failed_save_leaves_the_earlier_one(found, tmp_path, monkeypatch):
-    found.save(tmp_path / "folder")
-
+def test_a_failed_save_leaves_the_earlier_one(found, folder, monkeypatch):
     def full_disk(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full_disk)
     with pytest.raises(OSError, match="No space"):
-        found.save(tmp_path / "folder")
+        found.save(folder)
     monkeypatch.undo()
-    same(found, Discovery.load(tmp_path / "folder"))
-    assert os.listdir(tmp_path) == ["folder"]
+    same(found, Discovery.load(folder))
+    assert os.listdir(folder.parent) == ["folder"]
 
 
 def test_a_save_replaces_a_link_to_nowhere(found, tmp_path):
@@ -401,7 +395,7 @@ def test_a_save_replaces_a_link_to_nowhere(found, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_process_forked_during_a_save_holds_up_no_other(found, tmp_path):
+def test_a_process_forked_during_a_save_does_not_block_others(found, tmp_path):
     with storage._in_turn(tmp_path / "folder"):
         pid = os.fork()
         if pid == 0:
@@ -435,17 +429,17 @@ def test_a_checkpoint_gives_the_same_result_and_is_used(found, tmp_path):
     assert {call.stage for call in calls} == {"reliability"}  # no fit is made again
 
 
-def test_a_checkpoint_without_a_seed_goes_on_with_the_first_one(tmp_path):
+def test_a_checkpoint_without_a_seed_resumes_with_the_first_one(tmp_path):
     settings = {**QUICK, "random_state": None, "ranks": 2}
     first = discover(noisy(), **settings, checkpoint=tmp_path / "work")
     same(first, discover(noisy(), **settings, checkpoint=tmp_path / "work"))
-    with pytest.raises(ValueError, match="same random_state"):
+    with pytest.raises(ValueError, match="same seed"):
         discover(noisy(), **{**settings, "random_state": 5}, checkpoint=tmp_path / "work")
 
 
 def test_a_checkpoint_of_other_data_or_of_other_files_is_refused(tmp_path):
     discover(noisy(), **QUICK, checkpoint=tmp_path / "work")
-    with pytest.raises(ValueError, match="other similarities"):
+    with pytest.raises(ValueError, match="similarities"):
         discover(noisy(seed=1), **QUICK, checkpoint=tmp_path / "work")
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("words")
@@ -478,31 +472,28 @@ def test_a_killed_discovery_continues_and_ends_the_same(found, tmp_path):
     ("seconds", "words"),
     [(0.2, "a second"), (42, "42 seconds"), (60, "1 minute"), (150, "2 minutes"), (7300, "2 hours"), (90000, "1 day")],
 )
-def test_times_are_said_as_people_say_them(seconds, words):
+def test_times_are_written_in_words(seconds, words):
     assert in_words(seconds) == words
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "fragment"),
+    ("name", "value"),
     [
-        ({"ranks": "all"}, ValueError, 'ranks must be "auto"'),
-        ({"ranks": 0}, ValueError, "ranks must lie between 1 and n_items - 1 = 49, got 0"),
-        ({"ranks": []}, ValueError, "at least one"),
-        ({"sampling": 1.5}, ValueError, "sampling must lie strictly between 0 and 1, got 1.5"),
-        ({"n_repeats": 0}, ValueError, "n_repeats must be at least 1, got 0"),
-        ({"n_runs": 1}, ValueError, "n_runs must be at least 2"),
-        ({"n_runs": "many"}, TypeError, "n_runs must be an integer, got 'many'"),
-        ({"ranks": 2, "sampling": 7}, ValueError, "sampling must lie strictly between 0 and 1, got 7"),
-        ({"estimator": SRF(init="spectral")}, ValueError, "estimator must start from init='random'"),
-        ({"estimator": "fast"}, TypeError, "estimator must be an SRF, got 'fast'"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be"),
-        ({"progress": 3}, TypeError, "progress must be"),
+        ("ranks", 0),
+        ("sampling", 1.5),
+        ("n_repeats", 0),
+        ("n_runs", 1),
+        ("estimator", SRF(init="spectral")),
+        ("estimator", "fast"),
+        ("n_jobs", 0),
+        ("progress", 3),
     ],
 )
-def test_bad_arguments_are_said(changes, error, fragment, tmp_path):
-    with pytest.raises(error, match=fragment.replace("(", r"\(")):
-        discover(noisy(), **{**QUICK, "checkpoint": tmp_path / "work", **changes})
-    assert not (tmp_path / "work").exists()  # nothing was begun
+@pytest.mark.parametrize("ranks", ["auto", 2])
+def test_bad_arguments_are_named_before_any_work(ranks, name, value, tmp_path):
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must"):
+        discover(noisy(), **{**QUICK, "ranks": ranks, "checkpoint": tmp_path / "work", name: value})
+    assert not (tmp_path / "work").exists()
 
 
 def test_one_dimension_has_no_sparsity_and_is_found_all_the_same(tmp_path):
@@ -520,48 +511,19 @@ def test_links_without_zeros_have_no_auc():
     assert "link_auc" not in discover(full, **{**QUICK, "ranks": 2}).metrics
 
 
-def test_saving_again_keeps_what_others_put_there(found, tmp_path):
-    found.save(tmp_path / "folder")
-    (tmp_path / "folder" / "notes.txt").write_text("words")
-    discover(noisy(), **{**QUICK, "ranks": 2}).save(tmp_path / "folder")
-    assert (tmp_path / "folder" / "notes.txt").read_text() == "words"
-    assert not (tmp_path / "folder" / "selection_fits.csv").exists()
-    assert os.listdir(tmp_path) == ["folder"]
-
-
-@pytest.mark.parametrize(
-    "change", [{"consensus": {}}, {"metrics": None, "consensus": 3}, {"files": []}, {"selection": "x"}]
-)
-def test_a_manifest_that_was_changed_is_refused(found, tmp_path, change):
-    found.save(tmp_path / "folder")
-    file = tmp_path / "folder" / "discovery.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
-    with pytest.raises(ValueError, match=r"whose discovery\.json is damaged"):
-        Discovery.load(tmp_path / "folder")
-
-
-def test_a_run_that_is_not_there_cannot_be_the_central_one(found, tmp_path):
-    found.save(tmp_path / "folder")
-    file = tmp_path / "folder" / "discovery.json"
-    manifest = json.loads(file.read_text())
-    del manifest["checksum"]
-    manifest["consensus"]["selected"] = 99
-    file.write_text(sealed(manifest, indent=1))
-    with pytest.raises(ValueError, match="damaged"):
-        Discovery.load(tmp_path / "folder")
+def test_saving_again_keeps_what_others_put_there(folder):
+    (folder / "notes.txt").write_text("words")
+    discover(noisy(), **{**QUICK, "ranks": 2}).save(folder)
+    assert (folder / "notes.txt").read_text() == "words"
+    assert not (folder / "selection_fits.csv").exists()
+    assert os.listdir(folder.parent) == ["folder"]
 
 
 @pytest.mark.parametrize("text", ["", "junk", "-5", '{"seed": 5}', sealed({"seed": 5}).replace("5", "6", 1)])
 def test_a_damaged_seed_is_refused(tmp_path, text):
     (tmp_path / "seed").write_text(text)
-    with pytest.raises(ValueError, match=r"checkpoint must be readable, got .*seed', which is damaged"):
+    with pytest.raises(ValueError, match="seed' is damaged"):
         discover(noisy(), **{**QUICK, "checkpoint": tmp_path})
-
-
-def test_the_seed_of_an_earlier_version_is_read(found, tmp_path):
-    discover(noisy(), **{**QUICK, "checkpoint": tmp_path})
-    (tmp_path / "seed").write_text(f"{json.loads((tmp_path / 'seed').read_text())['seed']}\n")
-    same(found, discover(noisy(), **{**QUICK, "checkpoint": tmp_path}))
 
 
 def test_a_seed_that_a_kill_cut_short_is_drawn_again(found, tmp_path):
@@ -599,32 +561,30 @@ def test_the_methods_say_where_the_similarities_come_from(S, said):
     assert said in discover(S, ranks=2, n_runs=3, random_state=0).methods_text()
 
 
-def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
+def test_the_methods_contain_the_numbers_of_the_run(tmp_path):
     truth = simulate.dirichlet(50, 3, alpha=0.3, random_state=0)
     S = simulate.mask_pairs(simulate.add_noise(truth @ truth.T, 0.8, random_state=0), 0.7, random_state=0)
     found = discover(S, ranks=[1, 2, 3, 5], n_repeats=2, n_runs=4, random_state=0)
     text = found.methods_text()
     selection, consensus = found.selection, found.consensus
     for said in (
-        f"{100 * found.similarity.density:.3g}% of their pairs observed",
+        f"{100 * found.similarity.density:.3g}%",
         f"p* = {selection.sampling:.2f}",
-        f"{selection.calibration.cutoff} stable eigenvectors",
-        "5-fold cross-validation over pairs with 2 repeats",
-        "Candidates were 1-3, 5 dimensions",
-        f"{selection.rank} dimensions (smallest error at {selection.minimum}",
-        "4 random initializations",
-        "reliability of the dimensions across random starts",
-        f"was {consensus.mean_reliability:.2f} on average",
+        f"{selection.calibration.cutoff} stable",
+        "5-fold",
+        "2 repeats",
+        "1-3, 5 dimensions",
+        f"{selection.rank} dimensions",
+        "4 random",
+        f"{consensus.mean_reliability:.2f} on average",
         f"R2 = {found.metrics['explained_variance']:.3f}",
     ):
         assert said in text
-    tests = dimension_test(found.embedding, truth, n_permutations=49, random_state=0)
-    assert "with 49 joint permutations of the items (one-sided); p-values were adjusted by the Benjamini-Hochberg" in (
-        found.methods_text(tests)
-    )
-    apart = dimension_test(found.embedding, truth, n_permutations=49, matching="separate", random_state=0)
-    assert "correlation with the leave-one-out matched dimension (separate matching)" in found.methods_text(apart)
-    assert f"{tests.significant.sum()} of 3" in found.methods_text(tests)
+    for matching in ("joint", "separate"):
+        tests = dimension_test(found.embedding, truth, n_permutations=49, matching=matching, random_state=0)
+        for said in ("49 joint permutations", "one-sided", "Benjamini-Hochberg", tests.method):
+            assert said in found.methods_text(tests)
+        assert f"{tests.significant.sum()} of 3" in found.methods_text(tests)
     found.save(tmp_path / "found")
     assert (tmp_path / "found" / "methods.txt").read_text(encoding="utf-8") == text + "\n"
     assert Discovery.load(tmp_path / "found").methods_text() == text
@@ -634,14 +594,14 @@ def test_the_methods_hold_the_numbers_of_the_run(tmp_path):
 
 
 @pytest.mark.parametrize("held_by", ["discovery", "consensus", "srf"])
-def test_functions_of_an_embedding_take_what_holds_one(held_by):
-    found = discover(noisy(), ranks=3, n_runs=3, random_state=0)
+def test_functions_of_an_embedding_take_results(held_by, found):
     srf = SRF(3, random_state=0).fit(found.similarity)
     result = {"discovery": found, "consensus": found.consensus, "srf": srf}[held_by]
     frame, S = result.embedding_frame(), found.similarity
     options = {"n_permutations": 20, "random_state": 0}
     properties = (frame.iloc[::-1, :2] > 0.3).astype(float)  # matched by name
     triplets = [["item 1", "item 2", "item 3"], ["item 5", "item 9", "item 30"]]
+    pairs = [one[:2] for one in triplets]
     ratings = frame["dimension1"] + np.random.default_rng(0).random(len(frame))
     calls = [
         lambda W: dimension_test(W, properties, **options).table,
@@ -654,9 +614,7 @@ def test_functions_of_an_embedding_take_what_holds_one(held_by):
         lambda W: metrics.hoyer_sparsity(W),
         lambda W: metrics.entropy(W),
         lambda W: metrics.factor_alignment(W, frame).mean,
-        lambda W: (
-            metrics.pair_correlation(W, [list(t[:2]) for t in triplets] + [["item 1", "item 9"]], [1, 2, 3]).correlation
-        ),
+        lambda W: metrics.pair_correlation(W, [*pairs, ["item 1", "item 9"]], [1, 2, 3]).correlation,
         lambda W: metrics.readout(W, ratings, random_state=0).table,
         lambda W: metrics.link_auc(S, W, random_state=0),
     ]
@@ -668,8 +626,7 @@ def test_functions_of_an_embedding_take_what_holds_one(held_by):
             np.testing.assert_array_equal(same, expected, err_msg=str(number))
 
 
-def test_functions_of_similarities_take_a_discovery():
-    found = discover(noisy(), ranks=3, n_runs=3, random_state=0)
+def test_functions_of_similarities_take_a_discovery(found):
     properties = (found.embedding_frame() > 0.3).iloc[::-1].astype(float)
     options = {"n_permutations": 20, "random_state": 0}
     for test in (

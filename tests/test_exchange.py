@@ -5,7 +5,6 @@ import sys
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,12 +17,12 @@ NAMES = ["cat", "dog", "car", "bus", "van"]
 
 @pytest.fixture(scope="session")
 def networkx():
-    return pytest.importorskip("networkx", reason="networkx is not installed")
+    return pytest.importorskip("networkx")
 
 
 @pytest.fixture(scope="session")
 def rsatoolbox():
-    return pytest.importorskip("rsatoolbox", reason="rsatoolbox is not installed")
+    return pytest.importorskip("rsatoolbox")
 
 
 def complete(n_items=5, seed=0, dtype=np.float64):
@@ -89,14 +88,6 @@ def test_the_frame_of_implicit_values_is_their_product():
     np.testing.assert_array_equal(Similarity.from_factors(F, NAMES[:3]).to_frame().to_numpy(), F @ F.T)
 
 
-def test_a_frame_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
-    similarity = Similarity(stored(RING), absent="zero")
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 100)
-    monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
-    with pytest.raises(MemoryError, match="A dense table of 5 items would need 200 bytes"):
-        similarity.to_frame()
-
-
 # networkx
 
 
@@ -145,7 +136,7 @@ def test_a_graph_of_sparse_values_comes_back_as_it_was(networkx, absent, weighte
 
 def test_pairs_left_out_beside_zeros_have_no_place_in_a_graph(networkx):
     similarity = Similarity(stored({**RING, (1, 3): np.nan}), absent="zero")
-    with pytest.raises(ValueError, match=r"a graph cannot hold pairs that are left out .* got 1 such pair.*\.npz"):
+    with pytest.raises(ValueError, match=r"1 such pair.*\.npz"):
         similarity.to_networkx()
     assert Similarity(stored({**RING, (1, 3): np.nan}), absent="missing").to_networkx().number_of_edges() == 5
 
@@ -174,7 +165,7 @@ def test_edges_without_a_weight_count_one_and_isolated_nodes_stay(networkx):
 
 
 def test_a_graph_must_say_what_pairs_without_an_edge_mean(networkx):
-    with pytest.raises(ValueError, match="absent must say"):
+    with pytest.raises(ValueError, match="absent must"):
         as_similarity(networkx.path_graph(3))
 
 
@@ -206,39 +197,28 @@ def test_labels_beside_a_graph_must_be_its_nodes(networkx):
     assert as_similarity(networkx.path_graph(3), labels=NAMES[:3], absent="zero").labels == tuple(NAMES[:3])
     named = networkx.path_graph(NAMES[:3])
     assert as_similarity(named, labels=NAMES[:3], absent="zero").labels == tuple(NAMES[:3])
-    with pytest.raises(ValueError, match=r"the nodes of the graph must name the same items as labels.*another order"):
+    with pytest.raises(ValueError, match=r"nodes of the graph .*labels.*another order"):
         as_similarity(named, labels=NAMES[2::-1], absent="zero")
-    with pytest.raises(ValueError, match="labels must be distinct, got '1' more than once"):
+    with pytest.raises(ValueError, match=r"labels .*'1'"):
         as_similarity(networkx.path_graph([1, "1", 2]), absent="zero")
 
 
 @pytest.mark.parametrize(
     ("make", "fragment"),
     [
-        (lambda nx: nx.MultiGraph([(0, 1), (0, 1)]), "at most one edge between two nodes, got a MultiGraph"),
-        (lambda nx: nx.MultiDiGraph([(0, 1)]), "got a MultiDiGraph"),
-        (lambda nx: nx.Graph(), "at least one node, got none"),
-        (lambda nx: nx.empty_graph(3), "at least one edge, got none"),
-        (
-            lambda nx: nx.Graph([(0, 1, {"weight": "much"})]),
-            "weight must be a number, got 'much' on the edge from 0 to 1",
-        ),
-        (lambda nx: nx.Graph([(0, 1, {"weight": None})]), "weight must be a number, got None"),
-        (lambda nx: nx.Graph([(0, 1, {"weight": -1.0})]), "must be non-negative, got 1 negative pair"),
-        (lambda nx: nx.Graph([(0, 1, {"pair_weight": 2}), (1, 2)]), "pair_weight must be on every edge"),
+        (lambda nx: nx.MultiGraph([(0, 1), (0, 1)]), "MultiGraph"),
+        (lambda nx: nx.MultiDiGraph([(0, 1)]), "MultiDiGraph"),
+        (lambda nx: nx.Graph(), "at least one node"),
+        (lambda nx: nx.empty_graph(3), "at least one edge"),
+        (lambda nx: nx.Graph([(0, 1, {"weight": "much"})]), r"weight .*'much' on the edge from 0 to 1"),
+        (lambda nx: nx.Graph([(0, 1, {"weight": None})]), r"weight .*None"),
+        (lambda nx: nx.Graph([(0, 1, {"weight": -1.0})]), "1 negative pair"),
+        (lambda nx: nx.Graph([(0, 1, {"pair_weight": 2}), (1, 2)]), "pair_weight must"),
     ],
 )
 def test_other_graphs_are_refused(networkx, make, fragment):
     with pytest.raises(ValueError, match=fragment):
         as_similarity(make(networkx), absent="zero")
-
-
-def test_graphs_too_large_for_the_machine_are_refused(networkx, monkeypatch):
-    similarity = Similarity(complete())
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 100)
-    monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
-    with pytest.raises(MemoryError, match="A graph of 10 edges would need"):
-        similarity.to_networkx()
 
 
 # rsatoolbox
@@ -265,7 +245,7 @@ def test_an_rdm_holds_the_distance_to_the_largest_similarity_and_comes_back(rsat
 
 @given(seed=st.integers(0, 2**32 - 1), n_items=st.integers(2, 7), scale=st.sampled_from([1e-12, 0.1, 1.0, 1e9]))
 def test_any_similarity_survives_an_rdm_to_the_rounding_of_the_largest(seed, n_items, scale):
-    pytest.importorskip("rsatoolbox", reason="rsatoolbox is not installed")
+    pytest.importorskip("rsatoolbox")
     rng = np.random.default_rng(seed)
     S = scale * complete(n_items, seed) ** rng.integers(1, 9)
     S[0, -1] = S[-1, 0] = np.nan
@@ -293,9 +273,8 @@ def test_an_rdm_of_sparse_values_is_dense(rsatoolbox, absent):
     ],
 )
 def test_an_rdm_cannot_hold_how_much_a_pair_counts(rsatoolbox, similarity):
-    with pytest.raises(ValueError, match="an RDM of rsatoolbox cannot hold how much a pair counts") as caught:
+    with pytest.raises(ValueError, match=r"weights|absent=0\.25"):
         similarity().to_rsatoolbox()
-    assert "as_similarity(S.to_frame())" in str(caught.value)
     as_similarity(similarity().to_frame()).to_rsatoolbox()
 
 
@@ -352,38 +331,39 @@ def test_an_rdm_of_a_users_own_is_read_as_from_dissimilarity_does(rsatoolbox, de
 
 def test_several_rdms_are_refused_with_the_ways_out(rsatoolbox):
     rdms = rsatoolbox.rdm.RDMs(np.random.default_rng(0).random((3, 10)))
-    with pytest.raises(
-        ValueError, match=r"RDMs must hold one RDM .* got 3: from_dissimilarity\(rdms\.get_matrices\(\)\)"
-    ):
+    with pytest.raises(ValueError, match=r"RDM.*3.*from_dissimilarity"):
         as_similarity(rdms)
     assert from_dissimilarity(rdms.get_matrices()).n_items == as_similarity(rdms[0]).n_items == 5
 
 
 def test_labels_beside_an_rdm_must_be_its_own(rsatoolbox):
     rdms = Similarity(complete(), NAMES).to_rsatoolbox()
-    with pytest.raises(ValueError, match="the patterns of the RDM must name the same items as labels"):
+    with pytest.raises(ValueError, match=r"patterns of the RDM .*labels"):
         as_similarity(rdms, labels=NAMES[::-1])
     unnamed = Similarity(complete()).to_rsatoolbox()
     assert as_similarity(unnamed, labels=NAMES).labels == tuple(NAMES)
-    with pytest.raises(ValueError, match="absent must be None for dense values"):
+    with pytest.raises(ValueError, match="absent must be None"):
         as_similarity(unnamed, absent="zero")
 
 
-# Libraries that are not there
+# Memory and libraries
 
 
-@pytest.mark.parametrize(
-    ("method", "library"), [("to_networkx", "networkx"), ("to_rsatoolbox", "rsatoolbox.rdm"), ("to_frame", None)]
-)
-def test_a_library_that_is_not_there_is_named(monkeypatch, method, library):
-    similarity = Similarity(complete())
-    if library is None:
-        assert isinstance(similarity.to_frame(), pd.DataFrame)
-        return
+@pytest.mark.parametrize(("method", "size"), [("to_frame", "5 items .*200 bytes"), ("to_networkx", "6 edges")])
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(networkx, monkeypatch, method, size):
+    similarity = Similarity(stored({**RING, (1, 3): 0.5}), absent="zero")
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 100)
+    monkeypatch.setattr(_memory, "_ALWAYS_THERE", 0)
+    with pytest.raises(MemoryError, match=size):
+        getattr(similarity, method)()
+
+
+@pytest.mark.parametrize(("method", "library"), [("to_networkx", "networkx"), ("to_rsatoolbox", "rsatoolbox.rdm")])
+def test_a_library_that_is_not_installed_is_named(monkeypatch, method, library):
     package = library.partition(".")[0]
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=f"{method} needs {package}, which is not installed: pip install {package}"):
-        getattr(similarity, method)()
+    with pytest.raises(ImportError, match=rf"{method} needs {package}.*pip install {package}"):
+        getattr(Similarity(complete()), method)()
 
 
 def test_other_libraries_are_not_imported_for_those_who_do_not_use_them():

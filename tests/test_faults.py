@@ -1,6 +1,7 @@
-"""Disks that are full or locked, processes that are killed, two runs at once: what is finished stays, and is whole."""
+"""Full and read-only disks, killed processes, two runs at once: completed work stays, and is undamaged."""
 
 import errno
+import itertools
 import os
 import random
 import shutil
@@ -13,7 +14,16 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import pytest
 
-from simdims import Discovery, Similarity, discover, fit_consensus, load_similarity, select_rank, simulate
+from simdims import (
+    Discovery,
+    ParameterError,
+    Similarity,
+    discover,
+    fit_consensus,
+    load_similarity,
+    select_rank,
+    simulate,
+)
 from simdims._journal import Journal, name_beside
 from simdims.discovery import storage
 from simdims.selection import crossvalidation
@@ -56,15 +66,25 @@ def which(folder, two):
     return pytest.fail("the folder holds a result that nobody saved")
 
 
-def in_child(work):
-    """Run something in a process of its own, and return its status: 0, or minus the signal that ended it."""
+def start(work):
+    """Run something in a process of its own, and return its number."""
     pid = os.fork()
     if pid == 0:
         with suppress(BaseException):
             work()
             os._exit(0)
         os._exit(1)
+    return pid
+
+
+def status_of(pid):
+    """Wait for a process: 0, or minus the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def kill(pid):
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def killed_at(step, folder, work):
@@ -84,7 +104,7 @@ def killed_at(step, folder, work):
         sys.addaudithook(before)
         work()
 
-    status = in_child(changing)
+    status = status_of(start(changing))
     assert status in (0, -signal.SIGKILL)
     return status != 0
 
@@ -113,20 +133,20 @@ needs_mount = pytest.mark.skipif(shutil.which("mount") is None, reason="this sys
 
 
 @needs_mount
-def test_a_journal_on_a_full_disk_keeps_what_it_has_and_goes_on_when_there_is_room(tmp_path):
+def test_a_journal_on_a_full_disk_keeps_its_records_and_resumes_when_there_is_space(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         filler = disk / "filler"
         filler.write_bytes(b"x" * 40_000)
         done = []
         with Journal(disk / "run", {"n": 1}) as journal:
 
-            def go_on():
+            def append_until_full():
                 for number in range(10_000):
                     journal.append({"number": number, "text": "x" * 50})
                     done.append(number)
 
             with pytest.raises(OSError, match="No space left"):
-                go_on()
+                append_until_full()
             assert done
             with pytest.raises(OSError):  # noqa: PT011
                 journal.keep("W", np.ones((100, 100)))
@@ -166,7 +186,7 @@ def test_a_folder_is_free_again_when_its_last_write_failed(tmp_path, monkeypatch
 
 
 @needs_mount
-def test_a_selection_whose_disk_fills_up_goes_on_from_there_when_there_is_room(tmp_path, monkeypatch):
+def test_a_selection_whose_disk_fills_up_resumes_when_there_is_space(tmp_path, monkeypatch):
     fitted = []
     fit_fold = crossvalidation.fit_fold
     monkeypatch.setattr(crossvalidation, "fit_fold", lambda *a: fitted.append(a[-1]) or fit_fold(*a))
@@ -192,8 +212,8 @@ def test_a_result_that_does_not_fit_leaves_the_earlier_one(tmp_path, two):
         needed = sum(path.stat().st_blocks * 512 for path in disk.rglob("*")) // 1024
         two[0].save(disk / "folder")
         used = sum(path.stat().st_blocks * 512 for path in disk.rglob("*")) // 1024
-        for room in range(0, needed, 4):
-            remount(disk, f"size={used + room}k")
+        for free in range(0, needed, 4):
+            remount(disk, f"size={used + free}k")
             with pytest.raises(OSError):  # noqa: PT011
                 two[1].save(disk / "folder")
             assert os.listdir(disk) == ["folder"]
@@ -246,7 +266,7 @@ def test_a_result_whose_files_cannot_be_moved_leaves_the_earlier_one(tmp_path, m
 
 
 def refuse_all(folder, two):
-    """What every function that writes says about a folder in which nothing can be written."""
+    """Every function that writes raises an error before any work if nothing can be written in a folder."""
     S = similarities()
     calls = []
     for write in (
@@ -258,9 +278,9 @@ def refuse_all(folder, two):
         lambda: discover(S, ranks=2, n_runs=2, progress=calls.append, checkpoint=folder / "run"),
         lambda: select_rank(S, [1, 2], progress=calls.append, checkpoint=folder / "run", **QUICK),
     ):
-        with pytest.raises(ValueError, match=r"(folder|path|checkpoint) must lie where files may be written, got "):
+        with pytest.raises((ValueError, OSError), match=f"'{folder}"):
             write()
-    assert not calls  # before any work
+    assert not calls
 
 
 @needs_mount
@@ -270,7 +290,7 @@ def test_a_read_only_folder_is_refused_before_any_work_and_what_is_there_can_be_
         similarities().save(disk / "old.npz")
         remount(disk, "ro")
         refuse_all(disk, two)
-        with pytest.raises(ValueError, match="folder must lie where files may be written"):
+        with pytest.raises((ValueError, OSError), match="disk/old'"):
             two[1].save(disk / "old")
         assert which(disk / "old", two) == 0
         assert load_similarity(disk / "old.npz").n_items == 16
@@ -307,8 +327,9 @@ def test_what_no_file_can_be_called_is_refused(tmp_path, two, name):
         lambda path: Journal(path, {}),
         lambda path: discover(similarities(), ranks=2, n_runs=2, checkpoint=path),
     ):
-        with pytest.raises(ValueError, match=r"(folder|path|checkpoint) must (be a name|name a folder)"):
+        with pytest.raises(ParameterError) as caught:
             write(f"{tmp_path}/{name}")
+        assert caught.value.name in ("folder", "path", "checkpoint")
     assert not os.listdir(tmp_path)
 
 
@@ -343,7 +364,7 @@ def test_a_first_save_that_is_killed_at_any_step_is_whole_or_not_there(tmp_path,
             assert which(tmp_path / "folder", two) == 0
             shutil.rmtree(tmp_path / "folder")
         else:
-            with pytest.raises(FileNotFoundError, match="which is not there"):
+            with pytest.raises(FileNotFoundError, match="folder"):
                 Discovery.load(tmp_path / "folder")
         steps += 1
     assert steps > 5
@@ -354,16 +375,9 @@ def test_saves_that_are_killed_at_random_moments_leave_one_of_the_results(tmp_pa
     rng = random.Random(0)
     two[0].save(tmp_path / "folder")
     for _ in range(12):
-        pid = os.fork()
-        if pid == 0:
-            with suppress(BaseException):
-                while True:
-                    for one in two:
-                        one.save(tmp_path / "folder")
-            os._exit(1)
+        pid = start(lambda: [one.save(tmp_path / "folder") for one in itertools.cycle(two)])
         time.sleep(rng.uniform(0.01, 0.08))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        kill(pid)
         which(tmp_path / "folder", two)
         assert os.listdir(tmp_path) == ["folder"]  # reading it has cleared away what the kill left
 
@@ -372,14 +386,14 @@ def test_what_a_process_that_is_alive_has_in_hand_is_left_alone(tmp_path, two):
     two[0].save(tmp_path / "folder")
     similarities().save(tmp_path / "S.npz")
     reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        with suppress(BaseException):
-            name_beside(tmp_path / "folder", "part").mkdir()
-            name_beside(tmp_path / "S.npz", "part").touch()
-            os.write(writer, b".")
-            time.sleep(60)
-        os._exit(1)
+
+    def begin():
+        name_beside(tmp_path / "folder", "part").mkdir()
+        name_beside(tmp_path / "S.npz", "part").touch()
+        os.write(writer, b".")
+        time.sleep(60)
+
+    pid = start(begin)
     os.read(reader, 1)
     try:
         two[1].save(tmp_path / "folder")
@@ -387,8 +401,7 @@ def test_what_a_process_that_is_alive_has_in_hand_is_left_alone(tmp_path, two):
         similarities(1).save(tmp_path / "S.npz")
         assert len(os.listdir(tmp_path)) == 4
     finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        kill(pid)
     foreign = tmp_path / f".folder.0a1b2c3d-{pid}-00000000.part"  # a process of another machine may well be alive
     foreign.mkdir()
     which(tmp_path / "folder", two)
@@ -417,19 +430,19 @@ def test_what_a_journal_was_told_is_there_after_any_kill(tmp_path):
     for number in range(8):
         folder = tmp_path / str(number)
         reader, writer = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            with suppress(BaseException), Journal(folder, {}) as journal:
+
+        def fill(folder=folder, writer=writer):
+            with Journal(folder, {}) as journal:
                 for k in range(10**6):
                     journal.keep(f"W-{k % 50}", np.full((20, 3), float(k)))
                     journal.append({"number": k, "text": "x" * rng.randint(0, 5000)})
                     os.write(writer, b".")
-            os._exit(1)
+
+        pid = start(fill)
         os.close(writer)
         os.read(reader, 1)
         time.sleep(rng.uniform(0, 0.03))
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        kill(pid)
         told = 1
         while got := os.read(reader, 65536):
             told += len(got)
@@ -586,16 +599,7 @@ def test_a_damaged_folder_of_a_result_is_refused_but_for_its_tables(tmp_path, tw
 
 
 def test_two_processes_that_save_to_one_folder_end_with_a_whole_result(tmp_path, two):
-    pids = []
-    for one in two:
-        pid = os.fork()
-        if pid == 0:
-            with suppress(BaseException):
-                for _ in range(15):
-                    one.save(tmp_path / "folder")
-                os._exit(0)
-            os._exit(1)
-        pids.append(pid)
+    pids = [start(lambda one=one: [one.save(tmp_path / "folder") for _ in range(15)]) for one in two]
     read = 0
     while pids:
         pid, status = os.waitpid(pids[-1], os.WNOHANG)
@@ -606,7 +610,7 @@ def test_two_processes_that_save_to_one_folder_end_with_a_whole_result(tmp_path,
             which(tmp_path / "folder", two)
             read += 1
         except (ValueError, FileNotFoundError) as error:
-            assert str(error).startswith("folder must be")  # noqa: PT017
+            assert "folder" in str(error)  # noqa: PT017
     assert read
     which(tmp_path / "folder", two)
     assert os.listdir(tmp_path) == ["folder"]
@@ -621,16 +625,11 @@ def test_two_selections_on_one_folder_do_not_mix(tmp_path):
         os.write(writer, b".")
         time.sleep(0.05)
 
-    pid = os.fork()
-    if pid == 0:
-        with suppress(BaseException):
-            select_rank(S, [1, 2, 3], checkpoint=tmp_path / "run", progress=slow, **QUICK)
-            os._exit(0)
-        os._exit(1)
+    pid = start(lambda: select_rank(S, [1, 2, 3], checkpoint=tmp_path / "run", progress=slow, **QUICK))
     os.read(reader, 1)
-    with pytest.raises(ValueError, match="on which another run is at work"):
+    with pytest.raises(ParameterError, match="another run"):
         select_rank(S, [1, 2, 3], checkpoint=tmp_path / "run", **QUICK)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert status_of(pid) == 0
     found = select_rank(S, [1, 2, 3], checkpoint=tmp_path / "run", **QUICK)
     np.testing.assert_array_equal(found.scores["error"], expected.scores["error"])
 
@@ -639,21 +638,17 @@ def test_discoveries_that_begin_at_once_agree_on_one_seed(tmp_path):
     """Without a seed each would draw its own; a folder has one, whoever comes first."""
     S = similarities()
     for attempt in range(3):
-        folder, start = tmp_path / str(attempt), time.time() + 0.1
-        pids = []
-        for _ in range(3):
-            pid = os.fork()
-            if pid == 0:
-                with suppress(BaseException):
-                    time.sleep(max(0, start - time.time()))
-                    try:
-                        discover(S, ranks=2, n_runs=2, checkpoint=folder)
-                    except ValueError as error:
-                        os._exit(0 if "another run is at work" in str(error) else 3)
-                    os._exit(0)
-                os._exit(4)
-            pids.append(pid)
-        assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids] == [0, 0, 0]
+        folder, moment = tmp_path / str(attempt), time.time() + 0.1
+
+        def begin(folder=folder, moment=moment):
+            time.sleep(max(0, moment - time.time()))
+            try:
+                discover(S, ranks=2, n_runs=2, checkpoint=folder)
+            except ParameterError as error:
+                if "another run" not in str(error):
+                    raise
+
+        assert [status_of(pid) for pid in [start(begin) for _ in range(3)]] == [0, 0, 0]
         one, other = (discover(S, ranks=2, n_runs=2, checkpoint=folder) for _ in range(2))
         assert np.array_equal(one.consensus.embeddings, other.consensus.embeddings)
 
@@ -663,7 +658,7 @@ def test_an_earlier_result_that_a_kill_has_set_aside_is_found_under_its_name(tmp
     os.replace(tmp_path / "folder[1]", tmp_path / ".folder[1].0a1b2c3d.old")
     assert which(tmp_path / "folder[1]", two) == 0
     assert not storage.is_saved(tmp_path / "folder[2]")
-    with pytest.raises(FileNotFoundError, match="which is not there"):
+    with pytest.raises(FileNotFoundError, match="folder"):
         Discovery.load(tmp_path / "folder[2]")
     two[1].save(tmp_path / "folder[1]")
     assert which(tmp_path / "folder[1]", two) == 1

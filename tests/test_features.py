@@ -101,7 +101,7 @@ def test_what_was_done_is_logged(caplog):
 def test_why_auto_takes_rbf_is_in_info_and_a_warning_where_negative_values_may_be_rounding():
     X = np.abs(signed(100))
     X[0, 0], X[1, 1] = -1e-5, -2e-5
-    with pytest.warns(UserWarning, match=r'2 negative values .*-2e-05.*negative="clip"') as caught:
+    with pytest.warns(UserWarning, match="2 negative values .*-2e-05.*negative='clip'") as caught:
         S = from_features(X)
     assert caught[0].filename == __file__
     assert S.info["kernel"] == "rbf"
@@ -128,7 +128,7 @@ def test_negative_features_are_clipped_with_a_count(implicit):
 def test_real_spose_features_say_why_they_get_an_rbf_kernel(data_path):
     X = np.loadtxt(data_path("things/spose_embedding_66d_sorted.txt"))[:300]
     n_negative = np.count_nonzero(X < 0)
-    with pytest.warns(UserWarning, match=rf"RBF kernel because X has {n_negative} negative value"):
+    with pytest.warns(UserWarning, match=rf"RBF kernel is used because X has {n_negative} negative value"):
         from_features(X)
     with pytest.warns(UserWarning, match=f"Set {n_negative} negative value"):
         assert from_features(X, negative="clip").info["kernel"] == "linear"

@@ -1,5 +1,6 @@
 """dimension_test: leave-one-out matching against recomputation, permutations against enumeration."""
 
+import pickle
 import warnings
 from itertools import permutations, product
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import NotFittedError
 
-from simdims import SRF
+from simdims import SRF, ParameterError
 from simdims.inference import HypothesisTests, collinearity, dimension_test, matching
 from simdims.inference.permutations import blocks_of
 
@@ -33,6 +34,12 @@ def matching_by_hand(X, W, *, joint=True, absolute=False):
         C = np.abs(C) if absolute else C
         rows.append(linear_sum_assignment(C, maximize=True)[1] if joint else C.argmax(axis=1))
     return np.array(rows)
+
+
+def fast_matching(X, W, *, joint=True, absolute=False):
+    return matching.leave_one_out_matching(
+        matching.standardise(X), matching.standardise(W), joint=joint, absolute=absolute
+    )
 
 
 def statistic_by_hand(X, W, **options):
@@ -61,9 +68,7 @@ def test_leave_one_out_matching_is_that_of_every_item_solved_from_scratch(
     n_items, n_components, missing, seed, signal, joint, absolute
 ):
     X, W = draw(n_items, max(n_components - missing, 1), n_components, seed, signal)
-    fast = matching.leave_one_out_matching(
-        matching.standardise(X), matching.standardise(W), joint=joint, absolute=absolute
-    )
+    fast = fast_matching(X, W, joint=joint, absolute=absolute)
     by_hand = matching_by_hand(X, W, joint=joint, absolute=absolute)
     # Where two matchings are equally good to rounding, either may be chosen: with few items correlations are +-1.
     if n_items > 5:
@@ -90,14 +95,9 @@ def test_correlations_without_an_item_are_a_rank_one_change():
 
 def test_blocks_of_items_do_not_change_the_matching(monkeypatch):
     X, W = draw(40, 4, 6, 1)
-    whole = matching.leave_one_out_matching(
-        matching.standardise(X), matching.standardise(W), joint=True, absolute=False
-    )
+    whole = fast_matching(X, W)
     monkeypatch.setattr(matching, "BLOCK_SCORES", 24 * 7)
-    parts = matching.leave_one_out_matching(
-        matching.standardise(X), matching.standardise(W), joint=True, absolute=False
-    )
-    np.testing.assert_array_equal(whole, parts)
+    np.testing.assert_array_equal(whole, fast_matching(X, W))
 
 
 @pytest.mark.parametrize("n_components", [4, 7])
@@ -116,8 +116,8 @@ def test_prices_certify_the_matching_they_come_from(n_components):
             assert (prices >= -1e-12).all()
 
 
-def test_few_assignments_are_solved_where_dimensions_are_clear(monkeypatch):
-    """The certificate does its work: all items but a few keep the matching of all."""
+def test_few_assignments_are_solved_if_dimensions_are_clear(monkeypatch):
+    """The certificate works: all items but a few keep the matching of all."""
     X, W = draw(200, 6, 6, 3, signal=3.0)
     solved = []
 
@@ -126,18 +126,21 @@ def test_few_assignments_are_solved_where_dimensions_are_clear(monkeypatch):
         return linear_sum_assignment(cost, *arguments, **options)
 
     monkeypatch.setattr(matching, "linear_sum_assignment", counting)
-    matching.leave_one_out_matching(matching.standardise(X), matching.standardise(W), joint=True, absolute=False)
+    fast_matching(X, W)
     assert len(solved) == 1
 
 
 JOINT_TWO_SIDED = {"matching": "joint", "alternative": "two-sided"}
 
 
-@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning")
+@pytest.mark.filterwarnings("ignore:Joint matching:UserWarning")
 @pytest.mark.parametrize("options", [{"matching": "joint"}, JOINT_TWO_SIDED, {"matching": "separate"}])
-def test_statistic_and_null_are_those_by_hand(options):
+def test_statistic_and_null_are_those_by_hand_and_inputs_stay_as_they_are(options):
     X, W = draw(12, 3, 4, 4, signal=0.5)
+    before = X.copy(), W.copy()
     tests = dimension_test(W, X, n_permutations=25, random_state=7, **options)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(W, before[1])
     by_hand = {"joint": options["matching"] == "joint", "absolute": "alternative" in options}
     np.testing.assert_allclose(tests.statistic, statistic_by_hand(X, W, **by_hand), atol=1e-12)
     drawn = np.concatenate([block.draw(12) for block in blocks_of(25, 7)])
@@ -148,7 +151,7 @@ def test_statistic_and_null_are_those_by_hand(options):
     np.testing.assert_allclose(tests.pvalue, (1 + larger) / 26)
 
 
-@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning")
+@pytest.mark.filterwarnings("ignore:Joint matching:UserWarning")
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 def test_p_values_approach_those_of_all_permutations(alternative):
     X, W = draw(6, 2, 3, 5, signal=0.7)
@@ -181,12 +184,8 @@ def test_equal_permutations_tie_with_what_was_observed():
     """Two of four items have the property: a third of all permutations give the same two, and count."""
     W = np.array([[0.3, 0.1], [0.9, 0.7], [0.1, 0.5], [0.8, 0.2]]) * np.pi
     x = np.array([0.0, 1.0, 0.0, 1.0])
-    exact = np.mean(
-        [
-            statistic_by_hand(x[list(order), None], W)[0] >= statistic_by_hand(x[:, None], W)[0] - 1e-10
-            for order in permutations(range(4))
-        ]
-    )
+    everything = np.array([statistic_by_hand(x[list(order), None], W)[0] for order in permutations(range(4))])
+    exact = np.mean(everything >= everything[0] - 1e-10)
     tests = dimension_test(W, x, n_permutations=6000, random_state=0)
     assert tests.pvalue[0] == pytest.approx(exact, abs=0.03)
     assert exact >= 1 / 6
@@ -213,35 +212,23 @@ def test_the_same_seed_gives_the_same_p_values_whatever_n_jobs():
     np.testing.assert_array_equal(alone.pvalue, together.pvalue)
     other = dimension_test(W, X, n_permutations=150, random_state=6)
     assert (other.null_distribution != alone.null_distribution).any()
+    fewer = dimension_test(W, X, n_permutations=20, random_state=5)
+    np.testing.assert_array_equal(fewer.null_distribution, alone.null_distribution[:20])
 
 
-def test_more_permutations_begin_with_the_same_ones():
-    X, W = draw(20, 2, 2, 7)
-    few = dimension_test(W, X, n_permutations=20, random_state=1)
-    many = dimension_test(W, X, n_permutations=60, random_state=1)
-    np.testing.assert_array_equal(many.null_distribution[:20], few.null_distribution)
-
-
-def test_results_do_not_depend_on_the_scale_of_hypotheses_or_dimensions():
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e6, 1e160, 1e300])
+def test_results_do_not_depend_on_the_scale_of_hypotheses_or_dimensions(scale):
     X, W = draw(25, 3, 3, 8, signal=0.5)
-    tests = dimension_test(W, X, n_permutations=50, random_state=0)
-    scaled = dimension_test(1e6 * W, 1e-9 * X + 3, n_permutations=50, random_state=0)
-    np.testing.assert_allclose(tests.null_distribution, scaled.null_distribution, atol=1e-6)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
-def test_neither_side_over_or_underflows(scale):
-    X, W = draw(25, 3, 3, 8, signal=0.5)
-    tests = dimension_test(W, X, n_permutations=50, random_state=0)
-    for scaled in (
-        dimension_test(scale * W, X, n_permutations=50, random_state=0),
-        dimension_test(W, scale * X, n_permutations=50, random_state=0),
-    ):
+    options = {"n_permutations": 50, "random_state": 0}
+    tests = dimension_test(W, X, **options)
+    for scaled in (dimension_test(scale * W, X, **options), dimension_test(W, scale * X, **options)):
         np.testing.assert_allclose(tests.null_distribution, scaled.null_distribution, atol=1e-9)
         np.testing.assert_array_equal(tests.pvalue, scaled.pvalue)
+    shifted = dimension_test(W, 1e-9 * X + 3, **options)
+    np.testing.assert_allclose(tests.null_distribution, shifted.null_distribution, atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning")
+@pytest.mark.filterwarnings("ignore:Joint matching:UserWarning")
 @pytest.mark.parametrize("options", [{"matching": "joint"}, JOINT_TWO_SIDED, {"matching": "separate"}])
 def test_rounding_does_not_choose_between_equally_good_dimensions(options):
     """Zeros and ones on both sides: many matchings are equally good, and an affine change of X must not choose."""
@@ -252,14 +239,14 @@ def test_rounding_does_not_choose_between_equally_good_dimensions(options):
     np.testing.assert_allclose(tests.null_distribution, changed.null_distribution, atol=1e-10)
 
 
-def test_more_permutations_than_memory_holds_are_refused():
+def test_too_many_permutations_for_the_memory_are_refused():
     X, W = draw(20, 2, 3, 12)
     with pytest.raises(MemoryError, match=r"null distributions would need .* ask for fewer permutations"):
         dimension_test(W, X, n_permutations=10**13, random_state=0)
 
 
-@pytest.mark.filterwarnings("ignore:matching=.joint. is not exact:UserWarning", "ignore:Some hypotheses:UserWarning")
-def test_tied_constant_and_single_item_columns_are_no_accident():
+@pytest.mark.filterwarnings("ignore:Joint matching:UserWarning", "ignore:Some hypotheses:UserWarning")
+def test_tied_constant_and_single_item_columns_have_finite_statistics():
     rng = np.random.default_rng(9)
     one = rng.random(20)
     W = np.column_stack([one, one, np.zeros(20), np.eye(20)[0], np.full(20, 0.1)])
@@ -269,14 +256,6 @@ def test_tied_constant_and_single_item_columns_are_no_accident():
         assert np.isfinite(tests.statistic).all()
         assert np.isfinite(tests.null_distribution).all()
         assert tests.statistic[0] == pytest.approx(1)
-
-
-def test_inputs_stay_as_they_are():
-    X, W = draw(20, 2, 3, 10)
-    before = X.copy(), W.copy()
-    dimension_test(W, X, n_permutations=10, random_state=0)
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(W, before[1])
 
 
 # names
@@ -317,57 +296,51 @@ def test_numbers_of_rows_in_another_order_are_not_ignored(shuffled, other):
     X, W = draw(20, 2, 3, 11)
     tables = {"hypotheses": other(X), "embedding": other(W)}
     tables[shuffled] = pd.DataFrame(tables[shuffled]).iloc[::-1]
-    with pytest.raises(
-        ValueError, match=f"{shuffled} must be in the order of the items .* got the number 19 in place 0"
-    ):
+    with pytest.raises(ValueError, match=f"^{shuffled} must list the items in order .* got the number 19 in row 0"):
         dimension_test(**tables, n_permutations=10)
     tables[shuffled] = tables[shuffled].reset_index(drop=True)
     dimension_test(**tables, n_permutations=10)
 
 
-ITEMS = list("abcdef")
+def named(index):
+    return pd.DataFrame({"x": range(6)}, index=list(index))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("name", "value", "got"),
     [
-        ({"hypotheses": np.ones((6, 1))}, "hypotheses must vary over the items, got 1 for every item in 'hypothesis1'"),
-        ({"hypotheses": np.arange(5.0)}, "hypotheses must have a row for each of the 6 items of embedding, got 5 rows"),
-        (
-            {"hypotheses": np.eye(6), "matching": "joint"},
-            'hypotheses must be at most as many as the 2 dimensions for matching="joint"',
-        ),
-        ({"hypotheses": [1, 2, 3, 4, 5, np.nan]}, "hypotheses must be finite, got nan in row 5, column 0"),
-        ({"hypotheses": ["a", "b", "c", "d", "e", "f"]}, "hypotheses must hold numbers, got 'a' in row 0, column 0"),
-        ({"hypotheses": np.ones((6, 2, 2))}, "hypotheses must have a row for every item"),
-        ({"hypotheses": {"a": np.eye(6)}}, r"must have one value per item, got an array of shape \(6, 6\) for 'a'"),
-        (
-            {"hypotheses": pd.DataFrame({"x": range(6)}, index=list("abcdeg"))},
-            "got no 'f' in hypotheses, which has 'g'",
-        ),
-        (
-            {"hypotheses": pd.DataFrame({"x": range(6)}, index=list("abcdee"))},
-            "must be distinct, got 'e' more than once",
-        ),
-        (
-            {"hypotheses": pd.DataFrame({"x": range(6)}, index=["a", "b", None, "d", "e", "f"])},
-            "the index of hypotheses must name every item, got none in place 2",
-        ),
-        ({"hypotheses": [10**400, 1, 2, 3, 4, 5]}, "hypotheses must be finite, got a number too large in row 0"),
-        ({"embedding": np.ones((3, 2))}, r"embedding must have at least 4 items \(rows\), got 3"),
-        ({"embedding": np.full((6, 2), np.inf)}, "embedding must be finite, got inf in row 0, column 0"),
-        ({"embedding": np.ones((6, 0))}, r"embedding must have a row for every item .* got shape \(6, 0\)"),
-        ({"n_permutations": 0}, "n_permutations must be a whole number of at least 1, got 0"),
-        ({"alternative": "less"}, 'alternative must be "greater" or "two-sided", got \'less\''),
-        ({"matching": "both"}, 'matching must be "auto", "joint" or "separate", got \'both\''),
-        ({"alpha": 1.5}, "alpha must be between 0 and 1, got 1.5"),
-        ({"n_jobs": 0}, "n_jobs must be a number of workers"),
+        ("hypotheses", np.ones((6, 1)), "1 for every item in 'hypothesis1'"),
+        ("hypotheses", np.arange(5.0), "5 rows"),
+        ("hypotheses", [1, 2, 3, 4, 5, np.nan], "nan in row 5, column 0"),
+        ("hypotheses", list("abcdef"), "'a' in row 0, column 0"),
+        ("hypotheses", np.ones((6, 2, 2)), r"\(6, 2, 2\)"),
+        ("hypotheses", {"a": np.eye(6)}, r"\(6, 6\) for 'a'"),
+        ("hypotheses", {"a": pd.Series(range(6)), "b": pd.Series(range(6), list("abcdef"))}, "different indices"),
+        ("hypotheses", named("abcdeg"), "no 'f', but 'g'"),
+        ("the index of hypotheses", named("abcdee"), "'e' more than once"),
+        ("the index of hypotheses", named(["a", "b", None, "d", "e", "f"]), "none in place 2"),
+        ("hypotheses", [10**400, 1, 2, 3, 4, 5], "too large in row 0"),
+        ("embedding", np.ones((3, 2)), "3"),
+        ("embedding", np.full((6, 2), np.inf), "inf in row 0, column 0"),
+        ("embedding", np.ones((6, 0)), r"\(6, 0\)"),
+        ("n_permutations", 0, "0"),
+        ("alternative", "less", "'less'"),
+        ("matching", "both", "'both'"),
+        ("alpha", 1.5, r"1\.5"),
+        ("n_jobs", 0, "0"),
     ],
 )
-def test_bad_input_gets_a_sentence(arguments, sentence):
-    embedding = pd.DataFrame(np.random.default_rng(0).random((6, 2)), index=ITEMS)
-    with pytest.raises(ValueError, match=sentence):
-        dimension_test(**{"embedding": embedding, "hypotheses": np.arange(6.0), **arguments})
+def test_bad_input_is_named(name, value, got):
+    embedding = pd.DataFrame(np.random.default_rng(0).random((6, 2)), index=list("abcdef"))
+    argument = name.removeprefix("the index of ")
+    with pytest.raises(ValueError, match=f"^{name} must .*{got}"):
+        dimension_test(**{"embedding": embedding, "hypotheses": np.arange(6.0), argument: value})
+
+
+def test_joint_matching_needs_as_many_dimensions_as_hypotheses():
+    with pytest.raises(ParameterError, match=r"2 dimensions.*got 6.*matching='separate'") as caught:
+        dimension_test(np.random.default_rng(0).random((6, 2)), np.eye(6), matching="joint")
+    assert caught.value.name == "hypotheses"
 
 
 @pytest.mark.parametrize("embedding", ["W.csv", None, SRF])
@@ -381,7 +354,7 @@ def test_an_embedding_is_not_taken_from_a_fit_that_was_not_made():
         dimension_test(SRF(2), np.arange(6.0))
 
 
-def test_progress_is_shown_where_asked_for(capsys):
+def test_progress_is_shown_on_request(capsys):
     X, W = draw(20, 2, 3, 17)
     dimension_test(W, X, n_permutations=40, random_state=0)
     assert capsys.readouterr().err == ""
@@ -421,7 +394,7 @@ def test_identical_hypotheses_are_named_and_share_a_dimension():
     W, X = overlapping()
     tests, said = warnings_of(W, X)
     assert len(said) == 1
-    assert "'animal' and 'animate' (r = 1.00)" in said[0]
+    assert "'animal', 'animate' (r = 1.00)" in said[0]
     assert tests.dimension[0] == tests.dimension[1] == "dimension2"
     assert tests.statistic[0] == tests.statistic[1]
     assert "separate" in tests.method
@@ -432,16 +405,16 @@ def test_identical_hypotheses_are_named_and_share_a_dimension():
     assert tests.pvalue[0] == alone.pvalue[0]
 
 
-def test_joint_matching_where_it_was_asked_for_is_kept_and_warned_of():
+def test_joint_matching_is_kept_on_request_with_a_warning():
     W, X = overlapping()
     tests, said = warnings_of(W, X, matching="joint")
     assert len(set(tests.dimension)) == 4
     assert "joint" in tests.method
-    assert any('matching="joint" is not exact' in text and "'animal'" in text for text in said)
+    assert any("not exact" in text and "'animal'" in text for text in said)
     assert not any("not exact" in text for text in warnings_of(W, X, matching="separate")[1])
 
 
-def test_hypotheses_that_share_nothing_are_matched_jointly_without_a_word():
+def test_hypotheses_without_shared_variance_are_matched_jointly_without_a_warning():
     W, X = overlapping()
     tests, said = warnings_of(W, X[["animate", "size", "round"]])
     assert said == []
@@ -455,14 +428,11 @@ def test_hypotheses_that_share_nothing_are_matched_jointly_without_a_word():
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 def test_duplicates_begin_at_a_correlation_of_095(correlation, sign, alternative):
     rng = np.random.default_rng(0)
-    x, e = np.linalg.qr(rng.standard_normal((60, 3)) - rng.standard_normal((60, 3)).mean(axis=0))[0].T[:2]
-    x, e = x - x.mean(), e - e.mean()
-    e -= (e @ x) / (x @ x) * x
-    x, e = x / np.linalg.norm(x), e / np.linalg.norm(e)
+    x, e = np.linalg.qr(np.column_stack([np.ones(60), rng.standard_normal((60, 2))]))[0].T[1:]
     X = pd.DataFrame({"one": x, "other": sign * (correlation * x + np.sqrt(1 - correlation**2) * e)})
     said = warnings_of(rng.random((60, 4)), X, alternative=alternative)[1]
     expected = correlation > 0.95 and (sign > 0 or alternative == "two-sided")
-    assert any(f"'one' and 'other' (r = {sign * correlation:.2f})" in text for text in said) == expected
+    assert any(f"'one', 'other' (r = {sign * correlation:.2f})" in text for text in said) == expected
 
 
 def test_linear_combinations_are_named_and_the_levels_of_a_category_are_not():
@@ -477,12 +447,12 @@ def test_linear_combinations_are_named_and_the_levels_of_a_category_are_not():
     tests, said = warnings_of(W, X)
     assert [text for text in said if "linear combination" in text] == said
     assert len(said) == 1
-    assert "'area' is a linear combination of 'width' and 'height'" in said[0]
+    assert "'area' is a linear combination of 'width', 'height'" in said[0]
     assert "separate" in tests.method
     opposite = warnings_of(W, pd.DataFrame({"size": X["width"], "smallness": -X["width"]}))[1]
     assert any("'smallness' is a linear combination of 'size'" in text for text in opposite)
     two_sided = warnings_of(W, X[["living", "lifeless"]], alternative="two-sided")
-    assert any("'living' and 'lifeless' (r = -1.00)" in text for text in two_sided[1])
+    assert any("'living', 'lifeless' (r = -1.00)" in text for text in two_sided[1])
     assert "separate" in two_sided[0].method
 
 
@@ -506,22 +476,17 @@ def test_shared_variance_is_that_of_a_regression():
 # results
 
 
-def test_the_table_adjusts_after_benjamini_and_hochberg():
+def test_the_table_has_a_row_per_hypothesis():
     X, W = draw(40, 4, 4, 14, signal=0.6)
     tests = dimension_test(W, X, n_permutations=200, random_state=0)
     table = tests.table
+    assert len(table) == 4
     assert list(table.columns) == [
         "hypothesis", "statistic", "pvalue", "pvalue_adjusted", "significant", "dimension",
         "n_permutations",
     ]  # fmt: skip
-    order = np.argsort(tests.pvalue)
-    adjusted = np.empty(4)
-    smallest = 1.0
-    for rank in range(4, 0, -1):
-        smallest = min(smallest, tests.pvalue[order[rank - 1]] * 4 / rank)
-        adjusted[order[rank - 1]] = smallest
-    np.testing.assert_allclose(table["pvalue_adjusted"], adjusted)
-    np.testing.assert_array_equal(table["significant"], adjusted <= 0.05)
+    np.testing.assert_array_equal(table["pvalue_adjusted"], tests.pvalue_adjusted)
+    np.testing.assert_array_equal(table["significant"], tests.pvalue_adjusted <= 0.05)
 
 
 def test_significance_is_that_of_adjusted_p_values():
@@ -546,15 +511,12 @@ def test_the_summary_says_what_was_found():
     W = rng.random((50, 3))
     X = pd.DataFrame({"animate": W[:, 1], "large": W[:, 2], "noise": rng.random(50)})
     text = dimension_test(W, X, n_permutations=99, random_state=3).summary()
-    assert text.startswith("2 of 3 properties correlate significantly with their assigned dimension.")
-    assert "correlates with dimension2" in text
-    assert "not significant" in text
-    assert "99 permutations" in text
+    assert text.startswith("2 of 3 properties")
+    for words in ("correlates with dimension2", "not significant", "99 permutations"):
+        assert words in text
 
 
 def test_results_cannot_be_changed_and_can_be_pickled():
-    import pickle
-
     X, W = draw(20, 2, 2, 16)
     tests = dimension_test(W, X, n_permutations=10, random_state=0)
     with pytest.raises(AttributeError):

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 from scipy.stats import pearsonr, spearmanr
 
-from simdims import SRF, Similarity, from_features, metrics, simulate
-from simdims.inference import collinearity, combined_test, dimension_test, rsa_test
+from simdims import SRF, ParameterError, Similarity, from_features, metrics, simulate
+from simdims.inference import HypothesisTests, collinearity, combined_test, dimension_test, rsa_test
 from simdims.inference.hypotheses import Hypotheses
 from simdims.inference.permutations import blocks_of
 
@@ -20,6 +20,18 @@ def similarities(n_items=12, n_components=3, seed=0, observed=1.0):
     W = simulate.dirichlet(n_items, n_components, random_state=seed)
     S = simulate.add_noise(W @ W.T, 0.6, random_state=seed)
     return simulate.mask_pairs(S, observed, random_state=seed), W
+
+
+def compare_with_loops(tests, S, models, method="pearson", seed=1, atol=1e-10):
+    """Statistic, null distribution and p-values against Mantel tests in plain loops."""
+    n_permutations = len(tests.null_distribution)
+    orders = np.vstack([np.arange(len(S)), drawn(len(S), n_permutations, seed)])
+    expected = np.array([[mantel(S, H, method, order) for H in models] for order in orders])
+    np.testing.assert_allclose(tests.statistic, expected[0], atol=atol)
+    np.testing.assert_allclose(tests.null_distribution, expected[1:], atol=atol)
+    fold = np.abs if tests.alternative == "two-sided" else np.asarray
+    as_large = (fold(expected[1:]) >= fold(expected[0]) - 1e-10).sum(axis=0)
+    np.testing.assert_allclose(tests.pvalue, (1 + as_large) / (1 + n_permutations))
 
 
 def mantel(S, H, method, order):
@@ -39,16 +51,6 @@ def drawn(n_items, n_permutations, random_state):
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
-def test_the_statistic_is_scipys_correlation_on_the_triangle(method):
-    S, W = similarities(40)
-    tests = rsa_test(S, W, method=method, n_permutations=5, random_state=0)
-    upper = np.triu_indices(40, 1)
-    expected = [CORRELATIONS[method](S[upper], np.outer(w, w)[upper])[0] for w in W.T]
-    np.testing.assert_allclose(tests.statistic, expected, atol=1e-12)
-    assert tests.dimension == (None, None, None)
-
-
-@pytest.mark.parametrize("method", ["pearson", "spearman"])
 @pytest.mark.parametrize("observed", [1.0, 0.6])
 @pytest.mark.parametrize("as_matrices", [False, True])
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
@@ -56,32 +58,15 @@ def test_the_test_is_a_mantel_test_in_plain_loops(method, observed, as_matrices,
     S, W = similarities(12, observed=observed)
     X = np.round(W, 1)  # ties
     models = [np.outer(x, x) for x in X.T]
-    tests = rsa_test(
-        S,
-        models if as_matrices else X,
-        method=method,
-        n_permutations=45,
-        alternative=alternative,
-        random_state=3,
-    )
-    orders = np.vstack([np.arange(12), drawn(12, 45, 3)])
-    expected = np.array([[mantel(S, H, method, order) for H in models] for order in orders])
-    np.testing.assert_allclose(tests.statistic, expected[0], atol=1e-10)
-    np.testing.assert_allclose(tests.null_distribution, expected[1:], atol=1e-10)
-    fold = np.abs if alternative == "two-sided" else np.asarray
-    as_large = (fold(expected[1:]) >= fold(expected[0]) - 1e-10).sum(axis=0)
-    np.testing.assert_allclose(tests.pvalue, (1 + as_large) / 46)
+    options = {"method": method, "alternative": alternative, "n_permutations": 45, "random_state": 3}
+    compare_with_loops(rsa_test(S, models if as_matrices else X, **options), S, models, method, seed=3)
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
 def test_pairs_that_a_model_does_not_know_are_left_out_on_both_sides(method):
     S, W = similarities(12, observed=0.8, seed=1)
     H = simulate.mask_pairs(W @ W.T, 0.7, random_state=5)
-    tests = rsa_test(S, [H], method=method, n_permutations=30, random_state=1)
-    orders = np.vstack([np.arange(12), drawn(12, 30, 1)])
-    expected = np.array([mantel(S, H, method, order) for order in orders])
-    np.testing.assert_allclose(tests.statistic, expected[0], atol=1e-10)
-    np.testing.assert_allclose(tests.null_distribution[:, 0], expected[1:], atol=1e-10)
+    compare_with_loops(rsa_test(S, [H], method=method, n_permutations=30, random_state=1), S, [H], method)
 
 
 @pytest.mark.parametrize("offset", [1.0, 2e3, 1e6])
@@ -99,11 +84,7 @@ def test_a_large_mean_of_a_property_costs_no_precision(offset, storage):
     tests = rsa_test(given, x, n_permutations=30, random_state=1)
     # Pearson's correlation does not change if a constant is left out of the model.
     z = x - offset
-    H = offset * (z[:, None] + z) + np.outer(z, z)
-    orders = np.vstack([np.arange(12), drawn(12, 30, 1)])
-    expected = np.array([mantel(S, H, "pearson", order) for order in orders])
-    np.testing.assert_allclose(tests.statistic, expected[0], atol=1e-11)
-    np.testing.assert_allclose(tests.null_distribution[:, 0], expected[1:], atol=1e-11)
+    compare_with_loops(tests, S, [offset * (z[:, None] + z) + np.outer(z, z)], atol=1e-11)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
@@ -133,7 +114,7 @@ def test_similarities_that_are_equal_where_a_model_is_known_are_refused():
             H = rng.random((n_items, n_items))
             H += H.T
             H[:3] = H[:, :3] = np.nan
-            with pytest.raises(ValueError, match=r"must vary over the observed pairs .* 'hypothesis1'"):
+            with pytest.raises(ValueError, match=r"^hypotheses must vary .* 'hypothesis1'"):
                 rsa_test(S, [H], n_permutations=2, random_state=0)
 
 
@@ -196,14 +177,14 @@ def test_a_rare_property_among_many_items_leaves_no_rounding_error():
     np.testing.assert_array_equal(~np.isnan(tests.null_distribution[:, 0]), defined)
 
 
-def test_few_permutations_to_compare_with_are_said_by_name_and_number():
+def test_few_permutations_are_a_warning_with_name_and_number():
     S, _, x = rare_property("dense")
     common = np.arange(20.0)
-    with pytest.warns(UserWarning, match="'rare' could be compared with .* of 100 permutations") as caught:
+    with pytest.warns(UserWarning, match="'rare' could be compared with only .* of 100 permutations") as caught:
         tests = rsa_test(S, {"rare": x, "common": common}, n_permutations=100, random_state=0)
     assert len(caught) == 1
     left = int(tests.n_permutations[0])
-    assert f"with {left} of 100" in str(caught[0].message)
+    assert f"only {left} of 100" in str(caught[0].message)
     assert f"{1 / (1 + left):.2g}" in str(caught[0].message)
     assert tests.n_permutations[1] == 100
 
@@ -224,13 +205,9 @@ def test_no_permutation_to_compare_with_gives_a_p_value_of_one():
 
 def test_p_values_approach_those_of_all_permutations():
     S, W = similarities(6, seed=4)
-    exact = np.mean(
-        [
-            mantel(S, np.outer(W[:, 0], W[:, 0]), "pearson", order)
-            >= mantel(S, np.outer(W[:, 0], W[:, 0]), "pearson", range(6)) - 1e-10
-            for order in permutations(range(6))
-        ]
-    )
+    H = np.outer(W[:, 0], W[:, 0])
+    everything = np.array([mantel(S, H, "pearson", order) for order in permutations(range(6))])
+    exact = np.mean(everything >= everything[0] - 1e-10)
     tests = rsa_test(S, W[:, 0], n_permutations=4000, random_state=0)
     assert abs(tests.pvalue[0] - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) + 1e-3
 
@@ -255,12 +232,8 @@ def test_weights_and_absent_pairs_count_as_they_do_in_a_fit(kind):
     if kind == "dense":
         given, omega, full = Similarity(S, weights=counts), counts, S
     elif kind == "weighted sparse":
-        weights = sparse.csr_array(np.where(stored, counts, 0.0))
-        given, omega, full = (
-            Similarity(sparse_values, weights=weights, absent="missing"),
-            np.where(stored, counts, 0),
-            S,
-        )
+        omega, full = np.where(stored, counts, 0.0), S
+        given = Similarity(sparse_values, weights=sparse.csr_array(omega), absent="missing")
     elif kind == "held out":
         values = sparse_values.copy()
         values.data[(values.tocoo().row + values.tocoo().col) % 5 == 0] = np.nan
@@ -268,10 +241,9 @@ def test_weights_and_absent_pairs_count_as_they_do_in_a_fit(kind):
         given = Similarity(values, absent="zero")
         omega, full = np.where(left_out, 0.0, 1.0), np.where(stored & ~left_out, S, 0.0)
     else:
-        absent = {"missing": "missing", "zero": "zero", "weight": 0.1}[kind]
+        absent, weight = {"missing": ("missing", 0.0), "zero": ("zero", 1.0), "weight": (0.1, 0.1)}[kind]
         given = Similarity(sparse_values, absent=absent)
-        omega = np.where(stored, 1.0, {"missing": 0.0, "zero": 1.0, "weight": 0.1}[kind])
-        full = np.where(stored, S, 0.0)
+        omega, full = np.where(stored, 1.0, weight), np.where(stored, S, 0.0)
     tests = rsa_test(given, W[:, :2], n_permutations=20, random_state=2)
     as_models = rsa_test(given, [np.outer(w, w) for w in W[:, :2].T], n_permutations=20, random_state=2)
     orders = np.vstack([np.arange(20), drawn(20, 20, 2)])
@@ -323,7 +295,7 @@ def test_models_that_are_nearly_the_same_are_named(kind):
     with pytest.warns(UserWarning, match="nearly the same") as caught:
         rsa_test(S, X, n_permutations=5, random_state=0)
     assert len(caught) == 1
-    assert "'one' and 'opposite' (r = 1.00)." in str(caught[0].message)
+    assert "'one', 'opposite' (r = 1.00)." in str(caught[0].message)
 
 
 def test_correlations_between_models_are_those_of_their_pairs():
@@ -334,7 +306,7 @@ def test_correlations_between_models_are_those_of_their_pairs():
     H[1, 2, 7] = H[1, 7, 2] = np.nan
     upper = np.triu_indices(9, 1)
     pairs = [matrix[upper] for matrix in H]
-    found = collinearity.model_correlations(Hypotheses(tuple("abc"), None, tuple(H)))
+    found = collinearity.model_correlations(Hypotheses(tuple("abc"), np.empty((9, 0)), tuple(H)))
     for one, other in permutations(range(3), 2):
         known = ~np.isnan(pairs[one] + pairs[other])
         assert found[one, other] == pytest.approx(pearsonr(pairs[one][known], pairs[other][known])[0])
@@ -346,51 +318,34 @@ def test_correlations_between_models_are_those_of_their_pairs():
 S6 = similarities(6)[0]
 
 
+WEIGHTED = Similarity(S6, weights=np.ones((6, 6)))
+
+
 @pytest.mark.parametrize(
-    ("arguments", "error", "sentence"),
+    ("name", "arguments", "got"),
     [
-        ({"hypotheses": np.eye(6)[0]}, ValueError, "must vary over the observed pairs .* all of them in 'hypothesis1'"),
-        ({"hypotheses": [np.ones((6, 6))]}, ValueError, "hypotheses must vary over the observed pairs of S"),
-        ({"hypotheses": [np.arange(36.0).reshape(6, 6)]}, ValueError, r"symmetric matrices, got 1 at \(0, 1\) and 6"),
-        (
-            {"hypotheses": [1e-12 * np.arange(36.0).reshape(6, 6)]},
-            ValueError,
-            r"symmetric matrices, got 1e-12 at \(0, 1\) and 6e-12",
-        ),
-        ({"hypotheses": S6}, ValueError, r"one matrix of shape \(6, 6\) that looks like a model of pairs: pass a list"),
-        (
-            {"hypotheses": pd.DataFrame(S6, list("abcdef"), list("abcdef")).iloc[::-1]},
-            ValueError,
-            r"one matrix of shape \(6, 6\) that looks like a model of pairs: pass a list",
-        ),
-        ({"hypotheses": [Similarity(S6, weights=np.ones((6, 6)))]}, ValueError, "must be matrices without weights"),
-        ({"hypotheses": {1: S6, "1": S6}}, ValueError, "the names of hypotheses must be distinct, got '1' more than"),
-        ({"hypotheses": [pd.DataFrame(S6).map(lambda cell: f"x{cell}")]}, ValueError, "must hold numbers, got 'x"),
-        ({"hypotheses": [np.eye(5)]}, ValueError, r"a row and a column for each of 6 items .* got shape \(5, 5\)"),
-        (
-            {"hypotheses": [np.eye(6), np.arange(6)]},
-            ValueError,
-            "matrices throughout or vectors throughout, got 1 matri",
-        ),
-        ({"hypotheses": [sparse.csr_array(np.eye(6))]}, TypeError, "hypotheses must be dense matrices, got a sparse"),
-        ({"hypotheses": [np.full((6, 6), np.inf)]}, ValueError, "hypotheses must be finite"),
-        (
-            {"hypotheses": np.arange(5)},
-            ValueError,
-            "hypotheses must have a row for each of the 6 items of S, got 5 rows",
-        ),
-        ({"S": np.ones((6, 6))}, ValueError, "S must vary over its observed pairs"),
-        ({"S": np.eye(3)}, ValueError, "S must have at least 4 items, got 3"),
-        ({"method": "kendall"}, ValueError, 'method must be "pearson" or "spearman", got \'kendall\''),
-        (
-            {"S": Similarity(S6, weights=np.ones((6, 6))), "method": "spearman"},
-            ValueError,
-            'method must be "pearson" where pairs of S have weights',
-        ),
+        ("hypotheses", {"hypotheses": np.eye(6)[0]}, "all of them in 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": [np.ones((6, 6))]}, "all of them in 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": [np.arange(36.0).reshape(6, 6)]}, r"1 at \(0, 1\) and 6"),
+        ("hypotheses", {"hypotheses": [1e-12 * np.arange(36.0).reshape(6, 6)]}, r"1e-12 at \(0, 1\) and 6e-12"),
+        ("hypotheses", {"hypotheses": S6}, r"one matrix of shape \(6, 6\)"),
+        ("hypotheses", {"hypotheses": pd.DataFrame(S6, list("abcdef"), list("abcdef")).iloc[::-1]}, r"\(6, 6\)"),
+        ("hypotheses", {"hypotheses": [WEIGHTED]}, "weights for 'hypothesis1'"),
+        ("the names of hypotheses", {"hypotheses": {1: S6, "1": S6}}, "'1' more than"),
+        ("hypotheses", {"hypotheses": [pd.DataFrame(S6).map(lambda cell: f"x{cell}")]}, "'x.* of 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": [np.eye(5)]}, r"shape \(5, 5\)"),
+        ("hypotheses", {"hypotheses": [np.eye(6), np.arange(6)]}, "1 matri"),
+        ("hypotheses", {"hypotheses": [sparse.csr_array(np.eye(6))]}, "sparse"),
+        ("hypotheses", {"hypotheses": [np.full((6, 6), np.inf)]}, "infinity in 'hypothesis1'"),
+        ("hypotheses", {"hypotheses": np.arange(5)}, "5 rows"),
+        ("S", {"S": np.ones((6, 6))}, "equal"),
+        ("S", {"S": np.eye(3)}, "3"),
+        ("method", {"method": "kendall"}, "'kendall'"),
+        ("method", {"method": "spearman", "S": WEIGHTED}, "'spearman'"),
     ],
 )
-def test_bad_input_gets_a_sentence(arguments, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_bad_input_is_named(name, arguments, got):
+    with pytest.raises(ValueError, match=f"^{name} must .*{got}"):
         rsa_test(**{"S": S6, "hypotheses": np.arange(6.0), **arguments})
 
 
@@ -441,16 +396,8 @@ def test_the_table_says_which_part_decided(fitted):
     S, W, X = fitted
     combined = combined_test(S, W, X, n_permutations=60, weighting="equal", random_state=4)
     table = combined.table
-    for row in table.itertuples():
-        expected = (
-            "both"
-            if row.pvalue_dimension == row.pvalue_rsa
-            else "dimension"
-            if row.pvalue_dimension < row.pvalue_rsa
-            else "rsa"
-        )
-        assert row.decided_by == expected
-    assert "found in the representation" in combined.summary()
+    sign = np.sign(table["pvalue_dimension"] - table["pvalue_rsa"])
+    assert table["decided_by"].tolist() == sign.map({-1: "dimension", 0: "both", 1: "rsa"}).tolist()
 
 
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
@@ -502,24 +449,45 @@ def test_names_link_similarities_embedding_and_hypotheses(fitted):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("name", "value", "got"), [("embedding", np.ones((5, 2)), "5 rows"), ("weighting", "none", "'none'")]
+)
+def test_bad_input_of_the_combined_test_is_named(name, value, got):
+    embedding = np.random.default_rng(1).random((6, 2))
+    with pytest.raises(ParameterError, match=f"^{name} must .*{got}"):
+        combined_test(**{"S": S6, "embedding": embedding, "hypotheses": np.arange(6.0), name: value})
+
+
+def test_a_summary_gives_the_correlations_of_single_tests_and_the_pvalues_of_both(fitted):
+    S, W, X = fitted
+    one = rsa_test(S, X, n_permutations=19, random_state=0)
+    assert one.dimension == (None, None, None)
+    assert f"r = {one.statistic[0]:+.2f}, p = " in one.summary()
+    both = combined_test(S, W, X, n_permutations=19, random_state=0).summary()
+    assert "p = " in both
+    assert "r = " not in both
+
+
+@pytest.mark.parametrize(
+    ("test", "n_found", "n", "words"),
     [
-        ({"embedding": np.ones((5, 2))}, "embedding must have a row for each of the 6 items of S, got 5 rows"),
-        ({"weighting": "none"}, 'weighting must be "fit" or "equal", got \'none\''),
-        ({"hypotheses": np.random.default_rng(0).random((6, 3)), "matching": "joint"}, 'pass matching="separate"'),
+        ("combined", 0, 1, "0 of 1 property is found in the representation."),
+        ("combined", 1, 3, "1 of 3 properties is found in the representation: 1 equally in both."),
+        ("combined", 0, 2, "0 of 2 properties are found in the representation."),
+        ("dimension", 0, 1, "0 of 1 property correlates significantly with its assigned dimension."),
+        ("rsa", 2, 2, "2 of 2 properties correlate significantly with the similarities."),
     ],
 )
-def test_bad_combinations_get_a_sentence(arguments, sentence):
-    embedding = np.random.default_rng(1).random((6, 2))
-    with pytest.raises(ValueError, match=sentence):
-        combined_test(**{"S": S6, "embedding": embedding, "hypotheses": np.arange(6.0), **arguments})
-
-
-def test_a_summary_gives_the_correlations_of_single_tests_and_the_pvalues_of_both():
-    X = simulate.factorial([2, 2, 2])
-    S, W = X @ X.T, X[:, :4]
-    one = rsa_test(S, X[:, :2], n_permutations=19, random_state=0)
-    assert f"r = {one.statistic[0]:+.2f}, p = " in one.summary()
-    both = combined_test(S, W, X[:, :2], n_permutations=19, random_state=0)
-    assert "p = " in both.summary()
-    assert "r = " not in both.summary()
+def test_the_headline_counts_in_grammatical_english(test, n_found, n, words):
+    tests = HypothesisTests(
+        test=test,
+        hypotheses=tuple("abcdef"[:n]),
+        statistic=np.zeros(n),
+        pvalue=np.where(np.arange(n) < n_found, 0.001, 1.0),
+        dimension=("dimension1",) * n,
+        null_distribution=np.zeros((9, n)),
+        alternative="greater",
+        alpha=0.05,
+        method="correlation",
+        decided_by=("both",) * n if test == "combined" else (),
+    )
+    assert tests.summary().splitlines()[0] == words

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -41,18 +42,19 @@ SCRIPT = textwrap.dedent(
 )
 
 
+def stat_of(pid):
+    """State, parent and so on of a process; None once it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else fields
+
+
 def descendants(pid):
-    """Ids of the processes that a process has started, and those have started; the dead that wait are left out."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if state != "Z":
-            parents[int(folder.name)] = int(parent)
+    """Ids of the processes that a process has started, and those have started."""
+    ids = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+    parents = {one: int(stat[1]) for one in ids if (stat := stat_of(one)) is not None}
     found, new = set(), {pid}
     while new:
         new = {child for child, parent in parents.items() if parent in new} - found
@@ -62,23 +64,28 @@ def descendants(pid):
 
 def workers(pids):
     """Of these processes those that work for joblib and still run."""
-    running = []
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if state != "Z" and b"popen_loky" in command:
-            running.append(pid)
-    return running
+    running = [pid for pid in pids if stat_of(pid) is not None]
+    with suppress(OSError):
+        return [pid for pid in running if b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return workers(running)  # one of them has just ended
 
 
-def is_alive(pid):
+def is_busy(pid):
+    """Whether a process has spent some seconds computing."""
+    stat = stat_of(pid)
+    return stat is not None and int(stat[11]) > 2 * os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def ended(process, started):
+    """End a process, and those it has started, whatever happens."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+        yield
+    finally:
+        for pid in (process.pid, *started):
+            if stat_of(pid) is not None:
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
 
 
 def wait_until(condition, seconds=5.0):
@@ -98,30 +105,15 @@ fit_consensus(S, 90, n_runs=3, estimator=SRF(tol=0.0, max_iter=10**7), n_jobs=2,
 """
 
 
-def is_busy(pid):
-    """Whether a process has spent some seconds computing."""
-    try:
-        ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]
-    except OSError:
-        return False
-    return int(ticks) > 2 * os.sysconf("SC_CLK_TCK")
-
-
 def test_workers_end_soon_after_their_parent_was_killed():
     process = subprocess.Popen([sys.executable, "-c", LONG], start_new_session=True)
     started = set()
-    try:
-        busy = lambda: [pid for pid in workers(descendants(process.pid)) if is_busy(pid)]  # noqa: E731
-        assert wait_until(lambda: len(busy()) == 2, seconds=90)
-        started = descendants(process.pid)
+    with ended(process, started):
+        assert wait_until(lambda: sum(map(is_busy, workers(descendants(process.pid)))) == 2, seconds=90)
+        started |= descendants(process.pid)
         process.kill()
         process.wait()
         assert wait_until(lambda: not workers(started), seconds=10)
-    finally:
-        for pid in (process.pid, *started):
-            if is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
 
 
 @pytest.mark.parametrize(
@@ -148,11 +140,11 @@ def test_an_interrupt_ends_at_once_and_leaves_no_process(tmp_path, group, stage,
         start_new_session=True,
     )
     started = set()
-    try:
+    with ended(process, started):
         for line in process.stdout:
             if line.startswith(f"{stage} 10"):
                 break
-        started = descendants(process.pid)
+        started |= descendants(process.pid)
         assert len(workers(started)) == 2
         began = time.monotonic()
         (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
@@ -164,22 +156,17 @@ def test_an_interrupt_ends_at_once_and_leaves_no_process(tmp_path, group, stage,
         else:
             pytest.fail(process.stderr.read())
         assert time.monotonic() - began < 5
-        # While the program goes on, no worker does.
+        # The program still runs; its workers do not.
         assert wait_until(lambda: not workers(started | descendants(process.pid)))
         _, errors = process.communicate("\n", timeout=10)
         assert process.returncode == 130
         assert "could benefit from adjusting" not in errors
-        assert wait_until(lambda: not any(map(is_alive, started)))
-    finally:
-        for pid in (process.pid, *started):
-            if is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
+        assert wait_until(lambda: not any(map(stat_of, started)))
     if checkpointed and stage == "select rank":
         steps = []
         W = simulate.dirichlet(60, 3, alpha=0.3, random_state=0)
         S = simulate.add_noise(W @ W.T, 0.8, random_state=0)
         ranks = range(2, 22)
         select_rank(S, ranks, random_state=0, progress=steps.append, checkpoint=tmp_path / "run", **settings)
-        assert told <= steps[0].done - 1 <= told + 2  # what was told is kept, and at most one more a process
+        assert told <= steps[0].done - 1 <= told + 2  # what was reported is kept, and at most one more per process
         assert steps[-1].done == len(ranks) * 12

@@ -132,6 +132,9 @@ CALLED = {
 
 EYE, HUGE = np.eye(12), 1e308
 
+#: Errors of our own, not of a library.
+REFUSALS = (ValueError, TypeError, FileNotFoundError, MemoryError, ParameterError, ParameterTypeError)
+
 
 def has_values(value):
     return lambda found: np.array_equal(found.values, np.full((12, 12), value))
@@ -274,8 +277,7 @@ def assert_refused(function, given, name, what):
         refusal = error
     else:
         pytest.fail(f"{what} was accepted")
-    kinds = (ParameterError, ParameterTypeError, ValueError, TypeError, FileNotFoundError, MemoryError)
-    assert type(refusal) in kinds, f"{what}: {refusal!r}"
+    assert type(refusal) in REFUSALS, f"{what}: {refusal!r}"
     called = repr(given[name]) if isinstance(refusal, FileNotFoundError) else rf"\b({name}|{CALLED.get(name, name)})\b"
     assert re.search(called, str(refusal)), f"{what}: {refusal!r}"
 

@@ -5,9 +5,15 @@ import pytest
 from scipy.optimize import minimize, nnls
 
 from simdims.solvers import accelerated, kernels, sweeps
-from simdims.solvers.sweeps import Diagonal, MatrixProducts, sweep
+from simdims.solvers.sweeps import MatrixProducts, RowTerms, sweep
 
 SEEDS = range(40)
+
+
+def plain_terms(diagonal):
+    """Row terms of an observed diagonal, without limits and penalty."""
+    ones = np.ones(len(diagonal))
+    return RowTerms(diagonal, ones, np.inf * ones, 0.0 * ones, 0.0 * ones)
 
 
 def phi(w, A, b, s_ii, omega_ii):
@@ -91,7 +97,7 @@ def test_a_row_update_never_raises_phi_reports_its_change_and_ends_at_a_kkt_poin
     before = phi(w, A, b, s_ii, omega_ii)
     for n_passes in (1, 3, 20_000):
         moved = w.copy()
-        change = kernels.update_row(A, b, s_ii, omega_ii, np.inf, moved, np.empty(len(w)), n_passes)
+        change = kernels.update_row(A, b, s_ii, omega_ii, np.inf, 0.0, 0.0, moved, np.empty(len(w)), n_passes)
         assert change <= 0
         assert before + change == pytest.approx(phi(moved, A, b, s_ii, omega_ii), abs=1e-10)
     slope = phi_slope(moved, A, b, s_ii, omega_ii)
@@ -105,7 +111,7 @@ def test_a_row_update_finds_the_global_minimum_where_phi_is_convex(seed):
     A, b, _, omega_ii, w = random_row(seed, 1.0)
     A = A + 0.1 * np.eye(len(A))
     s_ii = 0.05  # A - Omega S_ii I >= 0, so phi is convex
-    kernels.update_row(A, b, s_ii, omega_ii, np.inf, w, np.empty(len(w)), 20_000)
+    kernels.update_row(A, b, s_ii, omega_ii, np.inf, 0.0, 0.0, w, np.empty(len(w)), 20_000)
     starts = np.random.default_rng(seed).uniform(size=(5, len(w)))
     others = [
         minimize(phi, x0, (A, b, s_ii, omega_ii), jac=phi_slope, method="L-BFGS-B", bounds=[(0, None)] * len(w)).fun
@@ -119,14 +125,14 @@ def test_without_a_diagonal_a_row_is_non_negative_least_squares(seed):
     rng = np.random.default_rng(seed)
     others, similarities = rng.uniform(size=(20, 4)), rng.uniform(size=20)
     w = np.zeros(4)
-    kernels.update_row(others.T @ others, others.T @ similarities, 0.0, 0.0, np.inf, w, np.empty(4), 20_000)
+    kernels.update_row(others.T @ others, others.T @ similarities, 0.0, 0.0, np.inf, 0.0, 0.0, w, np.empty(4), 20_000)
     np.testing.assert_allclose(w, nnls(others, similarities)[0], atol=1e-6)
 
 
 def test_a_coordinate_that_no_partner_shares_is_zero():
     """With nothing observed of a dimension any value fits; zero is the one that claims nothing."""
     w = np.array([0.5, 0.5])
-    kernels.update_row(np.diag([1.0, 0.0]), np.array([0.7, 0.0]), 0.0, 0.0, np.inf, w, np.empty(2), 5)
+    kernels.update_row(np.diag([1.0, 0.0]), np.array([0.7, 0.0]), 0.0, 0.0, np.inf, 0.0, 0.0, w, np.empty(2), 5)
     np.testing.assert_allclose(w, [0.7, 0.0])
 
 
@@ -141,7 +147,7 @@ def test_a_sweep_reports_the_change_of_the_objective(dtype):
         return 0.5 * np.sum((S.astype(float) - W.astype(float) @ W.astype(float).T) ** 2)
 
     before = f(W)
-    diagonal = Diagonal(np.diag(S).astype(float), np.ones(70), np.full(70, np.inf))
+    diagonal = plain_terms(np.diag(S).astype(float))
     change = sweep(MatrixProducts(S, W), diagonal, W, 3)
     assert before + change == pytest.approx(f(W), rel=1e-5 if dtype == np.float32 else 1e-12)
 
@@ -149,7 +155,7 @@ def test_a_sweep_reports_the_change_of_the_objective(dtype):
 @pytest.mark.parametrize("omega_ii", [0.0, 1.0])
 def test_a_limit_holds_the_loadings_of_an_item_without_a_diagonal(omega_ii):
     w = np.array([0.1])
-    kernels.update_row(np.array([[0.01]]), np.array([1.0]), 4.0, omega_ii, 2.5, w, np.empty(1), 50)
+    kernels.update_row(np.array([[0.01]]), np.array([1.0]), 4.0, omega_ii, 2.5, 0.0, 0.0, w, np.empty(1), 50)
     if omega_ii == 0.0:
         assert w[0] == 2.5  # and not 100
     else:
@@ -161,7 +167,7 @@ def test_any_block_size_gives_the_same_sweep(monkeypatch):
     T = rng.uniform(size=(50, 50))  # not symmetric: only row i may enter the update of row i
     start = rng.uniform(size=(50, 3))
     swept = []
-    diagonal = Diagonal(np.diag(T).copy(), np.ones(50), np.full(50, np.inf))
+    diagonal = plain_terms(np.diag(T).copy())
     for block in (1, 7, 32, 128):
         monkeypatch.setattr(sweeps, "BLOCK", block)
         for many in (1, 1000):  # products ahead of the rows that move, and when they are needed
@@ -190,8 +196,8 @@ def slow_step(S, W, over, curvature, n_passes):
 def given(S, over=None):
     """What `descend` is given of a matrix: its values, sum S^2, the factors `over` and a buffer for residuals."""
     if over is None:
-        return S, float(np.sum(S**2)), np.empty(0), np.empty((0, 0), S.dtype)
-    return S, float(np.nansum(S**2)), over, np.empty_like(S)
+        return S, float(np.sum(S**2)), (0.0, 0.0), np.empty(0), np.empty((0, 0), S.dtype)
+    return S, float(np.nansum(S**2)), (0.0, 0.0), over, np.empty_like(S)
 
 
 def with_gaps(S, share, seed=7):
@@ -246,7 +252,7 @@ def test_all_rows_together_leave_a_minimum_where_it_is():
     at = W * np.sqrt(0.99)
     history = np.full(41, np.inf)
     swept = at.copy()
-    diagonal = Diagonal(S.diagonal().copy(), np.ones(24), np.full(24, np.inf))
+    diagonal = plain_terms(S.diagonal().copy())
     for _ in range(50):
         sweep(MatrixProducts(S, swept), diagonal, swept, 4)
     moved = swept.copy()

@@ -73,7 +73,7 @@ def test_the_reported_error_is_that_of_all_pairs(n_landmarks):
 
 def test_the_error_of_few_items_is_that_of_every_pair():
     X = clustered(100)
-    with pytest.warns(UserWarning, match="approximated from 20 landmarks with an error of .* raise n_landmarks"):
+    with pytest.warns(UserWarning, match="approximated from 20 landmarks with an error of .* Raise n_landmarks"):
         S = from_features(X, implicit=True, n_landmarks=20)
     gap = off_diagonal(product(S) - from_features(X).values)
     assert S.info["approximation_error"]["n_pairs"] == 4950

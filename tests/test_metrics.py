@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from simdims import Similarity, simulate
+from simdims import ParameterError, Similarity, simulate
 from simdims.metrics import explained_variance
 
 
@@ -97,7 +97,7 @@ def test_a_labelled_embedding_must_be_of_the_same_items():
     names = [f"item{i}" for i in range(len(W))]
     labelled = Similarity(S, labels=names)
     assert explained_variance(labelled, pd.DataFrame(W, index=names)) == explained_variance(S, W)
-    with pytest.raises(ValueError, match="the index of W must name the same items as S, in the same order"):
+    with pytest.raises(ValueError, match=r"index of W .* S.* 'item29'"):
         explained_variance(labelled, pd.DataFrame(W, index=names[::-1]))
 
 
@@ -115,31 +115,28 @@ def test_the_mean_explains_nothing_and_worse_is_negative():
 
 
 @pytest.mark.parametrize(
-    ("W", "kind", "sentence"),
+    ("W", "kind", "got"),
     [
-        ([[1.0], [np.nan]], ValueError, "W must be finite, got nan for item 1, column 0"),
-        (np.ones((2, 0)), ValueError, r"W must have a row for every item and a column .*, got shape \(2, 0\)"),
-        (np.ones(2), ValueError, r"got shape \(2,\)"),
-        ([["a"], ["b"]], TypeError, "W must be an array or a DataFrame of numbers, got list"),
-        (np.ones((2, 1)) * 1j, TypeError, "W must be an array or a DataFrame of numbers, got ndarray of complex128"),
-        (sparse.csr_array(np.ones((2, 1))), TypeError, "W must be a dense array or a DataFrame, got a sparse matrix"),
-        (np.ma.masked_equal([[1.0], [2.0]], 2.0), ValueError, "W must be finite, got nan for item 1"),
+        ([[1.0], [np.nan]], ValueError, "nan for item 1, column 0"),
+        (np.ones((2, 0)), ValueError, "(2, 0)"),
+        (np.ones(2), ValueError, "(2,)"),
+        (np.ones((3, 1)), ValueError, "(3, 1)"),
+        ([["a"], ["b"]], TypeError, "'a' in row 0, column 0"),
+        ([[1.0], [1.0, 2.0]], TypeError, "list"),
+        (np.ones((2, 1)) * 1j, TypeError, "complex128"),
+        (sparse.csr_array(np.ones((2, 1))), TypeError, "sparse"),
+        (np.ma.masked_equal([[1.0], [2.0]], 2.0), ValueError, "nan for item 1"),
     ],
 )
-def test_what_is_no_embedding_is_refused(W, kind, sentence):
-    S = np.array([[1.0, 0.2], [0.2, 1.0]])
-    with pytest.raises(kind, match=sentence):
-        explained_variance(S, W)
+def test_bad_embeddings_are_refused(W, kind, got):
+    with pytest.raises(ParameterError) as caught:
+        explained_variance([[1.0, 0.2], [0.2, 1.0]], W)
+    assert isinstance(caught.value, kind)
+    assert (caught.value.name, got in caught.value.got) == ("W", True)
 
 
-def test_bad_input_gets_a_sentence():
-    S = np.array([[1.0, 0.2], [0.2, 1.0]])
-    with pytest.raises(ValueError, match=r"W must have one row for each of 2 items, got shape \(3, 1\)"):
-        explained_variance(S, np.ones((3, 1)))
-    with pytest.raises(ValueError, match="S must vary over its observed pairs"):
-        explained_variance(S, np.ones((2, 1)))
-    with (
-        pytest.warns(UserWarning, match="Observed on the diagonal of values only"),
-        pytest.raises(ValueError, match="must have an observed pair"),
-    ):
-        explained_variance(np.array([[1.0, np.nan], [np.nan, 1.0]]), np.ones((2, 1)))
+@pytest.mark.filterwarnings("ignore:Observed on the diagonal")
+@pytest.mark.parametrize("value", [0.2, np.nan, 1e200])
+def test_similarities_without_a_variance_are_refused(value):
+    with pytest.raises(ParameterError, match=r"^S "):
+        explained_variance([[1.0, value], [value, 1.0]], np.ones((2, 1)))

@@ -46,6 +46,16 @@ def words_page(tmp_path_factory):
     return found, path.as_uri()
 
 
+@pytest.fixture(scope="module")
+def found(words_page):
+    return words_page[0]
+
+
+@pytest.fixture(scope="module")
+def address(words_page):
+    return words_page[1]
+
+
 #: Names that turn the writing, close what they did not open, are nothing, or are wide.
 ODD = ["\u202egnirts", "a\u2069\u202eb", "", " ", "\u0634\u0627\u0629", "漢字" * 20, "W" * 40, "e\u0301" * 60]
 
@@ -101,8 +111,13 @@ def open_page(browser):
     assert complaints == []
 
 
-def name_first_card(page, name):
-    page.fill(".card [data-name-of='0']", name)
+@pytest.fixture
+def page(open_page, address):
+    return open_page(address)
+
+
+def name_card(page, name, k=0):
+    page.fill(f".card [data-name-of='{k}']", name)
     page.keyboard.press("Enter")
 
 
@@ -112,9 +127,7 @@ def saved(page, button):
     return download.value.path().read_text(encoding="utf-8-sig")
 
 
-def test_the_page_opens_and_shows_every_dimension(words_page, open_page):
-    found, address = words_page
-    page = open_page(address)
+def test_the_page_opens_and_shows_every_dimension(found, page):
     assert page.title() == "<i>Words</i>"
     assert page.locator(".card").count() == found.n_components
     top = int(np.argmax(found.embedding[:, 0]))
@@ -124,8 +137,7 @@ def test_the_page_opens_and_shows_every_dimension(words_page, open_page):
     assert page.locator("#tests tbody tr").count() == 2
 
 
-def test_no_label_runs(words_page, open_page):
-    page = open_page(words_page[1])
+def test_no_label_runs(page):
     page.fill("#sought", "alert")
     assert page.locator("#found [role=option]").all_inner_texts() == [HOSTILE[0], HOSTILE[1]]
     for item in range(len(LABELS)):
@@ -133,16 +145,14 @@ def test_no_label_runs(words_page, open_page):
         expect(page.locator("#panel-title")).to_have_text(LABELS[item])
     assert page.locator("img[src=x]").count() == 0
     page.evaluate("location.hash = ''")
-    name_first_card(page, "<img src=x onerror=alert(4)>")
+    name_card(page, "<img src=x onerror=alert(4)>")
     page.click(".card-number")
     expect(page.locator("#panel .name")).to_have_value("<img src=x onerror=alert(4)>")
     assert page.locator("img").count() == 0
 
 
-def test_search_finds_an_item_and_shows_why_others_are_near(words_page, open_page):
-    found, address = words_page
-    page = open_page(address)
-    name_first_card(page, "animal")
+def test_search_finds_an_item_and_shows_why_others_are_near(found, page):
+    name_card(page, "animal")
     page.keyboard.press("/")
     page.keyboard.type("DOG")
     page.keyboard.press("Enter")
@@ -224,9 +234,7 @@ def test_names_beside_the_heatmap_are_cut_to_their_room_and_whole_on_hover(odd_p
             assert "…" not in shown
 
 
-def test_a_click_opens_a_dimension_with_its_whole_ranking(words_page, open_page):
-    found, address = words_page
-    page = open_page(address)
+def test_a_click_opens_a_dimension_with_its_whole_ranking(found, address, page):
     page.locator(".card").nth(1).click(position={"x": 12, "y": 60})
     expect(page.locator("#panel .kicker")).to_contain_text("Dimension 2 of")
     order = np.argsort(-found.embedding[:, 1], kind="stable")
@@ -247,10 +255,8 @@ def test_a_click_opens_a_dimension_with_its_whole_ranking(words_page, open_page)
     expect(page).to_have_url(address)
 
 
-def test_names_survive_a_reload_and_go_out_and_in(words_page, open_page, tmp_path):
-    found, address = words_page
-    page = open_page(address)
-    name_first_card(page, 'animal, "tame"')
+def test_names_survive_a_reload_and_go_out_and_in(found, address, page, open_page, tmp_path):
+    name_card(page, 'animal, "tame"')
     page.reload()
     assert page.locator(".card .name").first.input_value() == 'animal, "tame"'
     rows = list(csv.DictReader(saved(page, "#save-names-csv").splitlines()))
@@ -270,8 +276,7 @@ def test_names_survive_a_reload_and_go_out_and_in(words_page, open_page, tmp_pat
     assert other.locator(".card .name").nth(1).input_value() == 'a "b", c'
 
 
-def test_names_keep_the_focus_where_cards_are_ordered_by_them(words_page, open_page):
-    page = open_page(words_page[1])
+def test_names_keep_the_focus_where_cards_are_ordered_by_them(page):
     page.select_option("#order", "name")
     page.locator(".card .name").nth(0).click()
     page.keyboard.type("zeta")
@@ -280,17 +285,15 @@ def test_names_keep_the_focus_where_cards_are_ordered_by_them(words_page, open_p
     page.locator(".card .name").nth(1).click()
     page.keyboard.type("alpha")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('.card .name').value === 'alpha'")
+    expect(page.locator(".card .name").first).to_have_value("alpha")
 
 
-def test_names_of_two_tabs_and_a_name_half_typed_are_kept(words_page, open_page):
-    page = open_page(words_page[1])
+def test_names_of_two_tabs_and_a_name_half_typed_are_kept(address, page):
     other = page.context.new_page()
-    other.goto(words_page[1])
-    other.fill(".card [data-name-of='1']", "plant")
-    other.keyboard.press("Enter")
+    other.goto(address)
+    name_card(other, "plant", 1)
     expect(page.locator(".card .name").nth(1)).to_have_value("plant", timeout=30_000)
-    name_first_card(page, "animal")
+    name_card(page, "animal")
     page.locator(".card [data-name-of='2']").click()
     page.keyboard.type("half")
     page.reload()
@@ -298,27 +301,19 @@ def test_names_of_two_tabs_and_a_name_half_typed_are_kept(words_page, open_page)
         expect(page.locator(".card .name").nth(k)).to_have_value(name)
 
 
-def test_columns_of_the_embedding_have_names_of_their_own(words_page, open_page):
-    page = open_page(words_page[1])
-    name_first_card(page, "dimension2")
-    page.fill(".card [data-name-of='2']", "item")
-    page.keyboard.press("Enter")
+def test_the_embedding_is_saved_under_distinct_names(found, page):
+    name_card(page, "dimension2")
+    name_card(page, "item", 2)
     header = saved(page, "#save-embedding").splitlines()[0].split(",")
     assert len(set(header)) == len(header)
-
-
-def test_the_embedding_is_saved_under_the_names(words_page, open_page):
-    found, address = words_page
-    page = open_page(address)
-    name_first_card(page, "animal")
+    name_card(page, "animal")
     header, *rows = csv.reader(saved(page, "#save-embedding").splitlines())
     assert header[:3] == ["item", "animal", "dimension2"]
     assert [row[0] for row in rows] == list(found.labels)
     np.testing.assert_allclose(np.array([row[1:] for row in rows], float), found.embedding, rtol=1e-5)
 
 
-def test_the_curve_tells_each_number_by_keys(words_page, open_page):
-    page = open_page(words_page[1])
+def test_the_curve_tells_each_number_by_keys(page):
     page.locator("#number-chart svg").focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
@@ -434,8 +429,7 @@ OVERLAPS = """(root) => {
 }"""
 
 
-def test_every_control_has_a_name_and_can_be_reached(words_page, open_page):
-    page = open_page(words_page[1])
+def test_every_control_has_a_name_and_can_be_reached(page):
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll("a, button, input, select, [role=listbox], svg[role], dialog")].filter(
           (node) => !node.closest("label") && !(node.getAttribute("aria-label") || node.textContent.trim() ||

@@ -5,35 +5,28 @@ import json
 import re
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+import similarity_examples
 from scipy import sparse
-from sklearn.base import clone
+from similarity_examples import half_stored as as_sparse
 
-from simdims import SRF, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
+from simdims import SRF, ParameterError, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
 from simdims.selection import crossvalidation, splits
 from simdims.selection import fits as fitting
-from simdims.selection.fits import Design, Fit, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
+from simdims.selection.fits import Design, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
+from simdims.selection.rank_search import coarse_grid, search_ranks
 from simdims.selection.result import Score, choose, difference, held_out
-from simdims.selection.walk import coarse_grid, walk_ranks
+from simdims.srf import solve_many
 
 QUICK = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}
 EDGE = "ignore:(The lowest held-out error|A fit to)"
 
 
-def similarities(n=40, r=3, *, observed=1.0, snr=0.8, seed=0, alpha=0.3):
-    W = simulate.dirichlet(n, r, alpha=alpha, random_state=seed)
-    return simulate.mask_pairs(simulate.add_noise(W @ W.T, snr, random_state=seed), observed, random_state=seed)
-
-
-def as_sparse(S, absent, keep=0.5, seed=0):
-    """Half of the pairs of a complete matrix, and its diagonal, as sparse similarities."""
-    upper = np.triu(np.random.default_rng(seed).random(S.shape) < keep, 1)
-    return Similarity(sparse.csr_array(np.where(upper | upper.T | np.eye(len(S), dtype=bool), S, 0.0)), absent=absent)
-
-
+similarities = partial(similarity_examples.similarities, n=40, r=3, snr=0.8)
 STORAGES = {
     "dense": lambda: Similarity(similarities()),
     "dense gaps": lambda: Similarity(similarities(observed=0.7)),
@@ -126,7 +119,7 @@ def test_a_held_out_pair_is_a_missing_pair(storage, solver):
         S = sparse.csr_array(S.tocsr())
     problem = solvers.as_problem(S, None, matrix.absent_weight)
     seed = _parallel.seed_of(design.root, fitting._FIT, *task)
-    marked = clone(estimator).set_params(n_components=task.rank, random_state=seed)._solve(problem)
+    marked = solve_many(estimator, [problem], task.rank, [seed])[0]
     # Pairs listed with weight zero are summed in other groups than pairs that are not listed: equal up to rounding.
     np.testing.assert_allclose(marked.W, clean.W, rtol=1e-9, atol=1e-12)
 
@@ -172,26 +165,18 @@ def slow_errors(matrix, design, fits):
     return averaged, alone, terms
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-def test_errors_are_those_of_the_obvious_loops(storage):
-    matrix = splits.plain(STORAGES[storage]())
+def weighted():
+    weights = 1.0 + 3.0 * (np.add.outer(np.arange(20), np.arange(20)) % 3 == 0)
+    return Similarity(similarities(n=20), weights=weights)
+
+
+@pytest.mark.parametrize("make", [*STORAGES.values(), weighted], ids=[*STORAGES, "weighted"])
+def test_errors_are_those_of_the_obvious_loops(make):
+    matrix = splits.plain(make())
     design = Design(0.5, 3, 2, 3)
     fits = fits_of(matrix, design, 3)
     score = fitting.score_fits(matrix, design, fits)
     averaged, alone, _ = slow_errors(matrix, design, fits)
-    np.testing.assert_allclose(score.errors("averaged"), averaged, rtol=1e-10)
-    np.testing.assert_allclose(score.errors("paper"), alone, rtol=1e-10)
-
-
-def test_weights_of_pairs_count_in_the_error():
-    S = similarities(n=20)
-    weights = np.ones_like(S)
-    weights[:5, 5:] = weights[5:, :5] = 4.0
-    matrix = splits.plain(Similarity(S, weights=weights))
-    design = Design(0.5, 3, 2, 3)
-    fits = fits_of(matrix, design, 2)
-    averaged, alone, _ = slow_errors(matrix, design, fits)
-    score = fitting.score_fits(matrix, design, fits)
     np.testing.assert_allclose(score.errors("averaged"), averaged, rtol=1e-10)
     np.testing.assert_allclose(score.errors("paper"), alone, rtol=1e-10)
 
@@ -220,6 +205,12 @@ def test_averaging_fits_lowers_the_error_of_noisy_ones():
     assert selection.scores["error"].mean() < 0.9 * selection.scores["error_alone"].mean()
 
 
+def clustered_error(parts):
+    """The standard error of a sum over pairs, where pairs that share an item are dependent."""
+    dependent = sum(parts[e] * parts[f] for e in parts for f in parts if set(e) & set(f))
+    return np.sqrt(max(dependent, sum(part**2 for part in parts.values())))
+
+
 @pytest.mark.parametrize("protocol", ["averaged", "paper"])
 def test_standard_errors_count_all_pairs_that_share_an_item_as_dependent(protocol):
     matrix = splits.plain(Similarity(similarities(n=20)))
@@ -241,9 +232,7 @@ def test_standard_errors_count_all_pairs_that_share_an_item_as_dependent(protoco
     assert sum(shares.values()) == pytest.approx(1.0)
     assert gap == pytest.approx(mean, rel=1e-10)
     beyond = {pair: parts[pair] - mean * shares[pair] for pair in parts}
-    dependent = sum(beyond[e] * beyond[f] for e in beyond for f in beyond if set(e) & set(f))
-    independent = sum(u**2 for u in beyond.values())
-    assert error == pytest.approx(np.sqrt(max(dependent, independent)), rel=1e-10)
+    assert error == pytest.approx(clustered_error(beyond), rel=1e-10)
 
 
 def test_a_sample_of_pairs_gives_about_the_same_standard_error(monkeypatch):
@@ -262,15 +251,13 @@ def test_a_sample_of_pairs_gives_about_the_same_standard_error(monkeypatch):
 
 
 @pytest.mark.parametrize("protocol", ["averaged", "paper"])
-@pytest.mark.parametrize("storage", ["dense gaps", "weighted", "sparse light zeros"])
-def test_held_out_r2_compares_with_the_mean_over_the_same_pairs(storage, protocol):
-    weights = 1.0 + 3.0 * (np.add.outer(np.arange(20), np.arange(20)) % 3 == 0)
-    S = {
-        "dense gaps": lambda: Similarity(similarities(n=20, observed=0.7)),
-        "weighted": lambda: Similarity(similarities(n=20), weights=weights),
-        "sparse light zeros": lambda: as_sparse(similarities(n=20), 0.1),
-    }[storage]()
-    matrix = splits.plain(S)
+@pytest.mark.parametrize(
+    "make",
+    [weighted, lambda: Similarity(similarities(n=20, observed=0.7)), lambda: as_sparse(similarities(n=20), 0.1)],
+    ids=["weighted", "gaps", "sparse light zeros"],
+)
+def test_held_out_r2_compares_with_the_mean_over_the_same_pairs(make, protocol):
+    matrix = splits.plain(make())
     design = Design(0.5, 3, 2, 3)
     fits = fits_of(matrix, design, 2)
     found = held_out(fitting.score_fits(matrix, design, fits), fitting.score_mean(matrix, design), protocol)
@@ -286,9 +273,7 @@ def test_held_out_r2_compares_with_the_mean_over_the_same_pairs(storage, protoco
     E, B = sum(errors.values()), sum(baselines.values())
     assert found.r2 == pytest.approx(1 - E / B, rel=1e-10)
     parts = {pair: (E / B * baselines[pair] - errors[pair]) / B for pair in errors}
-    dependent = sum(parts[e] * parts[f] for e in parts for f in parts if set(e) & set(f))
-    independent = sum(part**2 for part in parts.values())
-    assert found.standard_error == pytest.approx(np.sqrt(max(dependent, independent)), rel=1e-10)
+    assert found.standard_error == pytest.approx(clustered_error(parts), rel=1e-10)
 
 
 def test_held_out_r2_is_that_of_the_chosen_rank_and_of_the_curve():
@@ -324,8 +309,8 @@ def pure_noise(kind, n, seed):
 def share_without_evidence(kind, n, n_sets, **options):
     """Of data sets of pure noise, the share in which no evidence of structure is found."""
     found = [select_rank(pure_noise(kind, n, seed), random_state=seed, **options) for seed in range(n_sets)]
-    assert all(("No evidence of structure" in one.summary().splitlines()[0]) is not one.held_out.is_evidence
-               for one in found)  # fmt: skip
+    for one in found:
+        assert ("No evidence of structure" in one.summary().splitlines()[0]) is not one.held_out.is_evidence
     return np.mean([one.evidence_of_structure is False for one in found])
 
 
@@ -387,7 +372,7 @@ def test_the_smallest_rank_that_is_not_clearly_worse_is_chosen():
     np.testing.assert_allclose(curve["difference"], curve["error"] - curve["error"].min(), atol=1e-15)
 
 
-def test_the_papers_protocol_judges_each_fit_alone_and_takes_the_minimum():
+def test_the_papers_protocol_scores_each_fit_alone_and_takes_the_minimum():
     averaged, paper = (select_rank(similarities(), range(1, 7), protocol=p, **QUICK) for p in ("averaged", "paper"))
     np.testing.assert_array_equal(paper.scores["error"], averaged.scores["error_alone"])
     means = averaged.scores.groupby("rank")["error_alone"].mean()
@@ -436,30 +421,21 @@ def test_the_same_seed_gives_the_same_numbers():
     assert not np.array_equal(other.scores["error"], select_rank(S, [2, 4], **QUICK).scores["error"])
 
 
-def test_without_a_seed_every_run_is_another():
-    one, other = (select_rank(similarities(), [3], **{**QUICK, "random_state": None}) for _ in range(2))
+def test_without_a_seed_every_run_is_another_and_a_random_state_is_a_seed():
+    def twice(make_state):
+        return [select_rank(similarities(), [3], **{**QUICK, "random_state": make_state()}) for _ in range(2)]
+
+    one, other = twice(lambda: None)
     assert not np.array_equal(one.scores["error"], other.scores["error"])
+    same(*twice(lambda: np.random.RandomState(4)))
 
 
-def test_a_random_state_is_a_seed_too():
-    one, other = (
-        select_rank(similarities(), [3], **{**QUICK, "random_state": np.random.RandomState(4)}) for _ in range(2)
-    )
-    same(one, other)
-
-
-@pytest.mark.parametrize("storage", ["dense", "sparse light zeros"])
+@pytest.mark.parametrize("storage", ["dense", "sparse light zeros", "large"])
 @pytest.mark.filterwarnings(EDGE)
 def test_results_do_not_depend_on_n_jobs(storage):
-    S = STORAGES[storage]()
-    same(select_rank(S, [2, 4, 8], **QUICK), select_rank(S, [2, 4, 8], n_jobs=2, **QUICK))
-
-
-@pytest.mark.filterwarnings(EDGE)
-def test_results_do_not_depend_on_n_jobs_where_similarities_travel_through_a_file():
-    S = similarities(n=420)  # more than a megabyte: workers see a read-only map of it
-    one, two = (select_rank(S, [3, 9], n_jobs=n, **{**QUICK, "n_repeats": 1}) for n in (1, 2))
-    same(one, two)
+    S = similarities(n=420) if storage == "large" else STORAGES[storage]()  # workers map arrays above a megabyte
+    options = {**QUICK, "n_repeats": 1}
+    same(select_rank(S, [2, 8], **options), select_rank(S, [2, 8], n_jobs=2, **options))
 
 
 @pytest.mark.filterwarnings(EDGE)
@@ -484,38 +460,28 @@ def test_all_ranks_share_their_splits():
 
 
 @pytest.mark.filterwarnings(EDGE)
-def test_the_input_is_not_changed():
-    S = similarities(observed=0.8)
-    before = S.copy()
-    select_rank(S, [2, 3], **QUICK)
-    np.testing.assert_array_equal(S, before)
-    F = as_sparse(similarities(), 0.1)
-    data = F.values.data.copy()
-    select_rank(F, [2, 3], **QUICK)
-    np.testing.assert_array_equal(F.values.data, data)
-
-
-def test_the_estimator_is_not_changed():
+def test_neither_the_input_nor_the_estimator_is_changed():
+    S, stored = similarities(observed=0.8), as_sparse(similarities(), 0.1)
+    before, data = S.copy(), stored.values.data.copy()
     estimator = SRF(n_components=17, random_state=5, max_iter=20)
-    before = estimator.get_params()
-    select_rank(similarities(), [2], estimator=estimator, **QUICK)
-    assert estimator.get_params() == before
+    parameters = estimator.get_params()
+    for given in (S, stored):
+        select_rank(given, [2, 3], estimator=estimator, **QUICK)
+    np.testing.assert_array_equal(S, before)
+    np.testing.assert_array_equal(stored.values.data, data)
+    assert estimator.get_params() == parameters
     assert not hasattr(estimator, "embedding_")
 
 
 # --- the right number --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("r", [2, 4, 6])
-def test_the_rank_of_clean_similarities_is_found(r):
+@pytest.mark.parametrize("r", [1, 2, 4, 6])
+def test_the_rank_of_clean_similarities_is_found_and_noise_has_one_dimension(r):
     W = simulate.dirichlet(60, r, alpha=0.2, random_state=r)
-    assert select_rank(W @ W.T, range(1, 10), sampling=0.6, n_repeats=2, random_state=0).rank == r
-
-
-def test_noise_has_one_dimension():
     noise = np.random.default_rng(0).uniform(0.2, 0.8, (60, 60))
-    noise = (noise + noise.T) / 2
-    assert select_rank(noise, range(1, 6), sampling=0.6, n_repeats=2, random_state=0).rank == 1
+    S = W @ W.T if r > 1 else (noise + noise.T) / 2
+    assert select_rank(S, range(1, 10), sampling=0.6, n_repeats=2, random_state=0).rank == r
 
 
 @pytest.mark.parametrize("absent", ["zero", 0.1])
@@ -554,8 +520,9 @@ def test_the_rank_of_noisy_similarities_is_found_within_one(r, observed):
 
 
 @pytest.mark.filterwarnings("error::UserWarning")
-def test_one_candidate_is_the_choice():
-    selection = select_rank(similarities(), [4], **QUICK)
+@pytest.mark.parametrize("ranks", [[4], 4, np.int64(4)])
+def test_one_candidate_is_the_choice(ranks):
+    selection = select_rank(similarities(), ranks, **QUICK)
     assert selection.rank == selection.minimum == selection.one_standard_error_rank == 4
     assert selection.valley == selection.tried == (4,)
     assert not selection.at_edge
@@ -612,12 +579,12 @@ def test_a_fold_without_pairs_is_an_error_before_any_fit(monkeypatch):
     np.fill_diagonal(S, 1.0)
     for i in range(7):
         S[i, i + 1] = S[i + 1, i] = 0.5
-    with pytest.raises(ValueError, match=r"n_folds must be at most the number of pairs in a pool, got 5 folds of \d "):
+    with pytest.raises(ValueError, match=r"^n_folds must .* got 5 folds"):
         select_rank(S, [1, 2], sampling=0.1, n_repeats=3, random_state=0)
 
 
 def test_a_pool_at_its_cap_is_a_warning_with_the_share_that_results():
-    with pytest.warns(UserWarning, match=r"0\.90, is not reached with 5 folds .* trains on 76% of them") as caught:
+    with pytest.warns(UserWarning, match=r"0\.90.* 5 folds .* 76%") as caught:
         selection = select_rank(similarities(), [2], **{**QUICK, "sampling": 0.9, "n_folds": 5})
     assert selection.sampling == 0.9
     assert selection.training_share == pytest.approx(0.76)
@@ -632,7 +599,7 @@ def test_below_the_cap_there_is_no_warning():
 
 def test_a_minimum_at_the_end_of_the_ranks_is_a_warning():
     S = similarities(n=80, r=8, snr=1.0)
-    with pytest.warns(UserWarning, match=r"largest rank that was tried, 3\. Try ranks up to 6 too") as caught:
+    with pytest.warns(UserWarning, match=r"3\. .* 6") as caught:
         selection = select_rank(S, [1, 2, 3], **QUICK)
     assert selection.at_edge
     assert "above 3 were not tried" in selection.summary()
@@ -656,10 +623,6 @@ def test_a_minimum_at_the_end_of_the_ranks_is_a_warning():
 @pytest.mark.filterwarnings(EDGE)
 def test_ranks_may_be_any_iterable(ranks):
     assert select_rank(similarities(), ranks, **QUICK).tried == (2, 4)
-
-
-def test_a_single_number_is_a_rank():
-    assert select_rank(similarities(), 3, **QUICK).tried == select_rank(similarities(), np.int64(3), **QUICK).tried
 
 
 def test_three_items_are_enough():
@@ -689,7 +652,7 @@ def test_implicit_similarities_are_as_good_as_their_matrix():
 # --- estimator ---------------------------------------------------------------------------------------------------
 
 
-def test_the_papers_solver_can_be_asked_for():
+def test_the_papers_solver_can_be_used():
     S = similarities(n=30)
     admm = select_rank(S, range(1, 6), estimator=SRF(solver="admm", max_iter=50), **QUICK)
     assert admm.rank == select_rank(S, range(1, 6), **QUICK).rank
@@ -697,78 +660,57 @@ def test_the_papers_solver_can_be_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "kind", "fragment"),
+    ("name", "estimator"),
     [
-        (SRF(init=np.ones((40, 3))), ValueError, "estimator must start from init='random' or 'spectral', got an array"),
-        ("admm", TypeError, "estimator must be an SRF, got 'admm'"),
-        (SRF, TypeError, "estimator must be an SRF"),
-        (SRF(max_iter=0), ValueError, "max_iter must be at least 1, got 0"),
-        (SRF(solver="nmf"), ValueError, "solver must be one of"),
-        (SRF(init="nndsvd"), ValueError, "init must be one of"),
+        ("estimator", SRF(init=np.ones((40, 3)))),
+        ("estimator", "admm"),
+        ("estimator", SRF),
+        ("max_iter", SRF(max_iter=0)),
+        ("solver", SRF(solver="nmf")),
+        ("init", SRF(init="nndsvd")),
     ],
 )
-def test_an_estimator_that_cannot_serve_is_refused(monkeypatch, estimator, kind, fragment):
+def test_an_unsuitable_estimator_is_refused(monkeypatch, name, estimator):
     no_fits(monkeypatch)
-    with pytest.raises(kind, match=fragment):
+    with pytest.raises(ParameterError) as caught:
         select_rank(similarities(), [2], estimator=estimator, **QUICK)
+    assert caught.value.name == name
 
 
 # --- bad input ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "fragment"),
+    ("name", "value"),
     [
-        ({"ranks": "all"}, ValueError, "ranks must be \"auto\" or numbers of dimensions, got 'all'"),
-        ({"ranks": []}, ValueError, "ranks must hold at least one"),
-        ({"ranks": [0, 1]}, ValueError, "ranks must lie between 1 and n_items - 1 = 39, got 0"),
-        ({"ranks": [40]}, ValueError, "ranks must lie between 1 and n_items - 1 = 39, got 40"),
-        ({"ranks": [2.0]}, TypeError, r"ranks must hold integers, got 2\.0"),
-        ({"ranks": np.linspace(1, 3, 3)}, TypeError, "ranks must hold integers"),
-        ({"ranks": ["2"]}, TypeError, "ranks must hold integers, got '2'"),
-        ({"ranks": [True, 2]}, TypeError, "ranks must hold integers, got True"),
-        ({"ranks": [None]}, TypeError, "ranks must hold integers, got None"),
-        ({"ranks": None}, TypeError, 'ranks must be "auto" or an iterable of integers, got None'),
-        ({"ranks": 2.5}, TypeError, r"iterable of integers, got 2\.5"),
-        ({"ranks": np.array(3.0)}, TypeError, "iterable of integers"),
-        ({"sampling": 0.0}, ValueError, r"sampling must lie strictly between 0 and 1, got 0\.0"),
-        ({"sampling": 1}, ValueError, "sampling must lie strictly between 0 and 1, got 1"),
-        ({"sampling": np.nan}, ValueError, "sampling must lie strictly between 0 and 1, got nan"),
-        ({"sampling": "0.5"}, TypeError, r"sampling must be a number, got '0\.5'"),
-        ({"n_folds": 1}, ValueError, "n_folds must be at least 2, got 1"),
-        ({"n_folds": 5.0}, TypeError, r"n_folds must be an integer, got 5\.0"),
-        ({"n_repeats": 0}, ValueError, "n_repeats must be at least 1, got 0"),
-        ({"n_repeats": True}, TypeError, "n_repeats must be an integer, got True"),
-        ({"protocol": "loo"}, ValueError, 'protocol must be "averaged" or "paper", got \'loo\''),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be a number of workers"),
-        ({"n_jobs": "2"}, TypeError, "n_jobs must be None or an integer, got '2'"),
-        ({"progress": "bar"}, TypeError, "progress must be None, True, False or a function, got 'bar'"),
-        ({"random_state": "seed"}, ValueError, "seed"),
-        ({"S": np.ones((2, 2))}, ValueError, "S must have at least 3 items to leave pairs out, got 2"),
-        ({"S": np.ones((3, 4))}, ValueError, "square"),
-        ({"S": -np.ones((4, 4))}, ValueError, "non-negative"),
+        *[("ranks", ranks) for ranks in ("all", [], [0, 1], [40], [2.0], ["2"], [True, 2], [None], None, 2.5)],
+        *[("ranks", ranks) for ranks in (np.linspace(1, 3, 3), np.array(3.0))],
+        *[("sampling", sampling) for sampling in (0.0, 1, np.nan, "0.5", True)],
+        ("n_folds", 5.0),
+        ("n_repeats", True),
+        ("protocol", None),
+        ("S", np.ones((2, 2))),
     ],
-    ids=lambda value: str(value)[:40] if isinstance(value, dict) else None,
 )
-def test_bad_input_is_named_before_any_work(monkeypatch, arguments, kind, fragment):
+def test_bad_input_is_named_before_any_work(monkeypatch, name, value):
     no_fits(monkeypatch)
-    S = arguments.pop("S", similarities())
-    with pytest.raises(kind, match=fragment):
-        select_rank(S, **{"ranks": [2], **QUICK, **arguments})
+    with pytest.raises(ParameterError) as caught:
+        select_rank(**{"S": similarities(), "ranks": [2], **QUICK, name: value})
+    assert caught.value.name == name
 
 
-# --- walking -----------------------------------------------------------------------------------------------------
+# --- rank search -------------------------------------------------------------------------------------------------
 
 
-def walk(error, largest, n_stable=None, slack=0.0):
-    """All ranks that walk_ranks asks for, where `error` is known; the smallest within `slack` of the best is chosen."""
+def search(error, largest, n_stable=None, slack=0.0):
+    """All ranks that search_ranks yields, given `error`; the smallest within `slack` of the best is chosen."""
     tried = []
 
     def judge():
         best = min(tried, key=lambda rank: (error(rank), rank))
         return best, min(rank for rank in tried if error(rank) <= error(best) + slack)
 
-    for ranks in walk_ranks(judge, largest, n_stable):
+    for ranks in search_ranks(judge, largest, n_stable):
         assert ranks
         assert not set(ranks) & set(tried)
         assert all(1 <= rank <= largest for rank in ranks)
@@ -780,7 +722,7 @@ def walk(error, largest, n_stable=None, slack=0.0):
 @pytest.mark.parametrize("n_stable", [None, 2, 10, 60])
 @pytest.mark.parametrize("best", [1, 2, 4, 7, 12, 14])
 def test_the_minimum_of_a_convex_curve_is_found(best, n_stable):
-    tried, (minimum, _) = walk(lambda rank: (rank - best) ** 2, 200, n_stable)
+    tried, (minimum, _) = search(lambda rank: (rank - best) ** 2, 200, n_stable)
     assert minimum == best
     assert {rank for rank in (best - 1, best, best + 1) if rank >= 1} <= set(tried)
 
@@ -788,36 +730,30 @@ def test_the_minimum_of_a_convex_curve_is_found(best, n_stable):
 @pytest.mark.parametrize("n_stable", [None, 5, 60])
 @pytest.mark.parametrize("best", [23, 47, 100, 180])
 def test_a_large_minimum_is_found_to_within_a_tenth_and_in_few_steps(best, n_stable):
-    tried, (minimum, _) = walk(lambda rank: abs(rank - best), 200, n_stable)
+    tried, (minimum, _) = search(lambda rank: abs(rank - best), 200, n_stable)
     assert abs(minimum - best) <= max(1, round(0.1 * best))
     assert len(tried) <= 35
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 11, 12, 13, 57, 199])
-def test_a_curve_that_keeps_falling_ends_at_the_largest_rank(largest):
-    tried, (minimum, _) = walk(lambda rank: -rank, largest)
+def test_a_curve_that_falls_ends_at_the_largest_rank_and_one_that_rises_at_one(largest):
+    tried, (minimum, _) = search(lambda rank: -rank, largest)
     assert minimum == largest == max(tried)
-
-
-@pytest.mark.parametrize("largest", [1, 3, 40])
-def test_a_curve_that_rises_ends_at_one(largest):
-    assert walk(lambda rank: rank, largest)[1] == (1, 1)
+    assert search(lambda rank: rank, largest)[1] == (1, 1)
 
 
 def test_the_rank_before_the_chosen_one_is_tried():
     # Flat from 6 to 20, with the minimum at 20: the first that is as good is found between those of the grid.
-    tried, (_, chosen) = walk(lambda rank: max(6 - rank, 0) + 1e-6 * abs(rank - 20), 100, slack=1e-3)
+    tried, (_, chosen) = search(lambda rank: max(6 - rank, 0) + 1e-6 * abs(rank - 20), 100, slack=1e-3)
     assert chosen == 6
     assert {5, 6} <= set(tried)
 
 
 def test_the_coarse_grid_rises_by_about_the_same_ratio_and_ends_where_it_should():
-    grid = coarse_grid(60)
-    assert grid[0] == 1
-    assert grid[-1] == 60
-    ratios = np.array(grid[1:]) / np.array(grid[:-1])
+    grid = np.array(coarse_grid(60))
+    assert (grid[0], grid[-1]) == (1, 60)
     assert np.all(np.diff(grid) >= 1)
-    assert ratios.max() <= 2
+    assert np.max(grid[1:] / grid[:-1]) <= 2
     assert coarse_grid(1) == [1]
 
 
@@ -839,15 +775,12 @@ def fixture_selection():
     return select_rank(similarities(), range(1, 6), n_folds=3, n_repeats=2, random_state=0)
 
 
-def test_the_summary_says_what_was_chosen_tried_and_seen(selection):
-    text = selection.summary()
-    assert str(selection) == text
-    assert text.startswith(f"{selection.rank} dimensions selected: ")
-    assert f"Held-out R2 {selection.held_out_r2:.3f} (standard error" in text
-    assert "Tried: 1-5." in text
-    assert "6 fits each (2 x 3 folds)" in text
-    assert f"trained on {selection.training_share:.0%} of the observed pairs of 40 items" in text
-    assert "Calibration: " in text
+def test_the_summary_has_the_numbers_of_the_selection(selection):
+    text = str(selection)
+    assert text == selection.summary()
+    assert text.startswith(f"{selection.rank} dimensions")
+    for number in (f"R2 {selection.held_out_r2:.3f}", "1-5", "6 fits", f"{selection.training_share:.0%}", "40 items"):
+        assert number in text
     assert repr(selection).startswith(f"RankSelection(rank={selection.rank}, ")
 
 
@@ -866,7 +799,7 @@ def stated(text):
 
 @pytest.mark.parametrize("largest", [5, 13, 40])
 @pytest.mark.parametrize("minimum", TRIED)
-def test_what_is_said_of_the_choice_is_true(selection, minimum, largest):
+def test_statements_about_the_choice_are_true(selection, minimum, largest):
     for rank in [rank for rank in TRIED if rank <= minimum]:
         for size in range(len(TRIED) + 1):
             for others in itertools.combinations([one for one in TRIED if one != minimum], size):
@@ -879,14 +812,12 @@ def test_what_is_said_of_the_choice_is_true(selection, minimum, largest):
                 assert f"lowest held-out error of the {len(TRIED)} numbers tried" in text
                 assert ("were not tried" in text) == (minimum == 13 < largest)
                 assert ("highest number that the pairs" in text) == (minimum == 13 == largest)
-                for untrue in ("about as good", "clearly the best", "more observed pairs", "by as many"):
-                    assert untrue not in text
     assert one.choice() in one.summary()
     assert one.edge() in one.summary()
 
 
 @pytest.mark.parametrize(("tried", "largest", "most"), [(1, 1, True), (5, 5, True), (5, 30, False), (5, 3, False)])
-def test_a_single_number_is_not_said_to_be_better_than_any_other(selection, tried, largest, most):
+def test_a_single_number_is_not_called_better_than_any_other(selection, tried, largest, most):
     one = replace(selection, rank=tried, minimum=tried, valley=(tried,), tried=(tried,), largest=largest)
     assert one.choice().startswith("the only number tried")
     assert ("the most that the pairs of one fit can determine" in one.choice()) == most
@@ -894,12 +825,13 @@ def test_a_single_number_is_not_said_to_be_better_than_any_other(selection, trie
     assert one.edge() == ""
 
 
-def test_no_evidence_is_said_first(selection):
+def test_no_evidence_comes_first(selection):
     one = replace(selection, held_out_r2=0.019, held_out_r2_standard_error=0.01)
-    assert one.summary().startswith("No evidence of structure: ")
-    assert "held-out R2 0.019, standard error 0.010" in one.summary().splitlines()[0]
-    assert "no evidence of structure" in repr(one)
     assert one.evidence_of_structure is False
+    headline = one.summary().splitlines()[0]
+    assert headline.startswith("No evidence of structure: ")
+    assert "0.019" in headline
+    assert "no evidence of structure" in repr(one)
     assert replace(one, held_out_r2=0.021).evidence_of_structure is True
     before = replace(one, held_out_r2=None, held_out_r2_standard_error=None)
     assert before.evidence_of_structure is None
@@ -919,7 +851,7 @@ def test_the_recorded_seed_gives_the_selection_again(tmp_path):
 
 
 @pytest.mark.parametrize("given", [None, 0])
-def test_a_checkpoint_that_holds_no_random_state_goes_on(tmp_path, given):
+def test_a_checkpoint_without_a_random_state_resumes(tmp_path, given):
     options = {**QUICK, "ranks": [2, 3, 5]}
     whole = select_rank(similarities(), **options, checkpoint=tmp_path)
     settings = json.loads((tmp_path / "settings.json").read_text())
@@ -933,7 +865,7 @@ def test_a_checkpoint_that_holds_no_random_state_goes_on(tmp_path, given):
     assert not steps
     assert again.seed == given
     same(whole, replace(again, seed=0))
-    with pytest.raises(ValueError, match="random_state was another"):
+    with pytest.raises(ValueError, match=r"random_state|seed"):
         select_rank(similarities(), **{**options, "random_state": 1}, checkpoint=tmp_path)
 
 
@@ -946,6 +878,8 @@ def test_the_summary_says_when_fits_did_not_converge():
 
 def test_the_scores_have_a_row_for_every_fit(selection):
     assert isinstance(selection, RankSelection)
+    with pytest.raises(AttributeError):
+        selection.rank = 3
     assert list(selection.scores.columns) == [
         "rank", "repeat", "fold", "error", "error_alone", "iterations", "converged", "seconds"
     ]  # fmt: skip
@@ -967,17 +901,12 @@ def test_a_result_is_plain_enough_for_json(selection):
     assert json.loads(json.dumps(plain.to_dict()))["calibration"] is None
 
 
-def test_a_result_cannot_be_changed(selection):
-    with pytest.raises(AttributeError):
-        selection.rank = 3
-
-
 # --- progress ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.filterwarnings(EDGE)
-def test_a_program_is_told_of_every_fit(n_jobs):
+def test_a_callback_is_called_after_every_fit(n_jobs):
     told = []
     select_rank(similarities(), [2, 3, 4], n_jobs=n_jobs, progress=told.append, **{**QUICK, "sampling": None})
     stages = [step.stage for step in told]
@@ -989,7 +918,7 @@ def test_a_program_is_told_of_every_fit(n_jobs):
     assert told[-1].seconds_left == 0
 
 
-def test_totals_grow_while_auto_walks():
+def test_totals_grow_while_auto_searches():
     told = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -1001,7 +930,7 @@ def test_totals_grow_while_auto_walks():
     assert total[-1] == len(selection.scores)
 
 
-def test_a_bar_is_drawn_where_it_is_asked_for_and_nowhere_else(capsys):
+def test_a_progress_bar_is_drawn_on_request_only(capsys):
     select_rank(similarities(), [2], progress=True, **QUICK)
     assert "select rank: 100%" in capsys.readouterr().err
     for progress in (False, None):  # None: standard error is no terminal here
@@ -1021,18 +950,7 @@ def test_an_error_in_the_callers_function_is_the_callers():
 # joblib's executor, when it is ended in the middle, may meet a task that it has already dropped.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_error_in_a_fit_is_raised_and_not_tried_again(n_jobs):
-    S = similarities(n=20)
     estimator = SRF(bounds=(0.0, 1.0), solver="bcd")
-    data = as_sparse(S, "missing")
-    with pytest.raises(ValueError, match="cannot be honoured by solver='bcd'"):
+    data = as_sparse(similarities(n=20), "missing")
+    with pytest.raises(ValueError, match=r"bounds.*solver='bcd'"):
         select_rank(data, [2], estimator=estimator, n_jobs=n_jobs, **QUICK)
-
-
-def test_a_fit_keeps_what_scoring_needs():
-    matrix = splits.plain(Similarity(similarities()))
-    fit = fit_fold(*matrix, Design(0.6, 3, 1, 5), SRF(), Task(3, 0, 2))
-    assert isinstance(fit, Fit)
-    assert fit.W.shape == (40, 3)
-    assert fit.low < fit.high
-    assert fit.iterations >= 1
-    assert fit.seconds > 0

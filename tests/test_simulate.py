@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from simdims import as_similarity, simulate
+from simdims import ParameterError, as_similarity, simulate
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +68,12 @@ def test_one_component_is_all_ones():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"n_items": 0}, "n_items must be a whole number of at least 1, got 0"),
-        ({"n_items": 2.5}, "n_items must be a whole number of at least 1, got 2.5"),
-        ({"n_components": -1}, "n_components must be a whole number of at least 1, got -1"),
-        ({"alpha": 0}, "alpha must be positive and finite, got 0"),
-        ({"alpha": np.nan}, "alpha must be positive and finite, got nan"),
-    ],
+    ("name", "value"), [("n_items", 0), ("n_items", 2.5), ("n_components", -1), ("alpha", 0), ("alpha", np.nan)]
 )
-def test_bad_embedding_sizes_are_named(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        simulate.dirichlet(**{"n_items": 5, "n_components": 2, **arguments})
+def test_bad_sizes_of_an_embedding_are_refused(name, value):
+    with pytest.raises(ParameterError) as caught:
+        simulate.dirichlet(**{"n_items": 5, "n_components": 2, name: value})
+    assert (caught.value.name, caught.value.got) == (name, str(value))
 
 
 # add_noise
@@ -105,15 +99,6 @@ def test_noise_meets_the_ratio_for_any_signal(snr, seed, alpha, scale, n_items):
     assert signal_to_noise(S, result) == pytest.approx(snr, abs=1e-6)
     assert result.min() >= 0
     np.testing.assert_array_equal(result, result.T)
-
-
-def test_error_variance_grows_with_the_noise_scale(signal):
-    """One scale for every ratio: var(max(s + sigma e, 0) - s) never falls as sigma grows."""
-    rng = np.random.default_rng(0)
-    s = signal[np.triu_indices(len(signal), 1)]
-    noise = rng.standard_normal(s.size)
-    variances = [(np.maximum(s + sigma * noise, 0) - s).var() for sigma in np.geomspace(1e-3, 1e3, 200)]
-    assert np.all(np.diff(variances) > 0)
 
 
 def test_noisy_values_are_the_signal_plus_one_scaled_symmetric_gaussian_clipped():
@@ -156,21 +141,19 @@ def test_ratio_zero_is_clipped_noise_alone_on_the_scale_of_the_signal(signal):
     assert np.mean(result[pairs] == 0) == pytest.approx(0.5, abs=0.05)
 
 
-@pytest.mark.parametrize("snr", [-0.1, 1.5, np.nan])
-def test_ratio_outside_its_range_is_an_error(signal, snr):
-    with pytest.raises(ValueError, match=f"snr must be between 0 and 1, got {snr}"):
-        simulate.add_noise(signal, snr)
+@pytest.mark.parametrize("share", [-0.1, 1.5, np.nan])
+def test_ratios_and_shares_outside_their_range_are_refused(signal, share):
+    for function, name in ((simulate.add_noise, "snr"), (simulate.mask_pairs, "observed")):
+        with pytest.raises(ParameterError) as caught:
+            function(signal, share)
+        assert (caught.value.name, caught.value.got) == (name, str(share))
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 3.0])
-def test_constant_signal_has_no_ratio(value):
-    with pytest.raises(ValueError, match="S must vary over its off-diagonal pairs"):
-        simulate.add_noise(np.full((10, 10), value), 0.5)
-
-
-def test_missing_pairs_cannot_get_noise(signal):
-    with pytest.raises(ValueError, match=r"S must be complete to add noise, got \d+ missing entries"):
-        simulate.add_noise(simulate.mask_pairs(signal, 0.5, random_state=0), 0.5)
+def test_signals_that_are_constant_or_incomplete_have_no_ratio(signal):
+    constant = [np.full((10, 10), value) for value in (0.0, 0.1, 3.0)]
+    for S in [*constant, simulate.mask_pairs(signal, 0.5, random_state=0)]:
+        with pytest.raises(ParameterError, match=r"^S "):
+            simulate.add_noise(S, 0.5)
 
 
 def test_ratio_that_clipping_puts_out_of_reach_is_an_error():
@@ -183,7 +166,7 @@ def test_ratio_that_clipping_puts_out_of_reach_is_an_error():
 
     seed = next(seed for seed in range(200) if draws_negative_noise_only(seed))
     for snr in (0, 0.1):
-        with pytest.raises(ValueError, match="cannot be reached: all 3 pairs drew negative noise"):
+        with pytest.raises(ParameterError, match=f"snr .*all 3 pairs.*{snr}"):
             simulate.add_noise(S, snr, random_state=seed)
     result = simulate.add_noise(S, 0.9, random_state=seed)
     assert signal_to_noise(S, result) == pytest.approx(0.9, abs=1e-6)
@@ -240,12 +223,6 @@ def test_pairs_already_missing_stay_missing(signal):
     assert observed_share(twice) == pytest.approx(0.25, abs=0.05)
 
 
-@pytest.mark.parametrize("observed", [-0.1, 1.1, np.nan])
-def test_share_outside_its_range_is_an_error(signal, observed):
-    with pytest.raises(ValueError, match=f"observed must be between 0 and 1, got {observed}"):
-        simulate.mask_pairs(signal, observed)
-
-
 # all of them
 
 FROM_SIMILARITY = {
@@ -269,42 +246,28 @@ def test_same_seed_same_result_other_seed_another(signal, function):
 
 
 @pytest.mark.parametrize("function", FROM_SIMILARITY.values(), ids=FROM_SIMILARITY)
-def test_input_is_never_changed(signal, function):
+def test_input_is_never_changed_and_float32_stays_float32(signal, function):
     before = signal.copy()
     result = function(signal, 0)
     np.testing.assert_array_equal(signal, before)
     assert not np.shares_memory(result, signal)
     assert result.flags.writeable
+    for given_type, result_type in (("f4", "f4"), ("f8", "f8"), ("i8", "f8")):
+        assert function(np.round(100 * signal).astype(given_type), 0).dtype == result_type
 
 
 @pytest.mark.parametrize("function", FROM_SIMILARITY.values(), ids=FROM_SIMILARITY)
-@pytest.mark.parametrize(("given_type", "result_type"), [("f4", "f4"), ("f8", "f8"), ("i8", "f8")])
-def test_float32_stays_float32(signal, function, given_type, result_type):
-    S = np.round(100 * signal).astype(given_type)
-    assert function(S, 0).dtype == result_type
-
-
-@pytest.mark.parametrize("function", FROM_SIMILARITY.values(), ids=FROM_SIMILARITY)
-def test_what_is_no_similarity_matrix_is_an_error(signal, function):
-    with pytest.raises(ValueError, match="square"):
-        function(signal[:10], 0)
+def test_only_dense_similarity_matrices_are_taken(signal, function):
     lopsided = signal.copy()
     lopsided[0, 1] += 1
-    with pytest.raises(ValueError, match="symmetric"):
-        function(lopsided, 0)
-    with pytest.raises(ValueError, match="negative"):
-        function(signal - 1, 0)
-
-
-@pytest.mark.parametrize("function", FROM_SIMILARITY.values(), ids=FROM_SIMILARITY)
-def test_sparse_similarities_are_refused(signal, function):
-    S = as_similarity(sparse.csr_array(signal), absent="zero")
-    with pytest.raises(TypeError, match="S must be a dense array, got csr_array"):
-        function(S, 0)
+    stored = as_similarity(sparse.csr_array(signal), absent="zero")
+    for S, words in ((signal[:10], "square"), (lopsided, "symmetric"), (signal - 1, "negative"), (stored, "dense")):
+        with pytest.raises((ValueError, TypeError), match=words):
+            function(S, 0)
 
 
 @pytest.mark.parametrize("seed", ["abc", -1, 1.5, 2**32])
-def test_what_is_no_seed_is_said(seed):
+def test_bad_seeds_are_refused(seed):
     W = simulate.dirichlet(20, 3, random_state=0)
     for draw in (
         lambda: simulate.dirichlet(20, 3, random_state=seed),
@@ -314,7 +277,7 @@ def test_what_is_no_seed_is_said(seed):
         lambda: simulate.mask_pairs(W @ W.T, 0.5, random_state=seed),
         lambda: simulate.triplet_answers(W, 10, random_state=seed),
     ):
-        with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
+        with pytest.raises(ValueError, match=f"random_state .*{seed}"):
             draw()
 
 

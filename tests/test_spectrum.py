@@ -1,22 +1,16 @@
 """The two older counts: the elbow of the eigenvalues, and eigenvalues that random similarities do not reach."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from scipy import sparse
+import similarity_examples
+from similarity_examples import as_csr
 
-from simdims import Similarity, parallel_analysis, scree_test, simulate
+from simdims import Similarity, parallel_analysis, scree_test
 from simdims.selection import spectrum
 
-
-def similarities(n=60, r=4, *, snr=1.0, observed=1.0, seed=0, alpha=0.1):
-    W = simulate.dirichlet(n, r, alpha=alpha, random_state=seed)
-    S = W @ W.T if snr == 1 else simulate.add_noise(W @ W.T, snr, random_state=seed)
-    return simulate.mask_pairs(S, observed, random_state=seed)
-
-
-def as_csr(S):
-    rows, columns = np.nonzero(~np.isnan(S))
-    return sparse.csr_array((S[rows, columns], (rows, columns)), shape=S.shape)
+similarities = partial(similarity_examples.similarities, snr=1.0, alpha=0.1)
 
 
 # --- scree -------------------------------------------------------------------------------------------------------
@@ -33,22 +27,11 @@ def slow_scree(S):
     return max(1, int(np.argmax(depths)))
 
 
-@pytest.mark.parametrize("r", [2, 3, 5, 8])
-def test_the_scree_test_counts_clean_dimensions(r):
-    assert scree_test(similarities(n=100, r=r)) == r
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("observed", [1.0, 0.5])
 def test_the_scree_test_is_its_definition(seed, observed):
     S = similarities(snr=0.6, observed=observed, seed=seed, alpha=0.5)
     assert scree_test(S) == slow_scree(S)
-
-
-def test_the_scree_test_is_the_same_for_sparse_similarities():
-    S = similarities(snr=0.8, observed=0.5)
-    assert scree_test(Similarity(as_csr(S), absent="missing")) == scree_test(S)
-    assert scree_test(Similarity(as_csr(S), absent=0.1)) == scree_test(S)
 
 
 def test_of_many_items_only_the_leading_eigenvalues_are_needed(monkeypatch):
@@ -86,9 +69,9 @@ def slow_parallel_analysis(S, n_samples, quantile, seed):
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 5, 8])
-def test_parallel_analysis_counts_clean_dimensions(r):
+def test_both_count_clean_dimensions(r):
     S = similarities(n=100, r=r) if r > 1 else np.ones((100, 100))
-    assert parallel_analysis(S, n_samples=10, random_state=0) == r
+    assert scree_test(S) == parallel_analysis(S, n_samples=10, random_state=0) == r
 
 
 @pytest.mark.parametrize("quantile", [0.5, 0.95])
@@ -108,10 +91,12 @@ def test_noise_has_one_dimension():
     assert np.mean(np.array(counts) == 1) >= 0.8
 
 
-def test_it_is_the_same_for_sparse_similarities_whose_absent_pairs_are_missing():
+def test_both_are_the_same_for_sparse_similarities():
     S = similarities(snr=0.6, observed=0.6, alpha=0.4)
+    missing, light = Similarity(as_csr(S), absent="missing"), Similarity(as_csr(S), absent=0.1)
+    assert scree_test(missing) == scree_test(light) == scree_test(S)
     dense = parallel_analysis(S, n_samples=10, random_state=0)
-    assert parallel_analysis(Similarity(as_csr(S), absent="missing"), n_samples=10, random_state=0) == dense
+    assert parallel_analysis(missing, n_samples=10, random_state=0) == dense
 
 
 def test_stored_pairs_that_are_not_observed_are_no_places():
@@ -129,18 +114,10 @@ def test_stored_pairs_that_are_not_observed_are_no_places():
         np.testing.assert_array_equal(other if isinstance(other, np.ndarray) else other.toarray(), dense)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda S: Similarity(S),
-        lambda S: Similarity(as_csr(S), absent="missing"),
-        lambda S: Similarity(as_csr(S), absent="zero"),
-        lambda S: Similarity(as_csr(S), absent=0.1),
-    ],
-)
-def test_random_similarities_have_the_values_of_the_observed_ones(make):
+@pytest.mark.parametrize("absent", [None, "missing", "zero", 0.1])
+def test_random_similarities_have_the_values_of_the_observed_ones(absent):
     S = similarities(n=30, observed=0.4)
-    similarity = make(S)
+    similarity = Similarity(S if absent is None else as_csr(S), absent=absent)
     shuffled = spectrum._shuffled(spectrum.plain(similarity), np.random.RandomState(0))
     shuffled = shuffled if isinstance(shuffled, np.ndarray) else shuffled.toarray()
     upper = np.triu_indices(30, 1)
@@ -180,52 +157,13 @@ def test_the_input_is_not_changed():
     np.testing.assert_array_equal(S, before)
 
 
-# --- corner cases and bad input ----------------------------------------------------------------------------------
+# --- corner cases -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [3, 4, 5])
 @pytest.mark.parametrize("make", [np.eye, lambda n: np.ones((n, n)), lambda n: np.outer(range(n), range(n)) / n**2])
-@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore:values looks like")
 def test_small_and_degenerate_similarities_have_a_count(make, n):
-    assert 1 <= scree_test(make(n)) <= n
-    assert 1 <= parallel_analysis(make(n), n_samples=3, random_state=0) <= n
-
-
-@pytest.mark.filterwarnings("ignore:values looks like")
-def test_zeros_have_one_dimension_by_either_count():
-    assert scree_test(np.zeros((5, 5))) == 1
-    assert parallel_analysis(np.zeros((5, 5)), n_samples=3, random_state=0) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kind", "fragment"),
-    [
-        ({"n_samples": 0}, ValueError, "n_samples must be at least 1, got 0"),
-        ({"n_samples": 10.0}, TypeError, r"n_samples must be an integer, got 10\.0"),
-        ({"quantile": 1.0}, ValueError, r"quantile must lie strictly between 0 and 1, got 1\.0"),
-        ({"quantile": 0}, ValueError, "quantile must lie strictly between 0 and 1, got 0"),
-        ({"quantile": "95%"}, TypeError, "quantile must be a number, got '95%'"),
-        ({"random_state": "x"}, ValueError, "random_state must be None, an integer"),
-        ({"S": np.ones((2, 2))}, ValueError, "S must have at least 3 items"),
-        ({"S": np.ones((3, 2))}, ValueError, "square"),
-        ({"S": sparse.csr_array(np.eye(4))}, ValueError, "absent must say"),
-    ],
-    ids=lambda value: str(value)[:40] if isinstance(value, dict) else None,
-)
-def test_bad_input_is_named(arguments, kind, fragment):
-    S = arguments.pop("S", similarities(n=20))
-    with pytest.raises(kind, match=fragment):
-        parallel_analysis(S, **arguments)
-
-
-@pytest.mark.parametrize(
-    ("S", "kind", "fragment"),
-    [
-        (np.ones((2, 2)), ValueError, "S must have at least 3 items to leave pairs out, got 2"),
-        (np.ones((3, 2)), ValueError, "square"),
-        (-np.ones((3, 3)), ValueError, "non-negative"),
-    ],
-)
-def test_the_scree_test_names_bad_input_too(S, kind, fragment):
-    with pytest.raises(kind, match=fragment):
-        scree_test(S)
+    for count in (scree_test, partial(parallel_analysis, n_samples=3, random_state=0)):
+        assert 1 <= count(make(n)) <= n
+        assert count(np.zeros((n, n))) == 1

@@ -51,28 +51,25 @@ def with_unobserved(values, absent):
 
 
 CASES = {
-    "dense": lambda: Similarity(dense_values()),
-    "dense float32": lambda: Similarity(dense_values(dtype=np.float32)),
-    "dense weighted": lambda: Similarity(dense_values(), weights=some_weights(dense_values())),
-    "sparse missing": lambda: Similarity(sparse_values(), absent="missing"),
-    "sparse zero": lambda: Similarity(sparse_values(), absent="zero"),
-    "sparse light zeros": lambda: Similarity(sparse_values(), absent=0.1),
-    "sparse float32": lambda: Similarity(sparse_values(dtype=np.float32), absent=0.25),
-    "sparse weighted": lambda: Similarity(sparse_values(), weights=some_weights(sparse_values()), absent=0.1),
-    "sparse unobserved missing": lambda: with_unobserved(sparse_values(), "missing"),
-    "sparse unobserved zeros": lambda: with_unobserved(sparse_values(), 0.1),
-    "sparse mostly stored": lambda: Similarity(sparse_values(stored=0.8), absent="zero"),
-    "sparse diagonal unobserved": lambda: Similarity(
-        sparse.csr_array(sparse_values() - sparse.eye_array(N)), absent="missing"
-    ),
+    "dense": Similarity(dense_values()),
+    "dense float32": Similarity(dense_values(dtype=np.float32)),
+    "dense weighted": Similarity(dense_values(), weights=some_weights(dense_values())),
+    "sparse missing": Similarity(sparse_values(), absent="missing"),
+    "sparse zero": Similarity(sparse_values(), absent="zero"),
+    "sparse light zeros": Similarity(sparse_values(), absent=0.1),
+    "sparse float32": Similarity(sparse_values(dtype=np.float32), absent=0.25),
+    "sparse weighted": Similarity(sparse_values(), weights=some_weights(sparse_values()), absent=0.1),
+    "sparse unobserved missing": with_unobserved(sparse_values(), "missing"),
+    "sparse unobserved zeros": with_unobserved(sparse_values(), 0.1),
+    "sparse mostly stored": Similarity(sparse_values(stored=0.8), absent="zero"),
+    "sparse complete": Similarity(sparse.csr_array(np.full((N, N), 0.5)), absent="zero"),
+    "sparse diagonal unobserved": Similarity(sparse.csr_array(sparse_values() - sparse.eye_array(N)), absent="missing"),
 }
-
-WITH_ZEROS = [name for name, make in CASES.items() if make().absent_weight]
 
 
 @pytest.fixture(params=CASES, name="similarity")
 def fixture_similarity(request):
-    return CASES[request.param]()
+    return CASES[request.param]
 
 
 def as_dense(similarity):
@@ -127,22 +124,18 @@ def one_split(similarity, seed=0, sampling=0.6, n_folds=4, fold=1):
 # --- pool and folds ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("sampling", [0.6, 0.9])
 @pytest.mark.parametrize("n_folds", [3, 5, 10])
-def test_a_fit_trains_on_the_wanted_share_of_the_pairs_whatever_the_folds(n_folds):
-    n_pairs, sampling = 400_000, 0.6
+def test_a_fit_trains_on_the_wanted_share_of_the_pairs_unless_the_pool_is_at_its_cap(n_folds, sampling):
+    n_pairs = 400_000
     folds = splits.assign_folds(n_pairs, sampling, n_folds, np.random.default_rng(0))
     trained = [np.mean((folds >= 0) & (folds != fold)) for fold in range(n_folds)]
+    pool = min(sampling * n_folds / (n_folds - 1), 0.95)
+    assert splits.pool_sampling(sampling, n_folds) == pytest.approx(pool)
     # Four standard deviations of a share of that many independent draws.
-    np.testing.assert_allclose(trained, sampling, atol=4 * np.sqrt(0.25 / n_pairs))
-
-
-@pytest.mark.parametrize(("n_folds", "trained"), [(3, 0.95 * 2 / 3), (5, 0.95 * 4 / 5), (10, 0.95 * 9 / 10)])
-def test_the_pool_never_keeps_more_than_its_cap(n_folds, trained):
-    n_pairs = 400_000
-    folds = splits.assign_folds(n_pairs, 0.9, n_folds, np.random.default_rng(0))
-    assert splits.pool_sampling(0.9, n_folds) == 0.95
-    assert np.mean(folds >= 0) == pytest.approx(0.95, abs=4 * np.sqrt(0.25 / n_pairs))
-    assert np.mean((folds >= 0) & (folds != 0)) == pytest.approx(trained, abs=4 * np.sqrt(0.25 / n_pairs))
+    atol = 4 * np.sqrt(0.25 / n_pairs)
+    assert np.mean(folds >= 0) == pytest.approx(pool, abs=atol)
+    np.testing.assert_allclose(trained, pool * (n_folds - 1) / n_folds, atol=atol)
 
 
 @pytest.mark.parametrize("n_pairs", [7, 100, 1001])
@@ -180,23 +173,15 @@ def test_the_pairs_are_the_observed_ones_once_each_and_never_the_diagonal(simila
         assert len(pairs.rows) == pairs.n_stored
 
 
-@pytest.mark.parametrize("case", WITH_ZEROS)
-def test_sampled_absent_pairs_are_distinct_zeros_that_are_not_stored(case):
-    similarity = CASES[case]()
-    _, pairs, *_ = one_split(similarity)
+def test_sampled_absent_pairs_are_distinct_zeros_that_are_not_stored_and_count_for_all_of_them(similarity):
+    matrix, pairs, *_ = one_split(similarity)
     _, _, stored = as_dense(similarity)
     rows, columns = pairs.rows[pairs.n_stored :], pairs.columns[pairs.n_stored :]
     n_absent = np.count_nonzero(~stored[np.triu_indices(N, 1)])
-    assert len(rows) == min(pairs.n_stored, n_absent)
+    assert len(rows) == (min(pairs.n_stored, n_absent) if matrix.absent_weight else 0)
     assert not stored[rows, columns].any()
     assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
     assert np.all(pairs.values[pairs.n_stored :] == 0)
-
-
-def test_sampled_zeros_count_for_all_of_them(similarity):
-    matrix, pairs, *_ = one_split(similarity)
-    _, _, stored = as_dense(similarity)
-    n_absent = np.count_nonzero(~stored[np.triu_indices(N, 1)])
     each = pairs.weights[pairs.n_stored :]
     assert np.sum(each) == pytest.approx(matrix.absent_weight * n_absent)
     assert np.all(each == each[:1])
@@ -213,18 +198,6 @@ def test_every_absent_pair_is_equally_likely(n_sampled):
     assert counts.sum() == counts[absent].sum() == n_draws * n_sampled
     # Without replacement the counts vary less than the chi-square assumes, so its upper tail is safe.
     assert stats.chisquare(counts[absent]).pvalue > 1e-3
-
-
-def test_all_absent_pairs_are_drawn_where_fewer_are_absent_than_stored():
-    similarity = CASES["sparse mostly stored"]()
-    _, pairs, *_ = one_split(similarity)
-    assert len(pairs.rows) == N * (N - 1) // 2
-
-
-def test_a_complete_sparse_matrix_has_no_absent_pairs():
-    full = sparse.csr_array(np.full((N, N), 0.5))
-    _, pairs, *_ = one_split(Similarity(full, absent="zero"))
-    assert len(pairs.rows) == pairs.n_stored == N * (N - 1) // 2
 
 
 # --- the problem of a fold ---------------------------------------------------------------------------------------
@@ -244,15 +217,12 @@ def test_a_fold_trains_on_its_pairs_and_the_diagonal_and_on_nothing_else(similar
             weights[a, b] = omega[a, b] if trains[e] else 0.0
     np.fill_diagonal(values, np.diagonal(S))
     np.fill_diagonal(weights, np.diagonal(omega))
-    found_values, found_weights = problem_as_dense(splits.training_problem(matrix, pairs, trains))
+    problem = splits.training_problem(matrix, pairs, trains)
+    assert problem.dtype == similarity.values.dtype
+    found_values, found_weights = problem_as_dense(problem)
     np.testing.assert_array_equal(found_values, values)
     np.testing.assert_allclose(found_weights, weights, rtol=1e-6)
     np.testing.assert_array_equal(found_values, found_values.T)
-
-
-def test_the_problem_keeps_the_precision_of_the_values(similarity):
-    matrix, pairs, _, trains = one_split(similarity)
-    assert splits.training_problem(matrix, pairs, trains).dtype == similarity.values.dtype
 
 
 @pytest.mark.parametrize("absent", ["zero", 0.1])

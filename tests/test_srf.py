@@ -17,6 +17,7 @@ import pytest
 from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.optimize import nnls
+from similarity_examples import as_csr, similarities
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -36,25 +37,15 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-def similarities(n=60, r=4, *, observed=1.0, snr=0.9, seed=0):
-    W = simulate.dirichlet(n, r, alpha=0.3, random_state=seed)
-    return simulate.mask_pairs(simulate.add_noise(W @ W.T, snr, random_state=seed), observed, random_state=seed)
-
-
 # --- results -----------------------------------------------------------------------------------------------------
 
 
-def test_dimensions_come_largest_first():
-    W = SRF(6, random_state=0).fit(similarities()).embedding_
-    sizes = np.sum(W**2, axis=0)
-    assert np.all(np.diff(sizes) <= 0)
-
-
-def test_auto_is_bcd():
+def test_auto_is_bcd_and_dimensions_come_largest_first():
     S = similarities(observed=0.7)
-    auto, bcd = (SRF(3, solver=solver, random_state=0).fit(S) for solver in ("auto", "bcd"))
+    auto, bcd = (SRF(6, solver=solver, random_state=0).fit(S) for solver in ("auto", "bcd"))
     assert auto.solver_ == "bcd"
     np.testing.assert_allclose(auto.embedding_, bcd.embedding_, atol=1e-9)
+    assert np.all(np.diff(np.sum(auto.embedding_**2, axis=0)) <= 0)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -133,11 +124,12 @@ def test_no_dimension_of_a_spectral_start_is_lost():
     assert np.all(srf.embedding_.any(axis=0))
 
 
-def test_an_unfinished_fit_says_so_and_what_to_change():
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 .*Raise max_iter, or raise tol"):
-        srf = SRF(4, max_iter=3, random_state=0).fit(similarities())
+def test_an_unfinished_fit_warns_with_what_the_last_iterations_gained():
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=12 .*tol") as caught:
+        srf = SRF(3, random_state=0, max_iter=12, tol=0.0).fit(similarities())
     assert not srf.converged_
-    assert srf.n_iter_ == 3
+    assert srf.n_iter_ == 12
+    assert f"{1 - srf.history_[-1] / srf.history_[2]:.2g}" in str(caught[0].message)
 
 
 @pytest.mark.parametrize(("is_complete", "window"), [(False, 10), (True, 25)])
@@ -153,13 +145,6 @@ def test_a_finished_fit_met_its_tolerance_and_not_earlier(is_complete, window):
     assert np.all(relative[: -4 if is_complete else -1] > 1e-3)
 
 
-def test_noiseless_data_end_at_the_floor_of_rounding():
-    W = simulate.dirichlet(50, 3, random_state=0)
-    srf = SRF(3, random_state=0, tol=0.0, max_iter=5000).fit(W @ W.T)
-    assert srf.converged_
-    assert srf.objective_ < 1e-11 * np.sum((W @ W.T) ** 2)
-
-
 @pytest.mark.parametrize("observed", [1.0, 0.7, 0.15])
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_noiseless_data_are_explained_and_not_called_unfinished(observed):
@@ -169,6 +154,8 @@ def test_noiseless_data_are_explained_and_not_called_unfinished(observed):
         srf = SRF(6, random_state=seed).fit(S)
         assert srf.objective_ <= 1e-12 * 0.5 * np.nansum(S**2)
         assert srf.kkt_residual_ < 1e-6
+    exact = SRF(6, random_state=0, tol=0.0, max_iter=5000).fit(W @ W.T)  # ends at the floor of rounding
+    assert exact.converged_
 
 
 @pytest.mark.parametrize("solver", ["bcd", "admm"])
@@ -196,14 +183,10 @@ def test_a_single_item_is_the_root_of_its_similarity(solver):
     np.testing.assert_allclose(srf.embedding_, [[2.0]], rtol=1e-3)
 
 
-def test_reconstruct_is_w_times_its_transpose():
-    srf = SRF(3, random_state=0).fit(similarities())
-    np.testing.assert_allclose(srf.reconstruct(), srf.embedding_ @ srf.embedding_.T)
-
-
-def test_score_is_r2_over_observed_off_diagonal_pairs():
+def test_score_is_r2_of_w_times_its_transpose_over_observed_off_diagonal_pairs():
     S = similarities(observed=0.6)
     srf = SRF(4, random_state=0).fit(S)
+    np.testing.assert_allclose(srf.reconstruct(), srf.embedding_ @ srf.embedding_.T)
     pairs = ~np.isnan(S) & ~np.eye(len(S), dtype=bool)
     residual = (S - srf.reconstruct())[pairs]
     assert srf.score(S) == pytest.approx(1 - residual @ residual / np.sum((S[pairs] - S[pairs].mean()) ** 2))
@@ -230,10 +213,7 @@ def test_the_spectral_start_is_closer_than_the_random_one():
 
 def test_the_spectral_start_is_the_same_for_dense_and_sparse():
     S = similarities(n=40, observed=0.4)
-    known = ~np.isnan(S)
-    stored = sparse.csr_array((S[known], np.nonzero(known)), shape=S.shape)
-    dense = spectral_start(as_problem(S), 3, np.random.RandomState(0))
-    listed = spectral_start(as_problem(stored), 3, np.random.RandomState(0))
+    dense, listed = (spectral_start(as_problem(x), 3, np.random.RandomState(0)) for x in (S, as_csr(S)))
     np.testing.assert_allclose(listed, dense, atol=1e-8)
 
 
@@ -282,22 +262,30 @@ def test_a_new_item_without_a_similarity_is_named():
     srf = SRF(2, random_state=0).fit(similarities())
     rows = np.full((3, 60), np.nan)
     rows[1] = 0.5
-    with pytest.raises(ValueError, match=r"observed similarity in every row, got 2 without any: row 0, 2"):
+    with pytest.raises(ValueError, match=r"2 .*0, 2"):
         srf.transform(rows)
-    with pytest.raises(ValueError, match="row zebra"):
+    with pytest.raises(ValueError, match="zebra"):
         srf.transform(pd.DataFrame(rows[1:], index=["horse", "zebra"]))
 
 
-def test_transform_refuses_what_it_cannot_read():
-    srf = SRF(2, random_state=0).fit(similarities())
-    with pytest.raises(ValueError, match="X has 59 features, but SRF is expecting 60 features"):
-        srf.transform(np.ones((2, 59)))
-    with pytest.raises(ValueError, match="S must be non-negative, got 1"):
-        srf.transform(np.where(np.arange(60) == 3, -1.0, 1.0)[None])
-    with pytest.raises(TypeError, match="must be dense for transform, got a sparse matrix"):
-        srf.transform(sparse.csr_array(np.ones((2, 60))))
+@pytest.mark.parametrize(
+    ("rows", "error", "words"),
+    [
+        (np.ones((2, 59)), ValueError, "59 features, but SRF is expecting 60"),
+        (np.where(np.arange(60) == 3, -1.0, 1.0)[None], ValueError, "Negative values in data passed to SRF.transform"),
+        (sparse.csr_array(np.ones((2, 60))), TypeError, "sparse"),
+        (np.full((2, 60), 10**400, dtype=object), ValueError, "S must"),
+        (np.ones((2, 60)).astype("datetime64[s]"), TypeError, "datetime"),
+        (pd.DataFrame(np.ones((2, 60)).astype("datetime64[s]")), TypeError, "datetime"),
+        ([list(row) for row in np.ones((2, 60)).astype("timedelta64[s]")], TypeError, "timedelta"),
+    ],
+    ids=["columns", "negative", "sparse", "too large", "dates", "a table of dates", "times"],
+)
+def test_transform_refuses_what_it_cannot_read(rows, error, words):
+    with pytest.raises(error, match=words):
+        SRF(2, random_state=0).fit(similarities()).transform(rows)
     with pytest.raises(NotFittedError):
-        SRF().transform(np.ones((2, 60)))
+        SRF().transform(rows)
 
 
 # --- labels and scikit-learn -------------------------------------------------------------------------------------
@@ -305,10 +293,7 @@ def test_transform_refuses_what_it_cannot_read():
 
 def test_labels_arrive_at_the_embedding():
     names = [f"item {i}" for i in range(60)]
-    for S in (
-        Similarity(similarities(), labels=names),
-        pd.DataFrame(similarities(), index=names, columns=names),
-    ):
+    for S in (Similarity(similarities(), labels=names), pd.DataFrame(similarities(), names, names)):
         srf = SRF(2, random_state=0).fit(S)
         frame = srf.embedding_frame()
         assert list(frame.index) == names
@@ -323,7 +308,7 @@ def test_labels_arrive_at_the_embedding():
 
 def test_set_output_gives_named_frames():
     names = [f"item {i}" for i in range(60)]
-    S = pd.DataFrame(similarities(), index=names, columns=names)
+    S = pd.DataFrame(similarities(), names, names)
     srf = SRF(2, random_state=0).set_output(transform="pandas")
     embedded = srf.fit_transform(S)
     assert list(embedded.columns) == list(srf.get_feature_names_out()) == ["dimension1", "dimension2"]
@@ -338,14 +323,6 @@ def test_clone_and_pickle_keep_everything():
     np.testing.assert_array_equal(copy.embedding_, srf.embedding_)
     rows = similarities()[:4]
     np.testing.assert_allclose(copy.transform(rows), srf.transform(rows), atol=1e-12)
-
-
-def test_verbose_reports_to_the_logger_and_silence_is_the_default(caplog):
-    with caplog.at_level(logging.INFO, logger="simdims"):
-        SRF(2, random_state=0).fit(similarities())
-        assert not caplog.records
-        SRF(2, random_state=0, verbose=1).fit(similarities())
-    assert any("objective" in record.message for record in caplog.records)
 
 
 # --- bounds ------------------------------------------------------------------------------------------------------
@@ -390,10 +367,9 @@ def test_auto_bounds_are_the_papers_box_for_admm_with_missing_pairs_and_none_oth
 
 @pytest.mark.parametrize("bounds", ["data", (0.0, 1.0)])
 def test_bounds_that_bcd_cannot_honour_are_refused(bounds):
-    known = ~np.isnan(similarities(observed=0.5))
-    stored = sparse.csr_array(np.where(known, similarities(), 0.0))
+    stored = as_csr(similarities(observed=0.5))
     for S in (similarities(), Similarity(stored, absent="missing"), Similarity(stored, absent=0.1)):
-        with pytest.raises(ValueError, match=r"bounds=.* cannot be honoured by solver='bcd' here"):
+        with pytest.raises(ValueError, match="bounds"):
             SRF(2, bounds=bounds).fit(S)
 
 
@@ -401,34 +377,52 @@ def test_bounds_that_bcd_cannot_honour_are_refused(bounds):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "error", "sentence"),
+    ("name", "value", "got"),
     [
-        ({"n_components": 0}, ValueError, "n_components must be at least 1, got 0"),
-        ({"n_components": 61}, ValueError, "n_components must be between 1 and n_items = 60, got 61"),
-        ({"n_components": 2.5}, TypeError, "n_components must be an integer, got 2.5"),
-        ({"solver": "als"}, ValueError, "solver must be one of 'auto', 'bcd', 'admm', got 'als'"),
-        ({"device": "gpu"}, ValueError, "device must be 'cpu', 'cuda', .*, got 'gpu'"),
-        ({"init": "nndsvd"}, ValueError, "init must be one of 'random', 'spectral', got 'nndsvd'"),
-        ({"init": np.ones((60, 3))}, ValueError, r"init must have shape .* = \(60, 2\), got \(60, 3\)"),
-        ({"init": -np.ones((60, 2))}, ValueError, "init must be non-negative, finite and not all zero"),
-        ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
-        ({"tol": -1.0}, ValueError, "tol must be at least 0 and finite, got -1.0"),
-        ({"tol": "small"}, TypeError, "tol must be a number, got 'small'"),
-        ({"solver": "admm", "rho": 0.0}, ValueError, "rho must be positive and finite, got 0.0"),
-        ({"rho": 2.0}, ValueError, "rho is used by solver='admm' only and must stay at 3.0"),
-        ({"solver": "bcd", "inner_iter": 5}, ValueError, "inner_iter is used by solver='admm' only"),
-        ({"solver": "admm", "bounds": (1, 0)}, ValueError, r"bounds must be a pair with low < high, got \(1, 0\)"),
-        ({"bounds": "wide"}, ValueError, "bounds must be one of 'auto', 'data', got 'wide'"),
-        ({"solver": "admm", "bounds": 3}, ValueError, r"bounds must be 'auto', 'data', None or a pair .*, got 3"),
+        ("n_components", 0, "0"),
+        ("n_components", 61, "61"),
+        ("n_components", 2.5, r"2\.5"),
+        ("solver", "als", "'als'"),
+        ("device", "gpu", "'gpu'"),
+        ("init", "nndsvd", "'nndsvd'"),
+        ("init", np.ones((60, 3)), r"\(60, 3\)"),
+        ("init", -np.ones((60, 2)), "-1"),
+        ("init", np.ones((60, 2)) * 1j, ""),
+        ("init", np.ma.masked_equal(np.eye(60, 2), 0), ""),
+        ("init", np.ones((60, 2), "m8[s]"), ""),
+        ("init", np.full((60, 2), 1e200), r"1e\+200"),
+        ("max_iter", 0, "0"),
+        ("max_iter", 10**20, "1000"),
+        ("random_state", "a", "'a'"),
+        ("random_state", -1, "-1"),
+        ("tol", -1.0, r"-1\.0"),
+        ("tol", "small", "'small'"),
+        ("bounds", "wide", "'wide'"),
     ],
 )
-def test_a_mistake_in_a_parameter_gets_a_sentence(parameters, error, sentence):
-    with pytest.raises(error, match=sentence):
-        SRF(**{"n_components": 2, **parameters}).fit(similarities())
+@pytest.mark.filterwarnings("error")
+def test_a_bad_parameter_is_named_with_its_value(name, value, got):
+    with pytest.raises((ValueError, TypeError), match=f"^{name} must .*got .*{got}"):
+        SRF(**{"n_components": 2, name: value}).fit(similarities())
 
 
-def test_a_bare_sparse_matrix_is_asked_what_absent_means():
-    with pytest.raises(ValueError, match=r"absent .*as_similarity"):
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("rho", {"solver": "admm", "rho": 0.0}),
+        ("rho", {"rho": 2.0}),
+        ("inner_iter", {"solver": "bcd", "inner_iter": 5}),
+        ("bounds", {"solver": "admm", "bounds": (1, 0)}),
+        ("bounds", {"solver": "admm", "bounds": 3}),
+    ],
+)
+def test_parameters_that_a_solver_does_not_take_are_named(name, parameters):
+    with pytest.raises(ValueError, match=f"^{name} "):
+        SRF(2, **parameters).fit(similarities())
+
+
+def test_a_bare_sparse_matrix_needs_absent():
+    with pytest.raises(ValueError, match="absent"):
         SRF(2).fit(sparse.csr_array(similarities()))
 
 
@@ -513,33 +507,6 @@ def test_transform_leaves_out_what_is_masked():
     np.testing.assert_array_equal(srf.transform(masked), srf.transform(masked.filled(np.nan)))
 
 
-def test_transform_refuses_numbers_beyond_the_floats():
-    srf = SRF(1, random_state=0).fit(np.ones((2, 2)))
-    with pytest.raises(ValueError, match="S must hold a row of similarities"):
-        srf.transform(np.array([[10**400, 1]], dtype=object))
-
-
-@pytest.mark.parametrize("init", [np.ones((4, 2)) * 1j, np.ma.masked_equal(np.eye(4, 2), 0), np.ones((4, 2), "m8[s]")])
-def test_a_start_of_other_numbers_is_refused(init):
-    with pytest.raises(TypeError, match="init must be"):
-        SRF(2, init=init).fit(np.eye(4))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"random_state": "a"}, "random_state must be None, .* got 'a'"),
-        ({"random_state": -1}, "random_state must be None, .* got -1"),
-        ({"max_iter": 10**20}, "max_iter must be at most 10000000, got 1000"),
-        ({"init": np.full((4, 2), 1e200)}, r"init must be at most 1e\+70 in float64, got 1e\+200"),
-    ],
-)
-@pytest.mark.filterwarnings("error")
-def test_what_cannot_be_drawn_counted_or_squared_is_refused(parameters, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        SRF(2, **parameters).fit(np.eye(4))
-
-
 @pytest.mark.parametrize("solver", ["bcd", "admm"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_history_ends_at_the_objective(solver, dtype):
@@ -559,26 +526,22 @@ def warned(fit):
     return " ".join(str(w.message) for w in caught if not issubclass(w.category, ConvergenceWarning))
 
 
-@pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_fewer_pairs_than_loadings_are_said_with_their_numbers(storage):
-    S = similarities(n=40)
-    S = simulate.mask_pairs(S, 0.1, random_state=0)
+@pytest.mark.parametrize("absent", [None, "missing"])
+def test_fewer_pairs_than_loadings_are_a_warning_with_numbers(absent):
+    S = similarities(n=40, observed=0.1)
     n_values = np.count_nonzero(~np.isnan(S[np.triu_indices(40)]))
     counts = np.count_nonzero(~np.isnan(S), axis=1)
-    if storage == "sparse":
-        known = np.nonzero(~np.isnan(S))
-        S = sparse.csr_array((S[known], known), shape=S.shape)
     labels = [f"item {i}" for i in range(40)]
-    given = Similarity(S, labels=labels, absent="missing" if storage == "sparse" else None)
+    given = Similarity(as_csr(S) if absent else S, labels=labels, absent=absent)
     for fit in (SRF(8, random_state=0).fit, lambda S: fit_consensus(S, 8, n_runs=2, random_state=0, progress=False)):
         said = warned(lambda fit=fit: fit(given))
         assert f"320 loadings from {n_values} observed" in said
         short = np.flatnonzero(counts < 8)
-        assert f"{len(short)} items have fewer observed similarities than the 8 dimensions" in said
+        assert f"{len(short)} items" in said
         assert f"'item {short[0]}' ({counts[short[0]]})" in said
 
 
-def test_predictions_far_beyond_the_data_are_said_with_the_items():
+def test_predictions_far_beyond_the_data_are_a_warning_with_items():
     """Few pairs, noise and no diagonal: loadings grow without bound while the fit looks perfect."""
     W = simulate.dirichlet(150, 10, alpha=0.3, random_state=0)
     S = simulate.mask_pairs(simulate.add_noise(W @ W.T, 0.7, random_state=0), 0.2, random_state=0)
@@ -686,28 +649,13 @@ def test_a_grid_search_over_similarities_that_are_no_array_raises():
         GridSearchCV(SRF(random_state=0), {"n_components": [2]}).fit(Similarity(S, weights=np.ones_like(S)))
 
 
-@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
-def test_transform_refuses_dates(kind):
-    W = simulate.dirichlet(20, 3, random_state=0)
-    srf = SRF(3, random_state=0).fit(W @ W.T)
-    dates = np.ones((2, 20)).astype(kind)
-    for rows in (dates, pd.DataFrame(dates), [list(row) for row in dates]):
-        with pytest.raises(TypeError, match=r"S must hold numbers, got dtype (datetime|timedelta)"):
-            srf.transform(rows)
-
-
 @pytest.mark.parametrize("observed", [1.0, 0.8])
 @pytest.mark.parametrize("solver", ["bcd", "admm"])
 def test_progress_is_logged_with_the_iteration_and_the_objective(solver, observed, caplog):
-    S = similarities(observed=observed)
+    settings = {"solver": solver, "random_state": 0, "max_iter": 5, "tol": 0.0}
     with caplog.at_level(logging.INFO, logger="simdims"):
-        srf = SRF(2, solver=solver, random_state=0, max_iter=5, tol=0.0, verbose=1).fit(S)
+        SRF(2, **settings).fit(similarities(observed=observed))
+        assert not caplog.records
+        srf = SRF(2, **settings, verbose=1).fit(similarities(observed=observed))
     assert caplog.records[-1].args[0] == srf.n_iter_
     assert caplog.records[-1].args[1] == pytest.approx(srf.objective_)
-
-
-def test_the_warning_of_convergence_says_what_the_last_iterations_gained():
-    with pytest.warns(ConvergenceWarning) as caught:
-        srf = SRF(3, random_state=0, max_iter=12, tol=0.0).fit(similarities())
-    gained = 1 - srf.history_[-1] / srf.history_[2]
-    assert f"the last 10 changed the objective by {gained:.2g} of it" in str(caught[0].message)

@@ -73,7 +73,7 @@ def test_the_kkt_residual_is_that_of_the_definition(storage, device):
     S = DENSE[storage]()
     srf = fit(S, device, max_iter=25)
     problem = solvers.as_problem(S.values, S.weights)
-    _, expected = solvers.criterion.evaluate(problem, srf.embedding_)
+    expected = solvers.criterion.evaluate(problem, srf.embedding_).kkt_residual
     assert srf.kkt_residual_ == pytest.approx(expected, rel=1e-3)
 
 
@@ -116,33 +116,31 @@ def test_a_perfect_fit_ends(device):
 
 
 @devices
-def test_too_few_iterations_are_said(device):
+def test_too_few_iterations_are_a_warning(device):
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         srf = SRF(3, device=device, random_state=0, max_iter=2).fit(noisy())
     assert not srf.converged_
     assert srf.n_iter_ == 2
 
 
-@devices
-def test_float32_stays_float32(device):
-    assert fit(noisy().astype(np.float32), device).embedding_.dtype == np.float32
-    assert fit(noisy(), device).embedding_.dtype == np.float64
+def check_together(problems, seeds, device):
+    """Fits made together are those made alone; returns both."""
+    estimator = SRF(device=device, max_iter=500)
+    alone = [solve_many(estimator, [p], N_COMPONENTS, [s])[0] for p, s in zip(problems, seeds, strict=True)]
+    together = solve_many(estimator, problems, N_COMPONENTS, seeds)
+    for one, other in zip(alone, together, strict=True):
+        assert other.objective == pytest.approx(one.objective, rel=1e-4)
+        np.testing.assert_allclose(other.W, one.W, atol=0.02)
+    return alone, together
 
 
 @devices
 @pytest.mark.parametrize("at_once", [1, 2, 5])
 def test_fits_together_are_the_fits_alone(at_once, device, monkeypatch):
-    problems = [solvers.as_problem(masked(seed)) for seed in range(5)]
-    seeds = [11, 12, 13, 14, 15]
-    estimator = SRF(device=device, max_iter=500)
-    alone = [solve_many(estimator, [p], N_COMPONENTS, [s])[0] for p, s in zip(problems, seeds, strict=True)]
     monkeypatch.setattr(on_device, "_how_many", lambda *args, **kwargs: at_once)
-    together = solve_many(estimator, problems, N_COMPONENTS, seeds)
-    for one, other in zip(alone, together, strict=True):
-        assert one.converged
-        assert abs(one.n_iter - other.n_iter) <= 3
-        assert other.objective == pytest.approx(one.objective, rel=1e-4)
-        np.testing.assert_allclose(other.W, one.W, atol=0.02)
+    alone, together = check_together([solvers.as_problem(masked(seed)) for seed in range(5)], range(11, 16), device)
+    assert all(one.converged for one in alone)
+    assert all(abs(one.n_iter - other.n_iter) <= 3 for one, other in zip(alone, together, strict=True))
 
 
 @devices
@@ -155,12 +153,7 @@ def test_a_fold_without_the_one_pair_that_counts_more_is_fitted_with_those_that_
     held_out[i, j] = held_out[j, i] = np.nan
     problems = [solvers.as_problem(each, weights) for each in (values, held_out)]
     assert [problem.weights.size > 0 for problem in problems] == [True, False]
-    problems = problems[first:] + problems[:first]
-    estimator = SRF(device=device, max_iter=500)
-    alone = [solve_many(estimator, [problem], N_COMPONENTS, [1])[0] for problem in problems]
-    for one, other in zip(alone, solve_many(estimator, problems, N_COMPONENTS, [1, 1]), strict=True):
-        assert other.objective == pytest.approx(one.objective, rel=1e-4)
-        np.testing.assert_allclose(other.W, one.W, atol=0.02)
+    check_together(problems[first:] + problems[:first], [1, 1], device)
 
 
 @devices
@@ -175,10 +168,11 @@ def test_a_start_with_a_dimension_near_zero_does_not_pass_for_an_end(size, devic
 
 @devices
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_objective_of_a_close_fit_to_factors_has_its_digits(dtype, device):
+def test_the_objective_of_a_close_fit_to_factors_has_its_digits_and_the_loadings_their_dtype(dtype, device):
     rng = np.random.default_rng(0)
     F = (rng.dirichlet(np.ones(N_COMPONENTS), N_ITEMS) + 0.01 * rng.random((N_ITEMS, N_COMPONENTS))).astype(dtype)
     srf = fit(Similarity.from_factors(F), device)
+    assert fit(noisy().astype(dtype), device).embedding_.dtype == dtype
     S, W = F.astype(np.float64) @ F.T.astype(np.float64), srf.embedding_.astype(np.float64)
     residual = S - W @ W.T
     assert srf.objective_ == pytest.approx(0.5 * np.sum(residual**2), rel=1e-3, abs=1e-10 * np.sum(S**2))
@@ -188,12 +182,7 @@ def test_the_objective_of_a_close_fit_to_factors_has_its_digits(dtype, device):
 @pytest.mark.parametrize("storage", ["complete", "counts as weights"])
 def test_runs_of_one_problem_share_it(storage, device):
     S = DENSE[storage]()
-    problem = solvers.as_problem(S.values, S.weights)
-    estimator = SRF(device=device, max_iter=500)
-    alone = [solve_many(estimator, [problem], N_COMPONENTS, [seed])[0] for seed in range(4)]
-    for one, other in zip(alone, solve_many(estimator, [problem] * 4, N_COMPONENTS, range(4)), strict=True):
-        assert other.objective == pytest.approx(one.objective, rel=1e-4)
-        np.testing.assert_allclose(other.W, one.W, atol=0.02)
+    check_together([solvers.as_problem(S.values, S.weights)] * 4, range(4), device)
 
 
 @devices
@@ -215,7 +204,7 @@ def test_rank_selection_uses_the_device(device, monkeypatch):
 
 
 @devices
-def test_a_selection_on_a_device_goes_on_where_it_was(device, tmp_path, monkeypatch):
+def test_a_selection_on_a_device_resumes(device, tmp_path, monkeypatch):
     settings = {"sampling": 0.7, "n_repeats": 1, "random_state": 0, "progress": False}
     estimator = SRF(device=device, tol=1e-2, max_iter=300)
     whole = select_rank(masked(), [2, 3, 4], estimator=estimator, **settings)
@@ -237,22 +226,12 @@ def test_consensus_uses_the_device(device):
 
 @devices
 @pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"solver": "admm"}, "solver must be 'auto' with device="),
-        ({"solver": "bcd"}, "solver must be 'auto' with device="),
-        ({"bounds": (0.0, 1.0)}, "bounds must be 'auto' or None with device="),
-        ({"bounds": "data"}, "bounds must be 'auto' or None with device="),
-    ],
+    ("name", "value"), [("solver", "admm"), ("solver", "bcd"), ("bounds", (0.0, 1.0)), ("bounds", "data")]
 )
-def test_what_does_not_run_there_is_refused(parameters, sentence, device):
-    with pytest.raises(ValueError, match=sentence):
-        SRF(2, device=device, **parameters).fit(noisy())
-
-
-@devices
-def test_sparse_similarities_are_refused_with_a_way_out(device):
-    with pytest.raises(ValueError, match="fits dense and implicit similarities, got sparse ones"):
+def test_what_does_not_run_there_is_refused(name, value, device):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        SRF(2, device=device, **{name: value}).fit(noisy())
+    with pytest.raises(ValueError, match="sparse"):
         SRF(2, device=device).fit(STORAGES["sparse, missing"]())
 
 
@@ -264,19 +243,19 @@ def test_a_device_that_does_not_exist_is_refused(device):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("device", ["cuda", "cuda:3"])
-def test_a_gpu_that_is_not_there_is_said(device):
-    with pytest.raises(ValueError, match=f"device='{device}' needs a GPU that PyTorch .* sees none"):
+def test_a_missing_gpu_is_an_error(device):
+    with pytest.raises(ValueError, match=f"{device}.*GPU"):
         SRF(2, device=device).fit(noisy())
 
 
 def test_without_torch_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "simdims.solvers.torch")
-    with pytest.raises(ModuleNotFoundError, match=r'needs PyTorch, .* pip install "simdims\[gpu\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r"simdims\[gpu\]"):
         SRF(2, device="cuda").fit(noisy())
 
 
-def test_too_little_memory_is_said_with_the_size_that_would_fit(monkeypatch):
+def test_too_little_memory_is_an_error_with_the_size_that_would_fit(monkeypatch):
     free = 6 * on_device._BLOCK_BYTES / on_device._USABLE + 10_000
     monkeypatch.setattr(on_device, "_free_bytes", lambda device: int(free))
     with pytest.raises(MemoryError, match=r"48 items and 4 dimensions needs .* about \d+ items would fit") as caught:
@@ -298,7 +277,7 @@ def test_fits_that_do_not_fit_together_are_done_one_after_the_other(monkeypatch)
     assert len(found) == 5
 
 
-def test_a_device_that_runs_out_of_memory_says_so(monkeypatch):
+def test_a_device_that_runs_out_of_memory_is_an_error(monkeypatch):
     def full(*args, **kwargs):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 

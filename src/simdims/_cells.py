@@ -1,4 +1,4 @@
-"""What one cell of a table says: a number, a missing value, or text. Every reader asks here."""
+"""Cells of tables: numbers, missing values and text, for every reader."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: What people and programs write where a value is missing, in any case. (#NV is the #N/A of German spreadsheets.)
+#: What people and programs write for a missing value, in any case. (#NV is the #N/A of German spreadsheets.)
 MISSING = frozenset({"", "na", "n/a", "#n/a", "#na", "#nv", "<na>", "nan", "null", "none", "-", "–", "—", "."})
 
-#: The same words as they are usually spelt, for readers that compare them exactly.
+#: The same words in their usual spellings, for readers that compare exactly.
 MISSING_SPELLINGS = tuple(sorted({form for word in MISSING for form in (word, word.upper(), word.title())} | {"NaN"}))
 
 DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
@@ -23,7 +23,7 @@ _N_SHOWN = 3
 
 
 def number(text: str) -> float | None:
-    """Return a text as a number, NaN where it says that a value is missing, None where it is neither."""
+    """Return a text as a number, NaN where it marks a missing value, None where it is neither."""
     text = text.strip()
     if text.lower() in MISSING:
         return math.nan
@@ -34,7 +34,7 @@ def number(text: str) -> float | None:
 
 
 def is_missing(text: str) -> bool:
-    """Say whether a text says that a value is missing."""
+    """Say whether a text marks a missing value."""
     return text.strip().lower() in MISSING
 
 
@@ -44,18 +44,14 @@ def could_be_thousands(text: str, mark: str) -> bool:
 
 
 def resembles_number(text: str) -> bool:
-    """Say whether a text is a number to people, though not one that is read: 100%, 1,234 or 0,5."""
+    """Say whether a text is a number to people, but not one that is read: 100%, 1,234 or 0,5."""
     return any(form.fullmatch(text.strip()) for form in (_PERCENT, _GROUPED, DECIMAL_COMMA))
 
 
 def as_floats(cells: NDArray, refusal: Callable[[tuple[int, ...], Any], Exception]) -> NDArray[np.float64]:
     """Return an array of numbers, texts or objects as floats, NaN where a value is missing.
 
-    Parameters
-    ----------
-    cells : ndarray
-    refusal : callable
-        Makes the error about a cell that is no number, from its place and itself.
+    `refusal` makes the error about a cell that is not a number, from its place and content.
     """
     try:
         found = cells.astype(np.float64, copy=False)
@@ -73,7 +69,7 @@ def as_floats(cells: NDArray, refusal: Callable[[tuple[int, ...], Any], Exceptio
 
 
 def cell_value(cell: Any) -> float | None:
-    """Return a cell of any type as a number, NaN where it is missing, None where it is no number."""
+    """Return a cell of any type as a number, NaN where it is missing, None where it is not a number."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
     if isinstance(cell, str):
@@ -87,16 +83,9 @@ def cell_value(cell: Any) -> float | None:
 
 
 def text_cells(cells: Sequence[tuple[str, str]], n_cells: int, decimal: str = ".") -> str:
-    """Return a list of texts and where they stand, with what to do about the first, as the end of a sentence.
+    """Return texts and their places ("row 7") as the end of a message, with what to do about the first.
 
-    Parameters
-    ----------
-    cells : sequence of (str, str)
-        The texts, and where each stands ("row 7").
-    n_cells : int
-        How many cells were looked at.
-    decimal : {".", ","}
-        The decimal sign of the others.
+    `n_cells` is the number of all cells, `decimal` the decimal sign of the numbers among them.
     """
     listed = "; ".join(f"{text!r} in {where}" for text, where in cells[:_N_SHOWN])
     rest = len(cells) - _N_SHOWN

@@ -1,4 +1,4 @@
-"""Original files of public repositories: where they lie, and how one is downloaded once and checked."""
+"""Third-party data files: where the originals are, and how each is downloaded once and verified."""
 
 from __future__ import annotations
 
@@ -19,39 +19,22 @@ if TYPE_CHECKING:
     from requests import RequestException
 
 GITHUB = "https://raw.githubusercontent.com"
-TIMEOUT = 30  # seconds without a sign of the server
+TIMEOUT = 30  # seconds without an answer
 
 _log = logging.getLogger("simdims")
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """Where the original of a file lies, and the checksum by which it is known.
+    """A file on GitHub at a fixed commit, and its checksum."""
 
-    Parameters
-    ----------
-    repository : str
-        Owner and name on GitHub.
-    commit : str
-        The commit at which the file is read, so that it never changes.
-    path : str
-        The file's path inside the repository.
-    sha256 : str
-        Checksum of its bytes, in hexadecimal.
-
-    Examples
-    --------
-    >>> RemoteFile("owner/project", "0a1b2c", "data/table.csv", "3f" * 32).url()
-    'https://raw.githubusercontent.com/owner/project/0a1b2c/data/table.csv'
-    """
-
-    repository: str
+    repository: str  # owner/name
     commit: str
     path: str
     sha256: str
 
     def url(self, base: str = GITHUB) -> str:
-        """Return the file's address on GitHub, or on a server that mirrors it under `base`."""
+        """The file's address on GitHub, or on a mirror."""
         return f"{base.rstrip('/')}/{self.repository}/{self.commit}/{quote(self.path)}"
 
 
@@ -109,7 +92,7 @@ FILES = MappingProxyType(
 
 
 def find(name: str) -> Path:
-    """The path of a file whose content is the original's: the local copy, or the cached download."""
+    """The path of a verified file: the local copy, or the cached download."""
     path = local_path(name)
     if path is None:
         return _download(name)
@@ -123,7 +106,7 @@ def find(name: str) -> Path:
 
 
 def local_path(name: str) -> Path | None:
-    """The file of this name in the folder of SIMDIMS_DATA, if the variable is set and the file is there."""
+    """The file of this name in the folder of SIMDIMS_DATA, if there is one."""
     setting = os.environ.get("SIMDIMS_DATA")
     if not setting:
         return None
@@ -135,7 +118,7 @@ def local_path(name: str) -> Path | None:
 
 
 def _download(name: str) -> Path:
-    """The path of a file in the cache, into which it is downloaded if it is not there or not the original."""
+    """The path of a file in the cache, downloaded if it is missing or damaged."""
     pooch = library("pooch", f"Downloading {name}", '"simdims[data]"')
     import requests  # which pooch needs
 
@@ -174,7 +157,6 @@ def _by_hand(name: str) -> str:
 
 @contextmanager
 def _warnings_only(logger: logging.Logger) -> Iterator[None]:
-    """Keep a library that tells every step to the terminal from doing so."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
@@ -184,7 +166,7 @@ def _warnings_only(logger: logging.Logger) -> Iterator[None]:
 
 
 def _reason(error: RequestException) -> str:
-    """Why a download failed, in words, in place of the addresses of objects that requests would show."""
+    """Why a download failed, without the object addresses in the messages of requests."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:

@@ -1,9 +1,9 @@
-"""A folder of finished work: whatever is in it survives a kill, and a later run goes on from there.
+"""Checkpoints: a folder of completed tasks, from which a killed run resumes, and files that are complete or absent.
 
-``settings.json`` says of which data and settings the work is, ``journal.jsonl`` holds one line for each finished task,
-and arrays stand beside it. Lines are only ever appended; one that a kill cut short is dropped when the folder is opened
-again. Settings, lines and arrays carry checksums: damaged lines and arrays are dropped with a warning, so that their
-tasks are done again, and damaged settings are refused.
+``settings.json`` identifies the data and settings, ``journal.jsonl`` has one line per completed task, and arrays are
+stored beside it. Lines are only ever appended; one that a kill cut short is dropped when the folder is opened again.
+Settings, lines and arrays carry checksums: damaged lines and arrays are dropped with a warning and computed again,
+damaged settings are an error.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from typing import IO, Any
 
 import numpy as np
 
-from simdims._checks import plural, shortlist, warn
 from simdims._parallel import root_seed, settle_seed
+from simdims._parameters import ParameterError, ParameterTypeError, plural, shortlist, shown, warn
 
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
 
-#: The version of what is written; the first one had no checksums.
+#: The version of the format; the first had no checksums.
 _FORMAT = 2
 
-#: Bytes of the checksum at the end of the file of an array.
+#: Bytes of the checksum at the end of an array's file.
 _DIGEST_BYTES = 32
 
-#: What a kill of the process cannot take is written at once; what a power cut could take, this often (seconds).
+#: Lines survive a kill of the process at once, and a power cut after at most so many seconds.
 _SYNC_EVERY = 1.0
 
 
 class Journal:
-    """The finished tasks of one piece of work.
+    """The completed tasks of one run.
 
     Parameters
     ----------
     folder : path
-        New, empty, or of an earlier run.
+        New, empty, or that of an earlier run.
     settings : mapping of plain values
-        What the work depends on. An earlier run's must be the same, but for `seed`: where that is None, the earlier
-        one is taken over, and where there is none a fresh one is drawn. With a `random_state`, an integer or None, the
-        seed follows from it; in `settings` it is the number to repeat the work with, or None in folders of versions
-        that did not record it.
+        What the results depend on. Those of an earlier run must be the same, except for `seed`: if it is None, the
+        earlier one is used, or a new one drawn. With a `random_state`, an integer or None, the seed follows from it;
+        in `settings` it is then the number that reproduces the run, or None in folders of versions that did not
+        record it.
     """
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
@@ -62,7 +62,8 @@ class Journal:
         try:
             self.settings, is_sealed = self._agree(dict(settings))
             self.records = self._read(is_sealed)
-            self._tidy()
+            for part in self.folder.glob(".*.part"):  # what a kill left incomplete
+                part.unlink(missing_ok=True)
             if not is_sealed:
                 self._seal()
             self._lines = os.open(self.folder / _LINES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
@@ -72,13 +73,13 @@ class Journal:
         self._synced = time.monotonic()
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Add a record; it is written when this returns."""
+        """Add a record; it is on disk when this returns."""
         line = memoryview(f"{sealed(record)}\n".encode())
         end = os.fstat(self._lines).st_size
         try:
             while line:
                 line = line[os.write(self._lines, line) :]
-        except BaseException:  # on a full disk a part of the line may be there, which the next one must not go on from
+        except BaseException:  # on a full disk, part of the line may have been written
             os.ftruncate(self._lines, end)
             raise
         if time.monotonic() - self._synced > _SYNC_EVERY:
@@ -86,7 +87,7 @@ class Journal:
             self._synced = time.monotonic()
 
     def keep(self, name: str, array: np.ndarray) -> None:
-        """Store an array under a name; a file of that name is either whole or not there."""
+        """Store an array under a name."""
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         body = content.getvalue()
@@ -94,7 +95,7 @@ class Journal:
             path.write_bytes(body + _array_digest(name, body))
 
     def kept(self, name: str) -> np.ndarray | None:
-        """The array of that name, or None where there is none, or, with a warning, only a damaged one."""
+        """The array of that name, or None if there is none or, with a warning, if it is damaged."""
         path = self.folder / f"{name}.npy"
         try:
             content = path.read_bytes()
@@ -102,16 +103,16 @@ class Journal:
             return None
         body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
         if digest != _array_digest(name, body):
-            warn(f"{str(path)!r} is damaged (its checksum does not match): what it held is computed again.")
+            warn(f"{str(path)!r} is damaged (its checksum does not match); its content is computed again.")
             return None
         return np.load(io.BytesIO(body), allow_pickle=False)
 
     def drop(self, name: str) -> None:
-        """Forget the array of that name."""
+        """Remove the array of that name, if there is one."""
         (self.folder / f"{name}.npy").unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Release the folder for other runs."""
         try:
             os.fsync(self._lines)
         finally:
@@ -125,18 +126,16 @@ class Journal:
         self.close()
 
     def _agree(self, settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The settings, with the seed of an earlier run, and whether all there is carries checksums."""
+        """The settings, with the seed of an earlier run, and whether its files carry checksums."""
         path = self.folder / _SETTINGS
         wanted = json.loads(json.dumps(settings))
         if wanted.get("random_state") is not None:
             wanted["seed"] = root_seed(wanted["random_state"])
         if not path.exists():
-            strangers = sorted({p.name for p in self.folder.iterdir()} - {_LOCK})
-            if strangers and not all(name.endswith(".part") for name in strangers):
-                raise ValueError(
-                    f"checkpoint must be a new or empty folder, or one of an earlier run, got {str(self.folder)!r}, "
-                    f"which holds {strangers[0]!r}."
-                )
+            others = sorted({p.name for p in self.folder.iterdir()} - {_LOCK})
+            if others and not all(name.endswith(".part") for name in others):
+                got = f"{str(self.folder)!r}, which holds {others[0]!r}"
+                raise ParameterError("checkpoint", "must be a new or empty folder, or that of an earlier run", got)
             if "random_state" in wanted and wanted["random_state"] is None:
                 wanted["random_state"] = settle_seed(None)
                 wanted["seed"] = root_seed(wanted["random_state"])
@@ -144,22 +143,31 @@ class Journal:
                 wanted["seed"] = root_seed(None)
             self._write_settings(wanted)
             return wanted, True
-        found = read_sealed(path, "checkpoint")
+        try:
+            found = unsealed(path.read_bytes(), indent=1, need=False)
+        except ValueError:
+            got = f"{str(path)!r}, which is damaged"
+            raise ParameterError(
+                "checkpoint", "must be readable", got, "restore the file from a backup, or use another folder"
+            ) from None
         version = found.pop("format", 1)
         if version not in (1, _FORMAT):
-            raise ValueError(
-                f"checkpoint must be of format {_FORMAT}, got {str(path)!r} of format {version}: a newer simdims wrote "
-                "it; update simdims, or use another folder."
+            got = f"{str(path)!r} of format {version}, which a newer simdims wrote"
+            raise ParameterError(
+                "checkpoint", f"must be of format {_FORMAT}", got, "update simdims, or use another folder"
             )
         if wanted.get("seed") is None:
             wanted["seed"] = found.get("seed")
             wanted |= {"random_state": found.get("random_state")} if "random_state" in wanted else {}
         for name in [*wanted, *found]:
-            # Of two that give the same seed one is the other, or was not recorded.
+            # The same seed may come from a random_state that was not recorded.
             if name != "random_state" and wanted.get(name) != found.get(name):
-                raise ValueError(
-                    f"checkpoint must be of the same data and settings, got {str(self.folder)!r}, "
-                    f"{_difference(name, found.get(name), wanted.get(name))}. Use another folder, or the same settings."
+                got = f"{str(self.folder)!r}, {_difference(name, found.get(name), wanted.get(name))}"
+                raise ParameterError(
+                    "checkpoint",
+                    "must be of the same data and settings",
+                    got,
+                    "use another folder, or the same settings",
                 )
         return wanted, version == _FORMAT
 
@@ -168,7 +176,7 @@ class Journal:
             part.write_text(sealed({"format": _FORMAT, **settings}, indent=1))
 
     def _read(self, is_sealed: bool) -> list[dict[str, Any]]:
-        """The records of the lines that are whole; the file is left with these only."""
+        """The records of the lines that are complete; the others are removed from the file."""
         path = self.folder / _LINES
         if not path.exists():
             return []
@@ -185,7 +193,7 @@ class Journal:
         if damaged:
             warn(
                 f"{str(path)!r} is damaged in {plural('line', len(damaged))} {shortlist(list(map(str, damaged)))} (the "
-                "checksum does not match): these records are dropped and computed again."
+                "checksum does not match); these results are computed again."
             )
             self._write_lines(records)
         return records
@@ -195,62 +203,75 @@ class Journal:
             part.write_text("".join(f"{sealed(record)}\n" for record in records))
 
     def _seal(self) -> None:
-        """Add checksums to a folder of the first format, whose content must be taken as it is; settings are last."""
+        """Add checksums to a folder of the first format, whose content cannot be verified; settings come last."""
         warn(
-            f"The checkpoint {str(self.folder)!r} is of an earlier simdims, which kept no checksums: what it holds is "
-            "used as it is, and has checksums from now on."
+            f"The checkpoint {str(self.folder)!r} was written by an earlier simdims without checksums; its content is "
+            "used as it is, and checksums are added."
         )
         for path in self.folder.glob("*.npy"):
-            with suppress(ValueError, EOFError):  # one that is cut short is found damaged when it is asked for
+            with suppress(ValueError, EOFError):  # a truncated one is reported when it is read
                 self.keep(path.stem, np.load(path, allow_pickle=False))
         self._write_lines(self.records)
         self._write_settings(self.settings)
-
-    def _tidy(self) -> None:
-        """Remove what a kill left half written."""
-        for part in self.folder.glob(".*.part"):
-            part.unlink(missing_ok=True)
 
 
 def as_folder(folder: Any, name: str) -> Path:
     """The path that an argument is."""
     if not isinstance(folder, str | os.PathLike) or not isinstance(os.fspath(folder), str):
-        raise TypeError(f"{name} must be a path, got {folder!r}.")
+        raise ParameterTypeError(name, "must be a path", shown(folder))
     if not os.fspath(folder) or "\0" in os.fspath(folder):
-        raise ValueError(f"{name} must name a folder, got {os.fspath(folder)!r}.")
+        raise ParameterError(name, "must be the name of a folder", repr(os.fspath(folder)))
     refuse_name(Path(folder), name)
     return Path(folder)
 
 
 def refuse_name(path: Path, name: str) -> None:
-    """Refuse what no file can be called."""
+    """Refuse a name that no file can have."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ValueError(f"{name} must be a name that a file can have, got {str(path)!r} ({reason}).") from None
+        raise ParameterError(name, "must be a valid file name", f"{str(path)!r} ({reason})") from None
+
+
+def cannot_write(path: Path, error: OSError) -> ValueError:
+    """The error for a place where nothing can be written."""
+    return ValueError(f"Cannot write to {str(path)!r}: {error.strerror or error}.")
 
 
 def lock_folder(folder: Path) -> int:
-    """Make a folder where there is none, and keep others out of it until the handle is closed."""
+    """Make a folder if there is none, and lock it until the handle is closed or its process ends."""
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError("checkpoint", "must be a folder", f"{str(folder)!r}, which is a file")
     try:
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"checkpoint must be a folder, got {str(folder)!r}, which is a file.")
         folder.mkdir(parents=True, exist_ok=True)
-        return _locked(folder / _LOCK)
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise ValueError(
-            f"checkpoint must lie where files may be written, got {str(folder)!r} ({error.strerror})."
+        raise cannot_write(folder, error) from None
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise ParameterError(
+            "checkpoint", "must not be in use", f"{str(folder)!r}, in which another run is writing"
         ) from None
+    return handle
 
 
 @contextmanager
 def replacing(path: Path, *, ending: str = "part", tidy: bool = True) -> Iterator[Path]:
-    """A file to write, of this ending, that takes the place of `path` once the body has ended well.
+    """A file to write, with this ending, that replaces `path` if the body succeeds.
 
-    With `tidy`, what processes that were killed have left beside `path` is removed first.
+    With `tidy`, the remains of killed processes beside `path` are removed first.
     """
     if tidy:
         remove_abandoned(path, ending)
@@ -263,26 +284,24 @@ def replacing(path: Path, *, ending: str = "part", tidy: bool = True) -> Iterato
 
 
 @contextmanager
-def replacing_file(path: Path, name: str) -> Iterator[IO[bytes]]:
-    """The same, opened for writing; where nothing can be written, a sentence about the argument `name`."""
+def replacing_file(path: Path) -> Iterator[IO[bytes]]:
+    """The same, opened for writing."""
     with replacing(path) as part:
         try:
             opened = part.open("xb")
         except OSError as error:
-            raise ValueError(
-                f"{name} must lie where files may be written, got {str(path)!r} ({error.strerror})."
-            ) from None
+            raise cannot_write(path, error) from None
         with opened as file:
             yield file
 
 
 def name_beside(path: Path, ending: str) -> Path:
-    """A hidden name beside `path` for what is on its way there or from there; it says which process uses it."""
+    """A hidden temporary name beside `path`, which says which process uses it."""
     return path.with_name(f"{_hidden(path)}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{ending}")
 
 
 def names_beside(path: Path, ending: str) -> list[Path]:
-    """All files and folders that have such a name, whichever process made them."""
+    """All files and folders with such a name, of any process."""
     start = _hidden(path)
     try:
         names = os.listdir(path.parent)
@@ -292,7 +311,7 @@ def names_beside(path: Path, ending: str) -> list[Path]:
 
 
 def remove_abandoned(path: Path, ending: str = "part") -> None:
-    """Remove what has such a name and belongs to a process of this machine that has ended."""
+    """Remove those of processes of this machine that have ended."""
     for left in names_beside(path, ending):
         owner = re.fullmatch(r"([0-9a-f]{8})-([0-9]+)-[0-9a-f]{8}", left.name[len(_hidden(path)) : -len(ending) - 1])
         if owner is None or owner[1] != _machine() or _is_running(int(owner[2])):
@@ -305,14 +324,14 @@ def remove_abandoned(path: Path, ending: str = "part") -> None:
 
 
 def _hidden(path: Path) -> str:
-    """How names beside `path` begin; a long name would leave no room for the rest."""
+    """How names beside `path` begin; long names are hashed, so that the rest still fits."""
     name = path.name if len(os.fsencode(path.name)) <= 150 else hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     return f".{name}."
 
 
 @cache
 def _machine() -> str:
-    """What tells apart machines, and containers, whose processes have numbers of their own."""
+    """An identifier of the machine or container, each of which numbers its own processes."""
     try:
         numbers = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -333,7 +352,7 @@ def _is_running(pid: int) -> bool:
 
 
 def sealed(record: Mapping[str, Any], indent: int | None = None) -> str:
-    """A record as JSON that ends with a checksum of the rest."""
+    """A record as JSON with a checksum at the end."""
     text = json.dumps(record, indent=indent)
     return json.dumps({**record, "checksum": hashlib.sha256(text.encode()).hexdigest()[:32]}, indent=indent)
 
@@ -341,8 +360,8 @@ def sealed(record: Mapping[str, Any], indent: int | None = None) -> str:
 def unsealed(text: str | bytes, indent: int | None = None, *, need: bool = True) -> dict[str, Any]:
     """The record that `sealed` wrote, or a ValueError.
 
-    The text must be what would be written again, byte by byte, so that no damage goes unnoticed. Unless there is need
-    of a checksum, a record of the first format, which had none, is taken as it is.
+    The text must be, byte by byte, what would be written again, so that no damage goes unnoticed. Unless `need`, a
+    record of the first format, which had no checksums, is accepted.
     """
     plain = text.decode() if isinstance(text, bytes) else text
     try:
@@ -357,17 +376,6 @@ def unsealed(text: str | bytes, indent: int | None = None, *, need: bool = True)
     if sealed(record, indent) != plain:
         raise ValueError("another checksum")
     return record
-
-
-def read_sealed(path: Path, name: str) -> dict[str, Any]:
-    """The record in a file that `sealed(..., indent=1)` wrote; one of the first format has no checksum."""
-    try:
-        return unsealed(path.read_bytes(), indent=1, need=False)
-    except ValueError:
-        raise ValueError(
-            f"{name} must be readable, got {str(path)!r}, which is damaged: use a copy of it from a backup, or another "
-            "folder."
-        ) from None
 
 
 def _array_digest(name: str, body: bytes) -> bytes:
@@ -388,29 +396,9 @@ def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "data":
         return "which is of other similarities"
     if name == "seed":
-        return "where random_state was another"
+        return "which has another random seed"
     if isinstance(found, dict) and isinstance(wanted, dict):
         for part in [*wanted, *found]:
             if found.get(part) != wanted.get(part):
                 return f"where {part} of the {name} is {found.get(part)}, not {wanted.get(part)}"
     return f"where {name} is {found!r}, not {wanted!r}"
-
-
-def _locked(path: Path) -> int:
-    """An open file that no second run can open; it is free again when its process ends, however it ends."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise ValueError(
-            f"checkpoint must not be in use, got {str(path.parent)!r}, on which another run is at work."
-        ) from None
-    return handle

@@ -1,21 +1,25 @@
-"""What a parameter must be: errors that say which argument breaks which rule, and the checks that raise them."""
+"""Checks of parameters, and errors and warnings that spell arguments for Python or for the command line."""
 
 from __future__ import annotations
 
+import math
 import numbers
 import re
 import string
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+#: How many names a sentence lists before "and 7 more".
+N_NAMED = 5
 
 #: How an argument is written for the reader: (name, value or None) -> text.
 Spelling = Callable[[str, str | None], str]
 
 
 def in_python(name: str, value: str | None = None) -> str:
-    """An argument as a call in Python has it: name=, or name='value'; a function, `from_ratings()`, by its name."""
+    """An argument as in a Python call, name= or name='value'; a function, `from_ratings()`, by its name."""
     if value is None:
         return name.removesuffix("()") if name.endswith("()") else f"{name}="
     return f"{name}={value if re.fullmatch(r'None|True|False|[-+.0-9e]+', value) else repr(value)}"
@@ -36,7 +40,8 @@ class ParameterError(ValueError):
     """An argument that breaks a rule: its name, the rule, what was found instead, and what to do.
 
     Reads as "<name> <rule>, got <got>: <remedy>." `rule` and `remedy` are templates for `spelled`: what they say of
-    other arguments is written as keywords in Python and as options on the command line. `got` is taken as it is.
+    other arguments is written as keywords in Python and as options on the command line. `got` is taken as it is. An
+    error about the content of a file begins with the name of the file, `file`.
 
     Examples
     --------
@@ -51,12 +56,14 @@ class ParameterError(ValueError):
     def __init__(self, name: str, rule: str, got: str | None = None, remedy: str | None = None) -> None:
         super().__init__(name, rule, got, remedy)  # all of them, so that it can be pickled
         self.name, self.rule, self.got, self.remedy = name, rule, got, remedy
+        self.file: str | None = None
 
     def sentence(self, name: str, spelling: Spelling = in_python) -> str:
         """The sentence, with the argument called `name`."""
+        file = "" if self.file is None else f"{self.file}: "
         got = "" if self.got is None else f", got {self.got}"
         remedy = "" if self.remedy is None else f": {spelled(self.remedy, spelling)}"
-        return f"{name} {spelled(self.rule, spelling)}{got}{remedy}."
+        return f"{file}{name} {spelled(self.rule, spelling)}{got}{remedy}."
 
     def __str__(self) -> str:
         return self.sentence(self.name)
@@ -64,6 +71,39 @@ class ParameterError(ValueError):
 
 class ParameterTypeError(ParameterError, TypeError):
     """An argument of a wrong type."""
+
+
+class SimdimsWarning(UserWarning):
+    """What was found, verbatim, and what to do about it, a template for `spelled`; reads as "<found> <remedy>"."""
+
+    def __init__(self, found: str, remedy: str | None = None) -> None:
+        super().__init__(found, remedy)
+        self.found, self.remedy = found, remedy
+
+    def sentence(self, spelling: Spelling = in_python) -> str:
+        """The warning, with arguments written as the reader has to type them."""
+        return self.found if self.remedy is None else f"{self.found} {spelled(self.remedy, spelling)}"
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+
+def warn(found: str, remedy: str | None = None, category: type[SimdimsWarning] = SimdimsWarning) -> None:
+    """Warn at the first line above that is not simdims' own; names of arguments go into `remedy`, a template."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "simdims":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(category(found, remedy), stacklevel=level)
+
+
+def plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def shortlist(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    rest = len(names) - N_NAMED
+    return ", ".join(names[:N_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def shown(value: Any) -> str:
@@ -98,6 +138,8 @@ def require_count(name: str, value: Any, at_least: int = 1, at_most: int = 10**9
 
 
 def require_flag(name: str, value: Any) -> None:
+    import numpy as np  # here, because `simdims --help` loads this module
+
     if not isinstance(value, bool | np.bool_):
         raise ParameterTypeError(name, "must be True or False", shown(value))
 
@@ -110,7 +152,7 @@ def require_real(name: str, value: Any) -> None:
 def require_number(name: str, value: Any, rule: str) -> None:
     require_real(name, value)
     number = as_float(value)
-    if not (np.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
+    if not (math.isfinite(number) and (number > 0 if rule == "positive" else number >= 0)):
         raise ParameterError(name, f"must be {rule} and finite", f"{value}")
 
 
@@ -119,7 +161,7 @@ def as_float(value: numbers.Real) -> float:
     try:
         return float(value)
     except OverflowError:
-        return np.inf if value > 0 else -np.inf  # type: ignore[operator]
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 def as_range(bounds: Any, name: str = "bounds", others: str = "'auto', 'data', None") -> tuple[float, float]:
@@ -130,3 +172,14 @@ def as_range(bounds: Any, name: str = "bounds", others: str = "'auto', 'data', N
     if not low < high:
         raise ParameterError(name, "must be a pair with low < high", shown(bounds))
     return low, high
+
+
+def require_between(name: str, value: Any, low: float, high: float, *, strictly: bool = False) -> None:
+    require_real(name, value)
+    if not (low < value < high if strictly else low <= value <= high):
+        raise ParameterError(name, f"must be {'strictly ' if strictly else ''}between {low} and {high}", shown(value))
+
+
+def require_type(name: str, value: Any, kinds: Any, what: str) -> None:
+    if not isinstance(value, kinds):
+        raise ParameterTypeError(name, f"must be {what}", type(value).__name__)

@@ -1,4 +1,4 @@
-"""One display of progress: a bar for people, a call for programs, nothing for neither."""
+"""Progress of long runs: a bar, or calls of a function."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from simdims._parameters import ParameterTypeError, shown
+
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a long piece of work is: what a function given as ``progress=`` is called with.
+    """How far a run is; a function passed as ``progress=`` is called with this.
 
     Attributes
     ----------
     stage : str
-        What is being done.
+        The current stage.
     done, total : int
-        Tasks of this stage; `total` may grow where later tasks depend on earlier ones.
+        Tasks of this stage; `total` may grow if later tasks depend on earlier ones.
     detail : str
-        What is in hand, as "rank 12"; may be empty.
+        The task that ended last, such as "rank 12"; may be empty.
     seconds : float
-        Since this stage began.
+        Time since the stage began.
     seconds_left : float or None
-        An estimate from the tasks done in this run; None before the first.
+        Estimated from the tasks completed in this run; None before the first.
     """
 
     stage: str
@@ -41,7 +43,7 @@ Callback = Callable[[Progress], Any]
 
 
 class Reporter:
-    """Says what is done of a stage; `step` after every task."""
+    """Reports progress; call `step` after every task."""
 
     def __init__(self, tell: Callback | None, show_bar: bool) -> None:
         self._tell, self._show_bar = tell, show_bar
@@ -49,7 +51,7 @@ class Reporter:
         self._stage, self._done, self._total, self._found, self._began = "", 0, 0, 0, time.monotonic()
 
     def begin(self, stage: str, total: int, done: int = 0) -> None:
-        """Start a stage of `total` tasks, of which `done` were finished in an earlier run."""
+        """Start a stage of `total` tasks, of which `done` were completed in an earlier run."""
         self.close()
         self._stage, self._total, self._done, self._found = stage, total, done, done
         self._began = time.monotonic()
@@ -57,7 +59,7 @@ class Reporter:
             self._bar = _bar(stage, total, done)
 
     def extend(self, n_tasks: int, done: int = 0) -> None:
-        """Add tasks to the stage, of which `done` were finished in an earlier run."""
+        """Add tasks to the stage, of which `done` were completed in an earlier run."""
         self._total += n_tasks
         self._done += done
         self._found += done
@@ -66,7 +68,7 @@ class Reporter:
             self._bar.update(done)
 
     def step(self, detail: str = "") -> None:
-        """One more task is done."""
+        """Count one more completed task."""
         self._done += 1
         if self._bar is not None:
             if detail:
@@ -90,9 +92,9 @@ class Reporter:
 
 @contextmanager
 def reporting(progress: bool | Callback | None) -> Iterator[Reporter]:
-    """A Reporter for the argument `progress`: None shows a bar where a person is likely to be looking."""
+    """A Reporter for the argument `progress`; None shows a bar in notebooks and terminals."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
-        raise TypeError(f"progress must be None, True, False or a function, got {progress!r}.")
+        raise ParameterTypeError("progress", "must be None, True, False or a function", shown(progress))
     tell = progress if callable(progress) else None
     reporter = Reporter(tell, show_bar=progress is True or (progress is None and _is_watched()))
     try:
@@ -107,6 +109,6 @@ def _is_watched() -> bool:
 
 def _bar(stage: str, total: int, done: int) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a notebook lacks widgets is no news to its user
+        warnings.simplefilter("ignore")  # tqdm warns of notebooks without widgets
         from tqdm.auto import tqdm
     return tqdm(desc=stage, total=total, initial=done, unit="fit", dynamic_ncols=True, smoothing=0.1)

@@ -1,38 +1,28 @@
-"""What constructors of similarities share: columns of a table, checked row by row; counts as weights; a report."""
+"""Columns of tables as items and numbers, checked row by row, and other code that the constructors share."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import as_floats, number, text_cells
-from simdims._checks import warn
-from simdims._parameters import as_float, shown
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown, warn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 logger = logging.getLogger("simdims")
 
-# Words in the names of columns that hold something else than similarities.
+# Words in the names of columns that do not hold similarities.
 _TIMES = {"rt", "rts", "time", "times", "timestamp", "latency", "latencies", "duration", "ms", "msec"}
 _TIMES |= {f"{kind}{time}" for kind in ("reaction", "response") for time in ("time", "times")}
-_DISTANCES = {
-    "distance",
-    "distances",
-    "dist",
-    "dissimilarity",
-    "dissimilarities",
-    "dissim",
-    "difference",
-    "differences",
-}
+_DISTANCES = {"distance", "distances", "dist", "dissimilarity", "dissimilarities", "dissim"}
+_DISTANCES |= {"difference", "differences"}
 
 
 def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
@@ -41,38 +31,37 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
 
     is_records = isinstance(table, (list, tuple)) and all(isinstance(row, Mapping) for row in table)
     if not (isinstance(table, (pd.DataFrame, Mapping)) or is_records):
-        raise TypeError(
-            "table must be a pandas DataFrame, a dictionary of columns or a list of dictionaries, one a row, got "
-            f"{type(table).__name__}."
-        )
+        rule = "must be a pandas DataFrame, a dictionary of columns or a list of dictionaries, one per row"
+        raise ParameterTypeError("table", rule, type(table).__name__)
     try:
         frame = pd.DataFrame(table)
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"table must hold text that can be written to files, got bytes that are not UTF-8 in {error.object!a}: "
-            "change it, as in os.fsencode(text).decode('latin-1')."
+        raise ParameterError(
+            "table",
+            "must hold text that can be written to files",
+            f"bytes that are not UTF-8 in {error.object!a}",
+            "change it, as in os.fsencode(text).decode('latin-1')",
         ) from None
     except ValueError as error:
-        raise ValueError(f"table must have columns of one length, got a dictionary of others ({error}).") from error
+        raise ParameterError("table", "must have columns of one length", f"a dictionary of others ({error})") from error
     present: list[Hashable] = list(frame.columns)
     roles: dict[Hashable, str] = {}
     for argument, column in columns.items():
         if not isinstance(column, Hashable) or getattr(column, "ndim", False) or column is pd.NA:
-            raise ValueError(f"{argument} must name a column of table, got {shown(column)}.")
+            raise ParameterError(argument, "must name a column of table", shown(column))
         found = sum(_is_same(name, column) for name in present)
         if found != 1:
             problem = "names no column" if found == 0 else f"names {found} columns"
             names = ", ".join(map(repr, present)) or "none"
-            raise ValueError(
-                f"{argument} must name a column of table, got {column!r}, which {problem}: it has {names}."
+            raise ParameterError(
+                argument, "must name a column of table", f"{column!r}, which {problem}: it has {names}"
             )
         if column in roles:
-            raise ValueError(
-                f"{argument} and {roles[column]} must name two different columns, got {column!r} for both."
-            )
+            rule = f"and {{{roles[column]}}} must name two different columns"
+            raise ParameterError(argument, rule, f"{column!r} for both")
         roles[column] = argument
     if not len(frame):
-        raise ValueError("table must have at least one row, got none.")
+        raise ParameterError("table", "must have at least one row", "none")
     return frame
 
 
@@ -94,13 +83,13 @@ def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[N
         try:
             numbered, distinct = pd.factorize(frame[column])
         except TypeError:
-            raise TypeError(f"Column {column!r} must name items, got cells that hold lists or the like.") from None
+            raise TypeError(f"Column {column!r} must name items, got cells that hold lists or similar.") from None
         text = [_as_text(item) for item in distinct]
         no_item = np.array([not item.strip() for item in text] + [True])[numbered]  # missing cells are numbered -1
         if no_item.any():
             row = int(np.argmax(no_item))
             if numbered[row] < 0:
-                got = 'a missing cell (as pandas reads the words "NA" and "null", unless told keep_default_na=False)'
+                got = 'a missing cell (as pandas reads the words "NA" and "null", unless keep_default_na=False)'
             else:
                 got = f"the text {text[numbered[row]]!r}"
             where = row_name(row, frame.index)
@@ -116,14 +105,9 @@ def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[N
 def read_numbers(
     frame: pd.DataFrame, column: Hashable, where: Callable[[int], str] | None = None
 ) -> NDArray[np.float64]:
-    """Return a column as finite floats, NaN where a cell is missing; numbers spelt as text are numbers.
+    """Return a column as finite floats, NaN where a cell is missing; numbers may be text.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    column : column name
-    where : callable, optional
-        What sentences call a row, from its place; by default its place and its name in the index.
+    `where` names a row in messages, from its place; by default by its place and its name in the index.
     """
     where = where or (lambda row: row_name(row, frame.index))
     cells = frame[column]
@@ -139,11 +123,15 @@ def read_numbers(
 
 
 def _column_error(column: Hashable, cells: NDArray, row: int, where: Callable[[int], str]) -> ValueError:
-    """What is wrong with a column whose first cell that is no number is in a row."""
     if not isinstance(cells[row], str):
         return ValueError(f"Column {column!r} must hold numbers, got {cells[row]!r} in {where(row)}.")
     texts = [(cell, where(place)) for place, cell in enumerate(cells) if isinstance(cell, str) and number(cell) is None]
-    return ValueError(f"Column {column!r} must hold numbers, got {text_cells(texts, len(cells))}.")
+    return not_numbers(column, texts, len(cells))
+
+
+def not_numbers(column: Hashable, texts: Sequence[tuple[str, str]], n_cells: int, decimal: str = ".") -> ValueError:
+    """The error about a column with texts among its numbers; see text_cells."""
+    return ValueError(f"Column {column!r} must hold numbers, got {text_cells(texts, n_cells, decimal)}.")
 
 
 def what_else(column: Hashable) -> str | None:
@@ -158,12 +146,13 @@ def warn_of_other_measure(column: Hashable | None) -> None:
     """Warn where a column that is read as similarities holds, by its name, something else."""
     kind = None if column is None else what_else(column)
     if kind is not None:
-        way = "; use from_dissimilarity for them" if kind == "dissimilarities" else ""
-        warn(f"Column {column!r} is read as similarities, but by its name holds {kind}{way}.")
+        reverse = "If large values mean dissimilar, replace each value by low + high - value first."
+        found = f"Column {column!r} is read as similarities, but its name suggests {kind}."
+        warn(found, reverse if kind == "dissimilarities" else None)
 
 
 def row_name(row: int, index: Any = None) -> str:
-    """Return a row as sentences name it: its place, counted from 0, and its name where an index gives it another."""
+    """Return a row as messages name it: by its place, from 0, and its name in the index if that differs."""
     name = row if index is None else index[row]
     same = name == row
     if not isinstance(same, bool | np.bool_) or same:  # pandas' NA is neither equal nor different
@@ -173,9 +162,7 @@ def row_name(row: int, index: Any = None) -> str:
 
 def check_weights_option(weights: object) -> None:
     """Refuse weights that are neither None nor "counts"."""
-    if weights is not None and not (isinstance(weights, str) and weights == "counts"):
-        got = repr(weights) if isinstance(weights, str) else type(weights).__name__
-        raise ValueError(f'weights must be None or "counts", got {got}.')
+    require_choice("weights", weights, (None, "counts"))
 
 
 def count_weights(counts: NDArray) -> NDArray[np.float64]:
@@ -185,13 +172,8 @@ def count_weights(counts: NDArray) -> NDArray[np.float64]:
     return weights
 
 
-def is_finite_number(value: object) -> bool:
-    """Say whether a value is a number, and not NaN or infinite."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(as_float(value)))
-
-
 def report(function: str, info: Mapping[str, Any]) -> None:
-    """Log what a constructor found, which its Similarity carries as `info`."""
+    """Log the `info` of the Similarity that a constructor returns."""
     logger.info("%s: %s", function, ", ".join(f"{name} = {value}" for name, value in info.items()))
 
 

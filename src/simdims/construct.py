@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from simdims._checks import plural, warn
 from simdims._memory import require
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
+    plural,
     require_choice,
     require_flag,
     require_number,
     shown,
+    warn,
 )
 from simdims._tables import (
     as_frame,
@@ -186,7 +187,7 @@ def from_dissimilarity(
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
     if isinstance(D, str | os.PathLike):
-        from simdims._inputs import read_dissimilarity
+        from simdims.io.raw import read_dissimilarity
 
         D, labels, origin = read_dissimilarity(D, key, labels)
     elif key is not None:

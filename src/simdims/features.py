@@ -11,15 +11,16 @@ from scipy import sparse
 from scipy.spatial.distance import squareform
 
 from simdims import _memory, _threads
-from simdims._checks import plural, warn
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
+    plural,
     require_count,
     require_flag,
     require_number,
     shown,
+    warn,
 )
 from simdims._tables import read_numbers, report
 from simdims.similarity import Similarity, is_default_axis, is_frame
@@ -230,13 +231,14 @@ def _negatives(features: NDArray, negative: Any, kernel: Any) -> tuple[NDArray, 
     counted = f"{n_negative:,} negative {plural('value', n_negative)} ({share:.2%}"
     if negative is not None:
         if n_negative:
-            warn(f'Set {counted}, the smallest {smallest:.3g}) of X to 0 (negative="clip").')
+            warn(f"Set {counted}, the smallest {smallest:.3g}) of X to 0", "({negative=clip}).")
         return np.maximum(features, 0), {"negative": negative, **found}
     if share <= _FEW_NEGATIVE and -smallest <= _TINY * float(features.max()):
         warn(
-            f'kernel="auto" uses the RBF kernel because X has {counted}), though none is below {smallest:.3g} and the '
-            f'largest value is {features.max():.3g}. If these are rounding errors, pass negative="clip" to set them to '
-            '0 and use dot products; if not, pass kernel="rbf".'
+            f"The RBF kernel is used because X has {counted}), though none is below {smallest:.3g} and the largest "
+            f"value is {features.max():.3g}.",
+            "If these are rounding errors, pass {negative=clip} to set them to 0 and use dot products; if not, pass "
+            "{kernel=rbf}.",
         )
     return features, found
 
@@ -292,8 +294,8 @@ def _cosine(X: NDArray) -> tuple[NDArray, int]:
     if clipped:
         share = clipped / (len(X) * (len(X) - 1) / 2)
         warn(
-            f"kernel='cosine' gave negative similarities for {clipped} pairs ({share:.1%}), which were clipped to 0; "
-            "kernel='rbf' keeps their differences."
+            f"The cosine kernel gave negative similarities for {clipped} pairs ({share:.1%}), which were clipped to 0.",
+            "With {kernel=rbf} their differences are kept.",
         )
         np.maximum(values, 0, out=values)
     return values, clipped
@@ -472,5 +474,6 @@ def _warn_of_error(error: dict[str, Any], n_landmarks: int) -> None:
         warn(
             f"The RBF kernel is approximated from {n_landmarks} landmarks with an error of {error['rms']:.2g} (root "
             f"mean square over {error['n_pairs']} pairs), where its values have a standard deviation of "
-            f"{error['similarity_sd']:.2g}: raise n_landmarks, or build the matrix with implicit=False if it fits."
+            f"{error['similarity_sd']:.2g}.",
+            "Raise {n_landmarks}, or build the matrix with {implicit=False} if it fits.",
         )

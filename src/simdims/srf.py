@@ -16,9 +16,19 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
-from simdims._checks import plural, shortlist, warn
 from simdims._parallel import generator_of
-from simdims._parameters import as_range, require_choice, require_count, require_device, require_number
+from simdims._parameters import (
+    ParameterError,
+    as_range,
+    plural,
+    require_choice,
+    require_count,
+    require_device,
+    require_number,
+    shortlist,
+    shown,
+    warn,
+)
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import arrays_of, problem_of
@@ -37,8 +47,9 @@ _DEFAULT_RHO = 3.0
 class SRF(TransformerMixin, BaseEstimator):
     """Similarity-Based Representation Factorization: S ~ W W^T with W >= 0, from the observed pairs alone.
 
-    Minimises f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, where the weight Omega_ij of a missing pair is zero. Each
-    column of W is a dimension; they come sorted by their share of the reconstruction, the largest first.
+    Minimises f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, where the weight Omega_ij of a missing pair is zero, and
+    with `alpha` a penalty on the loadings. Each column of W is a dimension; they come sorted by their share of the
+    reconstruction, the largest first.
 
     Parameters
     ----------
@@ -67,6 +78,15 @@ class SRF(TransformerMixin, BaseEstimator):
         |Z - W W^T| is less than `tol` |Z|.
     rho : float, default=3.0
         Penalty of the augmented Lagrangian; admm only. At least sqrt(2) for the paper's guarantee.
+    alpha : float or "auto", default=0.0
+        Penalty on the loadings: F(W) = f(W) + lambda [(1 - l1_ratio)/2 |W|_F^2 + l1_ratio s sum_ik W_ik] is minimised,
+        with lambda/2 = alpha * 2 sqrt(mean_i sum_{j != i} Omega_ij^2 (S_ij - m)^2), m the weighted mean and s the
+        square root of the weighted standard deviation of the similarities of different items. 0 is the paper's
+        objective; 1 removes what shuffled similarities would show beyond their mean; useful values for few or noisy
+        pairs lie in between. The scale of S and of its weights does not matter. "auto" chooses by held-out pairs.
+    l1_ratio : float, default=0.0
+        Part of the penalty that is a sum of loadings (l1), which sets small ones to zero, rather than of their squares
+        (ridge), which shrinks the weakest directions of W W^T. Between 0 and 1.
     device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
         Where to compute. Everything but "cpu" needs PyTorch: "cuda" is an NVIDIA (or AMD) GPU, "mps" that of a Mac, and
         "torch-cpu" runs what they run on the processor. There dense and implicit similarities are fitted in float32,
@@ -85,8 +105,12 @@ class SRF(TransformerMixin, BaseEstimator):
     converged_ : bool
         Whether `tol` was met within `max_iter`, or nothing is left to explain: the objective is down at 1e-8 `tol` of
         that of W = 0, or at the rounding error of the data.
+    alpha_ : float
+        The penalty that was used.
     objective_ : float
-        f(W), in the units of S squared times the weights (with bounds and bcd, the soft constraint included).
+        F(W), in the units of S squared times the weights (with bounds and bcd, the soft constraint included).
+    data_objective_ : float
+        f(W), the objective without the penalty.
     history_ : ndarray of shape (n_iter_ + 1,)
         The objective at the start and after each iteration, as measured. With bcd it never rises by more than rounding:
         1e-13 (float64) or 1e-6 (float32) of the objective of W = 0; on a device of PyTorch, which computes in float32,
@@ -127,6 +151,8 @@ class SRF(TransformerMixin, BaseEstimator):
         inner_iter: int = _DEFAULT_INNER_ITER,
         tol: float = 1e-4,
         rho: float = _DEFAULT_RHO,
+        alpha: float | str = 0.0,
+        l1_ratio: float = 0.0,
         device: str = "cpu",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -139,6 +165,8 @@ class SRF(TransformerMixin, BaseEstimator):
         self.inner_iter = inner_iter
         self.tol = tol
         self.rho = rho
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -174,15 +202,21 @@ class SRF(TransformerMixin, BaseEstimator):
                 f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
             )
         problem = problem_of(arrays_of(similarity))
-        solution = self._solve(problem)
+        rng = generator_of(self.random_state)
+        start = self._start(problem, rng)
+        self.alpha_ = self._resolve_alpha(problem, start, rng)
+        problem = solvers.penalised(problem, self.alpha_, self.l1_ratio)
+        solution = self._solve([problem], [start], self.alpha_)[0]
         shares = np.square(solution.W, dtype=np.float64).sum(axis=0)
         self.embedding_ = solution.W.take(np.argsort(-shares, kind="stable"), axis=1)
         self.n_iter_ = solution.n_iter
         self.converged_ = solution.converged
         self.objective_ = solution.objective
+        self.data_objective_ = solution.data_objective
         self.history_ = solution.history
         self.kkt_residual_ = solution.kkt_residual
         self.solver_ = self._resolved_solver()
+        self._penalty = problem.penalty
         self._remember_items(similarity)
         if not self.converged_:
             warnings.warn(self._advice(), ConvergenceWarning, stacklevel=2)
@@ -209,7 +243,8 @@ class SRF(TransformerMixin, BaseEstimator):
     def transform(self, S: Any) -> NDArray[np.floating]:
         """Embed items from their similarities to the fitted items.
 
-        Each row is the non-negative least-squares solution of s ~ W w over its observed entries, with the fitted W.
+        Each row is the non-negative least-squares solution of s ~ W w over its observed entries, with the fitted W and
+        under the penalty of the fit.
 
         Parameters
         ----------
@@ -231,7 +266,7 @@ class SRF(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._check_rows(S)
-        new = solvers.embed(rows, self.embedding_)
+        new = solvers.embed(rows, self.embedding_, self._penalty)
         if not np.isfinite(new).all():
             raise ValueError(
                 f"S must be on the scale of the similarities that were fitted, got values up to {np.nanmax(rows):.3g}, "
@@ -276,7 +311,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self._check_n_columns(S)
         self._check_names(S)
         if holds_new_items(S):
-            return held_out_variance(self._check_rows(S, allow_empty=True), self.embedding_)
+            return held_out_variance(self._check_rows(S, allow_empty=True), self.embedding_, self._penalty)
         similarity = as_similarity(S, copy=False)
         self._check_labels(similarity.labels)
         return explained_variance(similarity, self.embedding_)
@@ -328,6 +363,10 @@ class SRF(TransformerMixin, BaseEstimator):
         require_number("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, "at least 0")
         require_number("tol", self.tol, "at least 0")
         require_number("rho", self.rho, "positive")
+        check_alpha(self.alpha)
+        require_number("l1_ratio", self.l1_ratio, "at least 0")
+        if self.l1_ratio > 1:
+            raise ParameterError("l1_ratio", "must be between 0 and 1", shown(self.l1_ratio))
         if isinstance(self.init, str):
             require_choice("init", self.init, ("random", "spectral"))
         if self.device != "cpu":
@@ -403,39 +442,58 @@ class SRF(TransformerMixin, BaseEstimator):
                 "similarity to each fitted item."
             )
 
-    def _solve(self, problem: solvers.Problem) -> solvers.Solution:
-        """Fit a problem with the parameters as they are."""
+    def _resolve_alpha(self, problem: solvers.Problem, start: NDArray, rng: np.random.RandomState) -> float:
+        if not isinstance(self.alpha, str):
+            return float(self.alpha)
+        return solvers.choose_alpha(problem, start, self.l1_ratio, self._step, rng)
+
+    def _solve(
+        self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray], alpha: float
+    ) -> list[solvers.Solution]:
+        """Fit problems, which have their penalty, with the parameters as they are; on a device all at once."""
+        if isinstance(self.init, str):
+            starts = solvers.approach(problems, starts, alpha, self._step)
         report = self._report if self.verbose else None
         if self.device != "cpu":
-            starts = [self._start(problem)]
-            return solvers.solve_on(
-                self.device, [problem], starts, max_iter=self.max_iter, tol=self.tol, report=report
-            )[0]
+            return solvers.solve_on(self.device, problems, starts, max_iter=self.max_iter, tol=self.tol, report=report)
         solver = self._resolved_solver()
-        return solvers.solve(
-            problem,
-            self._start(problem),
-            solver=solver,
-            bounds=self._resolve_bounds(problem, solver),
-            max_iter=self.max_iter,
-            inner_iter=self.inner_iter,
-            tol=self.tol,
-            rho=self.rho,
-            report=report,
-        )
+        return [
+            solvers.solve(
+                problem,
+                start,
+                solver=solver,
+                bounds=self._resolve_bounds(problem, solver),
+                max_iter=self.max_iter,
+                inner_iter=self.inner_iter,
+                tol=self.tol,
+                rho=self.rho,
+                report=report,
+            )
+            for problem, start in zip(problems, starts, strict=True)
+        ]
+
+    def _step(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[NDArray]:
+        """Fit problems as closely as a step on a path of penalties needs."""
+        max_iter, tol = min(self.max_iter, solvers.STEP_SWEEPS), max(self.tol, solvers.STEP_TOL)
+        if self.device != "cpu":
+            found = solvers.solve_on(self.device, problems, starts, max_iter=max_iter, tol=tol)
+        else:
+            pairs = zip(problems, starts, strict=True)
+            found = [solvers.solve(problem, start, max_iter=max_iter, tol=tol) for problem, start in pairs]
+        return [solution.W for solution in found]
 
     def _resolved_solver(self) -> str:
         if self.device != "cpu":
             return "torch"
         return "bcd" if self.solver == "auto" else self.solver
 
-    def _start(self, problem: solvers.Problem) -> NDArray[np.floating]:
+    def _start(self, problem: solvers.Problem, rng: np.random.RandomState) -> NDArray[np.floating]:
         if isinstance(self.init, Similarity):
             raise TypeError("init must be 'random', 'spectral' or an array of loadings, got a Similarity.")
         if not isinstance(self.init, str):
             return solvers.given_start(problem, self.n_components, self.init)
         start = solvers.random_start if self.init == "random" else solvers.spectral_start
-        return start(problem, self.n_components, generator_of(self.random_state))
+        return start(problem, self.n_components, rng)
 
     def _resolve_bounds(self, problem: solvers.Problem, solver: str) -> tuple[float, float] | None:
         bounds = self.bounds
@@ -478,11 +536,46 @@ def solve_many(
 
     On a device they are fitted together; there they must be of one kind and size.
     """
-    models = [clone(estimator).set_params(n_components=rank, random_state=seed) for seed in seeds]
-    if estimator.device == "cpu":
-        return [model._solve(problem) for model, problem in zip(models, problems, strict=True)]
-    starts = [model._start(problem) for model, problem in zip(models, problems, strict=True)]
-    return solvers.solve_on(estimator.device, problems, starts, max_iter=estimator.max_iter, tol=estimator.tol)
+    model = clone(estimator).set_params(n_components=rank)
+    distinct = {id(problem): problem for problem in problems}  # one object is on a device once
+    penalised = {key: solvers.penalised(one, model.alpha, model.l1_ratio) for key, one in distinct.items()}
+    starts = [model._start(problem, generator_of(seed)) for problem, seed in zip(problems, seeds, strict=True)]
+    return model._solve([penalised[id(problem)] for problem in problems], starts, model.alpha)
+
+
+def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int) -> float:
+    """The penalty that fits of a problem use: that of `estimator`, or the one chosen from the data."""
+    model = clone(estimator).set_params(n_components=rank)
+    rng = generator_of(seed)
+    return model._resolve_alpha(problem, model._start(problem, rng), rng)
+
+
+def settings_of(estimator: SRF) -> dict[str, str]:
+    """The parameters that checkpoints must agree on; not those that each fit sets, nor a penalty that is none."""
+    parameters = estimator.get_params()
+    left_out = {"n_components", "random_state", "verbose"}
+    if estimator.alpha == 0.0:  # as in checkpoints of versions without a penalty
+        left_out |= {"alpha", "l1_ratio"}
+    return {name: repr(value) for name, value in parameters.items() if name not in left_out}
+
+
+def with_alpha(estimator: SRF | None, alpha: Any, default: float | str, fallback: SRF) -> SRF:
+    """The settings of fits: those of an estimator, whose own penalty holds, or `fallback` with the penalty given."""
+    check_alpha(alpha)
+    if estimator is None:
+        return fallback.set_params(alpha=alpha)
+    if alpha != default:
+        raise ParameterError("alpha", "cannot be given beside an {estimator}, whose own alpha is used", shown(alpha))
+    return estimator
+
+
+def check_alpha(alpha: Any) -> None:
+    """Refuse what is no penalty."""
+    if isinstance(alpha, str):
+        if alpha != "auto":
+            raise ParameterError("alpha", "must be a number or 'auto'", shown(alpha))
+    else:
+        require_number("alpha", alpha, "at least 0")
 
 
 def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], labels: Sequence[str] | None) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import plural
 from simdims._memory import require
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
     as_float,
     is_whole,
+    plural,
     require_count,
     require_number,
     shown,

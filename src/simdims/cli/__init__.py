@@ -1,7 +1,7 @@
-"""The command line: `simdims ...`, one subcommand for one public function.
+"""The command line: `simdims ...`, one subcommand per public function.
 
-What a subcommand needs is imported when it runs, so that `--help` is quick. A command returns what it found, and `main`
-alone writes it: to stdout, in words or (--json) as one JSON object. Everything else that is said goes to stderr.
+Each command imports what it needs when it runs, so that `--help` is quick. Commands return their findings, and `main`
+alone writes them to stdout, as text or (--json) as one JSON object. Everything else goes to stderr.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from simdims import __version__
-from simdims.cli import completion, demo, discover, evaluate, fits, inference, report, selection, sources
+from simdims.cli import completion, demo, discover, evaluate, inference, report, sources, steps
 from simdims.cli.contents import contents
 from simdims.cli.options import UsageError, check_running, number, whole
 from simdims.cli.outputs import as_json
-from simdims.cli.sentences import in_options
+from simdims.cli.spelling import in_options
 from simdims.cli.terminal import say, write
 
-#: Errors that are sentences about data, files and values.
-_REFUSALS = (ValueError, TypeError, OSError, MemoryError, ImportError, ArithmeticError)
+#: Errors about data, files and values, which are reported in one line.
+_REPORTED = (ValueError, TypeError, OSError, MemoryError, ImportError, ArithmeticError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; or, after one line on stderr, 1 where the data, a file or a value was refused and 2 where the command was not
-        understood; or 130 after an interrupt.
+        0 for success; 1 if the data, a file or a value is invalid and 2 if the command is, both after one line on
+        stderr; 130 after an interrupt.
 
     Examples
     --------
@@ -51,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     simdims 0.1.0
     0
     """
-    options = argparse.Namespace()
+    top, options = parser(), argparse.Namespace()
     with _noticing_interrupts() as interrupts:
         try:
-            return _run(arguments, options)
+            return _run(top, arguments, options)
         except KeyboardInterrupt:
             return _interrupted(options)
         except Exception as error:
@@ -63,26 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if isinstance(error, BrokenPipeError):  # whoever was reading has read enough
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 1
-            if isinstance(error, UsageError):
-                say(f"error: {error}")
-                return 2
-            if isinstance(error, _REFUSALS):
-                say(f"error: {in_options(_sentence(error), options)}")
-                return 1
+            if isinstance(error, _REPORTED):
+                say(f"error: {_of_the_system(error) or in_options(error, top, options)}")
+                return 2 if isinstance(error, UsageError) else 1
             raise
 
 
-def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
-    """Do what the words ask for, and write what was found."""
-    top = parser()
+def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     completion.answer_shell(top)
     try:
-        _, strangers = top.parse_known_args(arguments, options)
+        _, unknown = top.parse_known_args(arguments, options)
     except SystemExit as end:  # --help and --version have done their work
         return int(end.code or 0)
-    if strangers:
-        options.command.error(f"unrecognized arguments: {' '.join(strangers)}")
-    with _reporting(options):
+    if unknown:
+        options.command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    with _reporting(top, options):
         check_running(options)
         found = options.run(options)
         write(as_json(found.plain()) if options.json else found.text())
@@ -91,13 +86,13 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
 
 def _interrupted(options: argparse.Namespace) -> int:
     if getattr(options, "checkpoint", None) is not None:
-        say(f"interrupted; the same command goes on from {options.checkpoint}")
+        say(f"interrupted; run the same command again to resume from {options.checkpoint}")
     return 130
 
 
 @contextmanager
 def _noticing_interrupts() -> Iterator[list[int]]:
-    """A list that holds something once Ctrl-C was pressed, whatever became of the KeyboardInterrupt."""
+    """A list that is empty until Ctrl-C is pressed, whatever becomes of the KeyboardInterrupt."""
     interrupts: list[int] = []
     is_ours = (
         threading.current_thread() is threading.main_thread()
@@ -118,20 +113,20 @@ def _noticing_interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _sentence(error: Exception) -> str:
-    """What is wrong, where the system or Python says it in a sentence of ours."""
+def _of_the_system(error: Exception) -> str | None:
+    """A sentence for errors that Python or the system raised without one."""
     if isinstance(error, OSError) and error.strerror:
-        place = "a file" if error.filename is None else repr(os.fsdecode(error.filename))
-        return f"{place} could not be read or written: {error.strerror.lower()}."
+        place = "" if error.filename is None else f": {os.fsdecode(error.filename)!r}"
+        return f"{error.strerror}{place}."
     if isinstance(error, MemoryError) and not str(error):
-        return "this must fit into memory, and does not."
+        return "Not enough memory."
     if isinstance(error, ArithmeticError):
-        return "numbers must be of a size that can be computed with, got one that is too large or too small."
-    return str(error)
+        return "The numbers are too large or too small to compute with."
+    return None
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with the words of a command as main says everything that is wrong."""
+    """Raises errors for `main` to report."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -153,16 +148,20 @@ class _Top(_Parser):
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line, with all its commands."""
     top = _Top(prog="simdims")
-    top.add_argument("--version", action="version", version=f"simdims {__version__}", help="say the version")
+    top.add_argument("--version", action="version", version=f"simdims {__version__}", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for room in (discover, demo, report, sources, selection, fits, evaluate, inference, completion):
-        room.add(commands)
+    for module in (discover, demo, report, sources, steps, evaluate, inference, completion):
+        module.add(commands)
     return top
 
 
 @contextmanager
-def _reporting(options: argparse.Namespace) -> Iterator[None]:
-    """Say warnings, and with --verbose what is logged, in one line each."""
+def _reporting(top: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[None]:
+    """Print warnings, and with --verbose log messages, one line each."""
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        say(f"warning: {in_options(message, top, options)}")
+
     handler = _Log(logging.INFO)
     logger = logging.getLogger("simdims")
     level = logger.level
@@ -172,7 +171,7 @@ def _reporting(options: argparse.Namespace) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *rest, **more: say(f"warning: {in_options(str(message), options)}")
+            warnings.showwarning = show
             yield
     finally:
         logger.removeHandler(handler)
@@ -180,7 +179,5 @@ def _reporting(options: argparse.Namespace) -> Iterator[None]:
 
 
 class _Log(logging.Handler):
-    """Says what is logged as main says everything."""
-
     def emit(self, record: logging.LogRecord) -> None:
         say(self.format(record))

@@ -1,4 +1,4 @@
-"""`simdims completion`: commands, options and their choices completed by the shell, through argcomplete."""
+"""`simdims completion`: tab completion of commands, options and choices, by argcomplete."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ _HOW = {
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
     parser = add_command(
         commands,
         "completion",
         _completion,
-        summary="print a script that lets bash, zsh or fish complete commands and options",
+        summary="print the script for tab completion in bash, zsh or fish",
         details="; ".join(f"{shell}: {how}" for shell, how in _HOW.items()) + ".",
         example='eval "$(simdims completion bash)"',
         has_findings=False,
@@ -31,7 +30,7 @@ def add(commands: Any) -> None:
 
 
 def answer_shell(parser: argparse.ArgumentParser) -> None:
-    """Write completions and exit, where the script of `simdims completion` asks for them."""
+    """Write completions and exit, if the script of `simdims completion` asks for them."""
     if "_ARGCOMPLETE" in os.environ:
         _argcomplete().autocomplete(parser)
 
@@ -41,4 +40,4 @@ def _completion(options: argparse.Namespace) -> Findings:
 
 
 def _argcomplete() -> Any:
-    return library("argcomplete", "Completion in a shell", '"simdims[completion]"')
+    return library("argcomplete", "Tab completion", '"simdims[completion]"')

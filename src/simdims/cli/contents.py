@@ -1,4 +1,4 @@
-"""`simdims --help`: a table of contents."""
+"""`simdims --help`: the commands, grouped by purpose."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ CHAPTERS = {
     "From a data file to a page": ("discover", "demo", "report", "plot"),
     "Similarities from raw data": ("similarity",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
-    "Judge the dimensions": ("evaluate", "test", "rsa"),
-    "This program": ("completion",),
+    "Evaluate the dimensions": ("evaluate", "test", "rsa"),
+    "Shell integration": ("completion",),
 }
 
 _INTRODUCTION = "Find the dimensions behind similarities: how many, which ones, how stable, and what they are about."
@@ -21,13 +21,13 @@ _EXAMPLES = """examples:
   simdims discover animals.csv -o animals         find dimensions; open animals/report.html
   simdims discover answers.csv -o objects --as triplets --jobs -1 --checkpoint objects-work"""
 
-_REST = """Results go to stdout, progress and warnings to stderr; --json writes results as one JSON object.
+_REST = """Results go to stdout, progress and warnings to stderr; --json prints results as one JSON object.
 
 exit status:
   0    done
-  1    the data, a file or a value was refused; one sentence on stderr says why
-  2    the command was not understood; one sentence on stderr says why
-  130  interrupted; with --checkpoint the same command goes on"""
+  1    the data, a file or a value was refused; stderr says why
+  2    the command was not understood; stderr says why
+  130  interrupted; with --checkpoint, run the same command again to resume"""
 
 
 def contents(parser: argparse.ArgumentParser) -> str:

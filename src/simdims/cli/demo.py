@@ -1,89 +1,73 @@
-"""`simdims demo`: data that ship with a dependency, through discover to a page."""
+"""`simdims demo`: discover on data that ship with a dependency."""
 
 from __future__ import annotations
 
 import argparse
-import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from simdims._parameters import warn
+from simdims.cli import options as shared
 from simdims.cli.discover import check_folder, finish, run
-from simdims.cli.options import Findings, UsageError, add_command, add_overwrite, add_running
+from simdims.cli.options import Findings, UsageError
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
-#: Where results go unless -o says otherwise; there, and only there, an earlier demo is replaced without asking.
+#: The default folder, in which an earlier demo is replaced without asking.
 _FOLDER = Path("demo_output")
-
-
-class Demo(NamedTuple):
-    """Similarities to show the package on, with a heading and pictures of the items where there are any."""
-
-    similarity: Similarity
-    title: str
-    images: Any
-    about: str
-
-
-class Settings(NamedTuple):
-    """How much work is done; None is what discover does by itself."""
-
-    ranks: str | list[int]
-    repeats: int | None
-    runs: int | None
-
 
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
-#: About fifteen seconds on two cores, after a first run that also compiles; the best number lies between those tried.
-_QUICK = Settings([10, 15, 20, 25, 30], 1, 5)
+#: About fifteen seconds on two cores once everything is compiled; the best rank lies between those tried.
+_QUICK: dict[str, Any] = {"ranks": [10, 15, 20, 25, 30], "n_repeats": 1, "n_runs": 5}
+_QUICK_WORDS: dict[str, Any] = {"ranks": [2, 4, 6, 8, 10, 12], "n_repeats": 2, "n_runs": 10}
 _N_QUICK = 300
-_QUICK_WORDS = Settings([2, 4, 6, 8, 10, 12], 2, 10)
-_FULL = Settings("auto", None, None)
+_FULL: dict[str, Any] = {"ranks": "auto", "n_repeats": None, "n_runs": None}
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
-    parser = add_command(
+    parser = shared.add_command(
         commands,
         "demo",
         _demo,
-        summary="handwritten digits, or characters of a novel, through discover to a page, in a minute",
+        summary="run discover on handwritten digits or the characters of a novel, in a minute",
         example="simdims demo",
     )
-    parser.add_argument("--words", action="store_true", help="Les Miserables: who appears together with whom")
+    parser.add_argument("--words", action="store_true", help="Les Miserables: which characters appear together")
+    parser.add_argument("--full", action="store_true", help="all items, default settings (45 minutes on one core)")
+    shared.add_count(parser, "n_items", None, f"number of digits (default {_N_QUICK})")
     parser.add_argument(
-        "--full", action="store_true", help="all items, and the settings of discover (about 45 minutes of one core)"
+        "-o", "--out", type=Path, metavar="FOLDER", help=f"output folder (default {_FOLDER}/digits or /words)"
     )
-    parser.add_argument("--items", type=int, metavar="N", help=f"how many digits (default {_N_QUICK})")
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="FOLDER", help=f"the folder to write (default {_FOLDER}/digits or /words)"
-    )
-    add_overwrite(parser, "an earlier result in FOLDER")
-    add_running(parser, seed=0, jobs=-1)
+    shared.add_overwrite(parser, "an earlier result in FOLDER")
+    shared.add_running(parser, seed=0, jobs=-1)
 
 
 def _demo(options: argparse.Namespace) -> Findings:
-    if options.items is not None and (options.words or options.full):
-        raise UsageError("--items must be left out with --words and --full, which take all items.")
-    name = "words" if options.words else "digits"
-    folder = _FOLDER / name if options.out is None else options.out
+    if options.n_items is not None and (options.words or options.full):
+        raise UsageError("--items does not apply with --words or --full, which use all items.")
+    folder = options.out or _FOLDER / ("words" if options.words else "digits")
     check_folder(folder, options.overwrite or options.out is None)
-    n_digits = None if options.full else _N_QUICK if options.items is None else options.items
-    demo = _words() if options.words else _digits(n_digits)
-    settings = _FULL if options.full else _fitting(_QUICK_WORDS if options.words else _QUICK, demo.similarity.n_items)
-    say(demo.about)
-    say(_described(settings))
-    options = argparse.Namespace(
-        **{**vars(options), **settings._asdict(), "sampling": None, "device": "cpu", "checkpoint": None}
-    )
-    found = run(demo.similarity, options)
-    return finish(found, folder, images=demo.images, title=demo.title)
+    n_digits = None if options.full else _N_QUICK if options.n_items is None else options.n_items
+    S, title, images = _words() if options.words else _digits(n_digits)
+    settings = _FULL
+    if not options.full:
+        settings = dict(_QUICK_WORDS if options.words else _QUICK)
+        settings["ranks"] = [rank for rank in settings["ranks"] if rank <= S.n_items // 4]
+        ranks = ", ".join(map(str, settings["ranks"]))
+        say(
+            f"Demo settings: {ranks} dimensions, {settings['n_repeats']} x 5 folds, {settings['n_runs']} random starts "
+            "(--full: all items and the default settings of discover)."
+        )
+    rest = {"sampling": None, "device": "cpu", "checkpoint": None}
+    found = run(S, argparse.Namespace(**{**vars(options), **settings, **rest}))
+    return finish(found, folder, images=images, title=title)
 
 
-def _digits(n_items: int | None) -> Demo:
+def _digits(n_items: int | None) -> tuple[Similarity, str, Any]:
+    """Similarities of handwritten digits, a heading, and their pictures."""
     import numpy as np
 
     from simdims.datasets import load_digits_similarity
@@ -95,48 +79,22 @@ def _digits(n_items: int | None) -> Demo:
         raise ValueError(f"--items must lie between 40 and {n_all}, got {n_items}.")
     rows = np.sort(np.random.default_rng(0).permutation(n_all)[:n_items])
     labels = [f"{_NAMES[digits.target[row]]} {row}" for row in rows]
-    similarity = from_features(digits.images[rows].reshape(len(rows), -1), kernel="rbf", labels=labels)
-    return Demo(
-        similarity,
-        f"{len(rows):,} handwritten digits",
-        _inked(digits.images[rows]),
-        f"{len(rows):,} of the {n_all:,} handwritten digits of scikit-learn, similar where their pixels are (an RBF "
-        "kernel); which digit each one shows is not used",
+    images = digits.images[rows]
+    S = from_features(images.reshape(len(rows), -1), kernel="rbf", labels=labels)
+    say(
+        f"{len(rows):,} of the {n_all:,} handwritten digits in scikit-learn, compared by an RBF kernel of their pixels."
     )
-
-
-def _inked(images: Any) -> Any:
-    """Pictures, dark on light; None, with a warning, where the library that packs them is missing."""
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        warnings.warn('The page has no pictures without Pillow: pip install "simdims[report]".', stacklevel=2)
-        return None
-    return images.max() - images
+        warn('The page has no pictures, which need Pillow: pip install "simdims[report]".')
+        return S, f"{len(rows):,} handwritten digits", None
+    return S, f"{len(rows):,} handwritten digits", images.max() - images  # dark on light
 
 
-def _words() -> Demo:
+def _words() -> tuple[Similarity, str, None]:
     from simdims.datasets import load_miserables
 
-    similarity = load_miserables()
-    return Demo(
-        similarity,
-        "The characters of Les Misérables",
-        None,
-        f"{similarity.n_items} characters of Les Miserables, as similar as they often appear together (networkx)",
-    )
-
-
-def _fitting(settings: Settings, n_items: int) -> Settings:
-    """The settings without numbers of dimensions that so few items cannot have."""
-    return settings._replace(ranks=[rank for rank in settings.ranks if isinstance(rank, int) and rank <= n_items // 4])
-
-
-def _described(settings: Settings) -> str:
-    if isinstance(settings.ranks, str):
-        return "the settings of discover"
-    ranks = ", ".join(map(str, settings.ranks))
-    return (
-        f"a demo's settings: {ranks} dimensions tried, {settings.repeats} x 5 folds, {settings.runs} runs "
-        "(--full takes all items and the settings of discover)"
-    )
+    S = load_miserables()
+    say(f"{S.n_items} characters of Les Miserables, compared by how often they appear together (networkx).")
+    return S, "The characters of Les Misérables", None

@@ -1,4 +1,4 @@
-"""`simdims discover`: from a data file to a page, the main job."""
+"""`simdims discover`: from a data file to dimensions and a page to explore them."""
 
 from __future__ import annotations
 
@@ -9,84 +9,67 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simdims._parameters import ParameterError
+from simdims.cli import options as shared
 from simdims.cli import sources
-from simdims.cli.options import (
-    Findings,
-    UsageError,
-    add_checkpoint,
-    add_command,
-    add_device,
-    add_matrix_options,
-    add_overwrite,
-    add_running,
-    described,
-    load_matrix,
-    option_of,
-    progress_of,
-    read_similarity,
-    say_changes,
-    say_scale,
-)
-from simdims.cli.outputs import check_place
+from simdims.cli.options import Findings, UsageError
+from simdims.cli.outputs import check_writable
 from simdims.cli.report import add_look, pictures_of
-from simdims.cli.selection import ranks
+from simdims.cli.spelling import option_of
+from simdims.cli.steps import add_ranks
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
     from simdims.similarity import Similarity
 
-#: Work that takes longer than this, in seconds, should be kept as it goes.
+#: Runs that take longer than this, in seconds, should have a checkpoint.
 _LONG = 900
 
-#: Dimensions that the last line names, and items of each.
+#: Dimensions that are summarised, and items named for each.
 _N_ABOUT, _N_NAMED = 3, 3
 
 _SHARED = ("key", "label_file", "header", "weights", "negative", "low", "high")
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
-    parser = add_command(
+    parser = shared.add_command(
         commands,
         "discover",
         _discover,
-        summary="find the dimensions behind a data file, and write a page to explore them",
+        summary="find the dimensions behind the data in a file, and write a page to explore them",
         details=(
-            "FILE may hold similarities (a matrix or a list of pairs), triplets, ratings, word associations, features "
-            "or dissimilarities: it is looked at, and --as says it where that does not tell."
+            "FILE may contain similarities (a matrix or a list of pairs), triplets, ratings, word associations, "
+            "features or dissimilarities. This is detected automatically; use --as to set it explicitly."
         ),
         example="simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2",
     )
     parser.add_argument("source", metavar="FILE", type=Path, help="the data")
-    parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="the folder to write")
+    parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="output folder")
     parser.add_argument(
-        "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"what FILE holds: {', '.join(sources.KINDS)}"
+        "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
     )
-    parser.add_argument(
-        "--ranks", type=ranks, default="auto", metavar="RANKS", help="auto (default), one number, or as 2:30 or 5:60:5"
-    )
-    parser.add_argument("--sampling", type=float, help="share of the pairs to train on (default: calibrated)")
-    parser.add_argument("--repeats", type=int, metavar="N", help="repeats of the cross-validation (default by size)")
-    parser.add_argument("--runs", type=int, metavar="N", help="runs of the consensus (default by size)")
-    add_device(parser)
-    add_checkpoint(parser)
-    add_running(parser)
+    add_ranks(parser)
+    shared.add_count(parser, "n_repeats", None, "repeats of the cross-validation (default: depends on the size)")
+    shared.add_count(parser, "n_runs", None, "random starts of the consensus (default: depends on the size)")
+    shared.add_device(parser)
+    shared.add_checkpoint(parser)
+    shared.add_running(parser)
     add_look(parser)
     parser.add_argument("--no-report", action="store_true", help="write no page")
-    add_overwrite(parser, "an earlier result in FOLDER")
+    shared.add_overwrite(parser, "an earlier result in FOLDER")
     parser.usage = "%(prog)s FILE -o FOLDER [options]"
     parser.set_defaults(own=_add_data_options(parser))
 
 
 def _add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:
-    """Add what may have to be said about the data, in a group for each kind; returns the defaults, by kind."""
+    """Add the options of each kind of data, and return their defaults by kind."""
     own: dict[str, dict[str, Any]] = {}
     sources.add_shared(parser.add_argument_group("any data"), _SHARED)
     for kind in sources.KINDS:
         group = parser.add_argument_group(f"--as {kind}")
         if kind == "matrix":
-            add_matrix_options(group)
+            shared.add_matrix_options(group)
         elif kind == "associations":
             sources.add_association_columns(group)
         else:
@@ -94,14 +77,16 @@ def _add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, An
         own[kind] = {}
         for action in group._group_actions:
             own[kind].setdefault(action.dest, action.default)
-            # None is "not said", so that what does not go with the data can be refused.
+            # None is "not given", so that options that do not apply to the data can be refused.
             action.default, action.required = None, False
     own["associations"]["absent"] = 0.03  # an option that it shares with a matrix
     return own
 
 
 def _discover(options: argparse.Namespace) -> Findings:
-    _refuse_unused(options)
+    for name in ("images", "title"):
+        if options.no_report and getattr(options, name) is not None:
+            raise UsageError(f"--{name} does not apply with --no-report.")
     check_folder(options.out, options.overwrite)
     _check_apart(options.out, options.checkpoint)
     S = read_data(options)
@@ -110,53 +95,49 @@ def _discover(options: argparse.Namespace) -> Findings:
     return finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
 
 
-def _refuse_unused(options: argparse.Namespace) -> None:
-    """Refuse options that would be ignored."""
-    for name in ("images", "title"):
-        if options.no_report and getattr(options, name) is not None:
-            raise UsageError(f"--{name} must be left out with --no-report: it is for the page.")
-
-
 def check_folder(folder: Path, overwrite: bool) -> None:
-    """Refuse before the work a folder that results could not, or should not, be written to."""
+    """Refuse before the work a folder to which results could not, or should not, be written."""
     from simdims.discovery import storage
     from simdims.report.writer import check_target
 
     storage.check_folder(folder)
     if storage.is_saved(folder) and not overwrite:
-        raise FileExistsError(
-            f"FOLDER must be new or empty, got {str(folder)!r}, which holds an earlier result: choose another name, or "
-            "pass --overwrite."
-        )
-    if (folder / "report.html").exists():
-        check_target(folder / "report.html")
-    check_place(folder, "FOLDER")
+        raise FileExistsError(f"{str(folder)!r} holds an earlier result: choose another name, or pass --overwrite.")
+    page = folder / "report.html"
+    if page.exists():
+        try:
+            check_target(page)
+        except (FileExistsError, ParameterError):
+            raise FileExistsError(
+                f"{str(page)!r} is not an earlier report: move it, or choose another FOLDER."
+            ) from None
+    check_writable(folder)
 
 
 def read_data(options: argparse.Namespace) -> Similarity:
-    """Similarities of whatever FILE holds."""
-    from simdims.cli import kinds
+    """Similarities from whatever FILE contains."""
+    from simdims.io.sniffing import guess
 
     said = _said(options)
-    found = kinds.guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
+    found = guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
-    _refuse_strangers(options, kind)
+    _refuse_others(options, kind)
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
     if kind == "matrix" and not said:
         return _read_matrix(settled, found.why)
     _say_read(options.source, found.why, guessed=not said)
     if kind == "matrix":
-        return read_similarity(settled)
+        return shared.read_similarity(settled)
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     S = sources.SOURCES[kind].build(settled)
-    say_scale(S)
+    shared.say_scale(S)
     return S
 
 
 def _said(options: argparse.Namespace) -> str | None:
-    """The kind of data that --as says, or that alone has the options which are given."""
+    """The kind of data that --as sets, or the only kind to which the given options apply."""
     if options.kind is not None:
         return str(options.kind)
     given = _given(options, {name for own in options.own.values() for name in own})
@@ -168,20 +149,19 @@ def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name in names if (value := getattr(options, name)) is not None}
 
 
-def _refuse_strangers(options: argparse.Namespace, kind: str) -> None:
-    """Refuse options that say something about other data."""
+def _refuse_others(options: argparse.Namespace, kind: str) -> None:
+    """Refuse options that only apply to other data."""
     everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
-    strangers = sorted(name for name in _given(options, everything) if name not in options_of(options, kind))
-    if strangers:
-        flag = option_of(options.command, strangers[0])
-        fitting = [f"--as {one}" for one in sources.KINDS if strangers[0] in options_of(options, one)]
+    others = sorted(name for name in _given(options, everything) if name not in _options_of(options, kind))
+    if others:
+        flag = option_of(options.command, others[0])
+        fitting = [f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one)]
         raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}; it is for {' or '.join(fitting)}.")
 
 
-def options_of(options: argparse.Namespace, kind: str) -> set[str]:
-    """The options that say something about a kind of data."""
-    shared = ("key", "label_file", "negative", "low", "high") if kind == "matrix" else sources.SOURCES[kind].shared
-    return {*shared, *options.own[kind]}
+def _options_of(options: argparse.Namespace, kind: str) -> set[str]:
+    common = ("key", "label_file", "negative", "low", "high") if kind == "matrix" else sources.SOURCES[kind].shared
+    return {*common, *options.own[kind]}
 
 
 def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
@@ -189,13 +169,13 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
 
 
 def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
-    """Read similarities; or, where it is clear that they are dissimilarities, those; or ask, where it is not."""
+    """Read similarities, or dissimilarities if they clearly are, and raise an error if that is unclear."""
     from simdims.similarity.dissimilarity import is_undecided, signs_of_dissimilarity
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="values looks like a dissimilarity matrix", category=UserWarning)
+        warnings.filterwarnings("ignore", message=".*dissimilar", category=UserWarning)  # decided below
         try:
-            S = load_matrix(options)
+            S = shared.load_matrix(options)
         except ValueError:
             _say_read(options.source, why)
             raise
@@ -204,10 +184,10 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
         _say_read(options.source, why)
         if S.factors is None and is_undecided(S.values, S.weights, S.info):
             say(
-                "The diagonal is missing, and the values do not show whether large ones mean similar or dissimilar; "
-                "large is taken to mean similar. If it means dissimilar, pass --as dissimilarity."
+                "The diagonal is missing, and the values do not show whether large means similar or dissimilar. Large "
+                "is taken to mean similar. If it means dissimilar, pass --as dissimilarity."
             )
-        say_changes(S)
+        shared.say_changes(S)
         return S
     if not signs.are_clear:
         raise ValueError(
@@ -220,36 +200,24 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
 
 
 def run(S: Similarity, options: argparse.Namespace) -> Discovery:
-    """Discover, after saying how long it will take."""
+    """Discover, after an estimate of the time."""
     from simdims.discovery import discover
     from simdims.discovery.estimate import in_words
     from simdims.discovery.run import expected_seconds
 
-    one = options.ranks[0] if not isinstance(options.ranks, str) and len(options.ranks) == 1 else None
-    arguments = {
-        "ranks": options.ranks if one is None else one,
-        "sampling": options.sampling,
-        "n_repeats": options.repeats,
-        "n_runs": options.runs,
-        "n_jobs": options.jobs,
-        "device": options.device,
-    }
-    seconds = expected_seconds(S, **arguments)
+    settings = shared.arguments(options, "ranks", "sampling", "n_repeats", "n_runs", "n_jobs", "device")
+    if not isinstance(options.ranks, str) and len(options.ranks) == 1:
+        settings["ranks"] = options.ranks[0]
+    seconds = expected_seconds(S, **settings)
     is_long = seconds > _LONG and options.checkpoint is None
-    advice = ". Add --checkpoint DIR to make the run resumable" if is_long else ""
-    say(f"{described(S)}{_by_features(S)}: this will take about {in_words(seconds)}{advice}")
-    found = discover(
-        S,
-        **arguments,
-        checkpoint=options.checkpoint,
-        random_state=options.seed,
-        progress=progress_of(options),
-    )
+    advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
+    say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
+    found = discover(S, **settings, **shared.arguments(options, "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
 
 
 def _by_features(S: Similarity) -> str:
-    """How similarities came of features, which a kernel that was not asked for leaves open."""
+    """The kernel, which was chosen automatically unless --kernel was given."""
     kernels = {"rbf": "an RBF kernel", "linear": "the dot products", "cosine": "the cosines"}
     kernel = kernels.get(str(S.info.get("kernel"))) if S.info.get("source") == "features" else None
     if kernel is None:
@@ -261,15 +229,15 @@ def _by_features(S: Similarity) -> str:
 
 
 def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, page: bool = True) -> Findings:
-    """Save everything, write the page beside it, and say what was found."""
+    """Save the results, write the page, and summarise both."""
     found.save(folder)
     report = found.report(folder / "report.html", images=images, title=title) if page else None
     told = findings(found)
     words = [*told, f"Results: {folder}", *([] if report is None else [f"Report: {report}"])]
-    selection = None if found.selection is None else found.selection.to_dict()
-    for name in ("scores", "calibration"):
-        if selection is not None:
-            del selection[name]
+    selection = None
+    if found.selection is not None:
+        every = found.selection.to_dict().items()
+        selection = {name: value for name, value in every if name not in ("scores", "calibration")}
     values = {
         "folder": folder,
         "report": report,
@@ -286,7 +254,7 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
 
 
 def findings(found: Discovery) -> list[str]:
-    """What matters: whether there is anything, how many dimensions and why, how good and how stable, what they are."""
+    """The main results: evidence of structure, number of dimensions, fit, reliability, and top-loading items."""
     many = found.n_components > 1
     number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
     selection = found.selection
@@ -313,7 +281,7 @@ def findings(found: Discovery) -> list[str]:
 
 
 def _some_items(found: Discovery, k: int) -> str:
-    """The items that have most of a dimension, as one line."""
+    """The top-loading items of a dimension."""
     column = found.embedding[:, k]
     top = [item for item in (-column).argsort(kind="stable")[:_N_NAMED] if column[item] > 0]
     if found.labels is None:
@@ -326,4 +294,4 @@ def _check_apart(out: Path, checkpoint: Path | None) -> None:
         return
     one, other = out.resolve(), checkpoint.resolve()
     if one == other or one in other.parents or other in one.parents:
-        raise ValueError(f"FOLDER must lie apart from the checkpoint, got {str(out)!r} and {str(checkpoint)!r}.")
+        raise ValueError(f"FOLDER and --checkpoint must be separate folders, got {str(out)!r} and {str(checkpoint)!r}.")

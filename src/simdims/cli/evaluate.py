@@ -7,114 +7,87 @@ import math
 from pathlib import Path
 from typing import Any
 
-from simdims.cli.options import (
-    Findings,
-    add_command,
-    add_header,
-    add_key,
-    add_overwrite,
-    read_embedding,
-    settled_seed,
-    whole_or_text,
-)
+from simdims.cli import options as shared
+from simdims.cli.options import Findings
 from simdims.cli.outputs import check_target, write_result
 
 
 def add(commands: Any) -> None:
-    """Add the command and what it can evaluate by."""
-    summary = "measure what an embedding predicts: choices, ratings of pairs, ratings of items"
+    summary = "measure how well an embedding predicts choices, ratings of pairs or ratings of items"
     parser = commands.add_parser("evaluate", help=summary, description=f"{summary.capitalize()}.")
     kinds = parser.add_subparsers(metavar="KIND", required=True)
 
-    parser = add_command(
+    parser = shared.add_command(
         kinds,
         "triplets",
         _triplets,
-        summary="the share of odd-one-out choices that an embedding predicts",
+        summary="proportion of odd-one-out choices that an embedding predicts",
         example="simdims evaluate triplets embedding.csv answers.csv --odd chosen",
     )
-    _add_embedding(parser)
-    parser.add_argument("answers", metavar="TRIPLETS", type=Path, help="one answer a row: .npy, .csv, .tsv, .parquet")
-    parser.add_argument(
-        "--odd",
-        type=whole_or_text,
-        default=-1,
-        metavar="COLUMN",
-        help="name or position (from 0; -1, the default, is the last) of the column of the odd one out",
-    )
-    parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, where a table has more")
-    parser.add_argument("--similarity", choices=["dot", "cosine"], default="dot", help="dot (default) or cosine")
-    add_header(parser)
+    shared.add_embedding(parser)
+    parser.add_argument("answers", metavar="TRIPLETS", type=Path, help="one answer per row: .npy, .csv, .tsv, .parquet")
+    shared.add_triplet_columns(parser)
+    shared.add_choice(parser, "--similarity", "dot", "cosine")
+    shared.add_header(parser)
 
-    parser = add_command(
+    parser = shared.add_command(
         kinds,
         "pairs",
         _pairs,
-        summary="the rank correlation of an embedding's similarities with ratings of pairs",
+        summary="rank correlation of an embedding's similarities with ratings of pairs",
         example="simdims evaluate pairs words.csv simlex.tsv --item1 word1 --item2 word2 --rating SimLex999",
     )
-    _add_embedding(parser)
-    parser.add_argument("ratings", metavar="PAIRS", type=Path, help="a table with one pair a row: .csv, .tsv, .parquet")
-    parser.add_argument("--item1", required=True, metavar="COLUMN", help="the column of the first item")
-    parser.add_argument("--item2", required=True, metavar="COLUMN", help="the column of the second item")
-    parser.add_argument("--rating", required=True, metavar="COLUMN", help="the column of the ratings")
-    parser.add_argument("--similarity", choices=["cosine", "dot"], default="cosine", help="cosine (default) or dot")
+    shared.add_embedding(parser)
+    parser.add_argument("ratings", metavar="PAIRS", type=Path, help="one pair per row: .csv, .tsv, .parquet")
+    shared.add_rated_pairs(parser)
+    shared.add_choice(parser, "--similarity", "cosine", "dot")
 
-    parser = add_command(
+    parser = shared.add_command(
         kinds,
         "readout",
         _readout,
-        summary="how well ratings of items can be read out of an embedding (ridge, nested cross-validation)",
+        summary="how well an embedding predicts ratings of items (ridge regression, nested cross-validation)",
         example="simdims evaluate readout embedding.csv norms.csv --labels word --seed 0 -o readout.csv",
     )
-    _add_embedding(parser)
-    parser.add_argument("ratings", metavar="RATINGS", type=Path, help="one row an item, one column a rating")
-    parser.add_argument("--labels", metavar="COLUMN", help="the column of RATINGS that names the items")
-    parser.add_argument("--seed", type=int, metavar="N", help="random seed (default: drawn afresh and printed)")
-    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .json or .csv")
-    add_overwrite(parser)
+    shared.add_embedding(parser)
+    parser.add_argument("ratings", metavar="RATINGS", type=Path, help="one row per item, one column per rating")
+    shared.add_label_column(parser, "RATINGS")
+    shared.add_seed(parser)
+    shared.add_out(parser, ".json or .csv")
 
 
-def _add_embedding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        metavar="EMBEDDING",
-        type=Path,
-        help="a file with one row an item, or a folder that `simdims discover` wrote",
-    )
-    parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING that names the items (default item)")
-    add_key(parser, "embedding")
-
-
-def _apart_from_similarities(W: Any) -> Any:
-    """An embedding, or similarities; a square that is not symmetric could be neither."""
+def _embedding_or_similarities(options: argparse.Namespace) -> Any:
+    """EMBEDDING, which may also hold similarities; a square that is not symmetric is neither."""
     import numpy as np
 
+    W = shared.read_embedding(options)
     values = np.asarray(W)
     if values.ndim == 2 and len(values) == values.shape[1] and not np.allclose(values, values.T, equal_nan=True):
         raise ValueError(
-            f"EMBEDDING must have fewer dimensions than items, or be symmetric similarities, got {len(values)} rows "
-            f"and {len(values)} columns that are not symmetric."
+            "EMBEDDING must have fewer dimensions than items, or hold symmetric similarities, got "
+            f"{len(values)} rows and {len(values)} columns that are not symmetric."
         )
     return W
 
 
 def _triplets(options: argparse.Namespace) -> Findings:
-    from simdims import _inputs, metrics
+    from simdims import metrics
+    from simdims.io import raw
 
-    W = _apart_from_similarities(read_embedding(options))
-    answers = _inputs.read_triplets(options.answers, options.columns, options.header)
+    W = _embedding_or_similarities(options)
+    answers = raw.read_triplets(options.answers, options.columns, options.header)
     accuracy = metrics.triplet_accuracy(W, answers, odd=options.odd, similarity=options.similarity)
     words = f"{len(answers)} triplets: {accuracy:.1%} predicted (chance 33.3%)\naccuracy {accuracy:.6f}"
     return Findings(words, {"accuracy": accuracy, "n_triplets": len(answers), "chance": 1 / 3})
 
 
 def _pairs(options: argparse.Namespace) -> Findings:
-    from simdims import _inputs, io, metrics
+    from simdims import io, metrics
     from simdims._tables import read_numbers
+    from simdims.io import raw
 
-    W = _apart_from_similarities(read_embedding(options))
-    table = _inputs.read_trials(options.ratings, [options.item1, options.item2], options.rating)
+    W = _embedding_or_similarities(options)
+    table = raw.read_trials(options.ratings, [options.item1, options.item2], options.rating)
     for role in ("item1", "item2", "rating"):
         if (name := getattr(options, role)) not in table.columns:
             has = ", ".join(map(repr, table.columns))
@@ -124,7 +97,8 @@ def _pairs(options: argparse.Namespace) -> Findings:
     found = metrics.pair_correlation(W, table[[options.item1, options.item2]], ratings, similarity=options.similarity)
     if math.isnan(found.correlation):
         raise ValueError(
-            f"PAIRS must vary to correlate with anything, got {found.n_found} pairs of one rating or one similarity."
+            "PAIRS must differ in rating and in similarity to be correlated, got the same value for all "
+            f"{found.n_found} pairs."
         )
     return Findings(
         f"{found.n_found} of {found.n_pairs} pairs found; Spearman correlation {found.correlation:.3f}\n"
@@ -136,11 +110,12 @@ def _pairs(options: argparse.Namespace) -> Findings:
 def _readout(options: argparse.Namespace) -> Findings:
     read = [("EMBEDDING", options.source), ("RATINGS", options.ratings)]
     check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
-    from simdims import _inputs, metrics
+    from simdims import metrics
+    from simdims.io import raw
 
-    W = read_embedding(options)
-    ratings = _inputs.read_features(options.ratings, options.labels, None, None)
-    seed = settled_seed(options)
+    W = shared.read_embedding(options)
+    ratings = raw.read_features(options.ratings, options.labels, None, None)
+    seed = shared.settled_seed(options)
     found = metrics.readout(W, ratings, random_state=seed)
     values = {"readout": found.table, "seed": seed}
     if options.out is not None:

@@ -6,41 +6,25 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims.cli.options import (
-    Findings,
-    add_command,
-    add_key,
-    add_overwrite,
-    add_running,
-    add_similarity,
-    progress_of,
-    read_embedding,
-    read_similarity,
-    settled_seed,
-)
+from simdims.cli import options as shared
+from simdims.cli.options import Findings
 from simdims.cli.outputs import check_target, write_result
 
 if TYPE_CHECKING:
     from simdims.inference import HypothesisTests
 
+_NAMES = ("n_permutations", "alternative", "alpha", "n_jobs", "progress")
+
 
 def add(commands: Any) -> None:
-    """Add both commands."""
-    parser = add_command(
+    parser = shared.add_command(
         commands,
         "test",
         _test,
         summary="test which item properties the dimensions encode",
         example="simdims test embedding.csv properties.csv --labels name --seed 0 -o tests.csv",
     )
-    parser.add_argument(
-        "source",
-        metavar="EMBEDDING",
-        type=Path,
-        help="a file with one row per item, or a folder that `simdims discover` wrote",
-    )
-    parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING that names the items (default item)")
-    add_key(parser, "embedding")
+    shared.add_embedding(parser)
     _add_hypotheses(parser)
     parser.add_argument(
         "--matching",
@@ -51,76 +35,60 @@ def add(commands: Any) -> None:
     )
     _add_testing(parser)
 
-    parser = add_command(
+    parser = shared.add_command(
         commands,
         "rsa",
         _rsa,
-        summary="test which properties of the items the similarities reflect (Mantel test)",
+        summary="test which item properties the similarities reflect (Mantel test)",
         example="simdims rsa animals.npz properties.csv --labels name --method spearman --seed 0",
     )
-    add_similarity(parser)
+    shared.add_similarity(parser)
     _add_hypotheses(parser)
-    parser.add_argument(
-        "--method", choices=["pearson", "spearman"], default="pearson", help="pearson (default) or spearman"
-    )
+    shared.add_choice(parser, "--method", "pearson", "spearman")
     _add_testing(parser)
 
 
 def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help="one row per item, one column per property")
-    parser.add_argument("--labels", metavar="COLUMN", help="the column of PROPERTIES that names the items")
+    shared.add_label_column(parser, "PROPERTIES")
 
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--alternative", choices=["greater", "two-sided"], default="greater", help="greater (default) or two-sided"
-    )
-    parser.add_argument("--permutations", type=int, default=1000, metavar="N", help="permutations (default 1000)")
-    parser.add_argument("--alpha", type=float, default=0.05, help="level of significance (default 0.05)")
-    add_running(parser)
-    parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="a file for the table: .json or .csv")
-    add_overwrite(parser)
+    shared.add_choice(parser, "--alternative", "greater", "two-sided")
+    shared.add_count(parser, "n_permutations", 1000, "number of permutations")
+    parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default 0.05)")
+    shared.add_running(parser)
+    shared.add_out(parser, ".json or .csv")
 
 
 def _test(options: argparse.Namespace) -> Findings:
-    _check_target(options)
+    _check_target(options, "EMBEDDING")
     from simdims.inference import dimension_test
 
-    W, seed = read_embedding(options), settled_seed(options)
-    tests = dimension_test(W, _properties(options), matching=options.matching, **_testing(options, seed))
+    W, seed = shared.read_embedding(options), shared.settled_seed(options)
+    tests = dimension_test(W, _properties(options), random_state=seed, **shared.arguments(options, "matching", *_NAMES))
     return _findings(options, tests, seed)
 
 
 def _rsa(options: argparse.Namespace) -> Findings:
-    _check_target(options)
-    S = read_similarity(options)
+    _check_target(options, "IN")
+    S = shared.read_similarity(options)
     from simdims.inference import rsa_test
 
-    seed = settled_seed(options)
-    tests = rsa_test(S, _properties(options), method=options.method, **_testing(options, seed))
+    seed = shared.settled_seed(options)
+    tests = rsa_test(S, _properties(options), random_state=seed, **shared.arguments(options, "method", *_NAMES))
     return _findings(options, tests, seed)
 
 
-def _check_target(options: argparse.Namespace) -> None:
-    read = [("IN" if options.run is _rsa else "EMBEDDING", options.source), ("PROPERTIES", options.hypotheses)]
+def _check_target(options: argparse.Namespace, source: str) -> None:
+    read = [(source, options.source), ("PROPERTIES", options.hypotheses)]
     check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
 
 
 def _properties(options: argparse.Namespace) -> Any:
-    from simdims import _inputs
+    from simdims.io import raw
 
-    return _inputs.read_features(options.hypotheses, options.labels, None, None)
-
-
-def _testing(options: argparse.Namespace, seed: int) -> dict[str, Any]:
-    return {
-        "n_permutations": options.permutations,
-        "alternative": options.alternative,
-        "alpha": options.alpha,
-        "random_state": seed,
-        "n_jobs": options.jobs,
-        "progress": progress_of(options),
-    }
+    return raw.read_features(options.hypotheses, options.labels, None, None)
 
 
 def _findings(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:

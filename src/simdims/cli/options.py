@@ -1,31 +1,32 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the reading of their files."""
 
 from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simdims.cli.outputs import check_place
+from simdims.cli.outputs import check_writable
+from simdims.cli.spelling import option_of
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
-
-#: More than anyone can wait for, and what arrays can be counted by.
+#: More fits or permutations than anyone can wait for.
 _MOST = 1_000_000_000
 
 
 class UsageError(ValueError):
-    """The words of a command do not go together."""
+    """Options that do not go together."""
 
 
 class Findings(NamedTuple):
-    """What a command has to say: words for people, and the same as plain values for programs (--json).
+    """What a command reports: text for people, and the same as plain values for programs (--json).
 
-    The seed is the --seed that gives the same again, of commands that draw random numbers.
+    Commands that draw random numbers add the seed that reproduces them.
     """
 
     words: str
@@ -33,11 +34,9 @@ class Findings(NamedTuple):
     seed: int | None = None
 
     def text(self) -> str:
-        """All that is said to people."""
         return self.words if self.seed is None else f"{self.words}\nSeed: {self.seed}"
 
     def plain(self) -> dict[str, Any]:
-        """All that is said to programs."""
         return self.values if self.seed is None else {**self.values, "seed": self.seed}
 
 
@@ -53,28 +52,21 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=run, command=parser, json=False)
-    parser.add_argument("--verbose", action="store_true", help="say what is found and done")
+    parser.add_argument("--verbose", action="store_true", help="print detailed messages")
     if has_findings:
-        parser.add_argument("--json", action="store_true", help="write what is found to stdout as one JSON object")
+        parser.add_argument("--json", action="store_true", help="print the result to stdout as one JSON object")
     return parser
 
 
-def option_of(command: argparse.ArgumentParser, name: str) -> str | None:
-    """What the help of a command calls an option or argument, if it has it: --ranks, or IN."""
-    for action in command._actions:
-        if action.dest == name:
-            is_output = not action.option_strings or "--out" in action.option_strings
-            return str(action.metavar) if is_output else next(s for s in action.option_strings if s.startswith("--"))
-    return None
+# Files of similarities
 
 
 def add_similarity(parser: argparse.ArgumentParser) -> None:
-    """Add IN, a file of similarities, and what may have to be said about it."""
     parser.add_argument(
         "source",
         metavar="IN",
         type=Path,
-        help="similarities: a file that `simdims similarity` wrote, a square table or a list of pairs",
+        help="similarities: a file written by `simdims similarity`, a square table or a list of pairs",
     )
     add_key(parser, "similarities")
     add_label_file(parser)
@@ -84,42 +76,101 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
 
 
 def add_matrix_options(parser: Any) -> None:
-    """Add what may have to be said about a file of similarities alone."""
-    parser.add_argument(
-        "--form", choices=["square", "long"], help="whether a small table is a square or a list of pairs"
-    )
+    """Add the options that only files of similarities have."""
+    parser.add_argument("--form", choices=["square", "long"], help="read a small table as a square or a list of pairs")
     parser.add_argument(
         "--absent",
         type=number_or_text,
         metavar="missing|zero|WEIGHT",
-        help="what a pair means that a sparse matrix, a graph or a list of pairs does not hold",
+        help="how to treat pairs not listed in a sparse matrix, graph or pair list",
     )
     parser.add_argument(
-        "--symmetrize", choices=["mean", "max"], help="what to make of the two sides of a pair that differ"
+        "--symmetrize", choices=["mean", "max"], help="how to combine S[i,j] and S[j,i] where they differ"
     )
 
 
 def add_negative(parser: Any) -> None:
-    """Add what to do with negative values."""
     parser.add_argument(
         "--negative",
         choices=["clip", "shift"],
         help="negative values: clip sets them to 0, shift rescales correlations r as (1 + r)/2 (default: an error; "
         "features: kept, and only clip applies)",
     )
-    parser.add_argument(
-        "--clip", action="store_const", const="clip", dest="negative", help="the same as --negative clip"
-    )
+    parser.add_argument("--clip", action="store_const", const="clip", dest="negative", help="short for --negative clip")
 
 
 def add_scale(parser: Any) -> None:
-    """Add the ends of a rating scale."""
-    parser.add_argument("--low", type=float, help="lowest end of a rating scale, which becomes 0")
-    parser.add_argument("--high", type=float, help="highest end of a rating scale, which becomes 1")
+    parser.add_argument("--low", type=float, help="lower end of the rating scale, which becomes 0")
+    parser.add_argument("--high", type=float, help="upper end of the rating scale, which becomes 1")
+
+
+def add_label_file(parser: Any) -> None:
+    parser.add_argument("--label-file", type=Path, metavar="FILE", help="a text file with one item label per line")
+
+
+def add_key(parser: Any, what: str) -> None:
+    parser.add_argument("--key", metavar="NAME", help=f"the variable with the {what}, if a file has several")
+
+
+def add_header(parser: Any) -> None:
+    parser.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row of a text file names the columns (default: unless it holds numbers only)",
+    )
+
+
+def read_similarity(options: argparse.Namespace) -> Similarity:
+    """The similarities of IN, after a message if they were rescaled."""
+    S = load_matrix(options)
+    say_changes(S)
+    return S
+
+
+def load_matrix(options: argparse.Namespace) -> Similarity:
+    from simdims.io import load_similarity
+
+    _refuse_settled(options)
+    given = arguments(options, "key", "form", "absent", "symmetrize", "negative", "low", "high")
+    return load_similarity(options.source, labels=read_labels(options), **given)
+
+
+def read_labels(options: argparse.Namespace) -> list[str] | None:
+    from simdims.io import raw
+
+    return None if options.label_file is None else raw.read_names(options.label_file)
+
+
+def _refuse_settled(options: argparse.Namespace) -> None:
+    """Refuse options that a file written by `simdims similarity` has settled."""
+    settled = ("key", "label_file", "absent", "symmetrize", "negative", "low", "high")
+    given = [name for name in settled if getattr(options, name) is not None]
+    if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
+        return
+    from simdims import io
+    from simdims.io.native import load_npz
+
+    with io.named_in_errors(options.source):
+        if load_npz(options.source) is not None:
+            flag = option_of(options.command, given[0])
+            raise ValueError(f"{flag} does not apply to a file written by simdims, in which this is settled.")
+
+
+def say_changes(S: Similarity) -> None:
+    """Report how values were rescaled; the library warns of clipping."""
+    say_if_shifted(S)
+    if "file" in S.info:  # not one that simdims wrote, whose scale was settled then
+        say_scale(S)
+
+
+def say_if_shifted(S: Similarity) -> None:
+    if S.info.get("negative") == "shift":
+        share = S.info["share_negative"]
+        say(f"Rescaled all correlations r as (1 + r)/2; {share:.2%} of the pairs were negative.")
 
 
 def say_scale(S: Similarity) -> None:
-    """Say how ratings were rescaled, or that similarities were not though they exceed 1."""
+    """Report how ratings were rescaled, or that similarities above 1 were not."""
     from simdims.similarity.entries import value_range
 
     if "low" in S.info:
@@ -133,219 +184,186 @@ def say_scale(S: Similarity) -> None:
         )
 
 
-def read_similarity(options: argparse.Namespace) -> Similarity:
-    """The similarities of IN, after saying what was done to them."""
-    S = load_matrix(options)
-    say_changes(S)
-    return S
-
-
-def load_matrix(options: argparse.Namespace) -> Similarity:
-    """The similarities of IN."""
-    from simdims.io import load_similarity
-
-    _refuse_settled(options)
-    return load_similarity(
-        options.source,
-        key=options.key,
-        form=options.form,
-        labels=read_labels(options),
-        absent=options.absent,
-        symmetrize=options.symmetrize,
-        negative=options.negative,
-        low=options.low,
-        high=options.high,
-    )
-
-
-def say_changes(S: Similarity) -> None:
-    """Say how values were rescaled; of clipping, the library warns."""
-    say_if_shifted(S)
-    if "file" in S.info:  # not one that simdims wrote, whose scale was settled then
-        say_scale(S)
-
-
-def say_if_shifted(S: Similarity) -> None:
-    """Say that correlations were rescaled, which unlike clipping is nothing to warn of."""
-    if S.info.get("negative") == "shift":
-        share = S.info["share_negative"]
-        say(f"Rescaled all correlations r as (1 + r)/2; {share:.2%} of the pairs were negative.")
-
-
-def _refuse_settled(options: argparse.Namespace) -> None:
-    """Refuse what there is to say about other files where `simdims similarity` wrote this one."""
-    settled = ("key", "label_file", "absent", "symmetrize", "negative", "low", "high")
-    given = [name for name in settled if getattr(options, name) is not None]
-    if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
-        return
-    from simdims import io
-    from simdims.io.native import load_npz
-
-    with io.named_in_errors(options.source):
-        if load_npz(options.source) is not None:
-            flag, value = option_of(options.command, given[0]), str(getattr(options, given[0]))
-            raise ValueError(f"{flag} must be left out for a file that simdims wrote, which settles it, got {value!r}.")
-
-
 def described(S: Similarity) -> str:
     """Similarities in a few words."""
+    from simdims._parameters import plural
     from simdims.similarity import percent
 
-    words = [f"{S.n_items:,} {'item' if S.n_items == 1 else 'items'}", f"{percent(S.density)} of the pairs observed"]
-    if S.absent in ("zero", "missing"):
-        words += ["the others missing" if S.absent == "missing" else "0 where a pair is not listed"]
+    words = [f"{S.n_items:,} {plural('item', S.n_items)}", f"{percent(S.density)} of the pairs observed"]
+    if S.absent == "missing":
+        words += ["the others missing"]
     elif S.absent is not None:
-        words += [f"0 of weight {S.absent:g} where a pair is not listed"]
+        weight = "" if S.absent == "zero" else f" with weight {S.absent:g}"
+        words += [f"pairs that are not listed counted as zeros{weight}"]
     words += ["kept as factors"] if S.factors is not None else []
     words += ["weighted"] if S.weights is not None else []
     words += [f"averaged over {S.info['n_people']} matrices"] if S.info.get("n_people", 1) > 1 else []
-    words += ["with names"] if S.labels is not None else []
+    words += ["labelled"] if S.labels is not None else []
     return ", ".join(words)
 
 
+# Embeddings
+
+
+def add_embedding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source",
+        metavar="EMBEDDING",
+        type=Path,
+        help="a file with one row per item, or a folder written by `simdims discover`",
+    )
+    parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING with the labels (default: item)")
+    add_key(parser, "embedding")
+
+
 def read_embedding(options: argparse.Namespace) -> Any:
-    """The embedding of EMBEDDING, by name where it has names."""
-    from simdims import _inputs
+    """The embedding of EMBEDDING, labelled if the file has labels."""
+    from simdims.io import raw
 
     if options.source.is_dir():
         from simdims.discovery import Discovery
 
         for name in ("item", "key"):
             if getattr(options, name) is not None:
-                raise UsageError(f"--{name} must be left out where EMBEDDING is a folder, which says it itself.")
+                raise UsageError(f"--{name} does not apply if EMBEDDING is a folder.")
         return Discovery.load(options.source).embedding_frame()
     name = options.item
-    if name is None and _inputs.has_column(options.source, "item"):
+    if name is None and raw.has_column(options.source, "item"):
         name = "item"
-    W = _inputs.read_features(options.source, name, options.key, None, "--item")
+    W = raw.read_features(options.source, name, options.key, None, "item")
     if name is not None and list(W.index) == [str(position) for position in range(len(W))]:
-        W = W.reset_index(drop=True)  # an embedding without names, which are then positions
+        W = W.reset_index(drop=True)  # an embedding without labels
     return W
 
 
-def add_running(parser: argparse.ArgumentParser, *, seed: int | None = None, jobs: int | None = None) -> None:
-    """Add what every command with many tasks takes, with its defaults."""
-    drawn = "drawn afresh and printed" if seed is None else seed
-    parser.add_argument("--seed", type=int, metavar="N", default=seed, help=f"random seed (default: {drawn})")
-    usual = 1 if jobs is None else jobs
+# Columns of tables
+
+
+def add_triplet_columns(parser: Any) -> None:
     parser.add_argument(
-        "--jobs", type=int, metavar="N", default=jobs, help=f"parallel processes; -1: all cores (default {usual})"
+        "--odd",
+        type=whole_or_text,
+        default=-1,
+        metavar="COLUMN",
+        help="name or position (from 0; -1, the default, is the last) of the column with the odd one out",
     )
+    parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, if a table has more")
+
+
+def add_rated_pairs(parser: Any) -> None:
+    for role, what in (("item1", "first item"), ("item2", "second item"), ("rating", "ratings")):
+        parser.add_argument(f"--{role}", required=True, metavar="COLUMN", help=f"the column of the {what}")
+
+
+# Running
+
+
+def add_running(parser: argparse.ArgumentParser, *, seed: int | None = None, jobs: int | None = None) -> None:
+    add_seed(parser, seed)
+    usual = 1 if jobs is None else jobs
+    help_text = f"parallel processes (-1: all cores; default {usual})"
+    parser.add_argument("--jobs", type=int, metavar="N", dest="n_jobs", default=jobs, help=help_text)
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
+def add_seed(parser: argparse.ArgumentParser, seed: int | None = None, of: str = "") -> None:
+    drawn = "drawn afresh and printed" if seed is None else seed
+    help_text = f"random seed{of} (default: {drawn})"
+    parser.add_argument("--seed", type=int, metavar="N", dest="random_state", default=seed, help=help_text)
+
+
 def settled_seed(options: argparse.Namespace) -> int:
-    """--seed, or where there is none a number that is drawn."""
+    """--seed, or one drawn at random."""
     from simdims._parallel import settle_seed
 
-    return settle_seed(options.seed)
+    return settle_seed(options.random_state)
+
+
+def arguments(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Arguments of the library, under whose names options are stored; `progress` follows from --quiet."""
+    given = {**vars(options), "progress": False if getattr(options, "quiet", False) else None}
+    return {name: given[name] for name in names}
 
 
 def check_running(options: argparse.Namespace) -> None:
-    """Refuse before the work what every command with many tasks would refuse in it, or never be done with."""
+    """Refuse before the work what would be refused in the middle of it, or would never end."""
+    from simdims._parallel import check_n_jobs
+    from simdims._parameters import require_count
+
     for action in options.command._actions:
         given = getattr(options, action.dest, None)
-        if action.type is int and action.dest != "seed" and given is not None and abs(given) > _MOST:
-            option = option_of(options.command, action.dest)
-            raise ValueError(f"{option} must be at most {_MOST:,}, got {given}.")
-    seed, jobs = getattr(options, "seed", None), getattr(options, "jobs", None)
-    if seed is not None and not 0 <= seed < 2**32:
-        raise ValueError(f"--seed must lie between 0 and {2**32 - 1}, got {seed}.")
-    if jobs == 0:
-        raise ValueError("--jobs must be a number of processes, or -1 for one a core, got 0.")
-    checkpoint = getattr(options, "checkpoint", None)
-    if checkpoint is not None and checkpoint.exists() and not checkpoint.is_dir():
-        raise ValueError(f"--checkpoint must be a folder, got {str(checkpoint)!r}, which is a file.")
-    if checkpoint is not None:
-        check_place(checkpoint, "--checkpoint", is_filled=True)
+        if action.type is int and given is not None:
+            ends = (0, 2**32 - 1) if action.dest == "random_state" else (-_MOST, _MOST)
+            require_count(action.dest, given, *ends)
+    check_n_jobs(getattr(options, "n_jobs", None))
+    if getattr(options, "checkpoint", None) is not None:
+        check_writable(options.checkpoint, is_filled=True)
+
+
+def add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="a folder for completed fits, which makes the run resumable"
+    )
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add where to compute."""
     parser.add_argument(
         "--device",
         default="cpu",
         metavar="cpu|cuda|cuda:N|mps|torch-cpu",
-        help="where to compute: cpu (default), or by PyTorch on a GPU (cuda, mps) or the processor (torch-cpu)",
+        help="where to compute: cpu (default), or with PyTorch on a GPU (cuda, mps) or the CPU (torch-cpu)",
     )
+
+
+def add_solver(parser: argparse.ArgumentParser) -> None:
+    add_choice(parser, "--solver", "bcd", "admm")
 
 
 def check_solver(options: argparse.Namespace) -> None:
-    """Refuse a solver where it does not run."""
     if options.solver == "admm" and options.device != "cpu":
-        raise UsageError(f"--solver admm must run on --device cpu, got --device {options.device}.")
+        raise UsageError(f"--solver admm runs on --device cpu only, got --device {options.device}.")
 
 
-def add_checkpoint(parser: argparse.ArgumentParser) -> None:
-    """Add where finished work is kept."""
-    parser.add_argument(
-        "--checkpoint", type=Path, metavar="DIR", help="a folder for finished fits; run again to continue"
-    )
+# Single options and their values
+
+
+def add_count(parser: Any, name: str, default: int | None, what: str) -> None:
+    """Add --runs for the argument n_runs, and so on."""
+    shown = "" if default is None else f" (default {default})"
+    flag = f"--{name.removeprefix('n_').replace('_', '-')}"
+    parser.add_argument(flag, type=int, default=default, metavar="N", dest=name, help=f"{what}{shown}")
+
+
+def add_choice(parser: Any, flag: str, default: str, other: str) -> None:
+    parser.add_argument(flag, choices=[default, other], default=default, help=f"{default} (default) or {other}")
+
+
+def add_label_column(parser: Any, table: str) -> None:
+    parser.add_argument("--labels", metavar="COLUMN", help=f"the column of {table} with the labels")
+
+
+def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
+    parser.add_argument("-o", "--out", type=Path, metavar="OUT", required=required, help=f"output file: {what}")
+    add_overwrite(parser)
 
 
 def add_overwrite(parser: argparse.ArgumentParser, what: str = "OUT") -> None:
-    """Add the word that lets a command replace what is there."""
-    parser.add_argument("--overwrite", action="store_true", help=f"replace {what} if it is there already")
+    parser.add_argument("--overwrite", action="store_true", help=f"replace {what} if it exists")
 
 
-def progress_of(options: argparse.Namespace) -> bool | None:
-    """The argument `progress` that was asked for: a bar where a person is looking, or none."""
-    return False if options.quiet else None
+def _value(convert: Callable[[str], Any], rule: str | None = None) -> Callable[[str], Any]:
+    """What argparse calls to convert a word; without a rule, other words stay as they are."""
+
+    def converted(word: str) -> Any:
+        try:
+            return convert(word)
+        except ValueError:
+            if rule is None:
+                return word
+            raise argparse.ArgumentTypeError(f"{rule}, got {word!r}") from None
+
+    return converted
 
 
-def add_label_file(parser: Any) -> None:
-    """Add a file of names."""
-    parser.add_argument("--label-file", type=Path, metavar="FILE", help="a text file with the name of one item a line")
-
-
-def add_key(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add the name of a variable."""
-    parser.add_argument("--key", metavar="NAME", help=f"the variable of the {what}, where a file holds several")
-
-
-def add_header(parser: argparse.ArgumentParser) -> None:
-    """Add whether the first row names the columns."""
-    parser.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first row of a text file names the columns (default: unless it holds numbers only)",
-    )
-
-
-def read_labels(options: argparse.Namespace) -> list[str] | None:
-    """The names of --label-file."""
-    from simdims import _inputs
-
-    return None if options.label_file is None else _inputs.read_names(options.label_file)
-
-
-def whole(word: str) -> int:
-    """A word as a whole number."""
-    try:
-        return int(word)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {word!r}") from None
-
-
-def number(word: str) -> float:
-    """A word as a number."""
-    try:
-        return float(word)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {word!r}") from None
-
-
-def whole_or_text(word: str) -> int | str:
-    """A word as the whole number that it is, or itself."""
-    try:
-        return int(word)
-    except ValueError:
-        return word
-
-
-def number_or_text(word: str) -> float | str:
-    """A word as the number that it is, or itself."""
-    try:
-        return float(word)
-    except ValueError:
-        return word
+whole, whole_or_text = _value(int, "must be an integer"), _value(int)
+number, number_or_text = _value(float, "must be a number"), _value(float)

@@ -1,4 +1,4 @@
-"""Files and JSON that commands write: refused before the work, whole after it."""
+"""The files and JSON that commands write: checked before the work, and complete or absent after it."""
 
 from __future__ import annotations
 
@@ -16,49 +16,42 @@ if TYPE_CHECKING:
 def check_target(
     target: Path | None, endings: tuple[str, ...], sources: Iterable[tuple[str, Path]] = (), *, overwrite: bool
 ) -> None:
-    """Refuse before the work what could not, or should not, be written after it.
+    """Refuse before the work an OUT that could not, or should not, be written after it.
 
     Parameters
     ----------
     target : Path or None
-        What is to be written, if anything.
+        OUT, if it was given.
     endings : tuple of str
+        Its possible file types.
     sources : iterable of (name, path)
-        The files that the command reads, which it must not write over, and what its help calls them.
+        The files that the command reads, which it must not overwrite, as its help calls them.
     overwrite : bool
-        Whether a file that is there may be replaced.
+        Whether an existing file may be replaced.
     """
     if target is None:
         return
     if endings and target.suffix.lower() not in endings:
         raise ValueError(f"OUT must end in {' or '.join(endings)}, got {str(target)!r}.")
     if target.is_dir():
-        raise ValueError(f"OUT must be a file, got {str(target)!r}, which is a folder.")
+        raise ValueError(f"OUT must be a file, got the folder {str(target)!r}.")
     if not target.absolute().parent.is_dir():
-        raise FileNotFoundError(f"OUT must lie in a folder that is there, got {str(target)!r}.")
+        raise FileNotFoundError(f"No such folder: {str(target.parent)!r}.")
     for name, source in sources:
         if os.path.realpath(source) == os.path.realpath(target):
             raise ValueError(f"OUT must be another file than {name}, got {str(target)!r} for both.")
     if target.exists() and not overwrite:
-        raise FileExistsError(
-            f"OUT must be new, got {str(target)!r}, which is there already: choose another name, or pass --overwrite."
-        )
-    check_place(target, "OUT")
+        raise FileExistsError(f"{str(target)!r} already exists: choose another name, or pass --overwrite.")
+    check_writable(target)
 
 
-def check_place(target: Path, name: str, *, is_filled: bool = False) -> None:
-    """Refuse a place at which no file or folder can be made: an empty file is put there, and taken away again.
+def check_writable(target: Path, *, is_filled: bool = False) -> None:
+    """Refuse a file or folder that cannot be created, by creating an empty file there and removing it again.
 
-    Parameters
-    ----------
-    target : Path
-        The file or folder to be written; folders above it may have to be made, too.
-    name : str
-        What the help of the command calls it.
-    is_filled : bool
-        Whether files are written into `target` one by one, rather than beside it and moved there once they are whole.
+    Folders above it may have to be created, too. With `is_filled`, files are written into `target` one by one, rather
+    than beside it and moved there once they are complete.
     """
-    from simdims._journal import name_beside
+    from simdims._journal import cannot_write, name_beside
 
     place = target.absolute()
     probe = name_beside(place / "settings.json" if is_filled else place, "part")
@@ -71,17 +64,16 @@ def check_place(target: Path, name: str, *, is_filled: bool = False) -> None:
         probe.touch(exist_ok=False)
         probe.unlink()
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ValueError(f"{name} must lie where files can be written, got {str(target)!r} ({reason}).") from None
+        raise cannot_write(target, error) from None
     finally:
         for one in reversed(made):
             one.rmdir()
 
 
 def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | None = None) -> None:
-    """Write a result as .json (everything) or .csv (its table); an existing file is replaced once the new is whole."""
+    """Write a result as .json (everything) or .csv (its table); an existing file is replaced in one step."""
     from simdims._journal import replacing
-    from simdims.io.text import write_csv
+    from simdims.io.tables import write_csv
 
     with replacing(target) as part:
         if target.suffix.lower() == ".json":
@@ -91,7 +83,7 @@ def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | Non
 
 
 def as_json(values: Any, indent: int | None = None) -> str:
-    """Plain values as JSON that every program reads: a number that is none, as NaN, becomes null."""
+    """Values as standard JSON, in which NaN and infinity are null."""
     return json.dumps(_plain(values), indent=indent, allow_nan=False, ensure_ascii=False)
 
 

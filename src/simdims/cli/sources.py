@@ -1,4 +1,4 @@
-"""`simdims similarity ...`: one way to make similarities of raw data each."""
+"""`simdims similarity SOURCE`: similarities from raw data, one source per kind of data."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from simdims.cli.options import (
     add_negative,
     add_overwrite,
     add_scale,
+    arguments,
     described,
     number_or_text,
     read_labels,
@@ -28,16 +29,14 @@ from simdims.cli.outputs import check_target
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
-
-#: What a data file may hold.
-KINDS = ("matrix", "triplets", "ratings", "associations", "features", "dissimilarity")
-
-#: Options that name columns, which then need not be found.
+#: Options that name columns, which then need not be detected.
 COLUMNS = ("item1", "item2", "rating", "participant", "cue", "response", "count", "columns", "odd")
+
+_TABLES = ".csv, .tsv, .txt or .parquet"
 
 
 class Source(NamedTuple):
-    """A kind of raw data: what its command says, the options that are its own, and how similarities are made of it.
+    """A kind of raw data: the words of its command, its options, and the function that makes similarities from it.
 
     `shared` are options that several kinds have: key, label_file, header, weights, negative, low, high.
     """
@@ -52,15 +51,14 @@ class Source(NamedTuple):
 
 def add(commands: Any) -> None:
     """Add the command and its sources."""
-    summary = "make similarities from raw data and store them in a file"
+    summary = "make similarities from raw data and save them to a file"
     similarity = commands.add_parser("similarity", help=summary, description=f"{summary.capitalize()}.")
-    kinds = similarity.add_subparsers(metavar="SOURCE", required=True)
+    parsers = similarity.add_subparsers(metavar="SOURCE", required=True)
     for name, source in SOURCES.items():
-        parser = add_command(kinds, name, _make, summary=source.summary, example=source.example)
+        parser = add_command(parsers, name, _make, summary=source.summary, example=source.example)
         parser.add_argument("source", metavar="IN", type=Path, help=f"the file to read: {source.reads}")
-        parser.add_argument(
-            "target", metavar="OUT", type=Path, help="the file to write: .npz (keeps everything) or .csv"
-        )
+        target = "the file to write: .npz (keeps everything) or .csv"
+        parser.add_argument("target", metavar="OUT", type=Path, help=target)
         source.add_options(parser)
         add_shared(parser, source.shared)
         add_overwrite(parser)
@@ -79,87 +77,13 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
     if "low" in names:
         add_scale(parser)
     if "weights" in names:
-        parser.add_argument(
-            "--weights", choices=["counts"], help="weigh each pair by how many answers, ratings or people it has"
-        )
+        weights = "weight each pair by its number of answers, ratings or people"
+        parser.add_argument("--weights", choices=["counts"], help=weights)
     if "negative" in names:
         add_negative(parser)
 
 
-def _add_features(parser: Any) -> None:
-    parser.add_argument("--labels", metavar="COLUMN", help="the column of a table that names the items")
-    parser.add_argument(
-        "--kernel",
-        choices=["auto", "linear", "rbf", "cosine"],
-        default="auto",
-        help="auto (default): linear where no feature is negative, else rbf",
-    )
-    parser.add_argument(
-        "--bandwidth", type=float, default=0.4, help="sigma of rbf, in medians of all distances (default 0.4)"
-    )
-    parser.add_argument(
-        "--implicit", action="store_true", help="never build the matrix (kernels linear and, approximately, rbf)"
-    )
-    parser.add_argument(
-        "--landmarks", type=int, metavar="N", help="items that --implicit approximates rbf from (default 1000)"
-    )
-
-
-def _add_triplets(parser: Any) -> None:
-    parser.add_argument(
-        "--odd",
-        type=whole_or_text,
-        default=-1,
-        metavar="COLUMN",
-        help="name or position (from 0; -1, the default, is the last) of the column of the odd one out",
-    )
-    parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, where a table has more")
-    parser.add_argument("--n-items", type=int, metavar="N", help="number of items, where some occur in no triplet")
-    parser.add_argument("--smoothing", type=float, default=1.0, help="alpha in (c + alpha)/(m + 2 alpha) (default 1)")
-
-
-def _add_ratings(parser: Any) -> None:
-    parser.add_argument("--item1", required=True, metavar="COLUMN", help="the column of the first item")
-    parser.add_argument("--item2", required=True, metavar="COLUMN", help="the column of the second item")
-    parser.add_argument("--rating", required=True, metavar="COLUMN", help="the column of the ratings")
-    parser.add_argument("--participant", metavar="COLUMN", help="the column that says who gave the rating")
-
-
-def _add_associations(parser: Any) -> None:
-    add_association_columns(parser)
-    parser.add_argument(
-        "--absent",
-        type=number_or_text,
-        default=0.03,
-        metavar="missing|zero|WEIGHT",
-        help=(
-            "what a pair that nobody associated means: missing, zero, or a zero of this weight between 0 and 1 "
-            "(default 0.03)"
-        ),
-    )
-
-
-def add_association_columns(parser: Any) -> None:
-    """Add the columns of a table of word associations."""
-    for role in ("cue", "response", "count"):
-        parser.add_argument(
-            f"--{role}", default=role, metavar="COLUMN", help=f"the column of the {role}s (default {role})"
-        )
-    parser.add_argument("--no-count", action="store_const", const=False, dest="count", help="count every row once")
-
-
-def _add_dissimilarity(parser: Any) -> None:
-    parser.add_argument(
-        "--method",
-        choices=["max", "correlation", "gaussian"],
-        default="max",
-        help="max (default): 1 - d/max(d); correlation: 1 - d; gaussian: exp(-d^2 / 2 sigma^2)",
-    )
-    parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
-
-
 def _make(options: argparse.Namespace) -> Findings:
-    """Read IN, make similarities of it, write them to OUT, and say so."""
     _check_target(options)
     similarity = options.build(options)
     similarity.save(options.target)
@@ -186,80 +110,103 @@ def _check_target(options: argparse.Namespace) -> None:
             raise ValueError(f"OUT must end in .npz with {option}, which a .csv cannot hold, got {str(target)!r}.")
 
 
+def _add_features(parser: Any) -> None:
+    parser.add_argument("--labels", metavar="COLUMN", help="the column with the labels of the items")
+    kernels = ["auto", "linear", "rbf", "cosine"]
+    kernel = "auto (default): linear if no feature is negative, else rbf"
+    parser.add_argument("--kernel", choices=kernels, default="auto", help=kernel)
+    bandwidth = "RBF bandwidth as a multiple of the median pairwise distance (default 0.4)"
+    parser.add_argument("--bandwidth", type=float, default=0.4, help=bandwidth)
+    implicit = "never build the matrix (kernels linear and, approximately, rbf)"
+    parser.add_argument("--implicit", action="store_true", help=implicit)
+    landmarks = "number of items from which --implicit approximates rbf (default 1000)"
+    parser.add_argument("--landmarks", type=int, metavar="N", help=landmarks)
+
+
 def _features(options: argparse.Namespace) -> Similarity:
-    from simdims import _inputs
     from simdims.features import from_features
+    from simdims.io import raw
 
     if options.labels is not None and options.label_file is not None:
         raise UsageError("--labels and --label-file must not both be given: either names the items.")
-    X = _inputs.read_features(options.source, options.labels, options.key, options.header)
     return from_features(
-        X,
-        kernel=options.kernel,
-        bandwidth=options.bandwidth,
+        raw.read_features(options.source, options.labels, options.key, options.header),
         labels=read_labels(options),
-        negative=options.negative,
-        implicit=options.implicit,
         n_landmarks=options.landmarks,
+        **arguments(options, "kernel", "bandwidth", "negative", "implicit"),
     )
+
+
+def _add_triplets(parser: Any) -> None:
+    odd = "name or position (from 0; -1, the default, is the last) of the column with the odd one out"
+    parser.add_argument("--odd", type=whole_or_text, default=-1, metavar="COLUMN", help=odd)
+    parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, if a table has more")
+    parser.add_argument("--n-items", type=int, metavar="N", help="number of items, if some occur in no triplet")
+    parser.add_argument("--smoothing", type=float, default=1.0, help="alpha in (c + alpha)/(m + 2 alpha) (default 1)")
 
 
 def _triplets(options: argparse.Namespace) -> Similarity:
-    from simdims import _inputs
+    from simdims.io import raw
     from simdims.triplets import from_triplets
 
     return from_triplets(
-        _inputs.read_triplets(options.source, options.columns, options.header),
-        odd=options.odd,
-        n_items=options.n_items,
-        smoothing=options.smoothing,
-        weights=options.weights,
+        raw.read_triplets(options.source, options.columns, options.header),
         labels=read_labels(options),
+        **arguments(options, "odd", "n_items", "smoothing", "weights"),
     )
+
+
+def _add_ratings(parser: Any) -> None:
+    for option, what in (("item1", "first items"), ("item2", "second items"), ("rating", "ratings")):
+        parser.add_argument(f"--{option}", required=True, metavar="COLUMN", help=f"the column with the {what}")
+    parser.add_argument("--participant", metavar="COLUMN", help="the column with the person who gave the rating")
 
 
 def _ratings(options: argparse.Namespace) -> Similarity:
-    from simdims import _inputs
     from simdims.construct import from_ratings
+    from simdims.io import raw
 
     names = [options.item1, options.item2, options.participant]
+    table = raw.read_trials(options.source, [name for name in names if name is not None], options.rating)
     return from_ratings(
-        _inputs.read_trials(options.source, [name for name in names if name is not None], options.rating),
-        item1=options.item1,
-        item2=options.item2,
-        rating=options.rating,
-        participant=options.participant,
-        low=options.low,
-        high=options.high,
-        weights=options.weights,
+        table, **arguments(options, "item1", "item2", "rating", "participant", "low", "high", "weights")
     )
+
+
+def _add_associations(parser: Any) -> None:
+    add_association_columns(parser)
+    absent = "pairs that nobody associated: missing, zero, or zeros with a weight between 0 and 1 (default 0.03)"
+    parser.add_argument("--absent", type=number_or_text, default=0.03, metavar="missing|zero|WEIGHT", help=absent)
+
+
+def add_association_columns(parser: Any) -> None:
+    """Add the columns of a table of word associations."""
+    for role in ("cue", "response", "count"):
+        about = f"the column with the {role}s (default {role})"
+        parser.add_argument(f"--{role}", default=role, metavar="COLUMN", help=about)
+    parser.add_argument("--no-count", action="store_const", const=False, dest="count", help="count each row once")
 
 
 def _associations(options: argparse.Namespace) -> Similarity:
-    from simdims import _inputs
     from simdims.associations import from_associations
+    from simdims.io import raw
 
-    return from_associations(
-        _inputs.read_trials(options.source, [options.cue, options.response], options.count or None),
-        cue=options.cue,
-        response=options.response,
-        count=None if options.count is False else options.count,
-        absent=options.absent,
-    )
+    table = raw.read_trials(options.source, [options.cue, options.response], options.count or None)
+    count = None if options.count is False else options.count
+    return from_associations(table, count=count, **arguments(options, "cue", "response", "absent"))
+
+
+def _add_dissimilarity(parser: Any) -> None:
+    method = "max (default): 1 - d/max(d); correlation: 1 - d; gaussian: exp(-d^2 / 2 sigma^2)"
+    parser.add_argument("--method", choices=["max", "correlation", "gaussian"], default="max", help=method)
+    parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
 
 
 def _dissimilarity(options: argparse.Namespace) -> Similarity:
     from simdims.construct import from_dissimilarity
 
-    S = from_dissimilarity(
-        options.source,
-        method=options.method,
-        sigma=options.sigma,
-        negative=options.negative,
-        labels=read_labels(options),
-        weights=options.weights,
-        key=options.key,
-    )
+    given = arguments(options, "method", "sigma", "negative", "weights", "key")
+    S = from_dissimilarity(options.source, labels=read_labels(options), **given)
     say_if_shifted(S)
     return S
 
@@ -267,7 +214,7 @@ def _dissimilarity(options: argparse.Namespace) -> Similarity:
 SOURCES = {
     "features": Source(
         "from feature vectors (activations, brain responses, norms)",
-        "one row an item: .npy, .npz, .h5, .mat, .csv, .tsv, .txt or .parquet",
+        f"one row per item: .npy, .npz, .h5, .mat, {_TABLES}",
         "simdims similarity features objects.csv objects.npz --labels name --kernel rbf",
         ("label_file", "key", "header", "negative"),
         _add_features,
@@ -275,7 +222,7 @@ SOURCES = {
     ),
     "triplets": Source(
         "from odd-one-out judgements of three items",
-        "one answer a row, of three positions (from 0) or names: .npy, .csv, .tsv, .txt or .parquet",
+        f"one answer per row, as three positions (from 0) or names: .npy, {_TABLES}",
         "simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
         ("label_file", "header", "weights"),
         _add_triplets,
@@ -283,7 +230,7 @@ SOURCES = {
     ),
     "ratings": Source(
         "from ratings of how similar two items are",
-        "a table with one rating a row: .csv, .tsv, .txt or .parquet",
+        f"a table with one rating per row: {_TABLES}",
         "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer --low 1 --high 7",
         ("weights", "low", "high"),
         _add_ratings,
@@ -291,7 +238,7 @@ SOURCES = {
     ),
     "associations": Source(
         "from counts of word associations",
-        "a table of cues, responses and counts: .csv, .tsv, .txt or .parquet",
+        f"a table of cues, responses and counts: {_TABLES}",
         "simdims similarity associations norms.csv words.npz --cue cue --response target --count P",
         (),
         _add_associations,
@@ -300,10 +247,13 @@ SOURCES = {
     "dissimilarity": Source(
         "from dissimilarities (RDMs), of one or of several people",
         "a square matrix, its upper triangle as a vector, a stack of square matrices with people first or last, or a "
-        "MATLAB struct array: .npy, .npz, .h5, .mat, .csv, .tsv, .txt or .parquet",
+        f"MATLAB struct array: .npy, .npz, .h5, .mat, {_TABLES}",
         "simdims similarity dissimilarity rdm.mat faces.npz --method correlation --negative clip",
         ("key", "label_file", "weights", "negative"),
         _add_dissimilarity,
         _dissimilarity,
     ),
 }
+
+#: What a data file may contain.
+KINDS = ("matrix", *SOURCES)

@@ -1,4 +1,4 @@
-"""Text on its way to a terminal or a program: nothing in it is invisible, turns the writing or steers the terminal."""
+"""Output to a terminal or a program, in which characters that are invisible or control the terminal are escaped."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 import sys
 import unicodedata
 
-#: Control and format characters, lone surrogates, and separators of lines other than a line feed.
+#: Control and format characters, lone surrogates, and line separators other than a line feed.
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
-#: Format characters that belong to words: Persian and Indic scripts and emoji are spelled with them.
+#: Format characters that are part of words in Persian and Indic scripts, and of emoji.
 _OF_WORDS = "\u200c\u200d"
 
 
 def write(text: str) -> None:
-    """Write what was found to stdout."""
+    """Write the result to stdout."""
     sys.stdout.write(f"{visible(text, getattr(sys.stdout, 'encoding', None) or 'utf-8')}\n")
     sys.stdout.flush()
 
@@ -25,25 +25,15 @@ def say(message: str) -> None:
 
 
 def visible(text: str, encoding: str = "utf-8") -> str:
-    r"""A text with all that cannot be seen, or not be encoded, as JSON escapes it: a right-to-left override is \u202e.
-
-    JSON stays the same JSON.
-    """
+    r"""Escape, as JSON does, what is invisible or cannot be encoded: a right-to-left override becomes \u202e."""
     return "".join(
-        letter if letter == "\n" or (_is_seen(letter) and _has(encoding, letter)) else json.dumps(letter)[1:-1]
-        for letter in text
+        letter if letter == "\n" or _is_visible(letter, encoding) else json.dumps(letter)[1:-1] for letter in text
     )
 
 
-def _is_seen(letter: str) -> bool:
-    return letter in _OF_WORDS or unicodedata.category(letter) not in _UNSEEN
-
-
-def _has(encoding: str, letter: str) -> bool:
-    if letter.isascii():
-        return True
+def _is_visible(letter: str, encoding: str) -> bool:
     try:
         letter.encode(encoding)
     except UnicodeEncodeError:
         return False
-    return True
+    return letter in _OF_WORDS or unicodedata.category(letter) not in _UNSEEN

@@ -1,4 +1,4 @@
-"""Dimensions that many fits agree on: runs in one order of columns, the most central of them, and their reliability."""
+"""Consensus over many fits: aligned runs, the most central one, and the reliability of its dimensions."""
 
 from simdims._progress import Progress
 from simdims.consensus.alignment import Alignment, align

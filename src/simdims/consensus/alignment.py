@@ -1,4 +1,4 @@
-"""align: the columns of one embedding in the order of another's, by the best one-to-one matching."""
+"""align: reorder the columns of an embedding to match a reference, by the best one-to-one matching."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from simdims._parameters import ParameterError, require_choice
 from simdims.metrics._embedding import as_embedding, embedding_table, unit_rows
 from simdims.metrics.structure import standard_columns
 from simdims.similarity import is_frame, refuse_other_names
@@ -16,21 +17,20 @@ from simdims.similarity import is_frame, refuse_other_names
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """An embedding whose columns stand in the order of a reference.
+    """An embedding with its columns in the order of a reference.
 
     Attributes
     ----------
     embedding : ndarray or DataFrame of shape (n_items, n_components)
-        The columns of W, none changed, made up or left out: those with a partner in the order of the reference, then
-        the others as they came. A DataFrame where W is one or holds an embedding with names; its column names travel
-        with the columns.
+        The unchanged columns of W: first those with a partner, in the order of the reference, then the others. A
+        DataFrame if W is one or is a result with names.
     permutation : ndarray of shape (n_components,)
         ``embedding`` is ``W[:, permutation]``.
     similarity : ndarray of shape (n_components,)
-        The correlation or cosine of each column of `embedding` with its partner; NaN for one without.
+        The correlation or cosine of each column of `embedding` with its partner; NaN without a partner.
     partners : ndarray of shape (n_components,)
-        The column of the reference that each column of `embedding` is matched with; -1 for none. It counts 0, 1, 2, ...
-        unless the reference has more columns than W.
+        The matching column of the reference for each column of `embedding`; -1 for none. 0, 1, 2, ... unless the
+        reference has more columns than W.
     """
 
     embedding: Any
@@ -45,27 +45,26 @@ class Alignment:
 
 
 def align(W: Any, reference: Any, *, method: str = "correlation") -> Alignment:
-    """Put the columns of an embedding in the order of a reference's.
+    """Reorder the columns of an embedding to match a reference.
 
-    The order of the columns of W says nothing: W P fits as well for every permutation P. The matching (Hungarian
-    algorithm) pairs columns one to one so that the sum of their similarities is as large as possible.
+    The order of the columns of W is arbitrary: W P fits as well for every permutation P. Columns are matched one to one
+    (Hungarian algorithm) such that the sum of their similarities is largest.
 
     Parameters
     ----------
     W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
-        The embedding whose columns are to be ordered.
+        The embedding to reorder.
     reference : array-like or DataFrame of shape (n_items, n_reference), Discovery, Consensus or fitted SRF
-        The embedding whose order they get. Where both name their items, they must be the same in the same order.
+        The embedding to match. If both name their items, the names must be the same, in the same order.
     method : {"correlation", "cosine"}, default="correlation"
-        How similar two columns are: their Pearson correlation over items, or their cosine. A constant column
-        correlates 0 with every other, and a column of zeros has cosine 0.
+        The similarity of two columns: their Pearson correlation over items, or their cosine. A constant column has
+        correlation 0, and a column of zeros cosine 0, with every other column.
 
     Returns
     -------
     Alignment
-        Where W has more columns than the reference, column k of `embedding` is the partner of column k of the
-        reference, and the columns without a partner come last. Where it has fewer, some columns of the reference have
-        no partner: `partners` says which ones have.
+        If W has more columns than the reference, those without a partner come last. If it has fewer, `partners` lists
+        the columns of the reference that have one.
 
     See Also
     --------
@@ -86,19 +85,21 @@ def align(W: Any, reference: Any, *, method: str = "correlation") -> Alignment:
     >>> bool((alignment.embedding == W).all())
     True
     """
-    if not isinstance(method, str) or method not in ("correlation", "cosine"):
-        raise ValueError(f'method must be "correlation" or "cosine", got {method!r}.')
+    require_choice("method", method, ("correlation", "cosine"))
     W = embedding_table(W)
     columns, names = as_embedding(W)
     wanted, reference_names = as_embedding(reference, "reference")
     if len(columns) != len(wanted):
-        raise ValueError(f"reference must have a row for each of W's {len(columns)} items, got {len(wanted)}.")
+        raise ParameterError("reference", f"must have one row for each of the {len(columns)} items", f"{len(wanted)}")
     if method == "correlation" and len(columns) < 2:
-        raise ValueError("W must have at least 2 items to correlate its columns, got 1.")
+        raise ParameterError("W", "must have at least 2 items, so that columns can be correlated", "1")
     if names is not None and reference_names is not None:
         refuse_other_names("W", names, "reference", reference_names)
-    unit = standard_columns if method == "correlation" else _unit_columns
-    similarity = np.clip(unit(wanted).T @ unit(columns), -1.0, 1.0)
+    if method == "correlation":
+        products = standard_columns(wanted).T @ standard_columns(columns)
+    else:
+        products = unit_rows(wanted.T) @ unit_rows(columns.T).T
+    similarity = np.clip(products, -1.0, 1.0)
     partners, matched = linear_sum_assignment(similarity, maximize=True)
     n_alone = columns.shape[1] - len(matched)
     permutation = np.concatenate([matched, np.setdiff1d(np.arange(columns.shape[1]), matched)])
@@ -108,7 +109,3 @@ def align(W: Any, reference: Any, *, method: str = "correlation") -> Alignment:
         similarity=np.concatenate([similarity[partners, matched], np.full(n_alone, np.nan)]),
         partners=np.concatenate([partners, np.full(n_alone, -1, dtype=np.intp)]),
     )
-
-
-def _unit_columns(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    return unit_rows(W.T).T

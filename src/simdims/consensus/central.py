@@ -1,4 +1,4 @@
-"""Many runs: read as one stack of embeddings, compared in pairs, ordered alike, and the most central one among them."""
+"""central_run: the most central of many runs, and the pairwise comparison and alignment of runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from simdims import _threads
+from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.consensus.alignment import align
 from simdims.metrics._embedding import as_embedding
 from simdims.metrics.structure import standard_columns
@@ -17,9 +18,9 @@ from simdims.similarity import is_frame, refuse_other_names
 
 
 def central_run(embeddings: Any) -> int:
-    """Which of many runs is the most central: the one closest to the element-wise median of all.
+    """Find the most central of many runs: the one closest to their element-wise median.
 
-    All runs are aligned to the one that agrees best with the others, and distances (Frobenius) are taken there.
+    All runs are aligned to the one that agrees best with the others; distances are Frobenius norms.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ def central_run(embeddings: Any) -> int:
     Returns
     -------
     int
-        The place of the run; of several that are equally close, the first.
+        The index of the run; the first of equally close ones.
 
     See Also
     --------
@@ -51,49 +52,43 @@ def central_run(embeddings: Any) -> int:
 
 
 def as_runs(embeddings: Any, *, at_least: int) -> NDArray[np.floating]:
-    """The runs as one array (n_runs, n_items, n_components), checked."""
+    """The checked runs as one array (n_runs, n_items, n_components)."""
     if is_frame(embeddings) or not isinstance(embeddings, Iterable):
-        raise TypeError(
-            f"embeddings must be several embeddings, in a sequence or an array, got {type(embeddings).__name__}."
-        )
+        got = f"an object of type {type(embeddings).__name__}"
+        raise ParameterTypeError("embeddings", "must be a sequence or an array of several embeddings", got)
     if isinstance(embeddings, np.ndarray) and embeddings.ndim != 3:
-        raise ValueError(
-            f"embeddings must have the shape (n_runs, n_items, n_components), got {embeddings.shape}: one embedding "
-            "alone has nothing to be compared with."
-        )
+        raise ParameterError("embeddings", "must have shape (n_runs, n_items, n_components)", f"{embeddings.shape}")
     given = list(embeddings)
     if len(given) < at_least:
-        raise ValueError(f"embeddings must hold at least {at_least} runs, got {len(given)}.")
+        raise ParameterError("embeddings", f"must have at least {at_least} runs", f"{len(given)}")
     known = None
     runs: list[NDArray[np.float64]] = []
     for place, embedding in enumerate(given):
         run, names = as_embedding(embedding, f"embeddings[{place}]")
         if runs and run.shape != runs[0].shape:
-            raise ValueError(
-                f"embeddings must all have the same items and numbers of dimensions, got shape {run.shape} in place "
-                f"{place} and {runs[0].shape} in place 0."
-            )
+            got = f"{run.shape} for run {place} and {runs[0].shape} for run 0"
+            raise ParameterError("embeddings", "must all have the same shape", got)
         if known is not None and names is not None:
             refuse_other_names(known[0], known[1], f"embeddings[{place}]", names)
         elif names is not None:
             known = (f"embeddings[{place}]", names)
         runs.append(run)
     if len(runs[0]) < 2:
-        raise ValueError("embeddings must have at least 2 items to correlate their dimensions, got 1.")
+        raise ParameterError("embeddings", "must have at least 2 items, so that columns can be correlated", "1")
     return np.stack(runs)
 
 
 def standard_runs(runs: NDArray[np.floating], items: Any = slice(None)) -> NDArray[np.float64]:
-    """All runs over some items side by side, (n_items, n_runs x n_components), in columns of mean 0 and length 1."""
+    """The columns of all runs over some items, with mean 0 and length 1, of shape (n_items, n_runs x n_components)."""
     n_runs, _, n_components = runs.shape
     side_by_side = runs[:, items].transpose(1, 0, 2).reshape(-1, n_runs * n_components)
     return standard_columns(side_by_side.astype(np.float64, copy=False))
 
 
 def pair_correlations(standard: NDArray[np.float64], n_runs: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """For each run but the last, its place and the correlations of its columns with those of each later run.
+    """For each run but the last, its index and the correlations of its columns with those of each later run.
 
-    Each is of shape (n_later, n_components, n_components); one product for all pairs of a run.
+    The correlations have shape (n_later, n_components, n_components); one product gives all of them.
     """
     n_components = standard.shape[1] // n_runs
     for run in range(n_runs - 1):
@@ -103,7 +98,7 @@ def pair_correlations(standard: NDArray[np.float64], n_runs: int) -> Iterator[tu
 
 
 def agreements(runs: NDArray[np.floating]) -> NDArray[np.float64]:
-    """For each pair of runs the mean correlation of their columns after the best matching; 1 with itself."""
+    """The mean correlation of the matched columns for each pair of runs."""
     n_runs = len(runs)
     agreement = np.eye(n_runs)
     for run, correlations in pair_correlations(standard_runs(runs), n_runs):
@@ -121,6 +116,5 @@ def most_central(runs: NDArray[np.floating], agreement: NDArray[np.float64]) -> 
 
 
 def aligned_to(runs: NDArray[np.floating], reference: int) -> NDArray[np.floating]:
-    """All runs with their columns in the order of one of them, which stays as it is."""
-    others = (align(run, runs[reference]).embedding if place != reference else run for place, run in enumerate(runs))
-    return np.stack(list(others))
+    """All runs aligned to one of them."""
+    return np.stack([run if k == reference else align(run, runs[reference]).embedding for k, run in enumerate(runs)])

@@ -1,4 +1,4 @@
-"""Consensus: all runs in one order of columns, the one that stands for them, and how far they agree."""
+"""Consensus: the aligned runs, the most central one, and how well they agree."""
 
 from __future__ import annotations
 
@@ -8,49 +8,51 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import plural
 from simdims.similarity.ownership import read_only
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Reliabilities below this are worth a word.
+#: Dimensions with a lower reliability are listed in summaries.
 LOW = 0.8
 _N_NAMED = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Consensus:
-    """What `fit_consensus` found.
+    """The result of `fit_consensus`. All arrays are read-only.
 
     Attributes
     ----------
     embedding : ndarray of shape (n_items, n_components)
-        The most central run, exactly as it was fitted; never an average, which need not be a solution. Its dimensions
-        are sorted by their share of the reconstruction, the largest first. Like all arrays here it is read-only: copy
-        it to change it.
+        The most central run as it was fitted, not an average, which need not be a solution. Its dimensions are sorted
+        by their share of the reconstruction, largest first.
     embeddings : ndarray of shape (n_runs, n_items, n_components)
-        All runs, their columns in the order of `embedding`.
+        All runs, aligned to `embedding`.
     selected : int
-        Which run is `embedding`.
+        The index of the run that is `embedding`.
     reliability : ndarray of shape (n_components,)
-        Split-half reliability of each dimension across random starts; see `split_half_reliability`. It says nothing
-        about other people or other items.
+        Split-half reliability of each dimension across random starts; see `split_half_reliability`. It does not measure
+        generalisation to other participants or items.
     mean_reliability : float
     agreement : ndarray of shape (n_runs, n_runs)
-        For each pair of runs the mean correlation of their matched columns.
+        The mean correlation of the matched columns for each pair of runs.
     objectives : ndarray of shape (n_runs,)
-        f(W) of each run.
+        The objective of each run, the penalty included.
     converged : ndarray of bool, shape (n_runs,)
     n_iter : ndarray of int, shape (n_runs,)
     seeds : ndarray of int, shape (n_runs,)
-        With ``random_state=seeds[i]`` and the same settings, SRF makes run i alone.
+        SRF with ``random_state=seeds[i]`` and the same settings reproduces run i.
     n_splits : int
-        Splits behind `reliability`.
+        Number of splits behind `reliability`.
     labels : tuple of str or None
         The names of the items.
     seed : int or None
-        The number that, passed as `random_state` with the same data and settings, gives this result again. None where
-        the runs began in a checkpoint of an earlier version without a `random_state`.
+        The `random_state` that reproduces this result from the same data and settings. None if the runs were started in
+        a checkpoint of an earlier version without a `random_state`.
+    alpha : float
+        The penalty on the loadings; 0 is none.
     n_runs, n_items, n_components : int
     """
 
@@ -65,9 +67,9 @@ class Consensus:
     n_splits: int
     labels: tuple[str, ...] | None = None
     seed: int | None = None
+    alpha: float = 0.0
 
     def __post_init__(self) -> None:
-        # So that what is saved or reported later is what was fitted.
         for name in ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
@@ -97,19 +99,14 @@ class Consensus:
         return self.embeddings.shape[2]
 
     def embedding_frame(self) -> pd.DataFrame:
-        """The embedding with a row for each item, by label where there are labels, and dimension1, dimension2, ...
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
+        """The embedding as a DataFrame, with the labels as index and columns dimension1, dimension2, ..."""
         import pandas as pd
 
         index = None if self.labels is None else list(self.labels)
         return pd.DataFrame(self.embedding.copy(), index=index, columns=self._names())
 
     def summary(self) -> str:
-        """What was found, in words."""
+        """The result in words."""
         between = self.agreement[np.triu_indices(self.n_runs, 1)]
         place = int(np.sum(self.objectives < self.objectives[self.selected])) + 1
         lines = [
@@ -123,8 +120,8 @@ class Consensus:
             f"{self.objectives.min():.6g} to {self.objectives.max():.6g}).",
         ]
         if not self.converged.all():
-            n_unsettled = int(np.count_nonzero(~self.converged))
-            lines.append(f"{n_unsettled} of {self.n_runs} runs did not converge: raise max_iter of the estimator.")
+            n_unconverged = int(np.count_nonzero(~self.converged))
+            lines.append(f"{n_unconverged} of {self.n_runs} runs did not converge: raise max_iter of the estimator.")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -154,7 +151,7 @@ class Consensus:
 
 
 def low_values(reliability: NDArray[np.float64]) -> dict[int, str]:
-    """The dimensions whose reliability is below LOW, lowest first, each with as many digits as show that it is."""
+    """The dimensions with a reliability below LOW, lowest first, with enough digits to show that it is below."""
     found = {}
     for k in np.argsort(reliability, kind="stable"):
         if reliability[k] < LOW:
@@ -164,7 +161,6 @@ def low_values(reliability: NDArray[np.float64]) -> dict[int, str]:
 
 
 def _ordinal(place: int) -> str:
-    """The first is the lowest, the others the 2nd lowest and so on."""
     if place == 1:
         return "lowest"
     ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
@@ -172,4 +168,4 @@ def _ordinal(place: int) -> str:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{number} {plural(what, number)}"

@@ -1,4 +1,4 @@
-"""fit_consensus: the same similarities fitted from many random starts."""
+"""fit_consensus: fit the same similarities from many random starts and keep the most central run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._journal import Journal, fingerprint
-from simdims._parameters import require_count
+from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
 from simdims.consensus.result import Consensus
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
-from simdims.srf import SRF, solve_many, warn_of_underdetermined
+from simdims.srf import SRF, settings_of, settle_alpha, solve_many, warn_of_underdetermined, with_alpha
 
-#: Real similarities often need more sweeps than the 500 of SRF to its tol; docs/consensus.md has the evidence.
+#: Real similarities often need more sweeps than SRF's default of 500 to reach its tol (docs/consensus.md).
 _DEFAULT_MAX_ITER = 2000
 
-#: Runs that a device fits together and that are kept together.
-_RUNS_TOGETHER = 32
+#: Second word of the name of the task that chooses the penalty, from which its seed follows.
+_ALPHA = 1
+
+#: Number of runs that a device fits, and a checkpoint keeps, together.
+_RUNS_PER_BATCH = 32
 
 
 class Run(NamedTuple):
-    """What is kept of one fit."""
+    """One fit."""
 
     number: int
     W: np.ndarray
@@ -46,17 +50,18 @@ def fit_consensus(
     *,
     n_runs: int = 30,
     n_splits: int = 100,
+    alpha: float | str = 0.0,
     estimator: SRF | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
 ) -> Consensus:
-    """Fit many times from random starts, and keep the run that stands for all.
+    """Fit many times from random starts, and keep the most central run.
 
-    The objective is not convex, so that one fit may end where another does not. All runs are put in one order of
-    columns; the one closest to their element-wise median is the embedding, and what the runs share says how
-    reproducible each of its dimensions is across random starts.
+    The objective is not convex, so that fits may end in different local minima. All runs are aligned; the one closest
+    to their element-wise median is the embedding, and the agreement of the runs measures how reproducible each of its
+    dimensions is across random starts.
 
     Parameters
     ----------
@@ -65,23 +70,26 @@ def fit_consensus(
     n_components : int
         Number of dimensions, between 1 and the number of items.
     n_runs : int, default=30
-        Fits, at least 2.
+        Number of fits, at least 2.
     n_splits : int, default=100
-        Random splits of the items behind the reliabilities; see `split_half_reliability`.
+        Number of random splits of the items for the reliabilities; see `split_half_reliability`.
+    alpha : float or "auto", default=0.0
+        Penalty on the loadings; see `SRF`. "auto" is chosen by held-out pairs, once for all runs.
     estimator : SRF, optional
-        The fits' settings, with ``init="random"``; its n_components and random_state are set for each. By default
-        ``SRF(max_iter=2000)``: the precision of a single fit, and room to reach it.
+        The settings of the fits, with ``init="random"``; n_components and random_state are overridden. By default
+        ``SRF(max_iter=2000)``. Its own `alpha` is used.
     checkpoint : path, optional
-        A folder in which every finished fit is kept. A call that is stopped in whatever way continues from there when
-        it is made again with the same data and settings, and ends with the same result (on a device, where what is
-        fitted together decides the last digits, to rounding); one with a larger `n_runs` adds runs.
+        A folder for finished fits. An interrupted call resumes from there if it is repeated with the same data and
+        settings, with the same result (on a device, up to rounding, which depends on the fits in a batch); a larger
+        `n_runs` adds runs.
     random_state : int, RandomState or None, default=None
-        Seed of starts and splits; None is fresh entropy (or, with a checkpoint, that of its first call).
+        Seed of starts and splits; None draws one, or takes that of the checkpoint.
     n_jobs : int, optional
-        Processes, as in joblib, whose configuration also sends the fits to a cluster. Results do not depend on it.
+        Number of processes, as in joblib, whose configuration can also send the fits to a cluster. Results do not
+        depend on it.
     progress : bool or callable, optional
-        A bar (True), none (False), a function that is called with a Progress after every fit and split, or (None) a bar
-        where the standard error is a terminal or a notebook.
+        Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
+        `Progress` after each fit and split.
 
     Returns
     -------
@@ -96,8 +104,8 @@ def fit_consensus(
 
     See Also
     --------
-    align : the order of columns of one embedding for another.
-    split_half_reliability : the reliabilities of runs made elsewhere.
+    align : match the columns of two embeddings.
+    split_half_reliability : reliabilities of existing runs.
 
     References
     ----------
@@ -118,8 +126,9 @@ def fit_consensus(
     similarity = as_similarity(S, copy=False)
     require_count("n_components", n_components)
     if n_components > similarity.n_items:
-        raise ValueError(f"n_components must be between 1 and n_items = {similarity.n_items}, got {n_components}.")
-    estimator = check_runs(n_runs, estimator)
+        rule = f"must be between 1 and {similarity.n_items}, the number of items"
+        raise ParameterError("n_components", rule, f"{n_components}")
+    estimator = check_runs(n_runs, with_alpha(estimator, alpha, 0.0, default_estimator()))
     require_count("n_splits", n_splits)
     reliability.check_halves(similarity.n_items)
     _parallel.check_n_jobs(n_jobs)
@@ -135,17 +144,19 @@ def fit_consensus(
             seed, root = journal.settings["random_state"], journal.settings["seed"]
         else:
             root = _parallel.root_seed(seed)
+        estimator = _with_settled_alpha(arrays, n_components, estimator, root, journal)
         runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
         embeddings = np.stack([run.W for run in runs])
         with _threads.one_blas_thread():
             agreement = agreements(embeddings)
             selected = most_central(embeddings, agreement)
             aligned = aligned_to(embeddings, selected)
-        values = _reliability(aligned, n_splits, root, n_jobs, reporter)
+        reporter.begin("reliability", n_splits)
+        reliabilities = reliability.reliability_of(aligned, n_splits, root, n_jobs, reporter.step)
     consensus = Consensus(
         embeddings=aligned,
         selected=selected,
-        reliability=values,
+        reliability=reliabilities,
         agreement=agreement,
         objectives=np.array([run.objective for run in runs]),
         converged=np.array([run.converged for run in runs]),
@@ -154,26 +165,48 @@ def fit_consensus(
         n_splits=int(n_splits),
         seed=seed,
         labels=None if similarity.labels is None else tuple(similarity.labels),
+        alpha=float(estimator.alpha),
     )
-    _warn_of_unsettled(consensus, estimator)
-    warn_of_underdetermined(problem_of(arrays), consensus.embedding, similarity.labels)
+    n_unconverged = int(np.count_nonzero(~consensus.converged))
+    if n_unconverged:
+        warnings.warn(
+            f"{n_unconverged} of {n_runs} runs did not converge in max_iter={estimator.max_iter} iterations "
+            f"(tol={estimator.tol:g}): raise max_iter of the estimator, or its tol if that is precise enough.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    problem = solvers.penalised(problem_of(arrays), consensus.alpha)
+    warn_of_underdetermined(problem, consensus.embedding, similarity.labels)
     return consensus
 
 
+def _with_settled_alpha(arrays: Arrays, n_components: int, estimator: SRF, root: int, journal: Journal | None) -> SRF:
+    """The estimator with a number for its penalty: the one of the checkpoint, or chosen now."""
+    if estimator.alpha != "auto":
+        return estimator
+    earlier = [record["alpha"] for record in (journal.records if journal else []) if record["kind"] == "alpha"]
+    if earlier:
+        return clone(estimator).set_params(alpha=earlier[0])
+    with _threads.one_blas_thread():
+        alpha = settle_alpha(estimator, problem_of(arrays), n_components, _parallel.seed_of(root, 0, _ALPHA))
+    if journal is not None:
+        journal.append({"kind": "alpha", "alpha": alpha})
+    return clone(estimator).set_params(alpha=alpha)
+
+
 def fit_runs(*arguments: Any) -> list[Run]:
-    """Some fits, wherever they run; with one BLAS thread everywhere, so that it does not matter where."""
+    """Some fits, with one BLAS thread, so that results do not depend on where they run."""
     *parts, estimator, n_components, root, numbers = arguments
     seeds = [_parallel.seed_of(root, number) for number in numbers]
     with _threads.one_blas_thread():
         problem = problem_of(Arrays(*parts))
         solutions = solve_many(estimator, [problem] * len(numbers), n_components, seeds)
-    return [_as_run(number, solution) for number, solution in zip(numbers, solutions, strict=True)]
-
-
-def _as_run(number: int, solution: solvers.Solution) -> Run:
-    by_share = np.argsort(-np.sum(solution.W.astype(np.float64) ** 2, axis=0), kind="stable")
-    W = np.ascontiguousarray(solution.W[:, by_share])
-    return Run(number, W, float(solution.objective), int(solution.n_iter), bool(solution.converged))
+    runs = []
+    for number, found in zip(numbers, solutions, strict=True):
+        by_share = np.argsort(-np.sum(found.W.astype(np.float64) ** 2, axis=0), kind="stable")
+        W = np.ascontiguousarray(found.W[:, by_share])
+        runs.append(Run(number, W, float(found.objective), int(found.n_iter), bool(found.converged)))
+    return runs
 
 
 def _fit_runs(
@@ -186,16 +219,16 @@ def _fit_runs(
     journal: Journal | None,
     reporter: Reporter,
 ) -> list[Run]:
-    """All runs by number, those of an earlier call among them."""
-    runs = _earlier_runs(journal, n_runs)
+    """All runs in order, those in the checkpoint included."""
+    runs = {} if journal is None else _earlier_runs(journal, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
     left = [number for number in range(n_runs) if number not in runs]
     on_device = estimator.device != "cpu"
-    together = _RUNS_TOGETHER if on_device else 1
-    tasks = [left[start : start + together] for start in range(0, len(left), together)]
+    size = _RUNS_PER_BATCH if on_device else 1
+    tasks = [left[start : start + size] for start in range(0, len(left), size)]
     shared = (*arrays, estimator, n_components, root)
     n_jobs = 1 if on_device else n_jobs
-    # Long ones each, and all alike: handed out one by one no worker waits for another's batch.
+    # Fits take long and equally long: if they are handed out one by one, no worker waits for another's batch.
     with closing(_parallel.run_tasks(fit_runs, shared, tasks, n_jobs=n_jobs, one_by_one=True)) as results:
         for run in itertools.chain.from_iterable(results):
             runs[run.number] = run
@@ -207,9 +240,7 @@ def _fit_runs(
     return [runs[number] for number in range(n_runs)]
 
 
-def _earlier_runs(journal: Journal | None, n_runs: int) -> dict[int, Run]:
-    if journal is None:
-        return {}
+def _earlier_runs(journal: Journal, n_runs: int) -> dict[int, Run]:
     found = {}
     for record in journal.records:
         if record["kind"] != "run" or record["number"] >= n_runs:
@@ -220,45 +251,31 @@ def _earlier_runs(journal: Journal | None, n_runs: int) -> dict[int, Run]:
     return found
 
 
-def _reliability(aligned: np.ndarray, n_splits: int, root: int, n_jobs: int | None, reporter: Reporter) -> np.ndarray:
-    reporter.begin("reliability", n_splits)
-    splits = []
-    with closing(reliability.judge_splits(aligned, n_splits, root, n_jobs)) as results:
-        for split in results:
-            splits.append(split)
-            reporter.step()
-    return reliability.conclude(splits)
-
-
 def _file_of(number: int) -> str:
     return f"run-{number}"
 
 
 def default_estimator(device: str = "cpu") -> SRF:
-    """The settings of runs where none are given."""
+    """The default settings of runs."""
     return SRF(max_iter=_DEFAULT_MAX_ITER, device=device)
 
 
 def check_runs(n_runs: Any, estimator: Any) -> SRF:
-    """Refuse runs that there would be nothing to compare of; returns the estimator of each."""
-    require_count("n_runs", n_runs)
-    if n_runs < 2:
-        raise ValueError(f"n_runs must be at least 2, so that there are runs to compare, got {n_runs}.")
+    """The estimator of each run, after checking it and the number of runs."""
+    require_count("n_runs", n_runs, at_least=2)
     if estimator is None:
         return default_estimator()
     if not isinstance(estimator, SRF):
-        raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
+        raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
     if not isinstance(estimator.init, str) or estimator.init != "random":
         given = repr(estimator.init) if isinstance(estimator.init, str) else "an array"
-        raise ValueError(
-            f"estimator must start from init='random', got {given}: from there every run would be the same one."
-        )
+        raise ParameterError("estimator", "must have init='random', so that runs differ", given)
     estimator._check_parameters()
     return estimator
 
 
 def _require_memory(similarity: Similarity, n_components: int, n_runs: int, estimator: SRF, n_workers: int) -> None:
-    # All runs as they end, aligned, and twice more in float64 while halves of them are compared.
+    # All runs as fitted, aligned, and twice more in float64 for the two halves.
     _memory.require(
         4 * 8 * n_runs * similarity.n_items * n_components,
         f"{n_runs} runs of {similarity.n_items} x {n_components} loadings",
@@ -276,27 +293,13 @@ def _require_memory(similarity: Similarity, n_components: int, n_runs: int, esti
 
 
 def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | None) -> dict[str, Any]:
-    """What a checkpoint must agree on; the number of runs is not part of it, so that more can be added later."""
-    parameters = estimator.get_params()
-    for name in ("n_components", "random_state", "verbose"):
-        del parameters[name]
+    """What a checkpoint must agree on; not the number of runs, so that more can be added."""
     return {
         "work": "consensus",
         "version": __version__,
         "data": fingerprint(*arrays),
         "n_components": int(n_components),
-        "estimator": {name: repr(value) for name, value in parameters.items()},
+        "estimator": settings_of(estimator),
         "seed": None,
         "random_state": seed,
     }
-
-
-def _warn_of_unsettled(consensus: Consensus, estimator: SRF) -> None:
-    n_unsettled = int(np.count_nonzero(~consensus.converged))
-    if n_unsettled:
-        warnings.warn(
-            f"{n_unsettled} of {consensus.n_runs} runs did not converge in max_iter={estimator.max_iter} iterations "
-            f"(tol={estimator.tol:g}): raise max_iter of the estimator, or its tol if that is precise enough.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )

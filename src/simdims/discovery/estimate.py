@@ -12,11 +12,11 @@ import numpy as np
 from simdims import _threads, solvers
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
+from simdims.selection.rank_search import coarse_grid
 from simdims.selection.splits import draw_pairs, plain, require_memory, training_problem, zero_filled
-from simdims.selection.walk import coarse_grid
 from simdims.similarity import Similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
-from simdims.srf import SRF
+from simdims.srf import SRF, solve_many
 
 #: Sweeps that fits usually take, to the tolerances of cross-validation and of the final fits, and those of a trial.
 _SWEEPS_OF_FOLD, _SWEEPS_OF_RUN, _SWEEPS_OF_TRIAL = 40, 250, 3
@@ -84,10 +84,10 @@ def _fold(matrix: Arrays, density: float) -> solvers.Problem:
 
 
 def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float:
-    trial = SRF(rank, random_state=0, max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
+    trial = SRF(max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
     with _threads.one_blas_thread():
-        trial._solve(problem)  # compiles, or loads what was compiled
-        return _seconds_of(lambda: trial._solve(problem)) / _SWEEPS_OF_TRIAL
+        solve_many(trial, [problem], rank, [0])  # compiles, or loads what was compiled
+        return _seconds_of(lambda: solve_many(trial, [problem], rank, [0])) / _SWEEPS_OF_TRIAL
 
 
 def _seconds_of_spectrum(matrix: Arrays) -> float:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims import __version__
-from simdims._checks import plural
-from simdims._parameters import shown
+from simdims._parameters import ParameterTypeError, plural, shown
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
 from simdims.similarity.entries import value_range
@@ -30,7 +29,7 @@ _REFERENCES = (
 def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
     """The paragraph, and what to cite."""
     if not isinstance(tests, HypothesisTests | None):
-        raise TypeError(f"tests must be what a test of hypotheses returned, or None, got {shown(tests)}.")
+        raise ParameterTypeError("tests", "must be the result of a hypothesis test, or None", shown(tests))
     version = str(found.settings.get("versions", {}).get("simdims", __version__))
     held = found.held_out
     sentences = [

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from simdims import __version__, _parallel, metrics
 from simdims._journal import as_folder, lock_folder, replacing, sealed, unsealed
-from simdims._parameters import require_count, require_device
+from simdims._parameters import ParameterError, require_count, require_device
 from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
@@ -25,7 +26,7 @@ from simdims.selection.calibration import require_share
 from simdims.selection.crossvalidation import DEFAULT_FOLDS, MOST_TRAINING, TooFewPairsError, check_ranks
 from simdims.selection.result import DOES_NOT_VARY
 from simdims.similarity import Similarity, as_similarity
-from simdims.srf import SRF
+from simdims.srf import SRF, with_alpha
 
 logger = logging.getLogger("simdims")
 
@@ -47,6 +48,7 @@ def discover(
     sampling: float | None = None,
     n_repeats: int | None = None,
     n_runs: int | None = None,
+    alpha: float | str = "auto",
     estimator: SRF | None = None,
     device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
@@ -72,8 +74,12 @@ def discover(
         beyond.
     n_runs : int, optional
         Runs of the consensus: 30 up to 2,000 items, 10 beyond.
+    alpha : float or "auto", default="auto"
+        Penalty on the loadings; see `SRF` and `select_rank`. "auto" chooses it by held-out pairs; 0 is the paper's
+        method.
     estimator : SRF, optional
-        Settings of the final fits, see `fit_consensus`; cross-validation uses them too if they are given.
+        Settings of the final fits, see `fit_consensus`; cross-validation uses them too if they are given. Its own
+        alpha is used.
     device : str, default="cpu"
         Where all fits are made, see `SRF`; of no use with an estimator, which says so itself.
     checkpoint : path, optional
@@ -107,7 +113,7 @@ def discover(
     candidates = check_ranks(ranks, n)
     n_repeats = default_repeats(n, single) if n_repeats is None else n_repeats
     n_runs = default_runs(n) if n_runs is None else n_runs
-    fold_estimator, run_estimator = _estimators(estimator, device)
+    fold_estimator, run_estimator = _estimators(estimator, alpha, device)
     _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
     seed, root = _seeds(checkpoint, random_state)
     validated = _cross_validate(
@@ -124,6 +130,8 @@ def discover(
     )
     selection = None if single else validated.selection
     rank = candidates[0] if selection is None and candidates else selection.rank  # type: ignore[union-attr]
+    if run_estimator.alpha == "auto" and validated.selection is not None:
+        run_estimator = clone(run_estimator).set_params(alpha=validated.selection.alpha)
     consensus = fit_consensus(
         similarity,
         rank,
@@ -135,6 +143,7 @@ def discover(
         progress=progress,
     )
     settings = _settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
+    settings["alpha"] = alpha if estimator is None else estimator.alpha
     return Discovery(
         similarity=similarity,
         selection=selection,
@@ -197,14 +206,17 @@ def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
     return Similarity.from_factors(similarity.factors[chosen], signed=similarity.signed)
 
 
-def _estimators(estimator: SRF | None, device: Any) -> tuple[SRF, SRF]:
+def _estimators(estimator: SRF | None, alpha: Any, device: Any) -> tuple[SRF, SRF]:
     """The settings of cross-validation and of the final fits."""
+    found = [
+        with_alpha(estimator, alpha, "auto", default(device))
+        for default in (crossvalidation.default_estimator, runs.default_estimator)
+    ]
     if estimator is None:
-        found = (crossvalidation.default_estimator(device), runs.default_estimator(device))
         found[0]._check_parameters()
-        return found
+        return found[0], found[1]
     if device != "cpu" and device != getattr(estimator, "device", device):
-        raise ValueError(f"device must be that of the estimator, {estimator.device!r}, got {device!r}.")
+        raise ParameterError("device", f"must be that of the estimator, {estimator.device!r}", f"{device!r}")
     return estimator, estimator
 
 
@@ -299,9 +311,10 @@ def _seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tupl
         if path.name not in known and not path.name.startswith("consensus-") and not path.name.endswith(".part")
     ]
     if strangers:
-        raise ValueError(
-            f"checkpoint must be a new or empty folder, or one of an earlier call, got {str(folder)!r}, which holds "
-            f"{sorted(strangers)[0]!r}."
+        raise ParameterError(
+            "checkpoint",
+            "must be a new or empty folder, or that of an earlier run",
+            f"{str(folder)!r}, which contains {sorted(strangers)[0]!r}",
         )
     handle = lock_folder(folder)
     try:
@@ -317,9 +330,11 @@ def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
     if file.exists():
         earlier, number = _read_seeds(file)
         if root not in (None, earlier):
-            raise ValueError(
-                f"checkpoint must be of the same random_state, got {str(folder)!r}, where it was another: use another "
-                "folder, the same random_state, or None to go on with the earlier one."
+            raise ParameterError(
+                "checkpoint",
+                "must be that of a run with the same seed",
+                f"{str(folder)!r}, where it was different",
+                "repeat the earlier {random_state}, omit it to resume that run, or use another folder",
             )
         return number if seed is None else seed, earlier
     assert root is not None
@@ -339,8 +354,7 @@ def _read_seeds(file: Path) -> tuple[int, int | None]:
         return int(found["seed"]), None if number is None else int(number)
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            f"checkpoint must be readable, got {str(file)!r}, which is damaged: use a copy of it from a backup, or "
-            "another folder."
+            f"{str(file)!r} is damaged. Restore it from a backup or use another checkpoint folder."
         ) from None
 
 

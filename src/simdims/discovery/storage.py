@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims._journal import as_folder, name_beside, names_beside, remove_abandoned, sealed, unsealed
+from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
 from simdims.io import load_similarity
-from simdims.io.text import write_csv
+from simdims.io.tables import write_csv
 from simdims.selection import Calibration, RankSelection
 
 if TYPE_CHECKING:
@@ -57,9 +58,7 @@ def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
     try:
         part.mkdir(parents=True)
     except OSError as error:
-        raise ValueError(
-            f"folder must lie where files may be written, got {str(target)!r} ({error.strerror})."
-        ) from None
+        raise ValueError(f"Cannot write to {str(target)!r}: {error.strerror}.") from None
     try:
         _write(found, part)
         with _in_turn(target):
@@ -136,7 +135,7 @@ def load(folder: str | os.PathLike[str]) -> Discovery:
             continue
         if _stamp(here) == before:  # or else files of two results may have been read
             return found
-    raise ValueError(f"folder must be left alone while it is read, got {str(path)!r}, which is replaced all the time.")
+    raise ValueError(f"{str(path)!r} cannot be read, because another process keeps replacing it.")
 
 
 def _tidy(target: Path) -> None:
@@ -160,7 +159,7 @@ def _load(path: Path) -> Discovery:
     try:
         return _restore(path, manifest)
     except (KeyError, TypeError, AttributeError, IndexError, FileNotFoundError):
-        raise ValueError(f"folder must be whole, got {str(path)!r}, whose {_MANIFEST} is damaged.") from None
+        raise ValueError(f"{str(path / _MANIFEST)!r} is damaged.") from None
 
 
 def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
@@ -169,12 +168,14 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
     arrays = _read_arrays(path / "arrays.npz")
     similarity = load_similarity(path / "similarity.npz")
     labels = None if similarity.labels is None else tuple(similarity.labels)
+    of_runs: dict[str, Any] = {name: arrays[name] for name in _CONSENSUS_ARRAYS}
     consensus = Consensus(
-        **{name: arrays[name] for name in _CONSENSUS_ARRAYS},
+        **of_runs,
         selected=manifest["consensus"]["selected"],
         n_splits=manifest["consensus"]["n_splits"],
         labels=labels,
         seed=manifest["consensus"].get("seed"),
+        alpha=manifest["consensus"].get("alpha", 0.0),
     )
     if not 0 <= consensus.selected < consensus.n_runs:
         raise IndexError
@@ -194,7 +195,7 @@ def _write(found: Discovery, folder: Path) -> None:
     tables = {"embedding": _named_rows(found.embedding_frame()), "dimensions": found.dimensions_frame().reset_index()}
     manifest: dict[str, Any] = {
         "format": FORMAT,
-        "consensus": {"selected": consensus.selected, "n_splits": consensus.n_splits, "seed": consensus.seed},
+        "consensus": {name: getattr(consensus, name) for name in ("selected", "n_splits", "seed", "alpha")},
         "selection": None,
         "metrics": found.metrics,
         "settings": found.settings,
@@ -228,14 +229,13 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     """Refuse what save could not write to."""
     target = as_folder(folder, "folder").absolute()
     if target.exists() and not target.is_dir():
-        raise ValueError(f"folder must be a folder, got {str(target)!r}, which is a file.")
+        raise ParameterError("folder", "must be a folder", f"{str(target)!r}, which is a file")
     if target.exists() and any(target.iterdir()) and not (target / _MANIFEST).exists():
-        raise ValueError(
-            f"folder must be new, empty, or of an earlier Discovery, got {str(target)!r}, which holds other files."
-        )
+        got = f"{str(target)!r}, which contains other files"
+        raise ParameterError("folder", "must be new, empty, or that of a saved Discovery", got)
     above = next(path for path in target.parents if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise ValueError(f"folder must lie where files may be written, got {str(target)!r}.")
+        raise ValueError(f"Cannot write to {str(target)!r}: permission denied.")
 
 
 def is_saved(folder: str | os.PathLike[str]) -> bool:
@@ -256,27 +256,23 @@ def _strangers(folder: Path) -> list[str]:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.exists():
-        raise FileNotFoundError(
-            f"folder must be one that Discovery.save wrote, got {str(folder)!r}, which is not there."
-        )
+        raise FileNotFoundError(f"No such folder: {str(folder)!r}.")
     if not (folder / _MANIFEST).is_file():
-        raise ValueError(
-            f"folder must be one that Discovery.save wrote, got {str(folder)!r}, which has no {_MANIFEST}: it is "
-            "something else, or was not written to its end."
-        )
+        got = f"{str(folder)!r}, which has no {_MANIFEST}"
+        raise ParameterError("folder", "must be one written by {Discovery.save()}", got)
     try:
         manifest = unsealed((folder / _MANIFEST).read_bytes(), indent=1, need=False)
         version, files = manifest["format"], dict(manifest["files"].items())
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"folder must be whole, got {str(folder)!r}, whose {_MANIFEST} is damaged.") from None
+        raise ValueError(f"{str(folder / _MANIFEST)!r} is damaged.") from None
     if version not in (1, FORMAT):
-        raise ValueError(f"folder must be of format {FORMAT}, got {version}: a newer simdims wrote it; update simdims.")
+        raise ValueError(f"{str(folder)!r} has format {version}, which needs a newer version of simdims.")
     for name, digest in files.items():
         # Tables are for people, who may well save them again from a spreadsheet.
         if not (folder / name).is_file():
-            raise ValueError(f"folder must be whole, got {str(folder)!r}, where {name} is missing.")
+            raise ValueError(f"{str(folder / name)!r} is missing.")
         if name.endswith(".npz") and _digest(folder / name) != digest:
-            raise ValueError(f"folder must be whole, got {str(folder)!r}, where {name} is damaged.")
+            raise ValueError(f"{str(folder / name)!r} is damaged.")
     return dict(manifest)
 
 

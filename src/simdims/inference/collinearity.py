@@ -1,4 +1,4 @@
-"""Hypotheses that overlap: which are nearly the same, which depend on others, and how much variance they share."""
+"""Overlap between hypotheses: near duplicates, linear dependence and shared variance."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from simdims._checks import warn
+from simdims._parameters import N_NAMED, shortlist, warn
 from simdims.inference.hypotheses import Hypotheses
 from simdims.inference.mantel import near_one
 from simdims.inference.matching import standardise
 
-# Hypotheses that correlate this highly are one hypothesis for all that data can tell.
+# Hypotheses that correlate this highly cannot be told apart by data.
 DUPLICATE = 0.95
-# A hypothesis depends on others if they leave no more than this share of its variance unexplained.
+# A hypothesis depends on others if they leave at most this share of its variance unexplained.
 DEPENDENT = 1e-8
 # From this share of variance in common with the others, joint matching is no longer nearly exact.
 SHARED = 0.25
-N_NAMED = 5
 
 
 def warn_of_duplicates(hypotheses: Hypotheses, correlations: NDArray[np.float64], what: str, *, absolute: bool) -> None:
-    """Warn of groups of hypotheses that are nearly the same, by name."""
+    """Warn of groups of hypotheses that are nearly the same."""
     strength = np.abs(correlations) if absolute else correlations
-    said: list[str] = []
+    groups: list[str] = []
     seen: set[int] = set()
     for first in range(len(strength)):
         others = [other for other in range(first + 1, len(strength)) if strength[first, other] >= DUPLICATE]
@@ -31,19 +30,19 @@ def warn_of_duplicates(hypotheses: Hypotheses, correlations: NDArray[np.float64]
             continue
         seen.update([first, *others])
         values = ", ".join(f"{correlations[first, other]:.2f}" for other in others[:N_NAMED])
-        said.append(f"{_listed([hypotheses.names[k] for k in (first, *others)])} (r = {values})")
-    if said:
-        more = f", and {len(said) - N_NAMED} more groups" if len(said) > N_NAMED else ""
+        groups.append(f"{shortlist([repr(hypotheses.names[k]) for k in (first, *others)])} (r = {values})")
+    if groups:
+        more = f", and {len(groups) - N_NAMED} more groups" if len(groups) > N_NAMED else ""
         size = f"{'|r|' if absolute else 'r'} of {DUPLICATE} or more"
         warn(
-            f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(said[:N_NAMED])}{more}. Their results "
-            "are one finding, not several: keep one hypothesis of each group."
+            f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(groups[:N_NAMED])}{more}.",
+            "Their results are one finding, not several: keep one hypothesis of each group.",
         )
 
 
 def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
-    """Warn of hypotheses that are linear combinations of others, by name; the levels of a category may sum to one."""
-    Z = standardise(_vectors(hypotheses)).values
+    """Warn of hypotheses that are linear combinations of others, unless they are the levels of a category."""
+    Z = standardise(hypotheses.vectors).values
     kept: list[int] = []
     for place, z in enumerate(Z.T):
         if len(kept) >= len(Z) - 2:  # as many columns explain everything
@@ -54,37 +53,32 @@ def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
             continue
         parts = np.flatnonzero(np.abs(weights) > 1e-4)
         is_duplicate = len(parts) == 1 and (absolute or weights[parts[0]] > 0)
-        if not is_duplicate:
-            _warn_of_combination(hypotheses, place, [kept[k] for k in parts])
-
-
-def _warn_of_combination(hypotheses: Hypotheses, place: int, parts: list[int]) -> None:
-    if not _are_levels(_vectors(hypotheses)[:, [*parts, place]]):
-        others = _listed([hypotheses.names[k] for k in parts])
-        warn(
-            f"Hypothesis {hypotheses.names[place]!r} is a linear combination of {others}: their results are not "
-            "independent of each other. Leave one of them out, or do not count them as separate findings."
-        )
+        others = [kept[k] for k in parts]
+        if not is_duplicate and not _are_levels(hypotheses.vectors[:, [*others, place]]):
+            named = shortlist([repr(hypotheses.names[k]) for k in others])
+            warn(
+                f"Hypothesis {hypotheses.names[place]!r} is a linear combination of {named}: their results are not "
+                "independent.",
+                "Leave one of them out, or do not count them as separate findings.",
+            )
 
 
 def _are_levels(X: NDArray[np.float64]) -> bool:
-    """Whether columns say for each item which one of several values a category has."""
+    """Whether columns are the dummy coding of one category."""
     highest, lowest = (np.equal(X, extreme) for extreme in (X.max(axis=0), X.min(axis=0)))
     return bool((highest.sum(axis=1) == 1).all() and (highest | lowest).all())
 
 
 def vector_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
     """Correlations between properties, over items."""
-    Z = standardise(_vectors(hypotheses)).values
+    Z = standardise(hypotheses.vectors).values
     return Z.T @ Z
 
 
 def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
-    """Correlations between models of pairs, over all pairs that both know; x x^T for a property x."""
-    if hypotheses.vectors is not None:
-        count, one, square, product = _vector_sums(hypotheses.vectors)
-    else:
-        count, one, square, product = _matrix_sums(hypotheses.matrices)
+    """Correlations between models of pairs, over the pairs that both cover; x x^T for a property x."""
+    matrices = hypotheses.matrices
+    count, one, square, product = _matrix_sums(matrices) if matrices else _vector_sums(hypotheses.vectors)
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = square - one**2 / count
         r = (product - one * one.T / count) / np.sqrt(spread * spread.T)
@@ -92,9 +86,9 @@ def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
 
 
 def _vector_sums(X: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Number of pairs, and sums over pairs of h, h^2 and h g for models h and g: no model is built.
+    """Number of pairs, and sums over pairs of h, h^2 and h g for models h and g, without building a model.
 
-    With m the median of x and z = x - m, the model x x^T is, but for a constant, h = m (z_i + z_j) + z_i z_j.
+    With m the median of x and z = x - m, the model x x^T is h = m (z_i + z_j) + z_i z_j plus a constant.
     """
     X = X / np.abs(X).max(axis=0)
     m = np.median(X, axis=0)
@@ -109,7 +103,7 @@ def _vector_sums(X: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray, NDA
 
 
 def _matrix_sums(matrices: tuple[NDArray[np.float64], ...]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The same for model matrices, over the pairs that both models know."""
+    """The same for model matrices, over the pairs that both models cover."""
     models = [near_one(matrix) for matrix in matrices]
     means = np.array([np.nanmean(model) if np.isfinite(model).any() else 0.0 for model in models])[:, None]
     count, one, square, product = np.zeros((4, len(models), len(models)))
@@ -125,10 +119,10 @@ def _matrix_sums(matrices: tuple[NDArray[np.float64], ...]) -> tuple[NDArray, ND
 
 
 def shared_variance(X: NDArray[np.float64], *, absolute: bool) -> NDArray[np.float64]:
-    """The share of each column's variance that the others explain.
+    """The share of each column's variance that the others explain by a linear combination.
 
-    By any linear combination where hypotheses are matched on absolute correlations, by one without negative weights
-    where they are matched on signed ones: opposite hypotheses do not compete for a dimension then.
+    Its weights must not be negative if hypotheses are matched on signed correlations, because opposite hypotheses do
+    not compete for a dimension then.
     """
     Z: NDArray[np.float64] = np.asarray(np.linalg.qr(standardise(X).values, mode="r"))  # keeps products of columns
     shares = np.zeros(Z.shape[1])
@@ -137,15 +131,3 @@ def shared_variance(X: NDArray[np.float64], *, absolute: bool) -> NDArray[np.flo
         weights = np.linalg.lstsq(others, z, rcond=None)[0] if absolute else nnls(others, z, maxiter=1000 * len(Z.T))[0]
         shares[place] = 1 - np.sum((z - others @ weights) ** 2) / np.sum(z**2)
     return shares
-
-
-def _vectors(hypotheses: Hypotheses) -> NDArray[np.float64]:
-    assert hypotheses.vectors is not None
-    return hypotheses.vectors
-
-
-def _listed(names: list[str]) -> str:
-    quoted = [repr(name) for name in names[:N_NAMED]]
-    if len(names) > N_NAMED:
-        return f"{', '.join(quoted)} and {len(names) - N_NAMED} more"
-    return f"{', '.join(quoted[:-1])} and {quoted[-1]}" if len(quoted) > 1 else quoted[0]

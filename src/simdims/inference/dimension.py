@@ -7,22 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from simdims._checks import warn
-from simdims._parameters import shown
+from simdims._parameters import ParameterError, warn
 from simdims._progress import Callback
-from simdims.inference.collinearity import (
-    SHARED,
-    shared_variance,
-    vector_correlations,
-    warn_of_dependence,
-    warn_of_duplicates,
-)
+from simdims.inference import collinearity
 from simdims.inference.hypotheses import Hypotheses, Table, clean_embedding, clean_vectors
 from simdims.inference.matching import aligned_correlations, match, standardise
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
 from simdims.inference.result import HypothesisTests
-
-MATCHINGS = ("auto", "joint", "separate")
 
 
 def dimension_test(
@@ -39,38 +30,37 @@ def dimension_test(
 ) -> HypothesisTests:
     """Test which properties of the items the dimensions of an embedding encode.
 
-    Each hypothesis is matched with the dimension that correlates with it best. To avoid circularity, the matching for
-    an item uses the other items only (leave-one-out); the statistic is the correlation of the hypothesis with the
+    Each hypothesis is matched with the dimension that correlates best with it. To avoid circularity, the matching for
+    an item uses only the other items (leave-one-out); the statistic is the correlation of the hypothesis with the
     resulting composite column. Its null distribution comes from permuting the items of all hypotheses together and
     matching again.
 
     Parameters
     ----------
     embedding : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
-        W, or what holds it. The index and the columns of a DataFrame name items and dimensions.
+        W, or a result that contains it. The index and the columns of a DataFrame name items and dimensions.
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
-        A value of each property for each item: 0 and 1 for a category, numbers for a degree. Where both name items,
-        rows are matched by name.
+        One value per item and property: 0 and 1 for a category, any numbers for a degree. Rows are matched by name if
+        the embedding names its items too.
     n_permutations : int, default=1000
         Number of permutations B. The smallest possible p-value is 1 / (1 + B).
     alternative : {"greater", "two-sided"}, default="greater"
         "greater": large loadings go with large values of the property; dimensions are matched on correlations.
-        "two-sided": or with small values; they are matched on absolute correlations.
+        "two-sided": they may go with small values too; dimensions are matched on absolute correlations.
     matching : {"auto", "joint", "separate"}, default="auto"
         "joint": one-to-one assignment of hypotheses to dimensions (Hungarian algorithm), as in the paper; there must be
         at least as many dimensions as hypotheses. "separate": each hypothesis takes its best dimension, which others
-        may share. "auto": joint, unless that is not nearly exact, because the other hypotheses explain at least a
-        quarter of the variance of one, or there are more hypotheses than dimensions; `method` of the result says which
-        was used, and why.
+        may share. "auto": joint, unless a hypothesis shares at least a quarter of its variance with the others or there
+        are more hypotheses than dimensions; `method` of the result says which was used, and why.
     alpha : float, default=0.05
         False discovery rate at which an adjusted p-value is significant.
     random_state : int, RandomState or None, default=None
-        Seed of the permutations; None is fresh entropy.
+        Seed of the permutations; None draws one.
     n_jobs : int or None, default=None
-        How many processes share the permutations; the result does not depend on it.
+        Number of processes; the result does not depend on it.
     progress : bool, function or None, default=None
-        Whether to show a progress bar; None shows one where a person is likely to be looking. A function is called with
-        a `Progress` after every block of permutations.
+        Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
+        `Progress` after each block of permutations.
 
     Returns
     -------
@@ -79,19 +69,19 @@ def dimension_test(
     Warns
     -----
     UserWarning
-        If hypotheses correlate 0.95 or more (of either sign where `alternative` is "two-sided"), or one is a linear
-        combination of others, unless they are all levels of one category; and with matching="joint" if the others
-        explain at least a quarter of the variance of a hypothesis.
+        If hypotheses correlate 0.95 or more (in absolute value if two-sided), or one is a linear combination of others,
+        unless they are all levels of one category; and with matching="joint" if the others explain at least a quarter
+        of the variance of a hypothesis.
 
     Notes
     -----
-    A p-value with matching="separate" is valid for its hypothesis whatever the others are. With "joint" it is exact if
-    none of the hypotheses is related to the embedding. If some are, it is conservative for a hypothesis that shares no
+    With matching="separate", each p-value is valid whatever the other hypotheses are. With "joint" it is exact if none
+    of the hypotheses is related to the embedding. If some are, it is conservative for a hypothesis that shares no
     variance with them, because good dimensions are taken, and too small for one that shares variance with them but is
-    itself unrelated to the embedding. The choice of "auto" depends on the hypotheses alone, which no permutation
-    changes, so that it does not affect the validity of the p-values.
+    itself unrelated to the embedding. The choice of "auto" depends only on the hypotheses, which no permutation
+    changes, and so does not affect the validity of the p-values.
 
-    A dimension or a composite column that is constant has correlation 0 with everything.
+    A constant dimension or composite column has correlation 0 with everything.
 
     References
     ----------
@@ -109,15 +99,12 @@ def dimension_test(
     >>> tests.dimension
     ('dimension3', 'dimension1')
     """
-    check_settings(n_permutations, alternative, alpha, n_jobs)
-    check_matching(matching)
+    check_settings(n_permutations, alternative, alpha, n_jobs, matching=matching)
     table, items = clean_embedding(embedding)
     cleaned = clean_vectors(hypotheses, items)
     matching, method = resolved_matching(matching, cleaned, table, alternative)
     statistics = dimension_statistics(table, cleaned, matching, alternative)
-    observed, null = permute(
-        statistics, items.number, n_permutations, random_state=random_state, n_jobs=n_jobs, progress=progress
-    )
+    observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
     return HypothesisTests(
         test="dimension",
         hypotheses=cleaned.names,
@@ -132,8 +119,7 @@ def dimension_test(
 
 
 def dimension_statistics(table: Table, hypotheses: Hypotheses, matching: str, alternative: str) -> Statistics:
-    """The function from permutations to correlations with the aligned columns."""
-    assert hypotheses.vectors is not None
+    """The function from permutations to correlations with the matched columns."""
     return partial(
         aligned_correlations,
         standardise(hypotheses.vectors),
@@ -145,8 +131,7 @@ def dimension_statistics(table: Table, hypotheses: Hypotheses, matching: str, al
 
 
 def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alternative: str) -> tuple[str, ...]:
-    """The name of the dimension that all items together give each hypothesis."""
-    assert hypotheses.vectors is not None
+    """The name of the dimension that each hypothesis is matched with over all items."""
     assert table.columns is not None
     C = standardise(hypotheses.vectors).values.T @ standardise(table.values).values
     matched = match(C, joint=matching == "joint", absolute=alternative == "two-sided")
@@ -158,39 +143,26 @@ def resolved_matching(matching: str, hypotheses: Hypotheses, table: Table, alter
     absolute = alternative == "two-sided"
     n_hypotheses, n_components = len(hypotheses.names), table.values.shape[1]
     if matching == "joint" and n_hypotheses > n_components:
-        raise ValueError(
-            f'hypotheses must be at most as many as the {n_components} dimensions for matching="joint", which assigns '
-            f'each to another dimension, got {n_hypotheses}: pass matching="separate".'
-        )
-    warn_of_duplicates(hypotheses, vector_correlations(hypotheses), "property", absolute=absolute)
-    warn_of_dependence(hypotheses, absolute=absolute)
+        rule = f"must not outnumber the {n_components} dimensions with {{matching=joint}}"
+        raise ParameterError("hypotheses", rule, f"{n_hypotheses}", "use {matching=separate}")
+    correlations = collinearity.vector_correlations(hypotheses)
+    collinearity.warn_of_duplicates(hypotheses, correlations, "property", absolute=absolute)
+    collinearity.warn_of_dependence(hypotheses, absolute=absolute)
     reason = None
     if matching != "separate" and n_hypotheses > n_components:
         reason = f"there are {n_hypotheses} hypotheses and {n_components} dimensions"
     elif matching != "separate":
-        reason = _shared(hypotheses, absolute)
+        shares = collinearity.shared_variance(hypotheses.vectors, absolute=absolute)
+        if shares.max() >= collinearity.SHARED:
+            most = hypotheses.names[int(shares.argmax())]
+            reason = f"the other hypotheses explain {shares.max():.0%} of the variance of {most!r}"
     if matching == "joint" and reason is not None:
         warn(
-            f'matching="joint" is not exact here: {reason}, and hypotheses that share variance compete for dimensions '
-            'in a way that permutations do not reproduce. Use matching="separate", or "auto".'
+            f"Joint matching is not exact here: {reason}, and hypotheses that share variance compete for dimensions in "
+            "a way that permutations do not reproduce.",
+            "Use {matching=separate} or {matching=auto}.",
         )
     if matching == "joint" or (matching == "auto" and reason is None):
         return "joint", "correlation with the leave-one-out matched dimension (joint assignment)"
     because = "" if reason is None else f", because {reason}"
     return "separate", f"correlation with the leave-one-out matched dimension (separate matching{because})"
-
-
-def _shared(hypotheses: Hypotheses, absolute: bool) -> str | None:
-    """That hypotheses share too much variance for joint matching, in words, or None."""
-    assert hypotheses.vectors is not None
-    shares = shared_variance(hypotheses.vectors, absolute=absolute)
-    most = int(shares.argmax())
-    if shares[most] < SHARED:
-        return None
-    return f"the other hypotheses explain {shares[most]:.0%} of the variance of {hypotheses.names[most]!r}"
-
-
-def check_matching(matching: str) -> None:
-    """Refuse an unknown matching."""
-    if not isinstance(matching, str) or matching not in MATCHINGS:
-        raise ValueError(f'matching must be "auto", "joint" or "separate", got {shown(matching)}.')

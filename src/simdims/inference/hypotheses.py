@@ -1,4 +1,4 @@
-"""What a user may give as hypotheses or as an embedding: numbers, with names, in the order of the items."""
+"""Hypotheses and embeddings as users give them, read as numbers with names, in the order of the items."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims._parameters import is_whole
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole
 from simdims.metrics._embedding import embedding_table
-from simdims.similarity import Similarity, axis_names, is_default_axis, is_frame
+from simdims.similarity import Similarity, axis_names, frame_cells, is_default_axis, is_frame
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.validation import as_array
 
@@ -32,7 +32,7 @@ class Items:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A row of numbers for each item, by name where there are names."""
+    """Numbers with one row per item; rows and columns have names where the user gave some."""
 
     values: NDArray[np.float64]
     rows: tuple[str, ...] | None
@@ -41,10 +41,10 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """Named hypotheses: columns with one value per item, or matrices with one per pair (NaN = unknown)."""
+    """Named hypotheses: either columns with one value per item, or matrices with one per pair (NaN = unknown)."""
 
     names: tuple[str, ...]
-    vectors: NDArray[np.float64] | None
+    vectors: NDArray[np.float64]
     matrices: tuple[NDArray[np.float64], ...] = ()
 
 
@@ -53,66 +53,40 @@ def clean_embedding(embedding: Any) -> tuple[Table, Items]:
     table = _read_table(embedding_table(embedding, "embedding"), "embedding")
     n_items, n_components = table.values.shape
     if n_items < FEWEST_ITEMS:
-        raise ValueError(f"embedding must have at least {FEWEST_ITEMS} items (rows), got {n_items}.")
-    names = table.columns or tuple(f"dimension{place + 1}" for place in range(n_components))
+        raise ParameterError("embedding", f"must have at least {FEWEST_ITEMS} items (rows)", f"{n_items}")
+    names = table.columns or _numbered("dimension", n_components)
     return Table(table.values, table.rows, names), Items(n_items, table.rows, "embedding")
 
 
 def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
-    """Return hypotheses with a value for each item, in the items' order."""
+    """Return hypotheses with one value per item, in the items' order."""
     if isinstance(hypotheses, Mapping):
-        import pandas as pd
-
-        for name, column in hypotheses.items():
-            if np.ndim(column) != 1:
-                raise ValueError(
-                    f"hypotheses must have one value per item, got an array of shape {np.shape(column)} for {name!r}."
-                )
-            _check_rows(len(column), items, "hypotheses")
-        indices = [column.index for column in hypotheses.values() if isinstance(column, pd.Series)]
-        if any(not index.equals(indices[0]) for index in indices):
-            raise ValueError("hypotheses must name the same items in the same order, got Series that differ in it.")
-        columns = {name: np.asarray(column) for name, column in hypotheses.items()}
-        hypotheses = pd.DataFrame(columns, index=indices[0] if indices else None)
+        hypotheses = _side_by_side(hypotheses, items)
     table = _read_table(hypotheses, "hypotheses")
-    _check_rows(len(table.values), items, "hypotheses")
-    values = table.values[_places(table.rows, items, "hypotheses")]
-    names = _hypothesis_names(table.columns, values.shape[1])
+    values = in_order_of(items, table, "hypotheses")
+    names = table.columns or _numbered("hypothesis", values.shape[1])
     # A column is constant if it varies by no more than the rounding of its values.
     constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
     if constant.any():
         place = int(np.argmax(constant))
-        raise ValueError(
-            f"hypotheses must vary over the items, got {values[0, place]:g} for every item in {names[place]!r}."
-        )
+        got = f"{values[0, place]:g} for every item in {names[place]!r}"
+        raise ParameterError("hypotheses", "must vary over the items", got)
     return Hypotheses(names, values)
 
 
 def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
-    """Return hypotheses with a value for each item, or, where matrices are given, for each pair."""
+    """Return hypotheses with one value per item or, if matrices are given, one per pair."""
     matrices = _as_matrices(hypotheses)
     if matrices is None:
         columns = clean_vectors(hypotheses, items)
-        _refuse_one_matrix(hypotheses, columns)
+        _refuse_one_matrix(hypotheses, columns.vectors)
         return columns
-    given = _distinct(tuple(map(str, matrices)), "the names of hypotheses") if isinstance(hypotheses, Mapping) else None
-    names = _hypothesis_names(given, len(matrices))
+    if isinstance(hypotheses, Mapping):
+        names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
+    else:
+        names = _numbered("hypothesis", len(matrices))
     cleaned = [_clean_matrix(matrix, name, items) for name, matrix in zip(names, matrices.values(), strict=True)]
-    return Hypotheses(names, None, tuple(cleaned))
-
-
-def _refuse_one_matrix(hypotheses: Any, cleaned: Hypotheses) -> None:
-    """Refuse a square table that says of pairs what its columns would say of items."""
-    X = cleaned.vectors
-    assert X is not None
-    if len(X) != X.shape[1]:
-        return
-    same_names = is_frame(hypotheses) and set(map(str, hypotheses.index)) == set(map(str, hypotheses.columns))
-    if np.array_equal(X, X.T) or (same_names and not is_default_axis(hypotheses.index)):
-        raise ValueError(
-            "hypotheses must be columns with a value for each item, or model matrices in a list or a mapping, got one "
-            f"matrix of shape {X.shape} that looks like a model of pairs: pass a list with this matrix in it."
-        )
+    return Hypotheses(names, np.empty((items.number, 0)), tuple(cleaned))
 
 
 def in_order_of(items: Items, table: Table, name: str) -> NDArray[np.float64]:
@@ -121,54 +95,79 @@ def in_order_of(items: Items, table: Table, name: str) -> NDArray[np.float64]:
     return table.values[_places(table.rows, items, name)]
 
 
+def _side_by_side(hypotheses: Mapping[Any, Any], items: Items) -> Any:
+    """The columns of a mapping as a DataFrame."""
+    import pandas as pd
+
+    for name, column in hypotheses.items():
+        if np.ndim(column) != 1:
+            got = f"an array of shape {np.shape(column)} for {name!r}"
+            raise ParameterError("hypotheses", "must have one value per item", got)
+        _check_rows(len(column), items, "hypotheses")
+    indices = [column.index for column in hypotheses.values() if isinstance(column, pd.Series)]
+    if any(not index.equals(indices[0]) for index in indices):
+        raise ParameterError("hypotheses", "must list the items in one order", "Series with different indices")
+    columns = {name: np.asarray(column) for name, column in hypotheses.items()}
+    return pd.DataFrame(columns, index=indices[0] if indices else None)
+
+
+def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64]) -> None:
+    """Refuse a square table that is probably one model of pairs rather than columns of item values."""
+    if len(X) != X.shape[1]:
+        return
+    same_names = is_frame(hypotheses) and set(map(str, hypotheses.index)) == set(map(str, hypotheses.columns))
+    if np.array_equal(X, X.T) or (same_names and not is_default_axis(hypotheses.index)):
+        raise ParameterError(
+            "hypotheses",
+            "must be columns with one value per item, or model matrices in a list or a mapping",
+            f"one matrix of shape {X.shape} that looks like a model of pairs",
+            "pass a list that contains it",
+        )
+
+
 def _read_table(x: Any, name: str) -> Table:
     rows = columns = None
     if type(x).__name__ == "Series" and hasattr(x, "to_frame"):
         x = x.to_frame(name="hypothesis1" if x.name is None else x.name)
     if is_frame(x):
-        if not is_default_axis(x.index):
-            rows = _row_names(x.index, f"the index of {name}")
+        rows = _axis(x.index, f"the index of {name}")
         if not is_default_axis(x.columns):
             columns = _distinct(tuple(map(str, x.columns)), f"the columns of {name}")
-        cells = x.to_numpy()
-        cells = x.to_numpy(dtype=object, na_value=np.nan) if cells.dtype == object else cells
+        cells = frame_cells(x)
     elif isinstance(x, (list, tuple)) or (hasattr(x, "__array__") and not sparse.issparse(x)):
         cells = as_array(x, name)
     else:
-        raise TypeError(f"{name} must be an array or a pandas DataFrame, got {type(x).__name__}.")
+        raise ParameterTypeError(name, "must be an array or a DataFrame", f"an object of type {type(x).__name__}")
     if cells.ndim == 1:
         cells = cells[:, None]
     if cells.ndim != 2 or 0 in cells.shape:
-        raise ValueError(
-            f"{name} must have a row for every item and at least one column of numbers, got shape {cells.shape}."
-        )
+        rule = "must have one row per item and at least one column of numbers"
+        raise ParameterError(name, rule, f"an array of shape {cells.shape}")
     values = _as_floats(cells, name, rows, columns)
     if not np.isfinite(values).all():
         place = tuple(np.argwhere(~np.isfinite(values))[0])
-        raise ValueError(f"{name} must be finite, got {values[place]} in {_where(place, rows, columns)}.")
+        raise ParameterError(name, "must be finite", f"{values[place]} in {_where(place, rows, columns)}")
     return Table(values, rows, columns)
 
 
 def _as_floats(
-    cells: NDArray, name: str, rows: Sequence[str] | None, columns: Sequence[str] | None
+    cells: NDArray, name: str, rows: Sequence[str] | None, columns: Sequence[str] | None, part: str = ""
 ) -> NDArray[np.float64]:
     if cells.dtype.kind not in "biufOUS":
-        raise TypeError(f"{name} must hold real numbers, got dtype {cells.dtype}.")
+        raise ParameterTypeError(name, "must be real numbers", f"dtype {cells.dtype}{part}")
 
-    def refusal(place: tuple[int, ...], cell: Any) -> ValueError:
-        where = _where(place, rows, columns)
+    def refusal(place: tuple[int, ...], cell: Any) -> ParameterError:
+        where = f"{_where(place, rows, columns)}{part}"
         if is_whole(cell):
-            return ValueError(f"{name} must be finite, got a number too large in {where}.")
-        return ValueError(
-            f"{name} must hold numbers, got {str(cell)!r} in {where}: {advice(str(cell))}. For a category, use one 0/1 "
-            "column per value (pandas.get_dummies)."
-        )
+            return ParameterError(name, "must be finite", f"a number that is too large in {where}")
+        dummies = "for a category, use one 0/1 column per value (pandas.get_dummies)"
+        return ParameterError(name, "must be numbers", f"{str(cell)!r} in {where}", f"{advice(str(cell))}; {dummies}")
 
     return as_floats(cells, refusal)
 
 
 def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:
-    """The model matrices among what may be hypotheses, or None where it holds values of items."""
+    """The model matrices that hypotheses consist of, or None if they are values of items."""
     if isinstance(hypotheses, Mapping):
         entries = dict(hypotheses)
     elif isinstance(hypotheses, (list, tuple)) or getattr(hypotheses, "ndim", 0) == 3:
@@ -177,10 +176,8 @@ def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:
         return None
     square = [_is_matrix(entry) for entry in entries.values()]
     if any(square) and not all(square):
-        raise ValueError(
-            f"hypotheses must be matrices throughout or vectors throughout, got {sum(square)} matrices among "
-            f"{len(square)} entries."
-        )
+        got = f"{sum(square)} matrices among {len(square)} entries"
+        raise ParameterError("hypotheses", "must be either all matrices or all vectors", got)
     return entries if square and all(square) else None
 
 
@@ -194,49 +191,39 @@ def _is_matrix(entry: Any) -> bool:
 
 
 def _clean_matrix(matrix: Any, name: str, items: Items) -> NDArray[np.float64]:
-    """A model matrix in the items' order, NaN on the diagonal, which no test looks at."""
+    """A model matrix in the items' order, NaN on the diagonal, which no test uses."""
     rows: tuple[str, ...] | None = None
     columns: tuple[str, ...] | None = None
     if isinstance(matrix, Similarity):
         if matrix.weights is not None:
-            raise ValueError(
-                f"hypotheses must be matrices without weights, got a Similarity with weights for {name!r}."
-            )
+            raise ParameterError("hypotheses", "must not have weights", f"a Similarity with weights for {name!r}")
         rows = columns = None if matrix.labels is None else tuple(matrix.labels)
         matrix = matrix.values if matrix.factors is None else matrix.factors @ matrix.factors.T
     elif is_frame(matrix):
-        rows, columns = (
-            None if is_default_axis(axis) else _row_names(axis, f"the items of {name!r} in hypotheses")
-            for axis in (matrix.index, matrix.columns)
-        )
-        matrix = matrix.to_numpy(dtype=object, na_value=np.nan)
+        rows, columns = (_axis(axis, f"the items of {name!r} in hypotheses") for axis in (matrix.index, matrix.columns))
+        matrix = frame_cells(matrix)
     if sparse.issparse(matrix):
-        raise TypeError(f"hypotheses must be dense matrices, got a sparse one for {name!r}.")
-    values = as_array(matrix, "hypotheses")
-    if values.shape != (items.number, items.number):
-        raise ValueError(
-            f"hypotheses must have a row and a column for each of {items.number} items as matrices, got shape "
-            f"{values.shape} for {name!r}."
-        )
-    values = _as_floats(values, f"{name!r} in hypotheses", rows, columns)
-    order = (_places(rows, items, "hypotheses"), _places(columns, items, "hypotheses"))
-    values = values[np.ix_(*order)]
+        raise ParameterTypeError("hypotheses", "must be dense matrices", f"a sparse one for {name!r}")
+    cells = as_array(matrix, "hypotheses")
+    if cells.shape != (items.number, items.number):
+        rule = f"must have a row and a column for each of the {items.number} items"
+        raise ParameterError("hypotheses", rule, f"a matrix of shape {cells.shape} for {name!r}")
+    values = _as_floats(cells, "hypotheses", rows, columns, f" of {name!r}")
+    values = values[np.ix_(_places(rows, items, "hypotheses"), _places(columns, items, "hypotheses"))]
     np.fill_diagonal(values, np.nan)
     if np.isinf(values).any():
-        raise ValueError(f"hypotheses must be finite (NaN is an unknown pair), got infinity in {name!r}.")
+        raise ParameterError("hypotheses", "must be finite (NaN for an unknown pair)", f"infinity in {name!r}")
     largest = np.nanmax(np.abs(values), initial=0.0)
     symmetric = np.isclose(values, values.T, rtol=1e-8, atol=1e-8 * largest, equal_nan=True)
     if not symmetric.all():
-        place = tuple(np.argwhere(~symmetric)[0])
-        raise ValueError(
-            f"hypotheses must be symmetric matrices, got {values[place]:.10g} at {_place(place)} and "
-            f"{values[place[::-1]]:.10g} at {_place(place[::-1])} in {name!r}."
-        )
+        i, j = map(int, np.argwhere(~symmetric)[0])
+        got = f"{values[i, j]:.10g} at ({i}, {j}) and {values[j, i]:.10g} at ({j}, {i}) in {name!r}"
+        raise ParameterError("hypotheses", "must be symmetric matrices", got)
     return (values + values.T) / 2
 
 
 def _places(rows: tuple[str, ...] | None, items: Items, name: str) -> NDArray[np.intp]:
-    """Where each item is among the rows: by name where both have names, else in its own place."""
+    """The row of each item: by name if both sides have names, else by position."""
     if rows is None or items.labels is None:
         for names, numbered in ((rows, name), (items.labels, items.named_by)):
             _refuse_other_numbers(names, numbered, items.number)
@@ -245,38 +232,37 @@ def _places(rows: tuple[str, ...] | None, items: Items, name: str) -> NDArray[np
     missing = [label for label in items.labels if label not in place_of]
     if missing:
         unknown = sorted(set(rows) - set(items.labels))
-        instead = f", which has {unknown[0]!r} instead" if unknown else ""
-        raise ValueError(
-            f"{name} must name the same items as {items.named_by}, got no {missing[0]!r} in {name}{instead}."
-        )
+        instead = f", but {unknown[0]!r}" if unknown else ""
+        raise ParameterError(name, f"must name the same items as {items.named_by}", f"no {missing[0]!r}{instead}")
     return np.array([place_of[label] for label in items.labels], dtype=np.intp)
 
 
 def _refuse_other_numbers(names: tuple[str, ...] | None, numbered: str, n_items: int) -> None:
-    """Refuse rows that bear the numbers of all items in another order, where nothing else names the items."""
+    """Refuse an index that numbers the items in another order, if nothing else names them."""
     numbers = [str(place) for place in range(n_items)]
     if names is not None and list(names) != numbers and set(names) == set(numbers):
         place = next(place for place in range(n_items) if names[place] != numbers[place])
-        raise ValueError(
-            f"{numbered} must be in the order of the items where only one side names them, got the number "
-            f"{names[place]} in place {place} of its index: sort it (sort_index), or number its rows anew "
-            "(reset_index(drop=True))."
+        raise ParameterError(
+            numbered,
+            "must list the items in order if the other table does not name them",
+            f"the number {names[place]} in row {place} of its index",
+            "sort it (sort_index), or renumber its rows (reset_index(drop=True))",
         )
 
 
 def _check_rows(n_rows: int, items: Items, name: str) -> None:
     if n_rows != items.number:
-        raise ValueError(
-            f"{name} must have a row for each of the {items.number} items of {items.named_by}, got {n_rows} rows."
-        )
+        rule = f"must have one row for each of the {items.number} items of {items.named_by}"
+        raise ParameterError(name, rule, f"{n_rows} rows")
 
 
-def _hypothesis_names(names: tuple[str, ...] | None, number: int) -> tuple[str, ...]:
-    return names or tuple(f"hypothesis{place + 1}" for place in range(number))
+def _numbered(noun: str, number: int) -> tuple[str, ...]:
+    return tuple(f"{noun}{place + 1}" for place in range(number))
 
 
-def _row_names(axis: Any, what: str) -> tuple[str, ...]:
-    return _distinct(axis_names(axis, what), what)
+def _axis(axis: Any, what: str) -> tuple[str, ...] | None:
+    """The names on an axis of a DataFrame, or None if it only counts."""
+    return None if is_default_axis(axis) else _distinct(axis_names(axis, what), what)
 
 
 def _distinct(names: tuple[str, ...], what: str) -> tuple[str, ...]:
@@ -292,7 +278,3 @@ def _where(place: Sequence[int], rows: Sequence[str] | None, columns: Sequence[s
         repr(names[number]) if names else str(number) for number, names in zip(place, (rows, columns), strict=True)
     )
     return f"row {row}, column {column}"
-
-
-def _place(place: Sequence[int]) -> str:
-    return f"({', '.join(str(int(number)) for number in place)})"

@@ -1,13 +1,12 @@
-"""Correlations of similarities with model matrices over the observed pairs, the items of the models permuted.
+"""Correlations of similarities with permuted model matrices over the observed pairs (the Mantel test).
 
-Two ways to the same numbers. Quadratic forms, where a model is x x^T and the correlation Pearson's: with weights Omega
-(0 for a missing pair), m the median of x and z the permuted x - m, the model is m^2 + m (z_i + z_j) + z_i z_j, of which
-the constant is left out, so that nothing cancels where m is large. All sums over pairs that a correlation needs are
-then forms in z and z^2, the diagonals of all matrices zero: no model matrix is built, and the permutations of a block
-are one matrix product. Lists of pairs for everything else: other models, and ranks.
+Quadratic forms serve Pearson's correlation with models x x^T: with weights Omega (0 for a missing pair), m the median
+of x and z the permuted x - m, the model is m^2 + m (z_i + z_j) + z_i z_j. The constant is dropped, so that nothing
+cancels if m is large. All sums over pairs are then forms in z and z^2 with matrices whose diagonals are zero: no model
+matrix is built, and a block of permutations is one matrix product. Lists of pairs serve other models, and ranks.
 
-A correlation is NaN, not 0, where one side is constant over the pairs that count, as where no two items with a rare
-property have an observed pair: such a permutation has no statistic to compare the observed one with.
+A correlation is NaN, not 0, if one side is constant over the observed pairs, as when no two items with a rare property
+form an observed pair: such a permutation has no statistic.
 """
 
 from __future__ import annotations
@@ -23,81 +22,48 @@ from simdims._memory import require
 from simdims.similarity import Similarity
 from simdims.similarity.entries import Matrix
 
-# What is rounding: a sum of squares about the mean relative to that about zero, where it is the difference of two sums,
-# and the range of a list relative to its largest value.
+# Values are constant if they vary by less: a sum of squares about the mean relative to that about zero, or a range
+# relative to the largest value.
 CONSTANT = 1e-12
-WAYS_OUT = 'pass method="pearson" with hypotheses as columns, which needs no list of pairs, or fewer items'
+WAYS_OUT = "use Pearson's correlation with hypotheses as columns, which needs no list of pairs, or fewer items"
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Similarities and weights as matrices with zero diagonals; sums are over unordered pairs.
+    """Similarities, scaled near 1, and weights as matrices with zero diagonals; sums are over unordered pairs."""
 
-    Attributes
-    ----------
-    values : dense or CSR matrix, or None
-        Omega_ij (S_ij - shift), S divided by a power of two that brings it near 1.
-    factors : ndarray or None
-        F with S = F F^T, complete, in the place of values.
-    weight_of_all : float
-        What every pair counts, to which
-    extra : dense or CSR matrix, or None
-        adds what single pairs count more or less: Omega = weight_of_all + extra.
-    weight, total, squares : float
-        Sums of Omega, Omega (S - shift) and Omega (S - shift)^2.
-    """
-
-    values: Matrix | None
-    factors: NDArray[np.float64] | None
-    weight_of_all: float
+    values: Matrix | None  # Omega_ij (S_ij - shift)
+    factors: NDArray[np.float64] | None  # instead of values: F of a complete S = F F^T
+    weight_of_all: float  # Omega = weight_of_all + extra
     extra: Matrix | None
-    weight: float
-    total: float
-    squares: float
+    weight: float  # sum of Omega
+    total: float  # sum of Omega (S - shift)
+    squares: float  # sum of Omega (S - shift)^2
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The observed pairs of two different items, first < second.
-
-    Attributes
-    ----------
-    n_items : int
-    first, second : ndarray of shape (n_pairs,)
-    values : ndarray of shape (n_pairs,)
-        Similarities, or their ranks.
-    weights : ndarray of shape (n_pairs,) or None
-    codes : ndarray of shape (n_pairs,) or None
-        Where ranks are correlated, each similarity's place among the distinct ones.
-    """
+    """The observed pairs of two different items, first < second."""
 
     n_items: int
     first: NDArray[np.intp]
     second: NDArray[np.intp]
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64] | None = None
-    codes: NDArray[np.int64] | None = None
+    values: NDArray[np.float64]  # similarities, or their ranks
+    weights: NDArray[np.float64] | None
+    codes: NDArray[np.int64] | None  # for ranks: the similarities' positions among the distinct ones
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pairs are there and count alike: permuting a model changes the order of its values only."""
+        """Whether all pairs are observed with equal weight: permuting a model then only reorders its values."""
         return self.weights is None and 2 * len(self.values) == self.n_items * (self.n_items - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model matrix, ready to be permuted.
+    """A model matrix, ready to be permuted."""
 
-    Attributes
-    ----------
-    table : ndarray of shape (n_items, n_items)
-        Its values or ranks, NaN where unknown; or, where ranks depend on the permutation, codes, -1 where unknown.
-    spread : float or None
-        The sum of squares about the mean, where no permutation changes it.
-    """
-
-    table: NDArray
-    spread: float | None
+    table: NDArray  # values or ranks, NaN if unknown; codes, -1 if unknown, if ranks depend on the permutation
+    spread: float | None  # sum of squares about the mean, if no permutation changes it
 
 
 def as_forms(similarity: Similarity) -> Forms:
@@ -143,48 +109,46 @@ def _sparse_forms(similarity: Similarity, all_pairs: float) -> Forms:
     def matrix(entries: NDArray) -> sparse.csr_array:
         return sparse.csr_array((entries, S.indices, S.indptr), shape=S.shape)
 
-    # A stored pair counts its own weight, none if it is NaN, and not that of an absent one.
+    # A stored pair has its own weight (0 if it is NaN) instead of that of an absent one.
     extra = matrix(np.where(others, omega - absent, 0.0))
     weight = absent * all_pairs + extra.data.sum() / 2
     total, squares = np.dot(omega, data) / 2, np.dot(omega, data**2) / 2
     return Forms(matrix(omega * data), None, absent, extra, float(weight), float(total), float(squares))
 
 
+def is_weighted(similarity: Similarity) -> bool:
+    """Whether some pairs have weights other than 0 and 1."""
+    return similarity.weights is not None or 0 < similarity.absent_weight < 1
+
+
 def as_pairs(similarity: Similarity, *, ranks: bool) -> Pairs:
     """Return the list of observed pairs."""
-    first, second, values, weights = _list_pairs(similarity)
+    n_items = similarity.n_items
+    if similarity.absent == "missing":
+        upper = sparse.triu(similarity.values, k=1, format="coo")
+        first, second, values, weights = upper.row, upper.col, upper.data.astype(np.float64), np.ones(upper.nnz)
+        if similarity.weights is not None:
+            weights = sparse.triu(similarity.weights, k=1, format="coo").data.astype(np.float64)
+    else:
+        require(8 * 8 * n_items**2 // 2, "A list of all pairs", WAYS_OUT)
+        S, omega = _dense(similarity)
+        first, second = np.triu_indices(n_items, k=1)
+        values, weights = S[first, second], omega[first, second]
     known = ~np.isnan(values) & (weights > 0)
-    is_weighted = similarity.weights is not None or 0 < similarity.absent_weight < 1
-    first, second, values = first[known], second[known], near_one(values[known])
+    values = near_one(values[known])
     codes = as_codes(values) if ranks else None
     return Pairs(
-        similarity.n_items,
-        first,
-        second,
+        n_items,
+        first[known],
+        second[known],
         values if codes is None else midranks(codes),
-        weights[known] if is_weighted else None,
+        weights[known] if is_weighted(similarity) else None,
         codes,
     )
 
 
-def _list_pairs(similarity: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Places, values and weights of all pairs that may be observed."""
-    n_items = similarity.n_items
-    if similarity.absent == "missing":
-        upper = sparse.triu(similarity.values, k=1, format="coo")
-        if similarity.weights is None:
-            weights = np.ones(upper.nnz)
-        else:
-            weights = sparse.triu(similarity.weights, k=1, format="coo").data.astype(np.float64)
-        return upper.row, upper.col, upper.data.astype(np.float64), weights
-    require(8 * 8 * n_items**2 // 2, "A list of all pairs", WAYS_OUT)
-    S, omega = _dense(similarity)
-    first, second = np.triu_indices(n_items, k=1)
-    return first, second, S[first, second], omega[first, second]
-
-
 def _dense(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values and weights as full matrices, absent pairs as zeros of their weight."""
+    """Values and weights as full matrices; absent pairs are zeros with their weight."""
     shape = (similarity.n_items, similarity.n_items)
     if similarity.factors is not None:
         F = similarity.factors.astype(np.float64)
@@ -200,7 +164,7 @@ def _dense(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def form_correlations(forms: Forms, X: NDArray[np.float64], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Pearson's correlations of the similarities with x x^T for each column x of X, one row a permutation."""
+    """Pearson's correlations of the similarities with x x^T for each column x of X, one row per permutation."""
     middle = _lower_median(X)
     # (n_items, n_permutations * n_hypotheses)
     Z = (X - middle)[permutations].transpose(1, 0, 2).reshape(len(X), -1)
@@ -219,7 +183,7 @@ def form_spreads(forms: Forms, X: NDArray[np.float64]) -> tuple[bool, NDArray[np
 
 
 def _lower_median(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A middle value of each column that occurs in it, so that most z of a rare property are exactly zero."""
+    """A median that occurs in its column, so that most z of a rare property are exactly zero."""
     return np.quantile(X, 0.5, axis=0, method="lower")
 
 
@@ -259,7 +223,7 @@ def _weight_sums(Y: NDArray, forms: Forms) -> NDArray[np.float64]:
 
 
 def as_model(matrix: NDArray[np.float64], pairs: Pairs) -> Model:
-    """Return a model matrix ready to be permuted against these pairs."""
+    """Prepare a model matrix for permutations against these pairs."""
     upper = np.triu_indices(len(matrix), k=1)
     values = matrix[upper]
     if not pairs.is_complete or np.isnan(values).any():
@@ -273,7 +237,7 @@ def as_model(matrix: NDArray[np.float64], pairs: Pairs) -> Model:
 
 
 def pair_spreads(pairs: Pairs, matrices: tuple[NDArray[np.float64], ...]) -> tuple[bool, NDArray[np.bool_]]:
-    """Whether the similarities vary over the observed pairs, and both sides over those that each model knows."""
+    """Whether the similarities vary over the observed pairs, and both sides over the pairs that each model covers."""
     both_vary = []
     for matrix in matrices:
         model = matrix[pairs.first, pairs.second]
@@ -285,9 +249,9 @@ def pair_spreads(pairs: Pairs, matrices: tuple[NDArray[np.float64], ...]) -> tup
 def pair_correlations(
     pairs: Pairs, models: tuple[Model, ...], permutations: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """Correlations of the similarities with model matrices, one row a permutation.
+    """Correlations of the similarities with model matrices, one row per permutation.
 
-    A pair that a model does not know is left out on both sides, under every permutation the pair that it then is.
+    Pairs that a permuted model does not cover are excluded on both sides.
     """
     result = np.empty((len(permutations), len(models)))
     values = pairs.values - np.average(pairs.values, weights=pairs.weights)
@@ -309,7 +273,7 @@ def pair_correlations(
 
 
 def as_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Each value's place among the distinct ones; -1 for NaN."""
+    """The position of each value among the distinct ones; -1 for NaN."""
     codes = np.full(values.shape, -1, dtype=np.int64)
     known = ~np.isnan(values)
     codes[known] = np.unique(values[known], return_inverse=True)[1]
@@ -317,7 +281,7 @@ def as_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def midranks(codes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Ranks from 1, equal values sharing the mean of theirs, of values given as codes."""
+    """Ranks of values given as codes, from 1, with ties averaged."""
     counts = np.bincount(codes)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
@@ -333,18 +297,18 @@ def _correlation(s: NDArray, h: NDArray, weights: NDArray | None) -> float:
 
 
 def near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values divided by a power of two, which rounds none of them, so that no square overflows or vanishes."""
+    """Values divided by a power of two, which is exact, so that no square overflows or underflows."""
     largest = max(np.fmax.reduce(values, axis=None, initial=0.0), -np.fmin.reduce(values, axis=None, initial=0.0))
     return np.ldexp(values, -int(np.frexp(largest)[1])) if largest > 0 else values
 
 
 def _varies(values: NDArray) -> bool:
-    """Whether values differ by more than rounding."""
+    """Whether values differ by more than rounding errors."""
     return bool(values.size and np.ptp(values) > CONSTANT * np.abs(values).max())
 
 
 def _ratio(covariance: Any, s_spread: float, h_spread: Any, varies: Any) -> NDArray[np.float64]:
-    """The covariance / sqrt(variances), between -1 and 1; NaN where one side is constant."""
+    """Covariance / sqrt(variances), between -1 and 1; NaN if one side is constant."""
     varies = varies & (h_spread > 0) & (s_spread > 0)
     scale = np.sqrt(np.where(varies, s_spread * np.maximum(h_spread, 0.0), 1.0))
     return np.where(varies, np.clip(covariance / scale, -1.0, 1.0), np.nan)

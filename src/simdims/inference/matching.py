@@ -22,21 +22,17 @@ from scipy.optimize import linear_sum_assignment
 # Two sums of correlations that differ by less are equal.
 TIE = 1e-12
 # Adding this and taking it away again rounds a correlation to a multiple of 2^-36, so that which of two equally good
-# dimensions is chosen, as where both sides hold zeros and ones, does not hang on rounding errors.
+# dimensions is chosen, as if both sides are zeros and ones, does not depend on rounding errors.
 GRID = 1.5 * 2.0**16
-# Scores held at a time: small enough for a processor's cache, large enough to amortise a NumPy call.
+# Scores computed at a time: small enough for a processor's cache, large enough to amortise a NumPy call.
 BLOCK_SCORES = 2**17
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns that are centred and of unit length, a constant one zero, and the factor that repairs their length.
+    """Centred columns of unit length (a constant one is zero) and the factor that restores it without an item.
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_items, n_columns)
-    stretch : ndarray of shape (n_items, n_columns)
-        1 / sqrt(1 - q x^2), or 0 where the column is constant over the other items.
+    The stretch is 1 / sqrt(1 - q x^2), or 0 where a column is constant over the other items.
     """
 
     values: NDArray[np.float64]
@@ -45,14 +41,9 @@ class Columns:
 
 def standardise(X: NDArray[np.float64]) -> Columns:
     """Return the columns of X ready to be correlated without any one item."""
-    n_items = len(X)
-    scale = np.abs(X).max(axis=0)
-    values = X / np.where(scale > 0, scale, 1.0)
-    values = values - values.mean(axis=0)
-    length = np.sqrt(np.einsum("ij,ij->j", values, values))
-    varies = length > 1e-12 * np.sqrt(n_items)
-    values = np.where(varies, values / np.where(varies, length, 1.0), 0.0)
-    left = 1.0 - n_items / (n_items - 1) * values**2
+    centred, length = _centre(X)
+    values = centred / length
+    left = 1.0 - len(X) / (len(X) - 1) * values**2
     stretch = np.where(left > TIE, 1.0 / np.sqrt(np.maximum(left, TIE)), 0.0)
     return Columns(values, stretch)
 
@@ -66,37 +57,32 @@ def aligned_correlations(
     joint: bool,
     absolute: bool,
 ) -> NDArray[np.float64]:
-    """Correlate each hypothesis, its items permuted, with the column that leave-one-out matching aligns with it.
+    """Correlate each hypothesis, its items permuted, with the column of W that leave-one-out matching composes for it.
 
-    Parameters
-    ----------
-    hypotheses, dimensions : Columns
-        The standardised columns of both sides.
-    W : ndarray of shape (n_items, n_components)
-        The embedding as it is, from which the aligned columns are read.
-    permutations : ndarray of shape (n_permutations, n_items)
-        The row of the hypotheses that each item gets.
-    joint : bool
-        Whether two hypotheses must have different dimensions.
-    absolute : bool
-        Whether to match on absolute correlations.
-
-    Returns
-    -------
-    ndarray of shape (n_permutations, n_hypotheses)
+    Returns one row per permutation. `joint` gives any two hypotheses different dimensions; `absolute` matches on
+    absolute correlations.
     """
     items = np.arange(len(W))[:, None]
     result = np.empty((len(permutations), hypotheses.values.shape[1]))
     for place, permutation in enumerate(permutations):
         x = Columns(hypotheses.values[permutation], hypotheses.stretch[permutation])
         matched = leave_one_out_matching(x, dimensions, joint=joint, absolute=absolute)
-        aligned = W[items, matched]
-        result[place] = _correlate(x.values, aligned)
+        centred, length = _centre(W[items, matched])
+        result[place] = np.einsum("ij,ij->j", x.values, centred) / length
     return result
 
 
+def _centre(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scaled and centred columns and their lengths, infinite for a constant column, which so correlates 0."""
+    scale = np.abs(X).max(axis=0)
+    centred = X / np.where(scale > 0, scale, 1.0)
+    centred -= centred.mean(axis=0)
+    length = np.sqrt(np.einsum("ij,ij->j", centred, centred))
+    return centred, np.where(length > 1e-12 * np.sqrt(len(X)), length, np.inf)
+
+
 def match(C: NDArray[np.float64], *, joint: bool, absolute: bool) -> NDArray[np.intp]:
-    """The dimension (column) of each hypothesis (row) that a matrix of correlations gives it."""
+    """The dimension (column) that a matrix of correlations assigns to each hypothesis (row)."""
     scores = _scores(C, absolute)
     if joint and len(C) > 1:
         return linear_sum_assignment(scores, maximize=True)[1]
@@ -131,14 +117,14 @@ def _scores_without(C: NDArray, x: Columns, w: Columns, rows: slice, absolute: b
 
 
 def _scores(correlations: NDArray, absolute: bool) -> NDArray[np.float64]:
-    """What a matching is to make large: correlations, or their absolute values, on a grid."""
+    """What a matching maximises: correlations, or their absolute values, on a grid."""
     scores = correlations + GRID
     scores -= GRID
     return np.abs(scores, out=scores) if absolute else scores
 
 
 def _rematch(net: NDArray, prices: NDArray, of_all: NDArray) -> NDArray[np.intp]:
-    """An optimal matching for each matrix of scores less prices, which is the one of all items wherever it can be."""
+    """An optimal matching for each matrix of scores less prices; that of all items wherever it is optimal."""
     n_hypotheses, n_components = net.shape[1:]
     best = net.max(axis=2)
     own = net[:, np.arange(n_hypotheses), of_all]
@@ -154,11 +140,11 @@ def _rematch(net: NDArray, prices: NDArray, of_all: NDArray) -> NDArray[np.intp]
 
 
 def _prices(scores: NDArray, matched: NDArray) -> NDArray[np.float64]:
-    """Prices of the columns, zero for free ones, at which no row prefers a column to the one it is matched with.
+    """Prices of the columns, zero for free ones, at which no row prefers another column to its own.
 
-    They are potentials of the graph whose edge from a matched column to another one is what its row would gain by
-    moving there. Longest paths to and from any one column are such potentials; their mean lies inside of what is
-    possible, and so stands the most change.
+    They are potentials of the graph whose edges from a matched column to another one are what its row would gain by
+    moving there. Longest paths to and from any column are such potentials; their mean lies in the interior of the
+    feasible prices, and so tolerates the largest changes of the scores.
     """
     n_rows, n_columns = scores.shape
     own = scores[np.arange(n_rows), matched]
@@ -175,13 +161,3 @@ def _prices(scores: NDArray, matched: NDArray) -> NDArray[np.float64]:
     prices = np.zeros(n_columns)
     prices[matched] = potential[:n_rows] - (potential[-1] if free.any() else 0.0)
     return prices
-
-
-def _correlate(x: NDArray, aligned: NDArray) -> NDArray[np.float64]:
-    """Correlations of centred columns of unit length with others; 0 for a constant one."""
-    scale = np.abs(aligned).max(axis=0)
-    centred = aligned / np.where(scale > 0, scale, 1.0)
-    centred -= centred.mean(axis=0)
-    length = np.sqrt(np.einsum("ij,ij->j", centred, centred))
-    varies = length > 1e-12 * np.sqrt(len(x))
-    return np.where(varies, np.einsum("ij,ij->j", x, centred) / np.where(varies, length, 1.0), 0.0)

@@ -1,38 +1,31 @@
-"""Permutations of items in blocks with seeds of their own, and what p-values are made of them."""
+"""Permutations of the items, drawn in blocks with their own seeds, and the p-values that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import warn
 from simdims._memory import require
 from simdims._parallel import check_n_jobs, root_seed, run_tasks
-from simdims._parameters import shown
+from simdims._parameters import ParameterError, require_choice, require_count, require_real, warn
 from simdims._progress import Callback, reporting
 
-# Permutations in a block. Seeds belong to blocks, so this number is part of what a random_state means.
+# Permutations per block. Seeds belong to blocks, so results depend on this number.
 BLOCK = 20
 # Statistics (correlations) that differ by less are equal: a permutation that only swaps equal values must tie.
 TIE = 1e-10
-
-# Fewer permutations to compare with than this are worth a warning.
+# A warning is given if fewer permutations than this have a statistic.
 FEWEST_DEFINED = 100
-
-ALTERNATIVES = ("greater", "two-sided")
 
 # Permutations of shape (number, n_items) -> statistics of shape (number, ...).
 Statistics = Callable[[NDArray[np.integer]], NDArray[np.float64]]
 
 
-@dataclass(frozen=True)
-class Block:
-    """Some permutations of the items, as seeds."""
+class Block(NamedTuple):
+    """Permutations that share a seed."""
 
     root: int
     number: int
@@ -45,7 +38,7 @@ class Block:
 
 
 def blocks_of(n_permutations: int, random_state: Any) -> list[Block]:
-    """The blocks that make up `n_permutations` permutations."""
+    """The blocks of `n_permutations` permutations."""
     root = root_seed(random_state)
     starts = range(0, n_permutations, BLOCK)
     return [Block(root, number, min(BLOCK, n_permutations - start)) for number, start in enumerate(starts)]
@@ -55,19 +48,18 @@ def permute(
     statistics: Statistics,
     n_items: int,
     n_permutations: int,
-    *,
     random_state: Any,
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the statistics of the items as they are, and under permutations, one row per permutation."""
+    """Return the observed statistics, and those under permutations, one row per permutation."""
     observed = statistics(np.arange(n_items)[None])[0]
     require(3 * observed.nbytes * n_permutations, "The null distributions", "ask for fewer permutations")
     blocks = blocks_of(n_permutations, random_state)
     null = {}
     with reporting(progress) as report:
         report.begin("permutations", len(blocks))
-        # Blocks come back in the order in which they end; each depends on its seed only.
+        # Blocks arrive in any order; each depends on its seed only.
         for number, values in run_tasks(_block_statistics, (statistics, n_items), blocks, n_jobs=n_jobs):
             null[number] = values
             report.step()
@@ -95,7 +87,7 @@ def n_defined(null: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
-    """For each of the B + 1 values of a column, the observed one first, the share of them that are at least as large.
+    """For each of the B + 1 values of a column, the observed one first, the share of values at least as large.
 
     NaN for a permutation without a statistic, which does not count.
     """
@@ -109,31 +101,37 @@ def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[
 
 
 def warn_of_few(null: NDArray[np.float64], names: tuple[str, ...], alpha: float) -> None:
-    """Warn of hypotheses that too few permutations can be compared with, by name and with numbers."""
-    n_drawn, left = len(null), n_defined(null)
-    for name, n_left in zip(names, left, strict=True):
+    """Warn of hypotheses with too few permutations to compare with."""
+    n_drawn = len(null)
+    for name, n_left in zip(names, n_defined(null), strict=True):
         smallest = 1 / (1 + n_left)
         if n_left < n_drawn and (n_left < FEWEST_DEFINED or smallest > alpha / len(names)):
-            enough = f"about {_round_up(n_drawn * 1000 / n_left):,}" if n_left else f"far more than {n_drawn:,}"
+            n_needed = -(-1000 * n_drawn // max(n_left, 1))
             warn(
-                f"{name!r} could be compared with {n_left:,} of {n_drawn:,} permutations only: in the others its model "
+                f"{name!r} could be compared with only {n_left:,} of {n_drawn:,} permutations: in the others its model "
                 "has the same value for every observed pair, so that it has no correlation. Its p-value cannot be "
-                f"smaller than {smallest:.2g}. For 1,000 comparisons use n_permutations of {enough}."
+                f"smaller than {smallest:.2g}.",
+                f"For about 1,000 comparisons use {{n_permutations={n_needed}}} or more.",
             )
 
 
-def _round_up(number: float) -> int:
-    """The next number with two digits before the zeros."""
-    unit = 10 ** max(int(np.log10(number)) - 1, 0)
-    return int(np.ceil(number / unit)) * unit
-
-
-def check_settings(n_permutations: int, alternative: str, alpha: float, n_jobs: int | None) -> None:
-    """Refuse settings that all tests share."""
-    if not isinstance(n_permutations, Integral) or isinstance(n_permutations, bool) or n_permutations < 1:
-        raise ValueError(f"n_permutations must be a whole number of at least 1, got {n_permutations!r}.")
-    if not isinstance(alternative, str) or alternative not in ALTERNATIVES:
-        raise ValueError(f'alternative must be "greater" or "two-sided", got {shown(alternative)}.')
-    if not isinstance(alpha, Real) or not 0 < alpha < 1:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
+def check_settings(
+    n_permutations: int,
+    alternative: str,
+    alpha: float,
+    n_jobs: int | None,
+    *,
+    matching: str = "auto",
+    method: str = "pearson",
+    weighting: str = "fit",
+) -> None:
+    """Refuse bad settings of any of the tests."""
+    require_count("n_permutations", n_permutations, at_most=2**63)  # the memory check says how many are too many
+    require_choice("alternative", alternative, ("greater", "two-sided"))
+    require_real("alpha", alpha)
+    if not 0 < alpha < 1:
+        raise ParameterError("alpha", "must be between 0 and 1", f"{alpha}")
     check_n_jobs(n_jobs)
+    require_choice("matching", matching, ("auto", "joint", "separate"))
+    require_choice("method", method, ("pearson", "spearman"))
+    require_choice("weighting", weighting, ("fit", "equal"))

@@ -1,9 +1,10 @@
-"""HypothesisTests, what every test returns: a table, null distributions and a summary in plain words."""
+"""HypothesisTests, the result of every test: a table, null distributions and a summary."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,28 +28,28 @@ class HypothesisTests:
     Attributes
     ----------
     test : {"dimension", "rsa", "combined"}
-        The test that was made.
+        Which test it is.
     hypotheses : tuple of str
-        Their names.
+        The names of the hypotheses.
     statistic : ndarray of shape (n_hypotheses,)
-        The correlation with the aligned dimension, or with the similarities; for the combined test the smaller of both
-        parts' weighted p-values.
+        The correlation with the matched dimension or with the similarities; for the combined test the smaller of the
+        weighted p-values of its parts.
     pvalue : ndarray of shape (n_hypotheses,)
         (1 + number of permutations that are at least as extreme) / (1 + `n_permutations`).
     dimension : tuple of str or None
-        The dimension that is matched with each hypothesis over all items; None for RSA, which has none.
+        The dimension matched with each hypothesis over all items; None for RSA.
     null_distribution : ndarray of shape (n_permutations, n_hypotheses)
         The statistics under the permutations; NaN where a permuted hypothesis has none (see `rsa_test`).
     n_permutations : ndarray of shape (n_hypotheses,)
-        How many permutations have a statistic, with which the observed one is compared.
+        The number of permutations with a statistic, with which the observed one is compared.
     alternative : {"greater", "two-sided"}
         The alternative.
     alpha : float
         The false discovery rate at which an adjusted p-value is significant.
     method : str
-        The test statistic in words, with the matching that was used.
+        The test statistic in words, including the matching.
     parts : mapping of str to HypothesisTests
-        The two tests that a combined test is made of, "dimension" and "rsa"; empty for the others.
+        The two tests that a combined test consists of, "dimension" and "rsa"; empty for the others.
     decided_by : tuple of str
         Which part of a combined test has the smaller weighted p-value for each hypothesis: "dimension", "rsa" or
         "both"; empty for the others.
@@ -71,26 +72,22 @@ class HypothesisTests:
             getattr(self, name).flags.writeable = False
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # A MappingProxyType cannot be pickled.
-        return {**self.__dict__, "parts": dict(self.parts)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in {**state, "parts": MappingProxyType(state["parts"])}.items():
-            object.__setattr__(self, name, value)
+        return partial(type(self), **{**vars(self), "parts": dict(self.parts)}), ()
 
     @property
     def n_permutations(self) -> NDArray[np.intp]:
-        """How many permutations each hypothesis is compared with: those in which it has a statistic."""
+        """The number of permutations with a statistic, per hypothesis."""
         return n_defined(self.null_distribution)
 
     def null_interval(self) -> NDArray[np.float64]:
-        """The middle 95% of each null distribution, to draw a statistic beside.
+        """The middle 95% of each null distribution.
 
         Returns
         -------
         ndarray of shape (2, n_hypotheses)
-            The 2.5% and 97.5% quantiles; NaN for a hypothesis that has no statistic under any permutation.
+            The 2.5% and 97.5% quantiles; NaN for a hypothesis without a statistic under any permutation.
         """
         interval = np.full((2, len(self.hypotheses)), np.nan)
         some = self.n_permutations > 0
@@ -100,7 +97,7 @@ class HypothesisTests:
 
     @property
     def pvalue_adjusted(self) -> NDArray[np.float64]:
-        """The p-values, adjusted for the number of hypotheses after Benjamini and Hochberg."""
+        """The p-values, adjusted by the Benjamini-Hochberg procedure."""
         return false_discovery_control(self.pvalue, method="bh")
 
     @property
@@ -134,12 +131,12 @@ class HypothesisTests:
         return pd.DataFrame(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the null distributions as plain numbers, lists and texts, as JSON takes them.
+        """Everything but the null distributions as plain numbers, lists and strings for JSON.
 
         Returns
         -------
         dict
-            test, method, alternative, alpha, n_permutations (as many as were drawn), and `tests`: the rows of `table`.
+            test, method, alternative, alpha, n_permutations (the number drawn), and `tests`: the rows of `table`.
         """
         return {
             "test": self.test,
@@ -151,13 +148,12 @@ class HypothesisTests:
         }
 
     def summary(self) -> str:
-        """What was found, in plain words, and a line for each hypothesis."""
+        """The findings in words, with one line per hypothesis."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         lines = [
             self._headline(),
             f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the items, "
-            f"{sides}; "
-            f"Benjamini-Hochberg at {self.alpha:g}.",
+            f"{sides}; Benjamini-Hochberg at {self.alpha:g}.",
         ]
         width = max(map(len, self.hypotheses[:N_SHOWN]))
         adjusted, significant = self.pvalue_adjusted, self.significant
@@ -188,22 +184,20 @@ class HypothesisTests:
     def _headline(self) -> str:
         n, found = len(self.hypotheses), int(self.significant.sum())
         subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
-        verb, their = ("correlates", "its") if found == 1 else ("correlate", "their")
+        singular = 1 in (n, found)
+        verb, their = ("correlates", "its") if singular else ("correlate", "their")
         if self.test == "dimension":
             return f"{subject} {verb} significantly with {their} assigned dimension."
         if self.test == "rsa":
             return f"{subject} {verb} significantly with the similarities."
-        voices = [voice for voice, found in zip(self.decided_by, self.significant, strict=True) if found]
-        counts = [
-            f"{voices.count(voice)} {words}"
-            for voice, words in (
-                ("dimension", "more clearly in a dimension"),
-                ("rsa", "more clearly in the similarities as a whole"),
-                ("both", "equally in both"),
-            )
-            if voice in voices
-        ]
-        verb = "is" if found == 1 else "are"
+        deciders = list(np.array(self.decided_by)[self.significant])
+        words = {
+            "dimension": "more clearly in a dimension",
+            "rsa": "more clearly in the similarities as a whole",
+            "both": "equally in both",
+        }
+        counts = [f"{deciders.count(part)} {words[part]}" for part in words if part in deciders]
+        verb = "is" if singular else "are"
         return f"{subject} {verb} found in the representation{': ' if counts else ''}{', '.join(counts)}."
 
     def _verdict(self, place: int) -> str:
@@ -212,7 +206,7 @@ class HypothesisTests:
             "rsa": "correlates with the similarities",
             "both": f"correlates with {self.dimension[place]} and with the similarities",
         }
-        return words[self.decided_by[place] if self.parts else self.test]
+        return words[self.decided_by[place] if self.decided_by else self.test]
 
 
 def _p(value: float) -> str:

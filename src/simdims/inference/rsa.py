@@ -8,26 +8,14 @@ from typing import Any
 import numpy as np
 
 from simdims._memory import require
-from simdims._parameters import shown
+from simdims._parameters import ParameterError
 from simdims._progress import Callback
+from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
-from simdims.inference.mantel import (
-    WAYS_OUT,
-    as_forms,
-    as_model,
-    as_pairs,
-    form_correlations,
-    form_spreads,
-    near_one,
-    pair_correlations,
-    pair_spreads,
-)
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, warn_of_few
 from simdims.inference.result import HypothesisTests
 from simdims.similarity import Similarity, as_similarity
-
-METHODS = ("pearson", "spearman")
 
 
 def rsa_test(
@@ -51,26 +39,17 @@ def rsa_test(
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
-        The similarities, or a Discovery, which holds them. Weights, those of absent pairs too, count in the sums of
-        Pearson's correlation.
+        The similarities, or a Discovery. Weights, including those of absent pairs, enter Pearson's correlation.
     hypotheses : array-like, Series or DataFrame of shape (n_items, n_hypotheses), or list, stack or mapping of matrices
-        A value of each property for each item, or for each hypothesis a symmetric model matrix, larger for pairs that
-        it takes to be more similar, NaN where it says nothing. Where both name items, they are matched by name.
+        One value per item and property, or one symmetric model matrix per hypothesis, larger for pairs that are
+        predicted to be more similar and NaN where it predicts nothing. Items are matched by name if both sides name
+        them.
     method : {"pearson", "spearman"}, default="pearson"
-        The correlation. Spearman's needs the list of all pairs, and no weights.
-    n_permutations : int, default=1000
-        Number of permutations B. The smallest possible p-value is 1 / (1 + B).
+        The correlation. Spearman's needs a list of all pairs, and does not support weights.
     alternative : {"greater", "two-sided"}, default="greater"
-        Whether only positive correlations speak for a hypothesis.
-    alpha : float, default=0.05
-        False discovery rate at which an adjusted p-value is significant.
-    random_state : int, RandomState or None, default=None
-        Seed of the permutations; None is fresh entropy.
-    n_jobs : int or None, default=None
-        How many processes share the permutations; the result does not depend on it.
-    progress : bool, function or None, default=None
-        Whether to show a progress bar; None shows one where a person is likely to be looking. A function is called with
-        a `Progress` after every block of permutations.
+        Whether only positive correlations support a hypothesis.
+    n_permutations, alpha, random_state, n_jobs, progress
+        As in `dimension_test`.
 
     Returns
     -------
@@ -80,18 +59,18 @@ def rsa_test(
     Warns
     -----
     UserWarning
-        If few permutations can be compared with (see Notes), or if the models of two hypotheses correlate 0.95 or more.
+        If few permutations have a statistic (see Notes), or if the models of two hypotheses correlate 0.95 or more.
 
     Notes
     -----
-    Missing pairs are left out on both sides and stay where they are: under every permutation the observed similarities
-    are correlated with what the permuted model says about the same pairs.
+    Missing pairs are excluded on both sides: under each permutation, the observed similarities are correlated with the
+    values of the permuted model for the same pairs.
 
-    Where many pairs are missing, a permuted model may have the same value for every observed pair: a property of few
-    items, no two of which have an observed pair. It then has no correlation, and the permutation is left out:
-    p = (1 + m) / (1 + M) for M permutations that have a correlation, of which m are at least as large as the observed
-    one. This is exact, given that the model varies as it was observed, which is required. `null_distribution` is NaN
-    for the others; where few are left, a warning says how many.
+    If many pairs are missing, a permuted model may have the same value for all observed pairs, such as a property of
+    few items, no two of which form an observed pair. It then has no correlation, and the permutation is excluded:
+    p = (1 + m) / (1 + M) for M permutations with a correlation, of which m are at least as large as the observed one.
+    This is exact, provided that the unpermuted model varies, which is required. `null_distribution` is NaN for the
+    excluded permutations; a warning reports how many remain if they are few.
 
     References
     ----------
@@ -107,17 +86,14 @@ def rsa_test(
     2 of 2 properties correlate significantly with the similarities.
     ...
     """
-    check_settings(n_permutations, alternative, alpha, n_jobs)
-    check_method(method)
+    check_settings(n_permutations, alternative, alpha, n_jobs, method=method)
     similarity = as_similarity(S, copy=False)
     items = check_similarity(similarity, method)
     cleaned = clean_hypotheses(hypotheses, items)
     both_sides = alternative == "two-sided"
     warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=both_sides)
     statistics = rsa_statistics(similarity, cleaned, method)
-    observed, null = permute(
-        statistics, items.number, n_permutations, random_state=random_state, n_jobs=n_jobs, progress=progress
-    )
+    observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
     warn_of_few(null, cleaned.names, alpha)
     return HypothesisTests(
         test="rsa",
@@ -133,56 +109,44 @@ def rsa_test(
 
 
 def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) -> Statistics:
-    """The function from permutations to correlations with the similarities, both sides checked to vary."""
-    if hypotheses.vectors is not None and method == "pearson":
+    """The function from permutations to correlations with the similarities, after checking that both sides vary."""
+    if not hypotheses.matrices and method == "pearson":
         X = hypotheses.vectors / np.abs(hypotheses.vectors).max(axis=0)
-        forms = as_forms(similarity)
-        _check_spreads(*form_spreads(forms, X), hypotheses)
-        return partial(form_correlations, forms, X)
-    matrices = hypotheses.matrices
-    # All pairs and their places, values, weights and ranks; and each model matrix, scaled and ranked.
+        forms = mantel.as_forms(similarity)
+        _check_spreads(*mantel.form_spreads(forms, X), hypotheses)
+        return partial(mantel.form_correlations, forms, X)
+    # All pairs with their items, values, weights and ranks; and each model matrix, scaled and ranked.
     n_arrays = 6 + 3 * len(hypotheses.names)
-    require(8 * n_arrays * similarity.n_items**2, "Correlating the pairs of S with model matrices", WAYS_OUT)
-    if hypotheses.vectors is not None:
-        matrices = tuple(np.outer(x, x) for x in map(near_one, hypotheses.vectors.T))
-    pairs = as_pairs(similarity, ranks=method == "spearman")
-    matrices = tuple(map(near_one, matrices))
-    _check_spreads(*pair_spreads(pairs, matrices), hypotheses)
-    return partial(pair_correlations, pairs, tuple(as_model(matrix, pairs) for matrix in matrices))
+    require(8 * n_arrays * similarity.n_items**2, "Correlating the pairs of S with model matrices", mantel.WAYS_OUT)
+    models = hypotheses.matrices or (np.outer(x, x) for x in map(mantel.near_one, hypotheses.vectors.T))
+    pairs, matrices = mantel.as_pairs(similarity, ranks=method == "spearman"), tuple(map(mantel.near_one, models))
+    _check_spreads(*mantel.pair_spreads(pairs, matrices), hypotheses)
+    return partial(mantel.pair_correlations, pairs, tuple(mantel.as_model(matrix, pairs) for matrix in matrices))
 
 
 def describe_method(method: str) -> str:
-    """The method in a result's words."""
+    """The method as a result describes it."""
     return f"{method.capitalize()} correlation with the similarities over observed pairs"
-
-
-def check_method(method: str) -> None:
-    """Refuse an unknown correlation."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f'method must be "pearson" or "spearman", got {shown(method)}.')
 
 
 def check_similarity(similarity: Similarity, method: str) -> Items:
     """Refuse similarities that cannot be correlated, and return their items."""
     if similarity.n_items < FEWEST_ITEMS:
-        raise ValueError(f"S must have at least {FEWEST_ITEMS} items, got {similarity.n_items}.")
-    if method == "spearman" and (similarity.weights is not None or 0 < similarity.absent_weight < 1):
-        raise ValueError(
-            'method must be "pearson" where pairs of S have weights, because ranks cannot be weighed, got "spearman".'
-        )
+        raise ParameterError("S", f"must have at least {FEWEST_ITEMS} items", f"{similarity.n_items}")
+    if method == "spearman" and mantel.is_weighted(similarity):
+        raise ParameterError("method", "must be 'pearson' for weighted similarities", "'spearman'")
     labels = None if similarity.labels is None else tuple(similarity.labels)
     return Items(similarity.n_items, labels, "S")
 
 
 def _check_spreads(varies: bool, models_vary: np.ndarray, hypotheses: Hypotheses) -> None:
     if not varies:
-        raise ValueError(
-            "S must vary over its observed pairs to be correlated with anything, got equal values or none."
-        )
+        raise ParameterError("S", "must vary over its observed pairs", "equal values or none")
     if not models_vary.all():
-        name = hypotheses.names[int(np.argmin(models_vary))]
-        raise ValueError(
-            "hypotheses must vary over the observed pairs of S as model matrices (x x^T for a property x), and S over "
-            f"the pairs that they cover, got the same value for all of them in {name!r}. A property of few items needs "
-            "an observed pair of two items that have it."
+        raise ParameterError(
+            "hypotheses",
+            "must vary over the observed pairs as model matrices (x x^T for a property x), and the similarities over "
+            "the pairs that they cover",
+            f"the same value for all of them in {hypotheses.names[int(np.argmin(models_vary))]!r}",
+            "a property of few items needs an observed pair of two items that have it",
         )

@@ -14,6 +14,7 @@ from scipy.spatial.distance import squareform
 
 from simdims._dependencies import library
 from simdims._memory import require
+from simdims._parameters import plural
 from simdims.similarity import Parts, Similarity
 
 if TYPE_CHECKING:
@@ -22,16 +23,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger("simdims")
 
 MEASURE = "largest similarity - similarity"
-# A Python object for an edge, with the dictionaries that hold it.
+# The size of an edge, with the dictionaries that hold it.
 EDGE_BYTES = 400
 # What people call the names of items among the descriptors of an RDM's patterns.
 NAME_DESCRIPTORS = ("labels", "label", "names", "name", "items", "item", "conds", "conditions", "condition", "stimulus")
 
 
 def to_array(similarity: Similarity, dtype: Any, copy: bool | None) -> NDArray[Any]:
-    """The values of a dense Similarity, read-only unless copied, as NumPy's `__array__` asks for them."""
+    """Return the values of a dense Similarity, read-only unless copied, for `Similarity.__array__`."""
     if similarity.factors is not None:
-        raise TypeError("A Similarity of factors holds no matrix: build it with S.factors @ S.factors.T.")
+        raise TypeError("A Similarity of factors has no matrix of values: compute it as S.factors @ S.factors.T.")
     if sparse.issparse(similarity.values):
         raise TypeError(
             "A sparse Similarity is not an array: use S.values, or S.to_frame() for a dense table in which missing "
@@ -48,25 +49,7 @@ def to_array(similarity: Similarity, dtype: Any, copy: bool | None) -> NDArray[A
 
 
 def to_frame(S: Similarity) -> pd.DataFrame:
-    """Return the values as a DataFrame; see Similarity.to_frame.
-
-    Parameters
-    ----------
-    S : Similarity
-
-    Returns
-    -------
-    DataFrame, shape (n_items, n_items)
-
-    Examples
-    --------
-    >>> from simdims.io.exchange import to_frame
-    >>> from simdims.similarity import Similarity
-    >>> to_frame(Similarity([[1.0, 0.8], [0.8, 1.0]], labels=["cat", "dog"]))
-         cat  dog
-    cat  1.0  0.8
-    dog  0.8  1.0
-    """
+    """Return the values as a DataFrame; see Similarity.to_frame."""
     import pandas as pd
 
     names = None if S.labels is None else list(S.labels)
@@ -74,29 +57,7 @@ def to_frame(S: Similarity) -> pd.DataFrame:
 
 
 def to_networkx(S: Similarity) -> Any:
-    """Return the observed pairs as a networkx graph; see Similarity.to_networkx.
-
-    Parameters
-    ----------
-    S : Similarity
-
-    Returns
-    -------
-    networkx.Graph
-
-    Raises
-    ------
-    ValueError
-        If absent pairs are zeros and some stored pair is unobserved: a graph cannot tell it from an absent one.
-
-    Examples
-    --------
-    >>> from simdims.io.exchange import to_networkx
-    >>> from simdims.similarity import Similarity
-    >>> graph = to_networkx(Similarity([[1.0, 0.8], [0.8, 1.0]], labels=["cat", "dog"]))
-    >>> graph["cat"]["dog"]
-    {'weight': 0.8}
-    """
+    """Return the observed pairs as a networkx graph; see Similarity.to_networkx."""
     networkx = library("networkx", "to_networkx", "networkx")
     names = range(S.n_items) if S.labels is None else S.labels
     first, second, values, weights = _observed_entries(S)
@@ -104,48 +65,25 @@ def to_networkx(S: Similarity) -> Any:
     require(EDGE_BYTES * off_diagonal.size, f"A graph of {off_diagonal.size} edges", "keep the matrix, S.values")
     graph = networkx.Graph(simdims_absent="missing" if S.absent is None else S.absent)
     graph.add_nodes_from(names)
+
+    def attributes(row: np.intp, value: str, weight: str) -> dict[str, float]:
+        found = {value: float(values[row])}
+        return found if weights is None else {**found, weight: float(weights[row])}
+
     for row in np.flatnonzero(first == second):
-        attributes = graph.nodes[names[first[row]]]
-        attributes["self_similarity"] = float(values[row])
-        if weights is not None:
-            attributes["self_weight"] = float(weights[row])
+        graph.nodes[names[first[row]]].update(attributes(row, "self_similarity", "self_weight"))
     for row in off_diagonal:
-        attributes = {"weight": float(values[row])}
-        if weights is not None:
-            attributes["pair_weight"] = float(weights[row])
-        graph.add_edge(names[first[row]], names[second[row]], **attributes)
+        graph.add_edge(names[first[row]], names[second[row]], **attributes(row, "weight", "pair_weight"))
     return graph
 
 
 def to_rsatoolbox(S: Similarity) -> Any:
-    """Return the similarities as the dissimilarities of an rsatoolbox RDM; see Similarity.to_rsatoolbox.
-
-    Parameters
-    ----------
-    S : Similarity
-
-    Returns
-    -------
-    rsatoolbox.rdm.RDMs
-
-    Raises
-    ------
-    ValueError
-        If pairs have weights, which an RDM cannot hold.
-
-    Examples
-    --------
-    >>> from simdims.io.exchange import to_rsatoolbox
-    >>> from simdims.similarity import Similarity
-    >>> rdms = to_rsatoolbox(Similarity([[1.0, 0.75], [0.75, 1.0]]))
-    >>> rdms.dissimilarities
-    array([[0.25]])
-    """
+    """Return the similarities as the dissimilarities of an rsatoolbox RDM; see Similarity.to_rsatoolbox."""
     rdm = library("rsatoolbox.rdm", "to_rsatoolbox", "rsatoolbox")
     if S.weights is not None or isinstance(S.absent, float):
         got = "weights" if S.weights is not None else f"absent={S.absent!r}"
         raise ValueError(
-            f"an RDM of rsatoolbox cannot hold how much a pair counts, got a Similarity with {got}: leave it out with "
+            f"an RDM of rsatoolbox cannot hold weights of pairs, got a Similarity with {got}: drop them with "
             "as_similarity(S.to_frame())."
         )
     values = dense_values(S).astype(np.float64)
@@ -162,8 +100,11 @@ def to_rsatoolbox(S: Similarity) -> Any:
     )
 
 
-def from_object(x: Any) -> Parts | None:
-    """The parts of a networkx graph or of rsatoolbox RDMs, or None; imports neither library."""
+def parts_of(x: Any) -> Parts | None:
+    """Return the parts of a Similarity in a networkx graph or rsatoolbox RDMs, and None for anything else.
+
+    Libraries that are not imported yet stay so: `x` cannot be an object of theirs.
+    """
     networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
     if networkx is not None and isinstance(x, networkx.Graph):
         return from_networkx(x)
@@ -173,29 +114,11 @@ def from_object(x: Any) -> Parts | None:
 
 
 def from_networkx(graph: Any) -> Parts:
-    """Return the parts of a Similarity out of a networkx graph, as as_similarity documents them.
-
-    Parameters
-    ----------
-    graph : networkx.Graph or networkx.DiGraph
-
-    Returns
-    -------
-    Parts
-
-    Examples
-    --------
-    >>> import networkx
-    >>> from simdims.similarity import as_similarity
-    >>> as_similarity(networkx.path_graph(["a", "b", "c"]), absent="zero").values.toarray()
-    array([[0., 1., 0.],
-           [1., 0., 1.],
-           [0., 1., 0.]])
-    """
+    """Return the parts of a Similarity in a networkx graph, as as_similarity documents them."""
     if graph.is_multigraph():
         raise ValueError(
-            f"a graph must have at most one edge between two nodes, got a {type(graph).__name__}: merge them first, "
-            "for example by networkx.Graph(graph), which keeps the last one."
+            f"a graph must have at most one edge between two nodes, got a {type(graph).__name__}: merge the edges, for "
+            "example with networkx.Graph(graph), which keeps the last one."
         )
     nodes = list(graph)
     if not nodes:
@@ -238,27 +161,11 @@ def from_networkx(graph: Any) -> Parts:
 
 
 def from_rsatoolbox(rdms: Any) -> Parts:
-    """Return the parts of a Similarity out of an rsatoolbox RDM, as as_similarity documents them.
-
-    Parameters
-    ----------
-    rdms : rsatoolbox.rdm.RDMs
-
-    Returns
-    -------
-    Parts
-
-    Examples
-    --------
-    >>> from simdims.similarity import Similarity, as_similarity
-    >>> S = Similarity([[1.0, 0.75], [0.75, 1.0]], labels=["cat", "dog"])
-    >>> as_similarity(S.to_rsatoolbox()).labels
-    ('cat', 'dog')
-    """
+    """Return the parts of a Similarity in an rsatoolbox RDM, as as_similarity documents them."""
     if rdms.n_rdm != 1:
         raise ValueError(
-            f"RDMs must hold one RDM to become a Similarity, got {rdms.n_rdm}: from_dissimilarity(rdms.get_matrices()) "
-            "averages them, and rdms[0] is the first of them."
+            f"RDMs must hold one RDM to become a Similarity, got {rdms.n_rdm}: pass rdms[0], or average them with "
+            "from_dissimilarity(rdms.get_matrices())."
         )
     patterns = rdms.pattern_descriptors
     labels = _pattern_names(patterns, rdms.n_cond)
@@ -279,26 +186,7 @@ def from_rsatoolbox(rdms: Any) -> Parts:
 
 
 def dense_values(S: Similarity, *, copy: bool = False) -> NDArray[np.floating]:
-    """Return the values as a dense array: NaN for missing pairs, 0 for absent ones that are zeros of any weight.
-
-    Parameters
-    ----------
-    S : Similarity
-    copy : bool, default=False
-        Make an array of one's own even where S holds a dense one.
-
-    Returns
-    -------
-    ndarray, shape (n_items, n_items)
-
-    Examples
-    --------
-    >>> from simdims.io.exchange import dense_values
-    >>> from simdims.similarity import Similarity
-    >>> dense_values(Similarity.from_factors([[1.0], [2.0]]))
-    array([[1., 2.],
-           [2., 4.]])
-    """
+    """Return the values as a dense array: NaN for missing pairs, 0 for absent ones that are zeros of any weight."""
     held: Any = S.values if S.factors is None else S.factors
     is_dense = S.factors is None and not sparse.issparse(held)
     if copy or not is_dense:
@@ -329,8 +217,8 @@ def _observed_entries(S: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray
     left_out = int(np.count_nonzero(~observed & (first < second)))
     if left_out and S.absent not in (None, "missing"):
         raise ValueError(
-            f"a graph cannot hold pairs that are left out beside absent ones that are zeros, got {left_out} such "
-            f"{'pair' if left_out == 1 else 'pairs'}: S.save to an .npz file keeps them."
+            f"a graph cannot tell missing pairs from absent ones that are zeros, got {left_out} such "
+            f"{plural('pair', left_out)}: save to an .npz file, which keeps them."
         )
     kept = observed & (first <= second)
     return first[kept], second[kept], values[kept], None if weights is None else weights[kept]

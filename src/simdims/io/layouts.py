@@ -1,138 +1,167 @@
-"""How a table lays out similarities: a square with or without labels, or a list of pairs, found out by its shape."""
+"""Similarities in tables: a square with or without labels, or a list of pairs. The layout is detected."""
 
 from __future__ import annotations
 
+import ast
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import advice, is_missing
-from simdims._checks import plural
 from simdims._memory import require
-from simdims._tables import what_else
+from simdims._parameters import ParameterError, plural
+from simdims._tables import read_numbers, what_else
 from simdims.io.pairs import from_pairs
-from simdims.io.text import (
+from simdims.io.tables import (
+    LABEL_WORDS,
     N_HEAD,
     DecimalCommaError,
     Dialect,
     NotANumberError,
     Numbers,
     Row,
-    edges,
     find_dialect,
     find_encoding,
     is_text,
     mostly_text,
+    read_parquet_frame,
     rows,
     unguarded,
 )
 from simdims.similarity import Parts
 
-# What a column of labels and one of values are called wherever they are called anything.
-CORNER_WORDS = {"item", "items", "label", "labels", "name", "names", "id"}
 VALUE_WORDS = {"value", "values", "similarity", "sim", "score", "rating", "weight"}
-TWO_FORMS = (
+TWO_LAYOUTS = (
     "a square table has one row and one column per item, beside labels; a list of pairs has the 3 or 4 columns item, "
     "item, value[, weight]"
 )
 
 
-def read_table(
-    path: Path,
-    *,
-    form: str | None,
-    labels: Sequence[str] | None,
-    absent: str | float | None,
-    symmetrize: str | None,
-) -> Parts:
-    """Read a text file that holds a square table or a list of pairs; with `form` None, find out which."""
+class Wanted(NamedTuple):
+    """What load_similarity is asked for, under the names of its arguments."""
+
+    key: str | None = None
+    form: str | None = None
+    labels: Sequence[str] | None = None
+    absent: str | float | None = None
+    symmetrize: str | None = None
+
+
+def read_table(path: Path, wanted: Wanted) -> Parts:
+    """Read a text or Parquet file that holds a square table or a list of pairs."""
+    if path.suffix.lower() == ".parquet":
+        frame = read_parquet_frame(path)
+        is_long = _is_frame_long(frame, wanted) if wanted.form is None else wanted.form == "long"
+        return _frame_pairs(frame, wanted) if is_long else _frame_square(frame)
     dialect = find_dialect(path)
     try:
-        parts = _read(path, dialect, form, labels, absent, symmetrize)
+        parts = _read_text(path, dialect, wanted)
     except DecimalCommaError:
         dialect = dialect._replace(decimal=",")
-        parts = _read(path, dialect, form, labels, absent, symmetrize)
+        parts = _read_text(path, dialect, wanted)
     return parts._replace(info={**parts.info, "found": f"{parts.info['found']}; {dialect}"})
 
 
-def read_edge_list(path: Path, *, labels: Sequence[str] | None, absent: str | float | None) -> Parts:
+def read_edge_list(path: Path, wanted: Wanted) -> Parts:
     """Read the edges of a graph as a list of pairs."""
-    dialect = Dialect(find_encoding(path), ",")  # the commas of edge lists are never decimal signs
-    return _read_pairs(edges(path, dialect.encoding), Numbers(dialect), labels, absent)
+    dialect = Dialect(find_encoding(path), ",")  # commas in edge lists are never decimal signs
+    return _read_pairs(_edges(path, dialect.encoding), Numbers(dialect), wanted)
 
 
-def is_long(
-    square: NDArray[np.float64] | None, n_pairs: int | None, *, names_value: bool, symmetrize: str | None
-) -> bool:
-    """Say whether a table of few rows that could be a list of `n_pairs` pairs is one, rather than the square given."""
-    if square is None or n_pairs is None:
-        return square is None
-    if names_value:
-        return True
-    other = square.T
-    if symmetrize is not None or not np.any(np.abs(square - other) > 0):  # NaN where one side is missing
-        return False
-    raise ValueError(
-        f'form must say whether this is "square", a matrix of {len(square)} items that is not symmetric, or "long", a '
-        f"list of {n_pairs} pairs, got None: it could be either."
-    )
+def _edges(path: Path, encoding: str) -> Iterator[Row]:
+    """Yield two nodes, a value and, if there is one, a weight per edge.
+
+    An edge without a number has the value 1; one with a dictionary, as networkx writes it, the one of its "weight".
+    """
+    separator: str | None = None
+    with path.open(encoding=encoding) as file:
+        for number, line in enumerate(file, start=1):
+            text, brace, rest = line.strip().partition("{")
+            if not text or text[0] in "#%":
+                continue
+            separator = separator or next((mark for mark in "\t;," if mark in text), None)
+            cells = [cell.strip() for cell in text.strip().strip(separator).split(separator)]
+            if brace:
+                cells.append(_edge_weight(number, brace + rest))
+            if len(cells) not in (2, 3, 4):
+                raise ValueError(
+                    "a line of an edge list must hold two nodes and, if there is one, a number, got "
+                    f"{len(cells)} {plural('cell', len(cells))} in line {number}."
+                )
+            yield number, cells if len(cells) > 2 else [*cells, "1"]
 
 
-def check_header(header: Sequence[str]) -> None:
-    """Refuse a list of pairs whose columns are, by their names, other ones than item, item, value and weight."""
-    is_numbered = not header[0].strip()
-    has_value_last = len(header) == 4 and header[3].strip().lower() in VALUE_WORDS - {"weight"}
-    has_other_last = len(header) == 4 and what_else(header[3]) is not None
-    if len(header) == 4 and (is_numbered or has_other_last or (has_value_last and not _names_value(header))):
+def _edge_weight(number: int, attributes: str) -> str:
+    try:
+        return str(ast.literal_eval(attributes).get("weight", 1))
+    except (ValueError, SyntaxError, AttributeError, TypeError, RecursionError, MemoryError):
         raise ValueError(
-            "the columns of a list of pairs must be item, item, value[, weight], got the header "
-            f"{', '.join(map(repr, header))}: leave out other columns, such as row numbers or response times."
-        )
+            f"the attributes of an edge must be a dictionary of plain values, got {attributes[:60]!r} in line {number}."
+        ) from None
 
 
-def _read(
-    path: Path,
-    dialect: Dialect,
-    form: str | None,
-    labels: Sequence[str] | None,
-    absent: str | float | None,
-    symmetrize: str | None,
-) -> Parts:
+# Which layout
+
+
+def _read_text(path: Path, dialect: Dialect, wanted: Wanted) -> Parts:
     all_rows = rows(path, dialect)
     head = list(islice(all_rows, N_HEAD))
     if not head:
-        raise ValueError("this must hold a table, got blank lines only.")
-    if form is None:
-        form = "long" if _looks_long(head, dialect, symmetrize) else "square"
+        raise ValueError("the file must contain a table, got blank lines only.")
+    is_long = _is_text_long(head, dialect, wanted) if wanted.form is None else wanted.form == "long"
     all_rows, numbers = chain(head, all_rows), Numbers(dialect)
-    parts = _read_pairs(all_rows, numbers, labels, absent) if form == "long" else _read_square(all_rows, numbers)
+    parts = _read_pairs(all_rows, numbers, wanted) if is_long else _read_square(all_rows, numbers)
     numbers.finish()
     return parts
 
 
-def _looks_long(head: list[Row], dialect: Dialect, symmetrize: str | None) -> bool:
+def _is_text_long(head: list[Row], dialect: Dialect, wanted: Wanted) -> bool:
     top, below = head[0][1], head[min(1, len(head) - 1)][1]
     width = len(below)
     if width not in (3, 4) or len(head) > width + 1:
         return width in (3, 4)
     square = _attempt(lambda: _read_square(iter(head), Numbers(dialect)))
-    pairs = _attempt(lambda: _read_pairs(iter(head), Numbers(dialect), None, None))
+    pairs = _attempt(lambda: _read_pairs(iter(head), Numbers(dialect), Wanted()))
     if square is None and pairs is None:
-        return is_text(below[1], dialect)  # the sentence about pairs is then more to the point
+        return is_text(below[1], dialect)  # the error about pairs is then more to the point
     if square is not None and square.labels is not None and tuple(top[1:]) == square.labels:
         return False
     names = [cell.strip() for _, cells in head[1:] for cell in cells[:2]]
     names_value = _names_value(top)
     names_items = names_value or all(is_text(name, dialect) or name.isdigit() for name in names)
-    return is_long(
-        None if square is None else square.values,
-        len(head) if pairs is not None and names_items else None,
-        names_value=names_value,
-        symmetrize=symmetrize,
+    n_pairs = len(head) if pairs is not None and names_items else None
+    return _is_long(None if square is None else square.values, n_pairs, names_value, wanted)
+
+
+def _is_frame_long(frame: Any, wanted: Wanted) -> bool:
+    n_rows, n_columns = frame.shape
+    if n_columns not in (3, 4):
+        return False
+    square = _with_label_index(frame)
+    is_square = square.shape[0] == square.shape[1] and all(dtype.kind in "biuf" for dtype in square.dtypes)
+    values = square.to_numpy(dtype=np.float64) if is_square else None
+    return _is_long(values, n_rows, _names_value(list(map(str, frame.columns))), wanted)
+
+
+def _is_long(square: NDArray[np.float64] | None, n_pairs: int | None, names_value: bool, wanted: Wanted) -> bool:
+    """Say whether a table of few rows that could be a list of `n_pairs` pairs is one, rather than the square given."""
+    if square is None or n_pairs is None:
+        return square is None
+    if names_value:
+        return True
+    # Differences are NaN where one side is missing.
+    if wanted.symmetrize is not None or not np.any(np.abs(square - square.T) > 0):
+        return False
+    raise ParameterError(
+        "form",
+        "must be given for a table that could be a square or a list of pairs",
+        f"{len(square)} rows that could be an asymmetric matrix or a list of {n_pairs} pairs",
+        "pass {form=square} or {form=long}",
     )
 
 
@@ -147,9 +176,10 @@ def _attempt(read: Callable[[], Parts]) -> Parts | None:
         return None
 
 
-def _read_pairs(
-    all_rows: Iterator[Row], numbers: Numbers, labels: Sequence[str] | None, absent: str | float | None
-) -> Parts:
+# Lists of pairs
+
+
+def _read_pairs(all_rows: Iterator[Row], numbers: Numbers, wanted: Wanted) -> Parts:
     """Read rows of item, item, value[, weight]; a first row whose value is text is a header."""
     places: dict[str, int] = {}
     first, second = array("q"), array("q")
@@ -159,43 +189,85 @@ def _read_pairs(
     for number, cells in all_rows:
         width = width or len(cells)
         if width not in (3, 4):
-            raise ValueError(f"this must be a square table or a list of pairs, got {width} columns: {TWO_FORMS}.")
+            raise ValueError(f"the table must be a square or a list of pairs, got {width} columns: {TWO_LAYOUTS}.")
         _refuse_width(number, cells, width)
         try:
             found = numbers.read(cells[2:])
         except NotANumberError as error:
             if not values and header is None:
                 header, top_number = cells, number
-                check_header(header)
+                _check_header(header)
                 continue
             raise _text_error(number, cells, 2 + error.place, header, numbers.dialect) from None
         for place in (0, 1):
             if not cells[place].strip():
-                raise ValueError(f"each row must name two items, got none in row {number}, column {place + 1}.")
+                raise _nameless(number, place)
         first.append(places.setdefault(cells[0], len(places)))
         second.append(places.setdefault(cells[1], len(places)))
         values.append(found[0])
         weights.extend(found[1:])
     if not values:
-        raise ValueError("this must hold at least one pair, got a header only.")
+        raise ValueError("the file must list at least one pair, got a header only.")
     if header is not None and not _names_value(header) and not places.keys().isdisjoint(header[:2]):
         # It names items that others name too, so it is a pair and not a header.
         raise _text_error(top_number, header, 2, None, numbers.dialect)
-    parts = from_pairs(
+    return from_pairs(
         list(map(unguarded, places)),
         np.array(first, dtype=np.intp),
         np.array(second, dtype=np.intp),
         np.array(values),
         np.array(weights) if weights else None,
-        labels=labels,
-        absent=absent,
+        labels=wanted.labels,
+        absent=wanted.absent,
+        column=None if header is None else header[2].strip(),
     )
-    weighted = " with weights" if weights else ""
-    column = {} if header is None else {"column": header[2].strip()}
-    return parts._replace(
-        named_by="the list of pairs",
-        info={"found": f"a list of {len(values)} pairs of {len(places)} items{weighted}", **column},
+
+
+def _frame_pairs(frame: Any, wanted: Wanted) -> Parts:
+    import pandas as pd
+
+    n_rows, n_columns = frame.shape
+    if n_columns not in (3, 4) or not n_rows:
+        raise ValueError(
+            f"the table must be a list of pairs, got {n_rows} rows and {n_columns} columns: {TWO_LAYOUTS}."
+        )
+    _check_header([str(column) for column in frame.columns])
+    items = pd.concat([frame.iloc[:, 0], frame.iloc[:, 1]], ignore_index=True)
+    if (nameless := items.isna().to_numpy()).any():
+        place, row = divmod(int(np.argmax(nameless)), n_rows)
+        raise _nameless(row + 1, place)
+    # Rows first, then columns: the order in which a reader meets the items.
+    codes, names = pd.factorize(items.map(str).to_numpy(dtype=object).reshape(2, n_rows).T.ravel())
+    values, *weights = (read_numbers(frame, column) for column in frame.columns[2:])
+    return from_pairs(
+        list(names),
+        codes[0::2].astype(np.intp),
+        codes[1::2].astype(np.intp),
+        values,
+        weights[0] if weights else None,
+        labels=wanted.labels,
+        absent=wanted.absent,
+        column=str(frame.columns[2]),
     )
+
+
+def _check_header(header: Sequence[str]) -> None:
+    """Refuse a list of pairs whose columns are, by their names, not item, item, value and weight."""
+    if len(header) != 4:
+        return
+    has_value_last = header[3].strip().lower() in VALUE_WORDS - {"weight"} and not _names_value(header)
+    if not header[0].strip() or has_value_last or what_else(header[3]) is not None:
+        raise ValueError(
+            "the columns of a list of pairs must be item, item, value[, weight], got the header "
+            f"{', '.join(map(repr, header))}: remove other columns, such as row numbers or response times."
+        )
+
+
+def _nameless(number: int, place: int) -> ValueError:
+    return ValueError(f"each row must name two items, got none in row {number}, column {place + 1}.")
+
+
+# Squares
 
 
 def _read_square(all_rows: Iterator[Row], numbers: Numbers) -> Parts:
@@ -210,30 +282,29 @@ def _read_square(all_rows: Iterator[Row], numbers: Numbers) -> Parts:
     require(8 * width**2, f"A table of {width} columns", "save it as .npy in float32, or list its pairs")
     table = np.empty((width + 1, width))
     side, numbered = [top[0]], [number]
+
+    def read(number: int, cells: Sequence[str], start: int, header: Sequence[str] | None) -> list[float]:
+        try:
+            return numbers.read(cells[start:])
+        except NotANumberError as error:
+            raise _text_error(number, cells, start + error.place, header, dialect) from None
+
     for number, cells in () if following is None else chain([following], all_rows):
         _refuse_width(number, cells, width)
         if len(side) > width:
             raise _shape_error(len(side) + 1 + sum(1 for _ in all_rows), width)
-        try:
-            table[len(side), 1:] = numbers.read(cells[1:])
-        except NotANumberError as error:
-            raise _text_error(number, cells, 1 + error.place, header, dialect) from None
+        table[len(side), 1:] = read(number, cells, 1, header)
         side.append(cells[0])
         numbered.append(number)
     table = table[: len(side)]
     if _ends_empty(table, top, side, dialect):
         table, top = table[:, :-1], top[:-1]
     above, beside = _named_sides(table, top, side, dialect)
-    try:
-        if not above:
-            table[0, beside:] = numbers.read(top[beside:])
-    except NotANumberError as error:
-        raise _text_error(numbered[0], top, beside + error.place, None, dialect) from None
-    try:
-        if not beside:
-            table[above:, 0] = numbers.read(side[above:])
-    except NotANumberError as error:
-        raise _text_error(numbered[above + error.place], side[above + error.place :], 0, header, dialect) from None
+    if not above:
+        table[0, beside:] = read(numbered[0], top, beside, None)
+    if not beside:
+        for row in range(above, len(side)):
+            table[row, 0] = read(numbered[row], [side[row]], 0, header)[0]
     return _square_parts(table, top, side, above, beside)
 
 
@@ -256,12 +327,12 @@ def _named_sides(table: NDArray[np.float64], top: list[str], side: list[str], di
         if abs(n_rows - width) > 1 or not _may_be_names(top if n_rows > width else side, dialect):
             raise _shape_error(n_rows, width)
         return n_rows > width, n_rows < width
-    named = both_text or (n_rows > 1 and top[0].strip().lower() in CORNER_WORDS)
+    named = both_text or (n_rows > 1 and top[0].strip().lower() in LABEL_WORDS)
     if n_rows > 1 and not named and top[1:] == side[1:] and _may_be_names(side[1:], dialect):
         inner = table[1:, 1:]
-        # Whole numbers beside an empty first cell are similarities where they and an empty diagonal go on.
-        goes_on = np.isnan(inner.diagonal()).all() and np.array_equal(inner, np.round(inner), equal_nan=True)
-        is_corner = is_text(top[0], dialect) or (not top[0].strip() and not goes_on)
+        # Whole numbers beside an empty first cell are similarities if the rest is whole too, with an empty diagonal.
+        continues = np.isnan(inner.diagonal()).all() and np.array_equal(inner, np.round(inner), equal_nan=True)
+        is_corner = is_text(top[0], dialect) or (not top[0].strip() and not continues)
         named = is_corner or any(is_text(name, dialect) for name in side[1:])
     return named, named
 
@@ -279,8 +350,8 @@ def _square_parts(table: NDArray[np.float64], top: list[str], side: list[str], a
         for place, (one, other) in enumerate(zip(names_above, names_beside, strict=True)):
             if one != other:
                 raise ValueError(
-                    "the first row must name the same items as the first column, in the same order, got "
-                    f"{one!r} instead of {other!r} in place {place + 1}."
+                    f"the first row must name the same items as the first column, in the same order, got {one!r} "
+                    f"instead of {other!r} in place {place + 1}."
                 )
     named_by = {(1, 1): "the first row and column", (1, 0): "the first row", (0, 1): "the first column"}
     where = named_by.get((above, beside), "nothing")
@@ -292,18 +363,35 @@ def _square_parts(table: NDArray[np.float64], top: list[str], side: list[str], a
     return Parts(values, labels, named_by=where, info={"found": f"a square table of {len(values)} items with {kind}"})
 
 
+def _frame_square(frame: Any) -> Parts:
+    frame = _with_label_index(frame)
+    n_rows, n_columns = frame.shape
+    if n_rows != n_columns:
+        raise _shape_error(n_rows, n_columns)
+    # Parquet names columns by text, so that columns without names are called "0", "1", "2", ...
+    if list(map(str, frame.columns)) == list(map(str, range(n_columns))):
+        frame = frame.set_axis(range(n_columns), axis="columns")
+    return Parts(frame, info={"found": f"a square table of {n_rows} items"})
+
+
+def _with_label_index(frame: Any) -> Any:
+    """The frame with its first column as its index, where that makes it square."""
+    n_rows, n_columns = frame.shape
+    return frame.set_index(frame.columns[0]) if n_rows == n_columns - 1 else frame
+
+
 def _refuse_width(number: int, cells: Sequence[str], width: int) -> None:
     if len(cells) != width:
         got = f"{len(cells)} {plural('cell', len(cells))} in row {number} and {width} in others"
         raise ValueError(
-            f"all rows must have one length, got {got}: the file may be cut short, or a text with a separator in it "
-            "may lack its quotes."
+            f"all rows must have equal length, got {got}: the file may be cut short, or text that contains a "
+            "separator may lack quotes."
         )
 
 
 def _shape_error(n_rows: int, n_columns: int) -> ValueError:
     shape = f"{n_rows} {plural('row', n_rows)} and {n_columns} {plural('column', n_columns)}"
-    return ValueError(f"this must be square, got {shape}: {TWO_FORMS}.")
+    return ValueError(f"the table must be square, got {shape}: {TWO_LAYOUTS}.")
 
 
 def _text_error(
@@ -313,5 +401,5 @@ def _text_error(
     column = f" ({header[place]!r})" if header is not None else ""
     return ValueError(
         f"cells must hold numbers, got the text {cells[place]!r} in row {number}{row}, column {place + 1}{column}: "
-        f"{advice(cells[place], dialect.decimal)}. {TWO_FORMS[0].upper()}{TWO_FORMS[1:]}."
+        f"{advice(cells[place], dialect.decimal)}. {TWO_LAYOUTS[0].upper()}{TWO_LAYOUTS[1:]}."
     )

@@ -10,22 +10,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from simdims._checks import shortlist
 from simdims._journal import replacing_file
+from simdims._parameters import ParameterError, ParameterTypeError, shortlist
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.pairs import are_positions
-from simdims.io.text import guarded
+from simdims.io.tables import guarded
 from simdims.similarity import Similarity
 from simdims.similarity.ownership import frozen
 
-# The version of what is written into an .npz file, and the name it stands under.
+# The version of the format, and the array of an .npz file that holds it.
 FORMAT, MARK = 1, "simdims_format"
-# The names of all arrays, before the rest: each member of a zip file has a checksum, but its list of members has none.
+# The array with the names of all arrays: members of a zip file have checksums, but the list of members has none.
 MEMBERS = "simdims_members"
+
+USE_NPZ = "save it as .npz, which keeps everything"
 
 
 def save_npz(S: Similarity, path: Path) -> None:
-    """Write a Similarity as plain arrays; `info` is JSON, so that nothing needs a pickle."""
+    """Write a Similarity as plain arrays, without a pickle; `info` becomes JSON."""
     arrays: dict[str, Any] = {MARK: np.array(FORMAT), "info": np.array(_as_json(S.info))}
     if S.labels is not None:
         arrays["labels"] = np.array(S.labels, dtype=np.str_)
@@ -39,12 +41,12 @@ def save_npz(S: Similarity, path: Path) -> None:
         arrays["values"] = S.values
     if S.weights is not None:
         arrays["weights"] = S.weights.data if sparse.issparse(S.weights) else S.weights
-    with replacing_file(path.resolve(), "path") as file:
+    with replacing_file(path.resolve()) as file:
         np.savez(file, **{MEMBERS: np.array(list(arrays)), **arrays})
 
 
 def load_npz(path: Path) -> Similarity | None:
-    """Return the Similarity that save_npz wrote, or None where the file is not its."""
+    """Return the Similarity that save_npz wrote, or None for any other file."""
     variables = npz_variables(path)
     if MARK not in variables and MEMBERS not in variables:
         return None
@@ -57,7 +59,9 @@ def load_npz(path: Path) -> Similarity | None:
         version = int(file[MARK])
         arrays = {name: file[name] for name in file} if version == FORMAT else {}
     if version != FORMAT:
-        raise ValueError(f"this must be of format {FORMAT}, got {version}: a newer simdims wrote it; update simdims.")
+        raise ValueError(
+            f"the file must have format {FORMAT}, got {version}: a newer simdims wrote it; update simdims."
+        )
     with reading("saved Similarity"):
         labels = [str(label) for label in arrays["labels"]] if "labels" in arrays else None
         info = json.loads(str(arrays["info"]))
@@ -74,13 +78,11 @@ def load_npz(path: Path) -> Similarity | None:
 def save_csv(S: Similarity, path: Path) -> None:
     """Write dense values as a square with labels, and sparse ones as a list of pairs."""
     if S.weights is not None:
-        raise ValueError(
-            "weights must be None for a Similarity to be saved as .csv, got some: use .npz, which holds them."
-        )
+        raise ParameterError("weights", "must be None to be saved as .csv", "an array", USE_NPZ)
     if S.factors is not None:
-        raise ValueError("values must not be implicit to be saved as .csv, got factors: use .npz, which holds them.")
+        raise ParameterError("values", "must not be implicit to be saved as .csv", "factors", USE_NPZ)
     lines = _pair_lines(S) if sparse.issparse(S.values) else _square_lines(S)
-    with replacing_file(path.resolve(), "path") as file:
+    with replacing_file(path.resolve()) as file:
         file.writelines(f"{line}\n".encode() for line in lines)
 
 
@@ -88,7 +90,9 @@ def _as_json(info: Mapping[str, Any]) -> str:
     def plain(value: Any) -> Any:
         if isinstance(value, (np.generic, np.ndarray)):
             return value.tolist()
-        raise TypeError(f"info must hold plain values to be saved, got {type(value).__name__}.")
+        raise ParameterTypeError(
+            "info", "must hold plain values to be saved", f"an object of type {type(value).__name__}"
+        )
 
     return json.dumps(dict(info), default=plain)
 
@@ -110,15 +114,16 @@ def _square_lines(S: Similarity) -> Iterator[str]:
 def _pair_lines(S: Similarity) -> Iterator[str]:
     """The list of pairs, first every item with itself, so that the items keep their order."""
     if S.absent != "missing":
-        raise ValueError(f'absent must be "missing" for sparse values to be saved as .csv, got {S.absent!r}: use .npz.')
+        raise ParameterError(
+            "absent", "must be 'missing' for sparse values to be saved as .csv", repr(S.absent), USE_NPZ
+        )
     names = list(map(str, range(S.n_items)))
     if S.labels is not None:
         blank = [repr(label) for label in S.labels if not label.strip()]
         if blank or are_positions(S.labels):
             got = shortlist(blank or [repr(label) for label in S.labels])
-            raise ValueError(
-                f"labels must be names, not blank or positions, to be saved as a list of pairs, got {got}: use .npz."
-            )
+            rule = "must be names, not blank or positions, to be saved as a list of pairs"
+            raise ParameterError("labels", rule, got, USE_NPZ)
         names = [_quoted(label) for label in S.labels]
     yield "item1,item2,value"
     stored = S.values.tocoo()

@@ -1,4 +1,4 @@
-"""A list of pairs, one row a pair with its value, as the parts of a Similarity."""
+"""A list of pairs with their values, as the parts of a Similarity."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._checks import shortlist
 from simdims._memory import require
+from simdims._parameters import ParameterError, shortlist
 from simdims.similarity import Parts
 from simdims.similarity.labels import clean_labels
 
-# Where a dense matrix is small, or not much larger than the list of its pairs, it is the simpler thing to have.
+# Where a dense matrix is small, or not much larger than the list of its pairs, it is the simpler choice.
 DENSE_ITEMS = 2000
 DENSE_SHARE = 0.05
 
@@ -27,13 +27,17 @@ def from_pairs(
     *,
     labels: Sequence[str] | None,
     absent: str | float | None,
+    column: str | None,
 ) -> Parts:
-    """Return the parts of a Similarity from positions in `names`, in which pairs may come in either order.
+    """Return the parts of a Similarity from positions in `names`; pairs may come in either order.
 
     The result is dense, and an unlisted pair missing, for up to DENSE_ITEMS items or from DENSE_SHARE of all pairs
-    on; it is sparse for more items and fewer pairs, and wherever `absent` says what an unlisted pair means. Names
-    that are exactly the numbers 0 to n - 1 are positions and name nothing.
+    on; it is sparse for more items and fewer pairs, and wherever `absent` is given. Names that are exactly the
+    numbers 0 to n - 1 are positions and not labels. `column` is the name of the column of values.
     """
+    weighted = "" if weights is None else " with weights"
+    info = {"found": f"a list of {len(values)} pairs of {len(names)} items{weighted}"}
+    info |= {} if column is None else {"column": column}
     order, clean = _order(names, labels)
     first, second = order[first], order[second]
     n_items = len(names) if clean is None else len(clean)
@@ -41,23 +45,26 @@ def from_pairs(
         # A pair without a value is missing whatever its weight.
         weights = np.where(np.isnan(values) & np.isnan(weights), 0.0, weights)
     kept = _distinct(first, second, values, weights, n_items, clean)
-    first, second, values = first[kept], second[kept], values[kept]
-    weights = None if weights is None else weights[kept]
-    if absent is None and (n_items <= DENSE_ITEMS or _share(first, second, values, n_items) >= DENSE_SHARE):
-        return Parts(
-            _filled(n_items, first, second, values, np.nan), clean, _weight_matrix(n_items, first, second, weights)
-        )
-    if absent in (None, "missing"):
-        absent, listed = "missing", ~np.isnan(values)
-        first, second, values = first[listed], second[listed], values[listed]
-        weights = None if weights is None else weights[listed]
-    shape = (n_items, n_items)
-    return Parts(
-        sparse.coo_array((values, (first, second)), shape=shape),
-        clean,
-        None if weights is None else sparse.coo_array((weights, (first, second)), shape=shape),
-        absent,
+    is_dense = absent is None and (
+        n_items <= DENSE_ITEMS or _share(first[kept], second[kept], values[kept], n_items) >= DENSE_SHARE
     )
+    if not is_dense and absent in (None, "missing"):
+        absent, kept = "missing", kept[~np.isnan(values[kept])]
+
+    def matrix(numbers: NDArray[np.float64], rest: float) -> NDArray[np.float64] | sparse.coo_array:
+        place = first[kept], second[kept]
+        if not is_dense:
+            return sparse.coo_array((numbers[kept], place), shape=(n_items, n_items))
+        require(
+            8 * n_items**2, f"A dense matrix of the {n_items} items listed", 'set absent to "missing" for a sparse one'
+        )
+        filled = np.full((n_items, n_items), rest)
+        filled[place[::-1]] = numbers[kept]
+        filled[place] = numbers[kept]  # a pair listed in both orders keeps both for as_similarity to compare
+        return filled
+
+    found = None if weights is None else matrix(weights, 0.0)
+    return Parts(matrix(values, np.nan), clean, found, absent, named_by="the list of pairs", info=info)
 
 
 def is_position(name: str) -> bool:
@@ -84,9 +91,11 @@ def _order(names: Sequence[str], labels: Sequence[str] | None) -> tuple[NDArray[
         return np.array([places[name] for name in names], dtype=np.intp), given
     if all(is_position(name) and int(name) < len(given) for name in names):
         return np.array([int(name) for name in names], dtype=np.intp), given
-    raise ValueError(
-        f"labels must name every item that is listed, got none for {shortlist([repr(name) for name in unknown])} "
-        f"(items that are numbers may be positions among the labels, 0 to {len(given) - 1})."
+    raise ParameterError(
+        "labels",
+        "must name every listed item",
+        f"no label for {shortlist([repr(name) for name in unknown])} (items that are numbers may be positions among "
+        f"the labels, 0 to {len(given) - 1})",
     )
 
 
@@ -98,7 +107,7 @@ def _distinct(
     n_items: int,
     labels: tuple[str, ...] | None,
 ) -> NDArray[np.intp]:
-    """One row for every pair and order, after checking that rows which repeat a pair repeat its numbers."""
+    """One row per pair and order, after checking that rows which repeat a pair repeat its numbers."""
     _, kept, pair = np.unique(first.astype(np.int64) * n_items + second, return_index=True, return_inverse=True)
     for name, numbers in (("value", values), ("weight", weights)):
         if numbers is None:
@@ -108,10 +117,9 @@ def _distinct(
         if differs.any():
             row = int(np.argmax(differs))
             one, other = (repr(labels[item]) if labels else str(item) for item in (first[row], second[row]))
-            raise ValueError(
-                f"each pair must have one {name}, got {before[row]:.6g} and {numbers[row]:.6g} for the pair "
-                f"({one}, {other}): from_ratings averages repeated judgements."
-            )
+            got = f"{before[row]:.6g} and {numbers[row]:.6g} for the pair ({one}, {other})"
+            remedy = "{from_ratings()} averages repeated judgements"
+            raise ParameterError("path", f"must give each pair one {name}", got, remedy)
     return kept
 
 
@@ -120,23 +128,3 @@ def _share(first: NDArray[np.intp], second: NDArray[np.intp], values: NDArray[np
     low, high = np.minimum(first, second)[listed], np.maximum(first, second)[listed]
     n_pairs = np.unique(low.astype(np.int64) * n_items + high).size
     return 2 * n_pairs / (n_items * (n_items - 1))
-
-
-def _filled(
-    n_items: int, first: NDArray[np.intp], second: NDArray[np.intp], numbers: NDArray[np.float64], rest: float
-) -> NDArray[np.float64]:
-    require(
-        8 * n_items**2,
-        f"A dense matrix of the {n_items} items listed",
-        'pass absent="missing" for a sparse one',
-    )
-    matrix = np.full((n_items, n_items), rest)
-    matrix[second, first] = numbers
-    matrix[first, second] = numbers  # a pair listed in both orders keeps both for as_similarity to compare
-    return matrix
-
-
-def _weight_matrix(
-    n_items: int, first: NDArray[np.intp], second: NDArray[np.intp], weights: NDArray[np.float64] | None
-) -> NDArray[np.float64] | None:
-    return None if weights is None else _filled(n_items, first, second, weights, 0.0)

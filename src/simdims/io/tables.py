@@ -1,9 +1,12 @@
-"""The table of a text or Parquet file: its header, which of its columns hold numbers, and those numbers."""
+"""Tables in text and Parquet files: encoding, separator, decimal sign, header and missing values are detected here."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,34 +14,229 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, is_missing, resembles_number, text_cells
+from simdims._cells import (
+    DECIMAL_COMMA,
+    MISSING_SPELLINGS,
+    could_be_thousands,
+    is_missing,
+    number,
+    resembles_number,
+)
 from simdims._dependencies import library
-from simdims._tables import read_numbers
+from simdims._parameters import ParameterError
+from simdims._tables import not_numbers, read_numbers
 from simdims.io.arrays import reading
-from simdims.io.layouts import CORNER_WORDS
-from simdims.io.text import Dialect, NotANumberError, Numbers, Row, find_dialect, is_text, rows, unguarded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Rows that are looked at, and columns beyond which a table is a square or features, of which a few rows will do.
-MOST_ROWS, _MOST_LONG, _FEW_ROWS = 200_000, 20, 50
+ENCODINGS = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "latin-1": "Latin-1"}
+SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", None: "blanks"}
 
-#: Rows that are looked at to tell which columns hold numbers below a header.
-_N_LOOKED_AT = 1000
+# Rows that tell separators apart, and square tables from lists of pairs.
+N_HEAD = 8
+# Rows of a sample. Tables of more than 20 columns are squares or features, for which a few rows suffice.
+MOST_ROWS, MOST_COLUMNS, FEW_ROWS = 200_000, 20, 50
+# Rows that tell which columns below a header hold numbers.
+N_BELOW_HEADER = 1000
+# The largest share of words in a column of numbers, where they are mistakes.
+FEW_WORDS = 0.25
 
-#: What columns that name items are called, also above numbers that are names, such as years.
-_NAMERS = CORNER_WORDS | {"word", "words", "concept", "object", "stimulus", "image", "category"}
+# What columns of labels are called, and those that name items where the names are numbers, such as years.
+LABEL_WORDS = {"item", "items", "label", "labels", "name", "names", "id"}
+NAMING_WORDS = LABEL_WORDS | {"word", "words", "concept", "object", "stimulus", "image", "category"}
 
-#: The share of texts up to which a column is one of numbers with mistakes in it.
-_FEW = 0.25
+# What a spreadsheet runs as a formula, and what is a number all the same; apostrophes before it are text everywhere.
+FORMULA = re.compile(r"('*)[=+\-@\t\r]")
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+
+Row = tuple[int, list[str]]  # its number as people count, from 1, and its cells
+
+
+class Dialect(NamedTuple):
+    """How a text file writes a table; `separator` None is any blanks."""
+
+    encoding: str
+    separator: str | None
+    decimal: str = "."
+
+    def __str__(self) -> str:
+        decimal = ", decimal commas" if self.decimal == "," else ""
+        return f"{ENCODINGS[self.encoding]} text separated by {SEPARATORS[self.separator]}{decimal}"
+
+
+class NotANumberError(Exception):
+    """The cell at `place` in a row is neither a number nor missing."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+class DecimalCommaError(Exception):
+    """Numbers have decimal commas."""
+
+
+# Rows and cells
+
+
+def find_dialect(path: Path) -> Dialect:
+    """Detect encoding and separator; decimal commas are noticed only when numbers are read."""
+    encoding = find_encoding(path)
+    return Dialect(encoding, _find_separator(path, encoding))
+
+
+def find_encoding(path: Path) -> str:
+    """Return UTF-16 if the file starts with its mark, else UTF-8 if all of it is valid, else Latin-1."""
+    decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8-sig"
+    with path.open("rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return "utf-16"
+        file.seek(0)
+        while chunk := file.read(2**20):
+            if b"\0" in chunk:
+                raise ValueError("the file must be text, got NUL bytes: it has another type, or is damaged.")
+            if encoding == "latin-1":
+                continue
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError:
+                encoding = "latin-1"
+    return "latin-1" if decoder.getstate()[0] else encoding  # the file ends within a character
+
+
+def rows(path: Path, dialect: Dialect) -> Iterator[Row]:
+    """Yield the rows that are not blank."""
+    with path.open(encoding=dialect.encoding, newline="") as file:
+        lines: Iterable[list[str]] = (
+            (line.split() for line in file)
+            if dialect.separator is None
+            else csv.reader(file, delimiter=dialect.separator, skipinitialspace=True, strict=True)
+        )
+        number = 0
+        try:
+            for number, cells in enumerate(lines, start=1):
+                if len(cells) > 1 or (cells and cells[0].strip()):
+                    yield number, cells
+        except csv.Error as error:
+            raise ValueError(f"row {number + 1} must be valid CSV, got a row that is not ({error}).") from None
+        except UnicodeError:
+            raise ValueError(f"the file must be {ENCODINGS[dialect.encoding]} text, got other bytes.") from None
+
+
+class Numbers:
+    """Reads cells as numbers and tracks how they are written, so that 1,234 is never misread.
+
+    Where commas separate cells a comma is not part of a number. Elsewhere it may be a decimal sign or separate
+    thousands, and so may a point beside semicolons, as spreadsheets write them where the comma is the decimal sign.
+    Numbers that all look like 1,234 beside whole numbers could be either.
+    """
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._is_doubtful = dialect.separator != "," and (dialect.separator == ";" or dialect.decimal == ",")
+        # Beside semicolons the comma is the usual decimal sign: 2,333 is clear beside 3, but not beside 970.
+        self._fewest_digits = 3 if dialect.separator == ";" and dialect.decimal == "," else 1
+        self._grouped = ""
+        self._has_whole = False
+
+    def read(self, cells: Sequence[str]) -> list[float]:
+        """Return cells as numbers, NaN where one is missing."""
+        try:
+            # Python reads 1_000 as a number; a table that holds it means something else.
+            if self.dialect.decimal == "." and not self._is_doubtful and "_" not in "".join(cells):
+                return list(map(float, cells))
+        except ValueError:
+            pass
+        found = []
+        for place, cell in enumerate(cells):
+            value = _number(cell, self.dialect)
+            if value is None:
+                raise NotANumberError(place)
+            found.append(value)
+            if self._is_doubtful and not is_missing(cell):
+                self._note_format(cell.strip())
+        return found
+
+    def finish(self) -> None:
+        """Refuse numbers that are still ambiguous once all are read."""
+        if self._is_doubtful and self._grouped and self._has_whole:
+            mark = self.dialect.decimal
+            raise ValueError(
+                f"numbers must be unambiguous, got {self._grouped!r} beside whole numbers, where "
+                f"{'the comma' if mark == ',' else 'the point'} could be a decimal sign or separate thousands: write "
+                f"numbers without thousands separators, and all decimals with a decimal sign (2{mark}0)."
+            )
+
+    def _note_format(self, text: str) -> None:
+        if could_be_thousands(text, self.dialect.decimal):
+            self._grouped = self._grouped or text
+        elif (digits := text.lstrip("+-")).isdigit():
+            self._has_whole = self._has_whole or len(digits) >= self._fewest_digits
+        else:
+            self._is_doubtful = False  # other decimals show what the sign means
+
+
+def is_text(cell: str, dialect: Dialect) -> bool:
+    """Say whether a cell is neither a number nor missing."""
+    try:
+        return _number(cell, dialect) is None
+    except DecimalCommaError:
+        return False
+
+
+def mostly_text(cells: Sequence[str], dialect: Dialect) -> bool:
+    """Say whether more than half of some cells are text, so that they may be names."""
+    return 2 * sum(is_text(cell, dialect) for cell in cells) > len(cells)
+
+
+def _number(cell: str, dialect: Dialect) -> float | None:
+    text = cell.strip()
+    if is_missing(text):
+        return number(text)
+    comma = dialect.separator != "," and DECIMAL_COMMA.fullmatch(text)
+    if dialect.decimal == "," and (comma or "." not in text):
+        return number(text.replace(",", "."))
+    if comma:
+        raise DecimalCommaError
+    # A point in a file of decimal commas may well separate thousands.
+    return None if dialect.decimal == "," else number(text)
+
+
+def _find_separator(path: Path, encoding: str) -> str | None:
+    """The first of tab, semicolon and comma that makes rows of equal length ending in numbers, else of equal length."""
+
+    def head(mark: str | None) -> list[list[str]]:
+        try:
+            return [cells for _, cells in islice(rows(path, Dialect(encoding, mark)), N_HEAD)]
+        except ValueError:
+            return []
+
+    heads = {mark: head(mark) for mark in ("\t", ";", ",")}
+    even = [mark for mark, found in heads.items() if _are_even(found)]
+    for mark in even:
+        if not any(is_text(cells[-1], Dialect(encoding, mark)) for cells in heads[mark][1:]):
+            return mark
+    splitting = even or [mark for mark, found in heads.items() if any(len(cells) > 1 for cells in found)]
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    if not splitting and sum(len(cells) > 1 for cells in head(None)) > 1:
+        return None
+    return usual if usual in splitting or not splitting else splitting[0]
+
+
+def _are_even(head: list[list[str]]) -> bool:
+    """Whether rows have equal length; a header may lack the cell above the labels."""
+    width = len(head[-1]) if head else 0
+    return width > 1 and all(len(cells) == width for cells in head[1:]) and len(head[0]) in (width, width - 1)
+
+
+# Samples, from which the kind of data is detected
 
 
 class Table(NamedTuple):
-    """The cells of a table, as text: all rows of a narrow one, a few of a wide one.
+    """The cells of a table as text: all rows of a narrow table, a few of a wide one.
 
-    `n_rows` counts all rows. `n_given`, `n_text` and `n_words` count, for each column, the cells that are not missing,
-    those of them that cannot be read as numbers, and those that do not even resemble one, as 100% does.
+    `n_rows` counts all rows. `n_given`, `n_text` and `n_words` count, per column, the cells that are not missing,
+    those of them that cannot be read as numbers, and those that do not even resemble a number, as 100% does.
     """
 
     header: list[str] | None
@@ -55,13 +253,13 @@ class Table(NamedTuple):
         return [cells for _, cells in self.numbered]
 
     @property
-    def spelled(self) -> list[str]:
-        """The names of the columns, or their positions where they have none."""
+    def columns(self) -> list[str]:
+        """The names of the columns, or their positions where there is no header."""
         return self.header or [str(place) for place in range(self.width)]
 
     @property
-    def names(self) -> list[str]:
-        """The names of the columns in small letters; none where there is no header."""
+    def lower(self) -> list[str]:
+        """The names of the columns in lower case; none where there is no header."""
         return [name.strip().lower() for name in self.header or ()]
 
     @property
@@ -71,8 +269,8 @@ class Table(NamedTuple):
 
     @property
     def is_number(self) -> list[bool]:
-        """Which columns hold numbers, but for a few cells perhaps."""
-        return [n_words <= _FEW * n for n_words, n in zip(self.n_words, self.n_given, strict=True)]
+        """Which columns hold numbers, except for a few cells perhaps."""
+        return [n_words <= FEW_WORDS * n for n_words, n in zip(self.n_words, self.n_given, strict=True)]
 
     def column(self, place: int) -> list[str]:
         """The cells of a column."""
@@ -83,34 +281,83 @@ class Table(NamedTuple):
         return self.n_given[place] > self.n_words[place]
 
     def texts(self, place: int) -> list[tuple[str, str]]:
-        """The cells of a column that are no numbers, and their rows."""
+        """The cells of a column that are not numbers, and their rows."""
         found = ((cells[place], number) for number, cells in self.numbered)
         return [(cell, f"row {number}") for cell, number in found if is_text(cell, self.dialect)]
 
     def refuse_texts(self, place: int) -> None:
         """Refuse a column of numbers in which some cells are text."""
         if self.n_text[place]:
-            raise not_numbers(self.spelled[place], self.texts(place), len(self.numbered))
+            raise not_numbers(self.columns[place], self.texts(place), len(self.numbered))
 
 
-def not_numbers(column: str, texts: Sequence[tuple[str, str]], n_cells: int, decimal: str = ".") -> ValueError:
-    """What is wrong with a column of numbers, of whose cells some are text."""
-    return ValueError(f"Column {column!r} must hold numbers, got {text_cells(texts, n_cells, decimal)}.")
-
-
-def look_at(path: Path, header: bool | None) -> Table:
-    """Return the cells of a file; `header` says whether its first row names the columns, and None finds out."""
+def sample_table(path: Path, header: bool | None) -> Table:
+    """Return the cells of a file; `header` says whether the first row names the columns, and None detects it."""
     if path.suffix.lower() == ".parquet":
-        return _of_frame(_read_parquet(path))
+        frame = read_parquet_frame(path)
+        named = frame.reset_index() if frame.index.dtype.kind not in "iu" else frame
+        head = named.head(_n_sampled(named.shape[1]))
+        body = head.astype(object).where(head.notna(), "").astype(str).to_numpy().tolist()
+        return _counted(list(map(str, named.columns)), list(enumerate(body)), len(named), Dialect("", ","))
     dialect = find_dialect(path)
-    top, below, n_rows = _head(path, dialect)
-    width = len(below[0][1]) if below else len(top[1])
-    if header is None:
-        header = bool(_is_header(top[1], below, dialect))
-    if header:
-        names = top[1] if len(top[1]) == width else ["", *top[1]]
-        return _table(names, below, n_rows - 1, width, dialect)
-    return _table(None, [top, *below], n_rows, width, dialect)
+    top, below, n_rows, width = _head(path, dialect)
+    if not (_is_header(top[1], below, dialect) if header is None else header):
+        return _counted(None, [top, *below], n_rows, dialect, width)
+    return _counted(top[1] if len(top[1]) == width else ["", *top[1]], below, n_rows - 1, dialect, width)
+
+
+def _counted(
+    header: list[str] | None, numbered: list[Row], n_rows: int, dialect: Dialect, width: int | None = None
+) -> Table:
+    width = len(header or ()) if width is None else width
+    n_given, n_text, n_words = [0] * width, [0] * width, [0] * width
+    for place in range(width):
+        for cell, count in Counter(cells[place] for _, cells in numbered).items():
+            n_given[place] += 0 if is_missing(cell) else count
+            if is_text(cell, dialect):
+                n_text[place] += count
+                n_words[place] += 0 if resembles_number(cell) else count
+    return Table(header, numbered, n_rows, n_given, n_text, n_words, dialect)
+
+
+def _n_sampled(width: int) -> int:
+    return MOST_ROWS if width <= MOST_COLUMNS else FEW_ROWS
+
+
+def _head(path: Path, dialect: Dialect) -> tuple[Row, list[Row], int, int]:
+    """The first row, those below it that are as long as the second, the number of all rows, and that length."""
+    all_rows = rows(path, dialect)
+    kept = list(islice(all_rows, 2))
+    if not kept:
+        raise ValueError("the file must contain a table, got blank lines only.")
+    width = len(kept[-1][1])
+    kept += islice(all_rows, _n_sampled(width))
+    n_rows = len(kept) + sum(1 for _ in all_rows)
+    return kept[0], [row for row in kept[1:] if len(row[1]) == width], n_rows, width
+
+
+def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | None:
+    """Whether the first row names the columns: by text above numbers, or by words that do not come again.
+
+    None where it holds the numbers 0, 1, 2, ... alone, which could be names that pandas made up.
+    """
+    if not below:
+        return any(is_text(cell, dialect) for cell in top)
+    width = len(below[0][1])
+    if len(top) != width:
+        return len(top) == width - 1
+    is_number = _counted(None, below[:N_BELOW_HEADER], len(below), dialect, width).is_number
+    above = [cell.strip() for cell, number in zip(top, is_number, strict=True) if number and cell.strip()]
+    if not above:
+        words = {cell.strip() for _, row in below for cell in row}
+        return not all(cell.strip() in words for cell in top)
+    if above == [str(number) for number in range(len(above))]:
+        return None if len(above) == width else True
+    named = {cell.strip().lower() for cell, number in zip(top, is_number, strict=True) if not number}
+    return not named.isdisjoint(NAMING_WORDS) or all(is_text(cell, dialect) for cell in above)
+
+
+# Whole tables of raw data
 
 
 class Sheet(NamedTuple):
@@ -119,7 +366,7 @@ class Sheet(NamedTuple):
     frame: pd.DataFrame
     path: Path
     dialect: Dialect | None  # of a text file
-    n_above: int = 0  # rows above the first of the frame
+    n_above: int = 0  # rows above the first row of the frame
 
     def numbers(self, column: Any) -> NDArray[np.float64]:
         """Return a column as finite floats, NaN where a cell is missing."""
@@ -142,7 +389,7 @@ class Sheet(NamedTuple):
         return read_numbers(self.frame.assign(**{column: values}), column, self.row)
 
     def row(self, place: int) -> str:
-        """A row as people count it: from 1, with header and blank lines."""
+        """A row as people count: from 1, with header and blank lines."""
         assert self.dialect is not None
         number, _ = next(islice(rows(self.path, self.dialect), place + self.n_above, None))
         return f"row {number}"
@@ -156,16 +403,17 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
     import pandas as pd
 
     if path.suffix.lower() == ".parquet":
-        return Sheet(_read_parquet(path), path, None)
+        return Sheet(read_parquet_frame(path), path, None)
     dialect = find_dialect(path)
-    top, below, _ = _head(path, dialect)
-    width = len(below[0][1]) if below else len(top[1])
+    top, below, _, width = _head(path, dialect)
     if header is None:
         header = not set(top[1]).isdisjoint(names or ()) or _is_header(top[1], below, dialect)
     if header is None:
-        raise ValueError(
-            "Cannot tell whether the first row is a header or data: it holds the numbers 0 to "
-            f"{len(top[1]) - 1}. Pass --header or --no-header."
+        raise ParameterError(
+            "header",
+            "must be given where the first row could be a header or data",
+            f"a first row of the numbers 0 to {len(top[1]) - 1}",
+            "pass {header=True} or {header=False}",
         )
     columns: list[Any] = top[1] if header else list(range(width))
     missing = {} if names is None else {column: MISSING_SPELLINGS for column in columns if column not in names}
@@ -175,10 +423,10 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
             encoding=dialect.encoding,
             sep=dialect.separator or r"\s+",
             header=0 if header else None,
-            # Any word may name an item, also one that says elsewhere that a cell is missing.
+            # Any word may name an item, even one that marks a missing value elsewhere.
             keep_default_na=False,
             na_values=missing,
-            # Beside semicolons 1.234 may be a thousand; `Sheet.numbers` sees that in the text only.
+            # Beside semicolons 1.234 may be a thousand, which `Sheet.numbers` can tell from the text only.
             dtype=str if dialect.separator == ";" else dict.fromkeys(names or (), str),
             skipinitialspace=True,
             low_memory=False,
@@ -193,62 +441,38 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
     return Sheet(frame.reset_index(drop=True) if is_counted else frame, path, dialect, 1)
 
 
-def _head(path: Path, dialect: Dialect) -> tuple[Row, list[Row], int]:
-    """The first row of a file, those below it that are as long as the second, and how many there are in all."""
-    all_rows = rows(path, dialect)
-    kept = list(islice(all_rows, 2))
-    if not kept:
-        raise ValueError("this must hold a table, got blank lines only.")
-    width = len(kept[-1][1])
-    kept += islice(all_rows, MOST_ROWS if width <= _MOST_LONG else _FEW_ROWS)
-    n_rows = len(kept) + sum(1 for _ in all_rows)
-    return kept[0], [row for row in kept[1:] if len(row[1]) == width], n_rows
-
-
-def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | None:
-    """Whether the first row names the columns: by text above numbers, or by words that do not come again.
-
-    None where it holds the numbers 0, 1, 2, ... alone, which could be names that pandas made up.
-    """
-    if not below:
-        return any(is_text(cell, dialect) for cell in top)
-    width = len(below[0][1])
-    if len(top) != width:
-        return len(top) == width - 1
-    is_number = _table(None, below[:_N_LOOKED_AT], len(below), width, dialect).is_number
-    above = [cell.strip() for cell, number in zip(top, is_number, strict=True) if number and cell.strip()]
-    if not above:
-        words = {cell.strip() for _, row in below for cell in row}
-        return not all(cell.strip() in words for cell in top)
-    if above == [str(number) for number in range(len(above))]:
-        return None if len(above) == width else True
-    named = {cell.strip().lower() for cell, number in zip(top, is_number, strict=True) if not number}
-    return not named.isdisjoint(_NAMERS) or all(is_text(cell, dialect) for cell in above)
-
-
-def _table(header: list[str] | None, numbered: list[Row], n_rows: int, width: int, dialect: Dialect) -> Table:
-    """A table of rows, with what its columns hold."""
-    n_given, n_text, n_words = [0] * width, [0] * width, [0] * width
-    for place in range(width):
-        for cell, count in Counter(cells[place] for _, cells in numbered).items():
-            n_given[place] += 0 if is_missing(cell) else count
-            if is_text(cell, dialect):
-                n_text[place] += count
-                n_words[place] += 0 if resembles_number(cell) else count
-    return Table(header, numbered, n_rows, n_given, n_text, n_words, dialect)
-
-
-def _of_frame(frame: pd.DataFrame) -> Table:
-    """A DataFrame as a table, with its index as a column where that names the rows."""
-    named = frame.reset_index() if frame.index.dtype.kind not in "iu" else frame
-    head = named.head(MOST_ROWS if named.shape[1] <= _MOST_LONG else _FEW_ROWS)
-    body = head.astype(object).where(head.notna(), "").astype(str).to_numpy().tolist()
-    return _table(list(map(str, named.columns)), list(enumerate(body)), len(named), named.shape[1], Dialect("", ","))
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
+def read_parquet_frame(path: Path) -> pd.DataFrame:
+    """Return the DataFrame in a Parquet file."""
     library("pyarrow", "Reading .parquet files", '"simdims[io]"')
     import pandas as pd
 
     with reading(".parquet"):
         return pd.read_parquet(path, engine="pyarrow")
+
+
+# Text that is safe to open in a spreadsheet
+
+
+def guarded(text: str) -> str:
+    """A text as a cell of a .csv file: one more apostrophe before what a spreadsheet would take for a formula."""
+    return f"'{text}" if FORMULA.match(text) and not PLAIN_NUMBER.fullmatch(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The text that `guarded` made a cell of."""
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+def write_csv(table: pd.DataFrame, path: Path, encoding: str = "utf-8") -> None:
+    """Write a table without its index; texts are guarded, and quoted where a reader could split or strip them."""
+
+    def guarded_cell(cell: Any) -> Any:
+        return guarded(cell) if isinstance(cell, str) else cell
+
+    cells = table.rename(columns=guarded_cell)
+    is_delicate = False
+    for column in cells.columns[[dtype.kind not in "biuf" for dtype in cells.dtypes]]:
+        is_delicate |= any("\r" in cell or cell[:1].isspace() for cell in map(str, cells[column]))
+        cells[column] = cells[column].map(guarded_cell)
+    quoting: Any = csv.QUOTE_NONNUMERIC if is_delicate else csv.QUOTE_MINIMAL
+    cells.to_csv(path, index=False, encoding=encoding, quoting=quoting)

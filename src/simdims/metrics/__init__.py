@@ -1,7 +1,7 @@
-"""What an embedding is worth: the numbers by which it is judged.
+"""Evaluating an embedding.
 
-Each function takes an embedding W and the data to compare it with. W has a row for each item and a column for each
-dimension: an array, a DataFrame whose index names the items, or what holds one (a Discovery, Consensus or fitted SRF).
+Each function takes an embedding W and the data to compare it with. W has one row per item and one column per dimension:
+an array, a DataFrame whose index names the items, or a result that holds one (a Discovery, Consensus or fitted SRF).
 """
 
 from simdims.metrics.ceiling import NoiseCeiling, noise_ceiling

@@ -1,4 +1,4 @@
-"""What the metrics share about embeddings: numbers, checked, and the names of their items."""
+"""Embeddings as metrics, tests and plots take them: checked numbers, and the names of their items."""
 
 from __future__ import annotations
 
@@ -10,71 +10,75 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims.similarity import Similarity, is_default_axis, refuse_other_names
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice
+from simdims.similarity import Similarity, frame_cells, is_default_axis, refuse_other_names
 from simdims.similarity.labels import clean_labels
 
 Names = tuple[str, ...] | None
 
+_IS_TABLE = "must be an array or a DataFrame of numbers"
+
 
 def embedding_table(result: Any, name: str = "W") -> Any:
-    """The embedding that a Discovery, a Consensus or a fitted SRF holds, as a DataFrame; anything else as it is."""
+    """The embedding of a Discovery, a Consensus or a fitted SRF as a DataFrame; anything else unchanged."""
     if isinstance(result, Similarity):
-        raise TypeError(f"{name} must hold an embedding, got a Similarity: fit it with SRF, fit_consensus or discover.")
+        remedy = "fit it with SRF, fit_consensus or discover"
+        raise ParameterTypeError(name, "must hold an embedding", "a Similarity", remedy)
     is_result = hasattr(result, "embedding_frame") and not isinstance(result, type)
     return result.embedding_frame() if is_result else result
 
 
 def as_embedding(W: Any, name: str = "W", labels: Sequence[str] | None = None) -> tuple[NDArray[np.float64], Names]:
-    """Return an embedding as finite float64 numbers, and the names of its items where there are any."""
+    """Return an embedding as finite float64 numbers, and the names of its items or None."""
     W = embedding_table(W, name)
     array = as_numbers(W, name)
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(
-            f"{name} must have a row for every item and a column for every dimension, got shape {array.shape}."
-        )
+    require_table(array, name)
     names = names_of(W, name, len(array), labels)
     if not np.isfinite(array).all():
-        row, column = (int(place[0]) for place in np.nonzero(~np.isfinite(array)))
+        row, column = np.argwhere(~np.isfinite(array))[0]
         item = row if names is None else repr(names[row])
-        raise ValueError(f"{name} must be finite, got {array[row, column]:g} for item {item}, column {column}.")
+        raise ParameterError(name, "must be finite", f"{array[row, column]:g} for item {item}, column {column}")
     return array, names
 
 
+def require_table(array: NDArray, name: str, columns: str = "dimension") -> None:
+    if array.ndim != 2 or 0 in array.shape:
+        raise ParameterError(
+            name, f"must have a row for every item and a column for every {columns}", f"shape {array.shape}"
+        )
+
+
 def as_numbers(table: Any, name: str) -> NDArray[np.float64]:
-    """Return numbers of any kind as a float64 array; what is masked or missing in it is NaN."""
+    """Return numbers of any kind as a float64 array, NaN where they are masked or missing."""
     if isinstance(table, Similarity):
-        raise TypeError(f"{name} must be an array or a DataFrame of numbers, got a Similarity: pass its values.")
+        raise ParameterTypeError(name, _IS_TABLE, "a Similarity", "pass its values")
     if sparse.issparse(table):
-        raise TypeError(f"{name} must be a dense array or a DataFrame, got a sparse matrix: pass its toarray().")
+        raise ParameterTypeError(name, "must be a dense array or a DataFrame", "a sparse matrix", "pass its .toarray()")
     try:
         if np.ma.isMaskedArray(table):
-            raw = np.ma.filled(table.astype(np.float64), np.nan)
-        elif hasattr(table, "to_numpy"):
-            raw = table.to_numpy()
-            raw = table.to_numpy(dtype=object, na_value=np.nan) if raw.dtype == object else raw
+            cells = np.ma.filled(table.astype(np.float64), np.nan)
         else:
-            raw = np.asarray(table)
-        if raw.dtype.kind not in ("biufOU" if raw.ndim else "biufO"):
-            raise TypeError
-        return as_floats(raw, lambda place, cell: TypeError(_text_in(table, place, cell)))
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = getattr(table, "dtype", None)
-        got = type(table).__name__ if kind is None else f"{type(table).__name__} of {kind}"
-        cell = str(error) if str(error).startswith(": ") else ""
-        raise TypeError(f"{name} must be an array or a DataFrame of numbers, got {got}{cell}.") from None
+            cells = frame_cells(table) if hasattr(table, "to_numpy") else np.asarray(table)
+    except (TypeError, ValueError, OverflowError):
+        cells = None
+    if cells is None or cells.dtype.kind not in ("biufOU" if cells.ndim else "biufO"):
+        dtype = getattr(table, "dtype", None)
+        raise ParameterTypeError(name, _IS_TABLE, type(table).__name__ + ("" if dtype is None else f" of {dtype}"))
+    return as_floats(cells, lambda place, cell: _text_error(table, name, place, cell))
 
 
-def _text_in(table: Any, place: tuple[int, ...], cell: Any) -> str:
-    """What stands where in a table, as the end of a sentence that begins with the table."""
-    row, *column = place
-    where = f"row {list(getattr(table, 'index', range(row + 1)))[row]!r}"
-    if column:
-        where += f", column {list(getattr(table, 'columns', range(column[0] + 1)))[column[0]]!r}"
-    return f": {'the text ' if isinstance(cell, str) else ''}{cell!r} in {where}; {advice(str(cell))}"
+def _text_error(table: Any, name: str, place: tuple[int, ...], cell: Any) -> ParameterTypeError:
+    if not place:
+        return ParameterTypeError(name, _IS_TABLE, type(table).__name__)
+    axes = [getattr(table, axis, None) if hasattr(table, "to_numpy") else None for axis in ("index", "columns")]
+    names = [at if axis is None else axis[at] for axis, at in zip(axes, place, strict=False)]
+    where = ", ".join(f"{axis} {name!r}" for axis, name in zip(("row", "column"), names, strict=False))
+    text = f"the text {str(cell)!r}" if isinstance(cell, str) else repr(cell)
+    return ParameterTypeError(name, _IS_TABLE, f"{text} in {where}", advice(str(cell)))
 
 
 def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None = None) -> Names:
-    """The items' names: those of a DataFrame's or a Series' index, or `labels`; both, if there, must agree."""
+    """The names of the items: the index of a DataFrame or Series, or `labels`, which must agree with it."""
     given = clean_labels(labels, n_items)
     index = getattr(table, "index", None)
     if index is None or not hasattr(table, "to_numpy") or is_default_axis(index):
@@ -88,7 +92,7 @@ def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None =
 def check_fits(similarity: Similarity, W: NDArray, names: Names) -> None:
     """Refuse an embedding of other items than the similarities'."""
     if len(W) != similarity.n_items:
-        raise ValueError(f"W must have one row for each of {similarity.n_items} items, got shape {W.shape}.")
+        raise ParameterError("W", f"must have one row for each of {similarity.n_items} items", f"shape {W.shape}")
     if names is not None and similarity.labels is not None:
         refuse_other_names("S", tuple(similarity.labels), "the index of W", names)
 
@@ -106,13 +110,7 @@ def below_one(W: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ldexp(W, -int(np.frexp(np.abs(W).max())[1]))
 
 
-def check_choice(similarity: object) -> None:
-    """Refuse similarities of items that are neither "dot" nor "cosine"."""
-    if not isinstance(similarity, str) or similarity not in ("dot", "cosine"):
-        raise ValueError(f'similarity must be "dot" or "cosine", got {similarity!r}.')
-
-
 def scaled_rows(W: NDArray[np.float64], similarity: object) -> NDArray[np.float64]:
-    """W, or its unit rows where similarity is "cosine", so that products are what was asked for."""
-    check_choice(similarity)
+    """W, or its unit rows if `similarity` is "cosine", so that products are the similarities asked for."""
+    require_choice("similarity", similarity, ("dot", "cosine"))
     return unit_rows(W) if similarity == "cosine" else W

@@ -1,21 +1,32 @@
-"""Similarities of listed pairs of items, stored or predicted, in blocks: no matrix of all pairs."""
+"""Listed pairs of items: read from tables, looked up in similarities and predicted, without a matrix of all pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims.metrics._embedding import Names, as_embedding, as_numbers, check_choice, embedding_table, scaled_rows
-from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole
+from simdims.metrics._embedding import Names
+from simdims.similarity import Similarity, is_frame
 
-# Numbers gathered together where rows of W are looked up pair by pair.
+#: Numbers that are gathered together where rows of W are looked up pair by pair.
 BLOCK = 2**18
+#: Rows of a matrix of all pairs that are computed together.
+BLOCK_ROWS = 256
 
+#: The positions of the first and of the second item of each pair.
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 PairValues = Callable[[NDArray, NDArray], NDArray[np.float64]]
+
+
+def row_blocks(n_items: int) -> Iterator[slice]:
+    """Slices of some hundred rows."""
+    for start in range(0, n_items, BLOCK_ROWS):
+        yield slice(start, min(start + BLOCK_ROWS, n_items))
 
 
 def pair_products(W: NDArray, first: NDArray, second: NDArray) -> NDArray[np.float64]:
@@ -29,6 +40,11 @@ def pair_products(W: NDArray, first: NDArray, second: NDArray) -> NDArray[np.flo
     return products
 
 
+def is_sparse(similarity: Similarity) -> bool:
+    """Whether similarities are a sparse matrix, neither dense nor the product of factors."""
+    return similarity.factors is None and sparse.issparse(similarity.values)
+
+
 def stored_keys(values: sparse.csr_array) -> NDArray[np.int64]:
     """Row * n_items + column of every stored entry, ascending."""
     n_items = values.shape[0]
@@ -36,19 +52,38 @@ def stored_keys(values: sparse.csr_array) -> NDArray[np.int64]:
     return rows * n_items + values.indices
 
 
+def stored_pairs(similarity: Similarity) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Stored pairs of two different items, the smaller one first, and their values, NaN where missing."""
+    first, second = np.divmod(stored_keys(similarity.values), similarity.n_items)
+    upper = first < second
+    return first[upper], second[upper], _stored_values(similarity)[upper]
+
+
+def ranks_of_rows(n_items: int) -> NDArray[np.int64]:
+    """The rank of (i, i + 1) among the pairs (0, 1), (0, 2), ..., (1, 2), ... for each item i."""
+    i = np.arange(n_items, dtype=np.int64)
+    return i * (2 * n_items - i - 1) // 2
+
+
+def pairs_of_ranks(ranks: NDArray[np.int64], n_items: int) -> Pairs:
+    """The pairs with these ranks among (0, 1), (0, 2), ..., (1, 2), ..."""
+    starts = ranks_of_rows(n_items)
+    first = np.searchsorted(starts, ranks, side="right") - 1
+    return first, ranks - starts[first] + first + 1
+
+
 def known_values(similarity: Similarity) -> PairValues:
-    """A function from listed pairs to their similarities: NaN where missing, 0 where an absent pair is a zero."""
+    """A function from listed pairs to their similarities: NaN if missing, 0 if absent pairs are zeros."""
     if similarity.factors is not None:
         factors = similarity.factors
         return lambda first, second: pair_products(factors, first, second)
     values, weights = similarity.values, similarity.weights
     if not sparse.issparse(values):
-        return lambda first, second: _left_out(
+        return lambda first, second: _unless_weightless(
             values[first, second], None if weights is None else weights[first, second]
         )
-    keys, n_items = stored_keys(values), similarity.n_items
+    keys, n_items, entries = stored_keys(values), similarity.n_items, _stored_values(similarity)
     absent = 0.0 if similarity.absent_weight else np.nan
-    entries = _left_out(values.data, None if weights is None else weights.data)
 
     def look_up(first: NDArray, second: NDArray) -> NDArray[np.float64]:
         wanted = first.astype(np.int64) * n_items + second
@@ -58,52 +93,57 @@ def known_values(similarity: Similarity) -> PairValues:
     return look_up
 
 
-def given_or_predicted(
-    W: Any, labels: Sequence[str] | None, similarity: object
-) -> tuple[Similarity | NDArray[np.float64], Names]:
-    """Similarities as a Similarity, or an embedding whose products they are, and the items' names."""
-    check_choice(similarity)
-    W = W if isinstance(W, Similarity) else embedding_table(W)
-    if _is_embedding(W):
-        embedding, names = as_embedding(W, labels=labels)
-        return scaled_rows(embedding, similarity), names
-    if similarity != "dot":
-        raise ValueError(
-            f'similarity must be "dot" where W holds similarities, which are taken as they are, got {similarity!r}.'
+def read_pairs(pairs: Any, n_items: int, names: Names, holder: str) -> NDArray[np.intp]:
+    """Return listed pairs as positions, -1 for names that are not among `names`."""
+    cells = _cells(pairs)
+    if cells.dtype.kind in "iuf":
+        if cells.dtype.kind == "f":
+            refuse_pair(pairs, cells != np.floor(cells), "hold whole numbers (or text)")
+        refuse_pair(pairs, (cells < 0) | (cells >= n_items), f"name items between 0 and n_items - 1 = {n_items - 1}")
+        return cells.astype(np.intp)
+    is_text = np.array([[isinstance(cell, str) for cell in row] for row in cells])
+    refuse_pair(pairs, ~is_text, "hold text in every cell (or whole numbers in every one)")
+    if names is None:
+        raise ParameterError(
+            "pairs",
+            f"must hold positions where {holder} does not name its items",
+            f"the text {str(cells[0, 0])!r}",
+            "pass {labels}, or a DataFrame or Similarity that names them",
         )
-    given = as_similarity(W, labels=labels, copy=False)
-    return given, None if given.labels is None else tuple(given.labels)
+    place = {name: position for position, name in enumerate(names)}
+    return np.array([[place.get(str(cell), -1) for cell in row] for row in cells], dtype=np.intp)
 
 
-def pair_values(source: Similarity | NDArray[np.float64], n_pairs: int) -> PairValues:
-    """A function from listed pairs to their similarities, of which about `n_pairs` will be asked for."""
-    if isinstance(source, Similarity):
-        return known_values(source)
-    if len(source) ** 2 <= n_pairs:  # all pairs are no more than those
-        products = source @ source.T
-        return lambda first, second: products[first, second]
-    return lambda first, second: pair_products(source, first, second)
+def refuse_pair(pairs: Any, bad: NDArray[np.bool_], rule: str) -> None:
+    """Raise for the first row that is bad, or has a bad cell."""
+    if bad.any():
+        rows = np.unique(np.nonzero(bad)[0])
+        more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
+        raise ParameterError("pairs", f"must {rule}", f"{_cells(pairs)[rows[0]].tolist()} in row {rows[0]}{more}")
 
 
-def _is_embedding(W: Any) -> bool:
-    """Whether W is an embedding rather than similarities; a square array is one or the other by its symmetry."""
-    if not (is_frame(W) or isinstance(W, (np.ndarray, list, tuple))):
-        return False
-    array = as_numbers(W, "W")
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or 0 in array.shape:
-        return True
-    if is_frame(W) and not is_default_axis(W.columns) and list(W.columns) != list(W.index):
-        return True
-    if not np.isfinite(array).all() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
-        return False
-    raise ValueError(
-        f"W must be symmetric where it is square, and is then taken as similarities, got shape {array.shape} with "
-        'unequal triangles: pass as_similarity(W, symmetrize="mean") for similarities, or Similarity.from_factors(W) '
-        "for an embedding with as many dimensions as items."
-    )
+def _cells(pairs: Any) -> NDArray:
+    try:
+        cells = pairs.to_numpy() if is_frame(pairs) else np.asarray(pairs)
+    except ValueError:
+        raise ParameterError("pairs", "must have 2 items in every row", "rows of other lengths") from None
+    if cells.dtype.kind == "U" and not isinstance(pairs, np.ndarray):
+        cells = np.asarray(pairs, dtype=object)  # NumPy made text of the numbers and gaps beside text
+    if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
+        raise ParameterError("pairs", "must have 2 columns and at least one row", f"shape {cells.shape}")
+    if cells.dtype.kind == "O" and all(is_whole(cell) for cell in cells.flat):
+        return cells.astype(np.int64)
+    if cells.dtype.kind not in "iufOU":
+        raise ParameterTypeError("pairs", "must hold whole numbers or text", f"dtype {cells.dtype}")
+    return cells
 
 
-def _left_out(values: NDArray, weights: NDArray | None) -> NDArray[np.float64]:
+def _stored_values(similarity: Similarity) -> NDArray[np.float64]:
+    weights = similarity.weights
+    return _unless_weightless(similarity.values.data, None if weights is None else weights.data)
+
+
+def _unless_weightless(values: NDArray, weights: NDArray | None) -> NDArray[np.float64]:
     """Values in float64, NaN where the weight is 0."""
     known = values.astype(np.float64, copy=False)
     return known if weights is None else np.where(weights > 0, known, np.nan)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import warn
-from simdims.metrics._pairs import given_or_predicted, pair_values
-from simdims.similarity import Similarity
+from simdims._parameters import ParameterError, require_choice, require_number, warn
+from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table, scaled_rows
+from simdims.metrics._pairs import PairValues, known_values, pair_products
+from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.triplets import read_answers
 
-# Triplets that are looked at together.
+#: Triplets whose similarities are looked up together.
 _CHUNK = 2**16
 
 
@@ -28,14 +28,15 @@ def triplet_accuracy(
 ) -> float:
     """Share of odd-one-out answers that similarities predict: the odd one out is not in the most similar pair.
 
-    Ties share the credit: a triplet whose two or three most similar pairs are equally similar counts 1/2 or 1/3 where
-    the answer is among them, which is what guessing between them earns on average. So chance is 1/3 exactly.
+    Ties share the credit: if two or three pairs of a triplet are equally similar, the answer counts 1/2 or 1/3, the
+    expected score of guessing between them. Chance is therefore exactly 1/3.
 
     Parameters
     ----------
     W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF, or similarities
-        An embedding, or what holds one; or similarities: a Similarity, anything `as_similarity` takes, or a symmetric
-        array. A square array that is not symmetric could be either, and is refused (see Similarity.from_factors).
+        An embedding, a result that holds one, or similarities: a Similarity, anything `as_similarity` takes, or a
+        symmetric array. A square array that is not symmetric could be either, and is an error (see
+        Similarity.from_factors).
     triplets : array-like or DataFrame of shape (n_triplets, 3)
         One answer per row: three different items, as positions in W or as text among its items' names.
     odd : int or column name, default=-1
@@ -43,7 +44,7 @@ def triplet_accuracy(
     similarity : {"dot", "cosine"}, default="dot"
         The similarity of two items of an embedding: w_i . w_j, as SRF reconstructs it, or its cosine.
     labels : sequence, optional
-        The items' names, where W does not hold them (as the index of a DataFrame, or a Similarity's labels).
+        Names of the items, if W does not hold them (as the index of a DataFrame, or the labels of a Similarity).
 
     Returns
     -------
@@ -53,11 +54,11 @@ def triplet_accuracy(
     Warns
     -----
     UserWarning
-        If similarities miss a pair of some triplet. Such a triplet cannot be predicted and counts 1/3, as a guess.
+        If similarities of some triplets are missing. Such triplets cannot be predicted and count 1/3, as guesses.
 
     See Also
     --------
-    noise_ceiling : the accuracy that can be reached at all.
+    noise_ceiling : the highest accuracy that a model can reach.
 
     Notes
     -----
@@ -77,7 +78,7 @@ def triplet_accuracy(
     >>> triplet_accuracy(W, [["cat", "dog", "bus"]], labels=["cat", "dog", "car", "bus"])
     1.0
     """
-    source, names = given_or_predicted(W, labels, similarity)
+    source, names = _similarities_or_embedding(W, labels, similarity)
     items, odd_column = read_answers(triplets, odd, n_items=_n_items(source), names=names)
     credit, n_unknown = 0.0, 0
     for _, support in _supports(source, items):
@@ -89,8 +90,8 @@ def triplet_accuracy(
         n_unknown += int(np.count_nonzero(unknown))
     if n_unknown:
         warn(
-            f"W misses a pair of {n_unknown} of {len(items)} triplets, which count 1/3 as guesses do: leave these "
-            "triplets out, or predict with an embedding, which misses no pair."
+            f"W lacks a similarity of {n_unknown} of {len(items)} triplets, which count 1/3, as guesses.",
+            "Leave these triplets out, or predict with an embedding, which has all similarities.",
         )
     return (credit + n_unknown / 3) / len(items)
 
@@ -103,7 +104,7 @@ def triplet_probabilities(
     temperature: float = 1.0,
     labels: Sequence[str] | None = None,
 ) -> NDArray[np.float64]:
-    """Probability of each item of a triplet to be chosen as the odd one out.
+    """Probability that each item of a triplet is chosen as the odd one out.
 
     The softmax over the three pairs: p(k is odd) = exp(s_ij / T) / (exp(s_ij / T) + exp(s_ik / T) + exp(s_jk / T)).
 
@@ -112,20 +113,20 @@ def triplet_probabilities(
     W : array-like or DataFrame of shape (n_items, n_components), or similarities
         An embedding or similarities; see `triplet_accuracy`.
     triplets : array-like or DataFrame of shape (n_triplets, 3)
-        Three different items a row, as positions in W or as text among its items' names, in any order.
+        Three different items per row, as positions in W or as text among its items' names, in any order.
     similarity : {"dot", "cosine"}, default="dot"
         The similarity of two items of an embedding.
     temperature : float, default=1.0
-        T, positive: high ones make choices random, low ones certain. An embedding that was fitted to choices, such as
-        SPoSE's, has its scale in its loadings and needs none; similarities between 0 and 1 need one below 1.
+        T, positive: high temperatures make choices random, low ones certain. An embedding that was fitted to choices,
+        such as SPoSE's, is already scaled; similarities between 0 and 1 need a temperature below 1.
     labels : sequence, optional
-        The items' names, where W does not hold them.
+        Names of the items, if W does not hold them.
 
     Returns
     -------
     ndarray of shape (n_triplets, 3)
-        One probability for each item, in the order of the columns; rows sum to 1. Where similarities miss a pair of a
-        triplet, its row is NaN.
+        The probability of each item, in the order of the columns; rows sum to 1. Triplets with a missing similarity
+        are NaN.
 
     Examples
     --------
@@ -134,10 +135,8 @@ def triplet_probabilities(
     >>> triplet_probabilities(W, [[0, 1, 2]]).round(3)
     array([[0.212, 0.212, 0.576]])
     """
-    is_number = isinstance(temperature, Real) and not isinstance(temperature, bool)
-    if not (is_number and np.isfinite(float(temperature)) and temperature > 0):
-        raise ValueError(f"temperature must be a positive, finite number, got {temperature!r}.")
-    source, names = given_or_predicted(W, labels, similarity)
+    require_number("temperature", temperature, "positive")
+    source, names = _similarities_or_embedding(W, labels, similarity)
     items, _ = read_answers(triplets, n_items=_n_items(source), names=names)
     probabilities = np.empty((len(items), 3))
     for rows, support in _supports(source, items):
@@ -146,14 +145,59 @@ def triplet_probabilities(
     return probabilities
 
 
+def _similarities_or_embedding(
+    W: Any, labels: Sequence[str] | None, similarity: object
+) -> tuple[Similarity | NDArray[np.float64], Names]:
+    """A Similarity, or an embedding whose products are the similarities, and the names of the items."""
+    require_choice("similarity", similarity, ("dot", "cosine"))
+    W = W if isinstance(W, Similarity) else embedding_table(W)
+    if _is_embedding(W):
+        embedding, names = as_embedding(W, labels=labels)
+        return scaled_rows(embedding, similarity), names
+    if similarity != "dot":
+        raise ParameterError("similarity", 'must be "dot" where W holds similarities', repr(similarity))
+    given = as_similarity(W, labels=labels, copy=False)
+    return given, None if given.labels is None else tuple(given.labels)
+
+
+def _is_embedding(W: Any) -> bool:
+    """Whether W is an embedding rather than similarities; a symmetric square array holds similarities."""
+    if not (is_frame(W) or isinstance(W, np.ndarray | list | tuple)):
+        return False
+    array = as_numbers(W, "W")
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or 0 in array.shape:
+        return True
+    if is_frame(W) and not is_default_axis(W.columns) and list(W.columns) != list(W.index):
+        return True
+    if not np.isfinite(array).all() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
+        return False
+    raise ParameterError(
+        "W",
+        "must be symmetric where it is square, and is then taken as similarities",
+        f"shape {array.shape} with unequal triangles",
+        'pass as_similarity(W, symmetrize="mean") for similarities, or Similarity.from_factors(W) for an embedding '
+        "with as many dimensions as items",
+    )
+
+
 def _n_items(source: Similarity | NDArray) -> int:
     return source.n_items if isinstance(source, Similarity) else len(source)
 
 
 def _supports(source: Similarity | NDArray, items: NDArray[np.intp]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """For chunks of triplets, what speaks for each item to be the odd one out: the similarity of the other two."""
-    values = pair_values(source, 3 * len(items))
+    """For chunks of triplets, the support for each item as the odd one out: the similarity of the other two."""
+    values = _pair_values(source, 3 * len(items))
     for start in range(0, len(items), _CHUNK):
         rows = slice(start, start + _CHUNK)
         a, b, c = items[rows].T
         yield rows, np.stack([values(b, c), values(a, c), values(a, b)], axis=1)
+
+
+def _pair_values(source: Similarity | NDArray[np.float64], n_pairs: int) -> PairValues:
+    """A function from listed pairs, about `n_pairs` in all, to their similarities."""
+    if isinstance(source, Similarity):
+        return known_values(source)
+    if len(source) ** 2 <= n_pairs:  # computing all pairs is no more work
+        products = source @ source.T
+        return lambda first, second: products[first, second]
+    return lambda first, second: pair_products(source, first, second)

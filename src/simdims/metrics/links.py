@@ -1,10 +1,9 @@
-"""Link prediction: whether an embedding tells pairs that are linked from pairs that are not."""
+"""Link prediction: how well an embedding separates linked pairs from unlinked ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,43 +11,38 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._parallel import generator_of
+from simdims._parameters import ParameterError, require_between
+from simdims.metrics import _pairs
 from simdims.metrics._embedding import as_embedding, below_one, check_fits
-from simdims.metrics._items import read_pairs, refuse_pair
-from simdims.metrics._pairs import known_values, pair_products, stored_keys
+from simdims.metrics._pairs import Pairs, refuse_pair
 from simdims.similarity import Similarity, as_similarity
-
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-# Rows of a matrix of all pairs that are looked at together.
-_BLOCK_ROWS = 256
 
 
 def link_auc(S: Any, W: Any, *, pairs: Any = None, random_state: int | np.random.RandomState | None = None) -> float:
-    """Area under the ROC curve of W W^T for telling linked pairs from unlinked ones.
+    """Area under the ROC curve of W W^T for separating linked pairs from unlinked ones.
 
-    The probability that a link, a pair of two different items with a positive similarity, gets a larger w_i . w_j than
-    a pair whose similarity is zero (ties count 1/2). All links are compared with as many zero pairs, drawn without
-    replacement, or with all zero pairs where there are fewer.
+    This is the probability that a link, a pair of two different items with a positive similarity, gets a larger
+    w_i . w_j than a pair whose similarity is zero (ties count 1/2). All links are compared with as many zero pairs,
+    drawn without replacement, or with all zero pairs if there are fewer.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
-        The similarities. Zero pairs are those observed as zero; in a sparse S also those that it does not store, where
-        its `absent` calls them zeros of any weight ("zero", or a number). With absent="missing" nobody measured them,
-        so only stored zeros are zero pairs. Pairs that are missing, or of weight 0, are neither links nor zero pairs;
-        other weights make no difference.
+        The similarities. Zero pairs are those observed as zero and, in a sparse S whose `absent` is "zero" or a weight,
+        those that it does not store. With absent="missing" only stored zeros are zero pairs. Pairs that are missing or
+        have weight 0 are neither links nor zero pairs; other weights make no difference.
     W : array-like or DataFrame of shape (n_items, n_components)
-        The embedding. Where both S and W name their items, they must be the same in the same order.
+        The embedding. If both S and W name their items, the names must be the same in the same order.
     pairs : array-like or DataFrame of shape (n_pairs, 2), optional
-        The links to compare with the zero pairs, instead of all: positions, or text among S's labels. For links that
-        were held out of the fit; see `hold_out_links`.
+        The links to compare with the zero pairs, as positions or as text among S's labels; by default all links. Meant
+        for links that were held out of the fit; see `hold_out_links`.
     random_state : int, RandomState or None, default=None
-        Seed of the draw; None is fresh entropy.
+        Seed of the draw; None uses fresh entropy.
 
     Returns
     -------
     float
-        1 where every link is above every zero pair, 1/2 for chance.
+        1 if every link is above every zero pair, 1/2 for chance.
 
     Notes
     -----
@@ -77,16 +71,16 @@ def link_auc(S: Any, W: Any, *, pairs: Any = None, random_state: int | np.random
     rng = generator_of(random_state)
     links, zeros = _links_and_zeros(similarity, None if chosen is None else len(chosen[0]), rng)
     links = links if chosen is None else chosen
-    embedding = below_one(embedding)  # the order of products is what counts
-    scores = [pair_products(embedding, *kind) for kind in (links, zeros)]
-    is_link = np.repeat([1, 0], [len(kind) for kind in scores])
+    embedding = below_one(embedding)  # only the order of products matters
+    scores = [_pairs.pair_products(embedding, *pairs) for pairs in (links, zeros)]
+    is_link = np.repeat([1, 0], [len(links[0]), len(zeros[0])])
     return float(roc_auc_score(is_link, np.concatenate(scores)))
 
 
 def hold_out_links(
     S: Any, fraction: float = 0.1, *, random_state: int | np.random.RandomState | None = None
 ) -> tuple[Similarity, NDArray[np.int64]]:
-    """Leave some links out of S, to predict them from a fit to the others.
+    """Hold some links out of S, to predict them from a fit to the others.
 
     Parameters
     ----------
@@ -95,14 +89,14 @@ def hold_out_links(
     fraction : float, default=0.1
         The share of the links (pairs of two different items with a positive similarity) to hold out.
     random_state : int, RandomState or None, default=None
-        Seed of the draw; None is fresh entropy.
+        Seed of the draw; None uses fresh entropy.
 
     Returns
     -------
     training : Similarity
-        S in which the links held out are missing: a stored NaN, which is neither a value nor a zero to a fit.
+        S in which the held-out links are missing: stored as NaN, which a fit ignores.
     pairs : ndarray of shape (n_held_out, 2)
-        The links held out, as positions; for `link_auc(S, W, pairs=pairs)`, with S as it was.
+        The held-out links, as positions, for `link_auc(S, W, pairs=pairs)` with the original S.
 
     Examples
     --------
@@ -118,30 +112,28 @@ def hold_out_links(
     True
     """
     similarity = as_similarity(S, copy=False)
-    if not isinstance(fraction, Real) or isinstance(fraction, bool) or not 0 < fraction < 1:
-        raise ValueError(f"fraction must be a number between 0 and 1, both excluded, got {fraction!r}.")
+    require_between("fraction", fraction, 0, 1, strictly=True)
     if similarity.factors is not None:
-        raise ValueError(
-            "S must store its pairs to hold some out, got implicit similarities: pass Similarity(F @ F.T)."
-        )
+        remedy = "pass Similarity(F @ F.T)"
+        raise ParameterError("S", "must store its pairs to hold some out", "implicit similarities", remedy)
     first, second = _links(similarity)
     n_held_out = max(round(float(fraction) * len(first)), 1)
     if n_held_out >= len(first):
-        raise ValueError(f"S must have more links than are held out, {n_held_out}, got {len(first)}.")
+        raise ParameterError("S", f"must have more links than are held out, {n_held_out}", str(len(first)))
     chosen = np.sort(_draw(len(first), n_held_out, generator_of(random_state)))
     first, second = first[chosen], second[chosen]
     return replace(similarity, values=_without(similarity.values, first, second)), np.stack([first, second], axis=1)
 
 
 def _read_links(pairs: Any, similarity: Similarity) -> Pairs:
-    """Listed pairs as positions, the smaller one first, after checking that each is a link and is listed once."""
+    """Listed links as positions, the smaller one first; each must be a link and be listed once."""
     names = None if similarity.labels is None else tuple(similarity.labels)
-    positions = np.sort(read_pairs(pairs, similarity.n_items, names, "S").astype(np.int64), axis=1)
+    positions = np.sort(_pairs.read_pairs(pairs, similarity.n_items, names, "S").astype(np.int64), axis=1)
     refuse_pair(pairs, positions < 0, "name items of S")
     refuse_pair(pairs, positions[:, 0] == positions[:, 1], "name two different items")
     first, second = np.ascontiguousarray(positions.T)
-    known = known_values(similarity)(first, second)
-    refuse_pair(pairs, ~(known > 0), "be links, with a positive similarity in S (as it was before pairs were held out)")
+    known = _pairs.known_values(similarity)(first, second)
+    refuse_pair(pairs, ~(known > 0), "be links, with a positive similarity in S (the original, with all links)")
     keys = first * similarity.n_items + second
     repeated = np.ones(len(keys), dtype=bool)
     repeated[np.unique(keys, return_index=True)[1]] = False
@@ -150,53 +142,39 @@ def _read_links(pairs: Any, similarity: Similarity) -> Pairs:
 
 
 def _links_and_zeros(similarity: Similarity, n_links: int | None, rng: np.random.RandomState) -> tuple[Pairs, Pairs]:
-    """All links, and as many zero pairs as `n_links` or, where that is None, as there are links."""
-    if similarity.factors is None and sparse.issparse(similarity.values):
-        links, zeros = _of_stored(similarity, n_links, rng)
-    else:
-        links, zeros = _of_blocks(similarity, n_links, rng)
+    """All links, and as many zero pairs as `n_links` or, if that is None, as there are links."""
+    links = _links(similarity)
+    draw_zeros = _zeros_of_stored if _pairs.is_sparse(similarity) else _zeros_of_blocks
+    zeros = draw_zeros(similarity, len(links[0]) if n_links is None else n_links, rng)
     if not len(links[0]):
-        raise ValueError("S must have a positive similarity of two different items, got none.")
+        raise ParameterError("S", "must have a positive similarity of two different items", "none")
     if not len(zeros[0]):
-        unstored = ', or say absent="zero" (or a weight) where pairs that are not stored are zeros'
-        way_out = unstored if similarity.absent == "missing" else ""
-        raise ValueError(f"S must have a zero pair to compare links with, got none: use explained_variance{way_out}.")
+        unstored = ", or {absent=zero} (or a weight) if pairs that are not stored are zeros"
+        remedy = "use explained_variance" + (unstored if similarity.absent == "missing" else "")
+        raise ParameterError("S", "must have a zero pair to compare links with", "none", remedy)
     return links, zeros
 
 
-def _of_stored(similarity: Similarity, n_links: int | None, rng: np.random.RandomState) -> tuple[Pairs, Pairs]:
-    """Zero pairs are drawn by their rank among all pairs, row by row, without those that are stored."""
-    n, values = similarity.n_items, similarity.values
-    first, second = np.divmod(stored_keys(values), n)
-    upper = first < second
-    first, second = first[upper], second[upper]
-    stored = values.data[upper]
-    counts = np.ones(len(stored), dtype=bool) if similarity.weights is None else similarity.weights.data[upper] > 0
-    links, zeros = counts & (stored > 0), np.flatnonzero(counts & (stored == 0))
-
-    row_starts = np.arange(n, dtype=np.int64) * (2 * n - np.arange(n, dtype=np.int64) - 1) // 2
-    taken = row_starts[first] + second - first - 1
+def _zeros_of_stored(similarity: Similarity, n_wanted: int, rng: np.random.RandomState) -> Pairs:
+    """Zero pairs of sparse similarities, drawn by their rank among all pairs that are not stored, then stored zeros."""
+    n = similarity.n_items
+    first, second, values = _pairs.stored_pairs(similarity)
+    zeros = np.flatnonzero(values == 0)
+    taken = _pairs.ranks_of_rows(n)[first] + second - first - 1
     n_unstored = n * (n - 1) // 2 - len(taken) if similarity.absent_weight else 0
-    wanted = int(np.count_nonzero(links)) if n_links is None else n_links
-    drawn = _draw(n_unstored + len(zeros), wanted, rng)
-
+    drawn = _draw(n_unstored + len(zeros), n_wanted, rng)
     from_stored = zeros[drawn[drawn >= n_unstored] - n_unstored]
     unstored = drawn[drawn < n_unstored]
     # The t-th rank that is not taken has as many taken ones below as there are k with taken[k] - k <= t.
     ranks = unstored + np.searchsorted(taken - np.arange(len(taken)), unstored, side="right")
-    row = np.searchsorted(row_starts, ranks, side="right") - 1
-    column = ranks - row_starts[row] + row + 1
-    return (first[links], second[links]), (
-        np.concatenate([row, first[from_stored]]),
-        np.concatenate([column, second[from_stored]]),
-    )
+    row, column = _pairs.pairs_of_ranks(ranks, n)
+    return np.concatenate([row, first[from_stored]]), np.concatenate([column, second[from_stored]])
 
 
-def _of_blocks(similarity: Similarity, n_links: int | None, rng: np.random.RandomState) -> tuple[Pairs, Pairs]:
-    """Zero pairs are counted, drawn by their place among them, and found in a second pass over blocks of rows."""
-    first, second = _links(similarity)
+def _zeros_of_blocks(similarity: Similarity, n_wanted: int, rng: np.random.RandomState) -> Pairs:
+    """Zero pairs of other similarities: counted, drawn by number, and found in a second pass over blocks of rows."""
     n_zeros = sum(int(np.count_nonzero(values == 0)) for _, values in _upper_blocks(similarity))
-    drawn = np.sort(_draw(n_zeros, len(first) if n_links is None else n_links, rng))
+    drawn = np.sort(_draw(n_zeros, n_wanted, rng))
     found: list[NDArray[np.int64]] = []
     n_before = 0
     for start, values in _upper_blocks(similarity):
@@ -205,17 +183,14 @@ def _of_blocks(similarity: Similarity, n_links: int | None, rng: np.random.Rando
         found.append(start * similarity.n_items + places[drawn[low:high] - n_before])
         n_before += len(places)
     row, column = np.divmod(np.concatenate(found), similarity.n_items)
-    return (first, second), (row, column)
+    return row, column
 
 
 def _links(similarity: Similarity) -> Pairs:
-    """The pairs of two different items that are observed and positive, the smaller position first."""
-    if similarity.factors is None and sparse.issparse(similarity.values):
-        first, second = np.divmod(stored_keys(similarity.values), similarity.n_items)
-        positive = (first < second) & (similarity.values.data > 0)
-        if similarity.weights is not None:
-            positive &= similarity.weights.data > 0
-        return first[positive], second[positive]
+    """Pairs of two different items with a positive similarity, the smaller position first."""
+    if _pairs.is_sparse(similarity):
+        first, second, values = _pairs.stored_pairs(similarity)
+        return first[values > 0], second[values > 0]
     keys = [start * similarity.n_items + np.flatnonzero(values > 0) for start, values in _upper_blocks(similarity)]
     first, second = np.divmod(np.concatenate(keys), similarity.n_items)
     return first, second
@@ -223,19 +198,17 @@ def _links(similarity: Similarity) -> Pairs:
 
 def _upper_blocks(similarity: Similarity) -> Iterator[tuple[int, NDArray]]:
     """Blocks of rows of dense or implicit similarities, NaN where missing, on the diagonal and below it."""
-    n = similarity.n_items
-    for start in range(0, n, _BLOCK_ROWS):
-        rows = slice(start, min(start + _BLOCK_ROWS, n))
-        factors = similarity.factors
+    factors, columns = similarity.factors, np.arange(similarity.n_items)
+    for rows in _pairs.row_blocks(similarity.n_items):
         block = similarity.values[rows].copy() if factors is None else factors[rows] @ factors.T
         if similarity.weights is not None:
             block[similarity.weights[rows] == 0] = np.nan
-        block[np.arange(n) <= np.arange(rows.start, rows.stop)[:, None]] = np.nan
-        yield start, block
+        block[columns <= columns[rows, None]] = np.nan
+        yield rows.start, block
 
 
 def _draw(n_available: int, n_wanted: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Different whole numbers below `n_available`: all of them, or a random choice, in memory of the choice's size."""
+    """Distinct whole numbers below `n_available`: all, or a random choice, without memory for all of them."""
     if n_available <= n_wanted:
         return np.arange(n_available, dtype=np.int64)
     if n_available <= 4 * n_wanted:
@@ -248,12 +221,12 @@ def _draw(n_available: int, n_wanted: int, rng: np.random.RandomState) -> NDArra
 
 
 def _without(values: Any, first: NDArray[np.int64], second: NDArray[np.int64]) -> Any:
-    """Values with NaN for listed pairs, on both sides."""
+    """Values with NaN for listed pairs, in both triangles."""
     if not sparse.issparse(values):
         left = values.copy()
         left[first, second] = left[second, first] = np.nan
         return left
     n = values.shape[0]
     data = values.data.copy()
-    data[np.searchsorted(stored_keys(values), np.concatenate([first * n + second, second * n + first]))] = np.nan
+    data[np.searchsorted(_pairs.stored_keys(values), np.concatenate([first * n + second, second * n + first]))] = np.nan
     return sparse.csr_array((data, values.indices, values.indptr), shape=values.shape)

@@ -1,4 +1,4 @@
-"""What else an embedding predicts: ratings of pairs, and ratings of items."""
+"""Predictions from an embedding: ratings of pairs, and ratings of items."""
 
 from __future__ import annotations
 
@@ -10,18 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parallel import root_seed
-from simdims._parameters import is_whole
-from simdims.metrics._embedding import (
-    Names,
-    as_embedding,
-    as_numbers,
-    below_one,
-    check_choice,
-    names_of,
-    scaled_rows,
-)
-from simdims.metrics._items import read_pairs
-from simdims.metrics._pairs import pair_products
+from simdims._parameters import ParameterError, require_count, shown
+from simdims.metrics._embedding import Names, as_embedding, as_numbers, below_one, names_of, require_table, scaled_rows
+from simdims.metrics._pairs import pair_products, read_pairs
 from simdims.similarity import is_default_axis, is_frame
 
 if TYPE_CHECKING:
@@ -30,20 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairCorrelation:
-    """How an embedding's similarities of listed pairs go with people's ratings of them.
+    """How an embedding's similarities of listed pairs correlate with people's ratings of them.
 
     Parameters
     ----------
     correlation : float
-        Spearman's rank correlation over the pairs found; NaN where the embedding gives all of them one similarity.
+        Spearman's rank correlation over the pairs found; NaN if the embedding gives all of them one similarity.
     n_found : int
-        Pairs both of whose items are in the embedding.
+        Number of pairs with both items in the embedding.
     n_pairs : int
-        Pairs in the list.
+        Number of pairs in the list.
     similarities : ndarray of shape (n_pairs,)
         The embedding's similarity of every pair, in the order of the list; NaN for pairs that were not found.
     not_found : tuple of str
-        The names that are not among the embedding's, in the order of the list.
+        Names that the embedding does not have, in the order of the list.
     """
 
     correlation: float
@@ -66,15 +57,15 @@ def pair_correlation(
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding.
     pairs : array-like or DataFrame of shape (n_pairs, 2)
-        The items of each pair: names, which are compared exactly as they are written, or positions in W. Pairs with a
-        name that W does not have are not found; such benchmarks always have some, so the result says how many.
+        The items of each pair: names, which must match exactly, or positions in W. Pairs with a name that W does not
+        have are skipped and counted in the result.
     ratings : array-like of shape (n_pairs,)
         How similar people find each pair.
     similarity : {"cosine", "dot"}, default="cosine"
         The similarity of two items: the cosine of their rows, or w_i . w_j. An item without any loading has cosine 0
         with every other.
     labels : sequence, optional
-        The items' names, where W is not a DataFrame whose index names them.
+        Names of the items, if W is not a DataFrame whose index names them.
 
     Returns
     -------
@@ -94,44 +85,53 @@ def pair_correlation(
     """
     from scipy.stats import rankdata
 
-    check_choice(similarity)
     embedding, names = as_embedding(W, labels=labels)
+    embedding = scaled_rows(embedding, similarity)
     positions = read_pairs(pairs, len(embedding), names, "W")
     rated = as_numbers(ratings, "ratings")
     if rated.shape != (len(positions),):
-        raise ValueError(f"ratings must hold one number for each of {len(positions)} pairs, got shape {rated.shape}.")
+        raise ParameterError(
+            "ratings", f"must hold one number for each of {len(positions)} pairs", f"shape {rated.shape}"
+        )
     if not np.isfinite(rated).all():
         row = int(np.argmax(~np.isfinite(rated)))
-        raise ValueError(f"ratings must be finite, got {rated[row]:g} in row {row}: leave the pair out.")
-    found = (positions[:, 0] >= 0) & (positions[:, 1] >= 0)
-    n_found, not_found = int(np.count_nonzero(found)), _unknown_names(pairs, positions)
-    if n_found < 3:
-        example = f"; not among W's names: {not_found[0]!r}" if not_found else ""
-        others = {name.lower(): name for name in names or ()}
-        if not_found and not_found[0].lower() in others:
-            example += f", but {others[not_found[0].lower()]!r} is (upper and lower case must match)"
-        raise ValueError(f"pairs must hold at least 3 pairs of W's items, got {n_found} of {len(found)}{example}.")
+        raise ParameterError("ratings", "must be finite", f"{rated[row]:g} in row {row}", "leave the pair out")
+    found = positions.min(axis=1) >= 0
+    cells = pairs.to_numpy() if is_frame(pairs) else np.asarray(pairs)
+    not_found = tuple(dict.fromkeys(str(cell) for cell in cells[positions < 0]))
+    if np.count_nonzero(found) < 3:
+        raise _too_few_pairs(found, not_found, names)
     if np.ptp(rated[found]) == 0:
-        raise ValueError(f"ratings must vary over the pairs found, got {rated[found][0]:g} for all of them.")
+        raise ParameterError("ratings", "must vary over the pairs found", f"{rated[found][0]:g} for all of them")
     similarities = np.full(len(positions), np.nan)
     # Cosines that differ by rounding are equal, so that ranks do not depend on the order of the dimensions.
-    similarities[found] = _rounded(pair_products(scaled_rows(embedding, similarity), *positions[found].T))
-    ranks = rankdata(similarities[found]), rankdata(rated[found])
-    return PairCorrelation(_pearson(*ranks), n_found, len(found), similarities, not_found)
+    similarities[found] = _rounded(pair_products(embedding, *positions[found].T))
+    correlation = _pearson(rankdata(similarities[found]), rankdata(rated[found]))
+    return PairCorrelation(correlation, int(np.count_nonzero(found)), len(found), similarities, not_found)
+
+
+def _too_few_pairs(found: NDArray[np.bool_], not_found: tuple[str, ...], names: Names) -> ParameterError:
+    got = f"{np.count_nonzero(found)} of {len(found)}"
+    if not_found:
+        got += f"; not among W's names: {not_found[0]!r}"
+        same_but_for_case = [name for name in names or () if name.lower() == not_found[0].lower()]
+        if same_but_for_case:
+            got += f", but {same_but_for_case[0]!r} is (upper and lower case must match)"
+    return ParameterError("pairs", "must hold at least 3 pairs of W's items", got)
 
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """How well ratings of items can be read out of an embedding.
+    """How well ratings of items can be predicted from an embedding.
 
     Parameters
     ----------
     table : DataFrame
-        One row a target: `target`, `correlation` (Spearman's, of out-of-fold predictions with ratings; NaN where all
+        One row per target: `target`, `correlation` (Spearman's, of out-of-fold predictions with ratings; NaN if all
         predictions are equal), `n_items` (rated items of the embedding) and `n_not_found` (rated items that are not in
         the embedding).
     predictions : DataFrame of shape (n_items, n_targets)
-        What each rated item was predicted to have by a model that never saw it; NaN for items without a rating.
+        The prediction for each rated item, by a model that never saw its rating; NaN for items without a rating.
     """
 
     table: pd.DataFrame
@@ -152,27 +152,27 @@ def readout(
 ) -> Readout:
     """Predict ratings of items from their embedding by ridge regression, with nested cross-validation.
 
-    The rated items are split at random into `n_folds` folds. Those of each fold are predicted by a ridge regression on
-    the others, whose alpha has the least squared error in a cross-validation, again in `n_folds` folds, within them.
-    Dimensions are standardised within every training set, inner and outer, so nothing is known of what is predicted.
+    The rated items are split at random into `n_folds` folds. Each fold is predicted by a ridge regression on the
+    others, whose alpha minimises the squared error of an inner cross-validation with as many folds. Dimensions are
+    standardised within every training set, inner and outer, so that no information leaks into predictions.
 
     Parameters
     ----------
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding.
     ratings : array-like, Series or DataFrame of shape (n_items,) or (n_items, n_targets)
-        What to predict, NaN where an item has no rating: each target uses the items that it has. Where both W and
-        `ratings` name their items (in an index), ratings are looked up by name and may be of other items, in any order;
-        otherwise rows are items in W's order.
+        What to predict, NaN for items without a rating: each target uses the items that it rates. If both W and
+        `ratings` name their items (in an index), ratings are looked up by name, so they may be of other items and in
+        any order; otherwise rows are items in W's order.
     alphas : sequence of float, default=(0.01, 0.1, 1, 10, 100)
         Strengths of regularisation to choose from, positive.
     n_folds : int, default=5
         Number of folds, outer and inner, at least 2. Each target needs at least 2 n_folds ratings.
     labels : sequence, optional
-        The items' names, where W is not a DataFrame whose index names them.
+        Names of the items, if W is not a DataFrame whose index names them.
     random_state : int, RandomState or None, default=None
-        Seed of the folds; None is fresh entropy. Targets that rate the same items share their folds, and a target's
-        result does not depend on the others.
+        Seed of the folds; None uses fresh entropy. Targets that rate the same items share their folds, and the result
+        of one target does not depend on the others.
 
     Returns
     -------
@@ -181,8 +181,8 @@ def readout(
 
     Notes
     -----
-    Without any relation the correlation is about 0, on average a little below: an item that is high lowers the mean of
-    the training sets that it is not in.
+    Without any relation the expected correlation is slightly below 0: leaving out an item with a high rating lowers the
+    mean of its training set.
 
     References
     ----------
@@ -206,11 +206,13 @@ def readout(
 
     embedding, names = as_embedding(W, labels=labels)
     embedding = below_one(embedding)  # columns are standardised, whatever their scale
-    grid = _check_settings(alphas, n_folds)
+    grid = as_numbers(alphas, "alphas")
+    if grid.ndim != 1 or not len(grid) or not (np.isfinite(grid) & (grid > 0)).all():
+        raise ParameterError("alphas", "must be a sequence of positive, finite numbers", shown(alphas))
+    require_count("n_folds", n_folds, 2)
     targets, rated, n_not_found = _read_ratings(ratings, len(embedding), names)
     _check_targets(targets, rated, 2 * n_folds)
     seed = root_seed(random_state)
-
     predictions = np.full(rated.shape, np.nan)
     rows = []
     for k, target in enumerate(targets):
@@ -223,13 +225,8 @@ def readout(
     return Readout(table, pd.DataFrame(predictions, index=names, columns=targets))
 
 
-def _unknown_names(pairs: Any, positions: NDArray[np.intp]) -> tuple[str, ...]:
-    cells = pairs.to_numpy() if is_frame(pairs) else np.asarray(pairs)
-    return tuple(dict.fromkeys(str(cell) for cell in cells[positions < 0]))
-
-
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values without the last digits of the largest one, where rounding errors are."""
+    """Values without the last digits of the largest one, which hold rounding errors."""
     largest = float(np.abs(values).max())
     return values if largest == 0 else np.round(values / largest, 12) * largest
 
@@ -240,29 +237,18 @@ def _pearson(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return float(np.clip(one @ other / length, -1.0, 1.0)) if length > 0 else float("nan")
 
 
-def _check_settings(alphas: Any, n_folds: object) -> NDArray[np.float64]:
-    grid = as_numbers(alphas, "alphas")
-    if grid.ndim != 1 or not len(grid) or not (np.isfinite(grid) & (grid > 0)).all():
-        raise ValueError(f"alphas must be a sequence of positive, finite numbers, got {alphas!r}.")
-    if not is_whole(n_folds) or n_folds < 2:  # type: ignore[operator]
-        raise ValueError(f"n_folds must be a whole number of at least 2, got {n_folds!r}.")
-    return grid
-
-
 def _read_ratings(ratings: Any, n_items: int, names: Names) -> tuple[list[Any], NDArray[np.float64], list[int]]:
-    """The targets' names, their ratings of W's items, and how many ratings each has of others."""
+    """The names of the targets, their ratings of W's items, and how many other items each rates."""
     rated = as_numbers(ratings, "ratings")
-    if rated.ndim not in (1, 2) or 0 in rated.shape:
-        raise ValueError(
-            f"ratings must have a row for every item and a column for every target, got shape {rated.shape}."
-        )
-    rated = rated.reshape(len(rated), -1)
+    rated = rated[:, None] if rated.ndim == 1 else rated
+    require_table(rated, "ratings", "target")
     if is_frame(ratings) and not is_default_axis(ratings.columns):
         targets = list(ratings.columns)
-    else:
+    elif rated.shape[1] == 1:
         name = getattr(ratings, "name", None)
-        one = "rating" if name is None else name
-        targets = [one] if rated.shape[1] == 1 else [f"target{k + 1}" for k in range(rated.shape[1])]
+        targets = ["rating" if name is None else name]
+    else:
+        targets = [f"target{k + 1}" for k in range(rated.shape[1])]
     own = names_of(ratings, "ratings", len(rated)) if names is not None else None
     if own is not None and names is not None:
         place = {item: row for row, item in enumerate(own)}
@@ -271,24 +257,21 @@ def _read_ratings(ratings: Any, n_items: int, names: Names) -> tuple[list[Any], 
         lost = np.count_nonzero(~np.isnan(rated), axis=0) - np.count_nonzero(~np.isnan(looked_up), axis=0)
         return targets, looked_up, lost.tolist()
     if len(rated) != n_items:
-        raise ValueError(
-            f"ratings must have a row for each of W's {n_items} items, got {len(rated)}: name the items of both in an "
-            "index to look them up."
-        )
+        remedy = "name the items of both in an index to look them up"
+        raise ParameterError("ratings", f"must have a row for each of W's {n_items} items", str(len(rated)), remedy)
     return targets, rated, [0] * len(targets)
 
 
 def _check_targets(targets: list[Any], rated: NDArray[np.float64], n_needed: int) -> None:
     for target, column in zip(targets, rated.T, strict=True):
-        if np.isinf(column).any():
-            raise ValueError(f"ratings must be finite (NaN is no rating), got infinity in {target!r}.")
         known = column[~np.isnan(column)]
+        if np.isinf(column).any():
+            raise ParameterError("ratings", "must be finite, or NaN for no rating", f"infinity in {target!r}")
         if len(known) < n_needed:
-            raise ValueError(
-                f"ratings must rate at least 2 n_folds = {n_needed} of W's items, got {len(known)} in {target!r}."
-            )
+            rule = f"must rate at least 2 n_folds = {n_needed} of W's items"
+            raise ParameterError("ratings", rule, f"{len(known)} in {target!r}")
         if np.ptp(known) == 0:
-            raise ValueError(f"ratings must vary, got {known[0]:g} for every item in {target!r}.")
+            raise ParameterError("ratings", "must vary", f"{known[0]:g} for every item in {target!r}")
 
 
 def _out_of_fold(
@@ -313,7 +296,7 @@ def _out_of_fold(
 def _ridge(
     X: NDArray[np.float64], y: NDArray[np.float64], X_new: NDArray[np.float64], alphas: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Predictions for new rows, one column an alpha, with columns standardised by the training rows."""
+    """Predictions for new rows, one column per alpha, with columns standardised by the training rows."""
     from sklearn.linear_model import Ridge
     from sklearn.preprocessing import StandardScaler
 

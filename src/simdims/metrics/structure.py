@@ -1,4 +1,4 @@
-"""What an embedding looks like: how sparse it is, how mixed, and how close to a known one."""
+"""The structure of an embedding: its sparsity, its entropy, and its alignment with a known one."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import ParameterError, require_choice
 from simdims.metrics._embedding import as_embedding, below_one
 from simdims.similarity import refuse_other_names
 
 
 def hoyer_sparsity(W: Any, *, of: str = "items") -> float:
-    """Mean Hoyer sparsity: 0 where all loadings are equal, 1 where only one differs from zero.
+    """Mean Hoyer sparsity: 0 if all loadings are equal, 1 if only one differs from zero.
 
-    The sparsity of a vector x of length m is (sqrt(m) - |x|_1 / |x|_2) / (sqrt(m) - 1). It does not depend on the
-    scale of x.
+    The sparsity of a vector x of length m is (sqrt(m) - |x|_1 / |x|_2) / (sqrt(m) - 1), whatever the scale of x.
 
     Parameters
     ----------
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding.
     of : {"items", "dimensions"}, default="items"
-        Whose sparsity: that of the rows (does an item belong to one dimension or to many?) or of the columns (does a
-        dimension belong to few items or to all?). Rows are what the paper's simulations vary.
+        Sparsity of the rows (does an item belong to one dimension or to many?) or of the columns (does a dimension
+        belong to few items or to all?). The paper's simulations vary that of the rows.
 
     Returns
     -------
     float
-        The mean over items or dimensions. Those without any loading have no sparsity and do not count.
+        The mean over the items or dimensions that have a loading.
 
     See Also
     --------
-    entropy : the same question, asked of loadings as shares.
+    entropy : the same for loadings as shares.
 
     References
     ----------
@@ -57,7 +57,7 @@ def hoyer_sparsity(W: Any, *, of: str = "items") -> float:
 
 
 def entropy(W: Any, *, of: str = "items") -> float:
-    """Mean normalised entropy: 0 where one loading has everything, 1 where all loadings are equal.
+    """Mean normalised entropy: 0 if only one loading differs from zero, 1 if all loadings are equal.
 
     The entropy of a vector of length m is -sum_k p_k log(p_k) / log(m), where p are the loadings divided by their sum.
 
@@ -66,17 +66,17 @@ def entropy(W: Any, *, of: str = "items") -> float:
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding, non-negative.
     of : {"items", "dimensions"}, default="items"
-        Whose entropy: that of the rows (over how many dimensions does an item spread?) or of the columns (over how
-        many items does a dimension?). Rows are what the paper's simulations vary.
+        Entropy of the rows (over how many dimensions is an item spread?) or of the columns (over how many items is a
+        dimension spread?). The paper's simulations vary that of the rows.
 
     Returns
     -------
     float
-        The mean over items or dimensions. Those without any loading have no entropy and do not count.
+        The mean over the items or dimensions that have a loading.
 
     See Also
     --------
-    hoyer_sparsity : the same question, asked of lengths.
+    hoyer_sparsity : a measure based on norms.
 
     References
     ----------
@@ -91,7 +91,7 @@ def entropy(W: Any, *, of: str = "items") -> float:
     vectors = _vectors(W, of)
     n_negative = int(np.count_nonzero(vectors < 0))
     if n_negative:
-        raise ValueError(f"W must be non-negative to have an entropy, got {n_negative} negative loadings.")
+        raise ParameterError("W", "must be non-negative to have an entropy", f"{n_negative} negative loadings")
     scaled = vectors / vectors.max(axis=1, keepdims=True)
     shares = scaled / scaled.sum(axis=1, keepdims=True)
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
@@ -107,7 +107,7 @@ class FactorAlignment:
     correlations : ndarray of shape (n_matched,)
         Pearson correlation of each matched pair of dimensions, in the order of the true ones.
     columns, true_columns : ndarray of shape (n_matched,)
-        Which column of W was matched with which column of W_true. The smaller number of columns is matched in full.
+        The matched columns of W and of W_true. All columns of the embedding with fewer of them are matched.
     """
 
     correlations: NDArray[np.float64]
@@ -116,7 +116,7 @@ class FactorAlignment:
 
     @property
     def mean(self) -> float:
-        """The mean correlation of the matched pairs: the paper's factor alignment."""
+        """The mean correlation of the matched pairs, which the paper calls factor alignment."""
         return float(self.correlations.mean())
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class FactorAlignment:
 
 
 def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
-    """Correlations between an embedding's dimensions and the true ones, after the best one-to-one matching.
+    """Match the dimensions of an embedding one to one with the true ones, and correlate them.
 
     The matching (Hungarian algorithm) maximises the sum of the Pearson correlations over items.
 
@@ -137,13 +137,13 @@ def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding.
     W_true : array-like or DataFrame of shape (n_items, n_true)
-        The embedding to recover. Where both name their items, they must be the same in the same order.
+        The embedding to recover. If both name their items, the names must be the same in the same order.
 
     Returns
     -------
     FactorAlignment
-        The correlations and who was matched with whom. Where W has fewer columns than W_true, some true dimensions
-        have no partner, and the other way round. A constant column correlates with nothing: its correlations are 0.
+        The matching and its correlations. If W and W_true differ in their numbers of columns, some of the larger one
+        have no partner. The correlations of a constant column are 0.
 
     References
     ----------
@@ -163,9 +163,9 @@ def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
     found, names = as_embedding(W)
     true, true_names = as_embedding(W_true, "W_true")
     if len(found) != len(true):
-        raise ValueError(f"W_true must have a row for each of W's {len(found)} items, got {len(true)}.")
+        raise ParameterError("W_true", f"must have a row for each of W's {len(found)} items", str(len(true)))
     if len(true) < 2:
-        raise ValueError("W must have at least 2 items to correlate its dimensions, got 1.")
+        raise ParameterError("W", "must have at least 2 items to correlate its dimensions", "1")
     if names is not None and true_names is not None:
         refuse_other_names("W", names, "W_true", true_names)
     correlations = standard_columns(true).T @ standard_columns(found)
@@ -176,23 +176,21 @@ def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
 
 def _vectors(W: Any, of: object) -> NDArray[np.float64]:
     """The rows or columns of an embedding that have any loading, as rows."""
-    if not isinstance(of, str) or of not in ("items", "dimensions"):
-        raise ValueError(f'of must be "items" or "dimensions", got {of!r}.')
+    require_choice("of", of, ("items", "dimensions"))
     embedding, _ = as_embedding(W)
-    vectors = embedding if of == "items" else embedding.T
+    vectors, over = (embedding, "dimensions") if of == "items" else (embedding.T, "items")
     if vectors.shape[1] < 2:
-        needed = "dimensions" if of == "items" else "items"
-        raise ValueError(f"W must have at least 2 {needed} to spread {of} over, got shape {embedding.shape}.")
+        raise ParameterError("W", f"must have at least 2 {over} to spread {of} over", f"shape {embedding.shape}")
     loaded = vectors.any(axis=1)
     if not loaded.any():
-        raise ValueError("W must have a loading that is not zero, got none.")
+        raise ParameterError("W", "must have a loading that is not zero", "none")
     return vectors[loaded]
 
 
 def standard_columns(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns with mean 0 and length 1; constant ones become 0."""
+    """Columns with mean 0 and length 1; constant columns become 0."""
     W = below_one(W)
     centred = W - W.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=0)
-    varies = lengths > 1e-12 * np.linalg.norm(W, axis=0)  # what rounding leaves of a constant is not a dimension
+    varies = lengths > 1e-12 * np.linalg.norm(W, axis=0)  # the rest of a constant is rounding error
     return np.divide(centred, lengths, out=np.zeros_like(W), where=varies)

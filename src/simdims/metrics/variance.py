@@ -1,44 +1,41 @@
-"""R2: how much of the similarities an embedding reconstructs."""
+"""R2: the share of the variance of similarities that an embedding explains."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from simdims._parameters import ParameterError
 from simdims.metrics._embedding import as_embedding, check_fits
-from simdims.metrics._pairs import BLOCK
+from simdims.metrics._pairs import BLOCK, row_blocks
 from simdims.similarity import Similarity, as_similarity
-
-# Rows of a matrix of all pairs that are computed together.
-_BLOCK_ROWS = 256
 
 
 def explained_variance(S: Any, W: ArrayLike) -> float:
     """Share of the variance of the observed similarities that W W^T explains.
 
-    R2 = 1 - sum (S_ij - w_i . w_j)^2 / sum (S_ij - mean)^2 over the observed pairs of two different items; weights
-    count as they do in the fit, in both sums and in the mean.
+    R2 = 1 - sum (S_ij - w_i . w_j)^2 / sum (S_ij - mean)^2 over the observed pairs of two different items, with the
+    weights of the fit in both sums and in the mean.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
         The observed similarities.
     W : array-like or DataFrame of shape (n_items, n_components)
-        The embedding. Where both S and W name their items, they must be the same in the same order.
+        The embedding. If both S and W name their items, the names must be the same in the same order.
 
     Returns
     -------
     float
-        1 for a perfect reconstruction, 0 for one no better than the mean; negative ones are worse than the mean.
+        1 for a perfect reconstruction, 0 for one as good as the mean, negative for one worse than the mean.
 
     Notes
     -----
-    A matrix of all pairs is never built: sparse similarities cost what is stored, implicit ones F F^T products with F,
-    and dense ones are read in blocks of rows.
+    No matrix of all pairs is built: the cost of sparse similarities grows with the stored pairs, implicit ones F F^T
+    need products with F only, and dense ones are read in blocks of rows.
 
     Examples
     --------
@@ -53,13 +50,14 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     check_fits(similarity, embedding, names)
     with np.errstate(over="ignore", invalid="ignore"):
         weight, total, squares, residual = _sums_over_pairs(similarity, embedding)
-    if not (np.isfinite(total**2) and np.isfinite(squares)):
-        raise ValueError("S must be small enough to be squared and summed, got sums beyond all floats: divide it.")
+        overflows = not (np.isfinite(total**2) and np.isfinite(squares))
+    if overflows:
+        raise ParameterError("S", "must be small enough to be squared and summed", "sums that overflow", "divide it")
     if weight == 0:
-        raise ValueError("S must have an observed pair of two different items, got none.")
+        raise ParameterError("S", "must have an observed pair of two different items", "none")
     spread = squares - total**2 / weight
     if spread <= 1e-12 * squares:
-        raise ValueError("S must vary over its observed pairs to have a share of variance explained, got equal values.")
+        raise ParameterError("S", "must vary over its observed pairs to have a variance", "equal values")
     return float(1.0 - residual / spread) if residual < np.inf else -np.inf
 
 
@@ -67,16 +65,15 @@ def _sums_over_pairs(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
     """Weighted count, sum, sum of squares and residual sum of squares over the observed pairs, each in both orders."""
     if similarity.factors is not None:
         return _factor_sums(similarity.factors, W)
-    if sparse.issparse(similarity.values):
-        return _sparse_sums(similarity, W)
-    return _dense_sums(similarity, W)
+    return (_sparse_sums if sparse.issparse(similarity.values) else _dense_sums)(similarity, W)
 
 
 def _factor_sums(F: NDArray[np.floating], W: NDArray) -> NDArray[np.float64]:
     """From |F F^T|^2, F^T W and W^T W."""
     n, n_factors = F.shape
     own, column_sums, products = np.zeros(n), np.zeros(n_factors), np.zeros((n_factors, W.shape[1]))
-    for rows, block in _row_blocks(F):
+    for rows in row_blocks(n):
+        block = _as_double(F, rows)
         own[rows] = np.einsum("id,id->i", block, block)
         column_sums += block.sum(axis=0)
         products += block.T @ W[rows]
@@ -87,42 +84,41 @@ def _factor_sums(F: NDArray[np.floating], W: NDArray) -> NDArray[np.float64]:
 
 
 def _squared_norm(F: NDArray[np.floating]) -> float:
-    """|F F^T|^2 = |F^T F|^2, from the smaller of the two, the one of all pairs tile by tile."""
+    """|F F^T|^2 = |F^T F|^2, from the smaller of the two; F F^T is computed tile by tile."""
     n, n_factors = F.shape
+    blocks = list(row_blocks(n))
     if n_factors > n:
-        return float(sum(np.sum((one @ other.T) ** 2) for _, one in _row_blocks(F) for _, other in _row_blocks(F)))
+        tiles = (_as_double(F, rows) @ _as_double(F, others).T for rows in blocks for others in blocks)
+        return float(sum(np.sum(tile**2) for tile in tiles))
     gram = np.zeros((n_factors, n_factors))
-    for _, block in _row_blocks(F):
+    for rows in blocks:
+        block = _as_double(F, rows)
         gram += block.T @ block
     return float(np.sum(gram**2))
 
 
-def _row_blocks(matrix: NDArray) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Blocks of rows in float64, so that a float32 matrix is never copied whole."""
-    for start in range(0, len(matrix), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        yield rows, matrix[rows].astype(np.float64, copy=False)
+def _as_double(matrix: NDArray, rows: slice) -> NDArray[np.float64]:
+    """Some rows in float64, so that a float32 matrix is never copied whole."""
+    return matrix[rows].astype(np.float64, copy=False)
 
 
 def _dense_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
-    """From blocks of rows."""
     sums = np.zeros(4)
-    for rows, values in _row_blocks(similarity.values):
+    for rows in row_blocks(similarity.n_items):
+        values = _as_double(similarity.values, rows)
         weights = np.ones_like(values) if similarity.weights is None else similarity.weights[rows]
         weights = np.where(np.isnan(values), 0.0, weights)
-        weights[np.arange(len(values)), rows.start + np.arange(len(values))] = 0.0
+        np.fill_diagonal(weights[:, rows], 0.0)
         sums += _sums(np.nan_to_num(values), weights, W[rows] @ W.T)
     return sums
 
 
 def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
-    """From the stored pairs, and the zeros from norms of W: no matrix of all pairs."""
+    """From the stored pairs; the predictions of the absent pairs follow from norms of W."""
     values, n = similarity.values, similarity.n_items
     rows = np.repeat(np.arange(n), np.diff(values.indptr))
-    sums = np.zeros(4)
+    sums, listed, listed_squares = np.zeros(4), 0, 0.0
     chunk = max(BLOCK // W.shape[1], 1)
-    listed = 0
-    listed_squares = 0.0
     for start in range(0, values.nnz, chunk):
         e = slice(start, start + chunk)
         others = rows[e] != values.indices[e]

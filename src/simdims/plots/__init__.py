@@ -1,20 +1,18 @@
-"""Pictures of every result, fit for a paper: a result in, Axes in, Axes out.
+"""Publication figures of all results.
 
-Each function draws into the Axes it is given, or into a new figure as wide as a column of a journal, and returns the
-Axes. Colours are safe for colour-blind people, labels are taken literally, and `save_figure` keeps text as text.
-matplotlib is loaded when the first picture is drawn.
+Each function draws a result into the given Axes, or into a new figure as wide as a column of a journal, and returns the
+Axes. Colours are safe for colour-blind readers, labels are plain text, and text in saved files can be edited.
+matplotlib is imported when the first figure is drawn.
 """
 
 from simdims.plots._style import save_figure
 from simdims.plots.agreement import alignment, reliability
-from simdims.plots.clouds import word_cloud
-from simdims.plots.dimensions import dimension_grid
-from simdims.plots.fit import reconstruction
+from simdims.plots.dimensions import dimension_grid, word_cloud
 from simdims.plots.graphs import graph
-from simdims.plots.heatmap import similarity_heatmap
 from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
+from simdims.plots.similarities import reconstruction, similarity_heatmap
 
 __all__ = [
     "alignment",

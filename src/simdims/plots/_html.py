@@ -1,4 +1,4 @@
-"""What notebooks show of a result: a summary, a small picture and a table; without matplotlib, the words alone."""
+"""How notebooks show results: a summary, a small picture and a table; without matplotlib, the text alone."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from simdims import plots
 from simdims.plots._style import one_line, shown
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from simdims.consensus import Consensus
     from simdims.discovery import Discovery
     from simdims.inference import HypothesisTests
@@ -25,79 +24,60 @@ _MOST_ROWS, _MOST_CELLS = 30, 200
 
 
 def of_similarity(similarity: Similarity) -> str:
-    """A heatmap, items as they come."""
-    from simdims.plots.heatmap import similarity_heatmap
-
-    picture = _picture(
-        lambda ax: similarity_heatmap(similarity, max_items=_MOST_CELLS, ax=ax), 3.4, 2.8, "Similarities"
-    )
-    return _words(repr(similarity)) + picture
+    picture = _picture(plots.similarity_heatmap, similarity, (3.4, 2.8), "Similarities", max_items=_MOST_CELLS)
+    return _paragraph(repr(similarity)) + picture
 
 
 def of_selection(selection: RankSelection) -> str:
-    """The curve."""
-    from simdims.plots.selection import rank_selection
-
-    return _picture(lambda ax: rank_selection(selection, ax=ax), 4.2, 2.6, "Rank selection") + _words(
-        selection.summary()
-    )
+    picture = _picture(plots.rank_selection, selection, (4.2, 2.6), "Rank selection")
+    return picture + _paragraph(selection.summary())
 
 
 def of_consensus(consensus: Consensus) -> str:
-    """The reliability of each dimension."""
-    from simdims.plots.agreement import reliability
-
-    return _picture(lambda ax: reliability(consensus, ax=ax), 4.2, 2.0, "Reliability") + _words(consensus.summary())
+    return _picture(plots.reliability, consensus, (4.2, 2.0), "Reliability") + _paragraph(consensus.summary())
 
 
 def of_discovery(discovery: Discovery) -> str:
-    """What was found, in words, the curve, and a row for each dimension."""
-    from simdims.plots.agreement import reliability
-    from simdims.plots.selection import rank_selection
-
     if discovery.selection is None:
-        picture = _picture(lambda ax: reliability(discovery, ax=ax), 4.2, 2.0, "Reliability")
+        picture = _picture(plots.reliability, discovery, (4.2, 2.0), "Reliability")
     else:
-        picture = _picture(lambda ax: rank_selection(discovery, ax=ax), 4.2, 2.6, "Rank selection")
+        picture = _picture(plots.rank_selection, discovery, (4.2, 2.6), "Rank selection")
     frame = discovery.dimensions_frame()
     rows = (
         (k + 1, f"{row.share:.1%}", f"{row.reliability:.2f}", shown(str(row.top_items), 120))
         for k, row in enumerate(frame.head(_MOST_ROWS).itertuples())
     )
     table = _table(("dimension", "share", "reliability across random starts", "top items"), rows, len(frame))
-    return _words(repr(discovery)) + picture + table
+    return _paragraph(repr(discovery)) + picture + table
 
 
 def of_tests(tests: HypothesisTests) -> str:
-    """Statistics beside what chance gives, and the table."""
-    from simdims.plots.inference import hypothesis_tests
-
-    n = min(len(tests.hypotheses), _MOST_ROWS)
-    draw: Callable[[Axes], Any] = lambda ax: hypothesis_tests(tests, n_shown=_MOST_ROWS, ax=ax)  # noqa: E731
-    picture = _picture(draw, 4.2, 0.75 + 0.17 * n, "Hypothesis tests")
+    n = len(tests.hypotheses)
+    size = (4.2, 0.75 + 0.17 * min(n, _MOST_ROWS))
+    picture = _picture(plots.hypothesis_tests, tests, size, "Hypothesis tests", n_shown=_MOST_ROWS)
     frame = tests.table.head(_MOST_ROWS)
     rows = (
         tuple(f"{cell:.3g}" if isinstance(cell, float) else shown(str(cell), 40) for cell in row)
         for row in frame.itertuples(index=False)
     )
-    return picture + _table(tuple(frame.columns), rows, len(tests.hypotheses))
+    return picture + _table(tuple(frame.columns), rows, n)
 
 
-def _picture(draw: Callable[[Axes], Any], width: float, height: float, what: str) -> str:
-    """A drawing as an inline PNG; nothing where matplotlib is missing."""
+def _picture(draw: Callable[..., Any], result: Any, size: tuple[float, float], title: str, **options: Any) -> str:
+    """A plot as an inline PNG; nothing without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         return ""
-    figure = Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
-    draw(figure.add_subplot())
+    figure = Figure(figsize=size, dpi=_DPI, layout="constrained")
+    draw(result, ax=figure.add_subplot(), **options)
     written = io.BytesIO()
     figure.savefig(written, format="png", facecolor="white")
     data = base64.b64encode(written.getvalue()).decode("ascii")
-    return f'<img alt="{html.escape(what)}" src="data:image/png;base64,{data}" style="max-width: 100%">'
+    return f'<img alt="{html.escape(title)}" src="data:image/png;base64,{data}" style="max-width: 100%">'
 
 
-def _words(text: str) -> str:
+def _paragraph(text: str) -> str:
     lines = [html.escape(shown(line, 400)) for line in text.splitlines()]
     return f'<p style="white-space: pre-line">{"<br>".join(lines)}</p>'
 

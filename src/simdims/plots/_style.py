@@ -1,12 +1,13 @@
-"""How every plot looks: colours, sizes of text, a new figure of column width, and labels taken literally.
+"""The look of all plots: colours, text sizes, figures of column width, and labels taken literally.
 
-Nothing here changes matplotlib's own settings. Text is 0.7 or 0.6 of its ``font.size``: 7 and 6 points unless the user
-wants it otherwise, as journals print it.
+matplotlib's own settings are never changed. Text is 0.7 or 0.6 times its ``font.size``: 7 and 6 points by default, as
+journals print it.
 """
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,106 +16,106 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._dependencies import library
+from simdims._parameters import ParameterError, ParameterTypeError, require_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Okabe and Ito's colours, which most colour-blind people tell apart; their yellow is too light for a white page.
+#: Okabe and Ito's colours, safe for colour-blind readers, without their yellow, which is too light on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MAIN, ACCENT, SECOND = COLOURS[:3]
 OTHER = "#B0B0B0"
 TINT = "#CFE3F1"
 QUIET = "#595959"
 
-#: Width of one column of a journal, in inches.
+#: Width of a journal's column, in inches.
 COLUMN = 3.5
 _DPI = 200
-#: With more marks than this, names may lie over marks, or there would be no room for any.
+#: With more marks than this, names may cover marks, because otherwise none would fit.
 _MOST_MARKS_AVOIDED = 250
+#: This many names may cover marks in any case.
 _ALWAYS_NAMED = 8
 
 #: Left, bottom, right, top.
 Box = tuple[float, float, float, float]
 
-#: A label is text, whatever it holds: "$5" is no formula.
+#: Labels are plain text: "$5" is not a formula.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 def save_figure(axes: Any, path: str | os.PathLike[str], *, dpi: int = 300) -> None:
-    """Write the figure of some Axes to a file; in .pdf and .svg text stays text that can be edited and searched.
+    """Write the figure of some Axes to a file; text in .pdf and .svg files can be edited and searched.
 
     Parameters
     ----------
     axes : Axes, array of Axes or Figure
         What a plot returned.
     path : path
-        Its ending chooses the format: .pdf, .svg, .eps, .png, ...
+        The file to write; its ending selects the format: .pdf, .svg, .eps, .png, ...
     dpi : int, default=300
-        Resolution of .png, and of pictures inside the others.
+        Resolution of .png files, and of images inside the others.
 
     Examples
     --------
     >>> from simdims import plots
     >>> plots.save_figure(plots.reliability([0.9, 0.8]), "reliability.pdf")  # doctest: +SKIP
     """
-    matplotlib = library("matplotlib", "simdims.plots", "matplotlib")
+    matplotlib = _loaded()
     first = axes if hasattr(axes, "savefig") else next(iter(np.ravel(np.asarray(axes, dtype=object))), None)
     figure = first if hasattr(first, "savefig") else getattr(first, "figure", None)
     if figure is None:
-        raise TypeError(f"axes must be matplotlib Axes or a Figure, got {type(first).__name__}.")
-    if not Path(path).absolute().parent.is_dir():
-        raise FileNotFoundError(f"path must lie in a folder that is there, got {str(path)!r}.")
+        raise ParameterTypeError("axes", "must be matplotlib Axes or a Figure", type(first).__name__)
+    path = Path(path)
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"No such folder: {str(path.parent)!r}.")
     known = figure.canvas.get_supported_filetypes()
-    if Path(path).suffix[1:].lower() not in known:
-        raise ValueError(f"path must end in one of {', '.join('.' + one for one in known)}, got {str(path)!r}.")
+    if path.suffix[1:].lower() not in known:
+        endings = ", ".join(f".{ending}" for ending in known)
+        raise ParameterError("path", f"must end in one of {endings}", repr(str(path)))
     with matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "ps.fonttype": 42}):
         figure.savefig(path, dpi=dpi)
 
 
-def colour_map(name: Any, argument: str = "cmap") -> Any:
-    """The colour map of a name."""
-    matplotlib = library("matplotlib", "simdims.plots", "matplotlib")
-    if not isinstance(name, str) or name not in matplotlib.colormaps:
-        raise ValueError(f"{argument} must be the name of a colour map of matplotlib, got {name!r}.")
-    return matplotlib.colormaps[name]
+def colour_map(name: Any) -> Any:
+    """The colour map that the argument `cmap` names."""
+    maps = _loaded().colormaps
+    if not isinstance(name, str) or name not in maps:
+        raise ParameterError("cmap", "must be the name of a colour map of matplotlib", repr(name))
+    return maps[name]
 
 
 def one_axes(ax: Axes | None, height: float, width: float = COLUMN) -> Axes:
     """The given Axes, or those of a new figure."""
-    pyplot = library("matplotlib.pyplot", "simdims.plots", "matplotlib")
+    pyplot = _loaded("matplotlib.pyplot")
     if ax is None:
         return pyplot.subplots(figsize=(width, height), dpi=_DPI, layout="constrained")[1]
-    _check_axes(ax, "ax")
+    _check_axes("ax", ax)
     return ax
 
 
 def several_axes(axes: Any, n_needed: int, *, size: tuple[float, float], columns: int) -> NDArray[np.object_]:
-    """Exactly `n_needed` Axes: the given ones, or those of a new figure with so many columns."""
-    pyplot = library("matplotlib.pyplot", "simdims.plots", "matplotlib")
-    if axes is not None:
-        given = np.ravel(np.asarray(axes, dtype=object))
-        if len(given) != n_needed:
-            raise ValueError(f"axes must hold {n_needed} Axes, one for each panel, got {len(given)}.")
-        for ax in given:
-            _check_axes(ax, "axes")
-        return given
-    figure = pyplot.figure(figsize=size, dpi=_DPI, layout="constrained")
-    rows = -(-n_needed // columns)
-    grid = figure.add_gridspec(rows, columns)
-    made = np.empty(n_needed, dtype=object)
-    for place in range(n_needed):
-        made[place] = figure.add_subplot(grid[place // columns, place % columns])
-    return made
+    """Exactly `n_needed` Axes: the given ones, or those of a new figure with `columns` columns."""
+    pyplot = _loaded("matplotlib.pyplot")
+    if axes is None:
+        figure = pyplot.figure(figsize=size, dpi=_DPI, layout="constrained")
+        grid = figure.add_gridspec(-(-n_needed // columns), columns)
+        return np.array([figure.add_subplot(grid[divmod(k, columns)]) for k in range(n_needed)], dtype=object)
+    given = np.ravel(np.asarray(axes, dtype=object))
+    if len(given) != n_needed:
+        raise ParameterError("axes", f"must hold {n_needed} Axes, one for each panel", str(len(given)))
+    for ax in given:
+        _check_axes("axes", ax)
+    return given
 
 
 def small() -> float:
     """Size of labels, in points."""
-    return 0.7 * _font_size()
+    return 0.7 * float(_loaded().rcParams["font.size"])
 
 
 def tiny() -> float:
-    """Size of what stands at ticks and inside panels, in points."""
-    return 0.6 * _font_size()
+    """Size of text at ticks and inside panels, in points."""
+    return 0.6 * float(_loaded().rcParams["font.size"])
 
 
 def tidy(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
@@ -128,14 +129,13 @@ def tidy(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
 
 
 def bare(ax: Axes) -> None:
-    """No frame, no ticks: what is drawn is all there is."""
-    ax.set_xticks([])
-    ax.set_yticks([])
+    """No frame and no ticks."""
+    ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
 
 
 def key(ax: Axes, **options: Any) -> Any:
-    """A small legend without a frame, its texts taken literally."""
+    """A small legend without a frame, with plain text."""
     settings: dict[str, Any] = {"fontsize": tiny(), "frameon": False, "handlelength": 1.4, "borderaxespad": 0.3}
     legend = ax.legend(**{**settings, "handletextpad": 0.5, "labelspacing": 0.3, "columnspacing": 1.0, **options})
     for text in legend.get_texts():
@@ -143,8 +143,30 @@ def key(ax: Axes, **options: Any) -> Any:
     return legend
 
 
+def group_key(ax: Axes, handles: list[Any], texts: list[str], *, below: float = 0.0, **options: Any) -> None:
+    """A key of coloured groups below the Axes, in as many columns as the texts allow."""
+    columns = 2 if max(map(len, texts)) > 14 else 4
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -below), "ncols": columns}
+    key(ax, handles=handles, labels=texts, handlelength=0.8, **place, **options)
+
+
+def others_text(n: int) -> str:
+    """The key of the dimensions that have no colour of their own."""
+    return f"{n} other{'s' if n > 1 else ''}"
+
+
+def colour_bar(image: Any, ax: Axes, label: str, **options: Any) -> Any:
+    """A thin colour scale, which takes its space from the Axes."""
+    figure: Any = ax.get_figure()
+    bar = figure.colorbar(image, ax=ax, shrink=0.75, aspect=22, pad=0.02, **options)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=tiny(), width=0.6, length=2, which="both")
+    bar.set_label(label, fontsize=small())
+    return bar
+
+
 def whole_ticks(ax: Axes) -> None:
-    """Whole numbers along x, few enough to be read."""
+    """A few whole numbers along x."""
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
@@ -165,18 +187,13 @@ def fitted(text: str, points: float, width: float, weight: str = "normal") -> st
     text = one_line(text)
     if text_size(text, points, weight)[0] <= width:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text_size(text[:middle] + "…", points, weight)[0] <= width:
-            low = middle
-        else:
-            high = middle - 1
-    return text[:low].rstrip() + "…"
+    lengths = range(1, len(text) + 1)
+    n_kept = bisect_right(lengths, width, key=lambda n: text_size(text[:n] + "…", points, weight)[0])
+    return text[:n_kept].rstrip() + "…"
 
 
 def shown(text: str, most: int = 24) -> str:
-    """A text on one line, of at most so many characters."""
+    """A text on one line, of at most `most` characters."""
     text = one_line(text)
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
@@ -187,7 +204,7 @@ def one_line(text: str) -> str:
 
 
 def root_figure(ax: Axes) -> Any:
-    """The figure that Axes stand in, also where they stand in a part of it."""
+    """The figure of Axes, also of those in a subfigure."""
     figure: Any = ax.figure
     return figure.figure
 
@@ -201,28 +218,30 @@ def inner_size(ax: Axes) -> tuple[float, float]:
     return 72 * box.width / figure.dpi, 72 * box.height / figure.dpi
 
 
-def free_of(boxes: Sequence[Box], box: Box) -> bool:
-    """Whether a box (left, bottom, right, top) overlaps none of the others."""
-    if not len(boxes):
-        return True
-    others = np.asarray(boxes)
-    apart = (others[:, 0] >= box[2]) | (others[:, 2] <= box[0]) | (others[:, 1] >= box[3]) | (others[:, 3] <= box[1])
-    return bool(apart.all())
+def in_points(ax: Axes, xy: NDArray) -> tuple[NDArray[np.float64], tuple[float, float]]:
+    """Positions in points from the lower left corner of Axes, and the size of the Axes."""
+    size = inner_size(ax)  # settles the layout, so it comes first
+    return (ax.transData + ax.transAxes.inverted()).transform(xy) * size, size
+
+
+def apart(boxes: NDArray, box: Box) -> NDArray[np.bool_]:
+    """Which of some boxes (left, bottom, right, top) do not overlap another one."""
+    return (boxes[:, 0] >= box[2]) | (boxes[:, 2] <= box[0]) | (boxes[:, 1] >= box[3]) | (boxes[:, 3] <= box[1])
 
 
 def write_names(
     ax: Axes, xy: NDArray, names: Sequence[str], order: NDArray, *, most: int, radius: float, taken: Sequence[Box]
 ) -> None:
-    """Names beside their marks, in order, as many as have a place inside the Axes and over no other name.
+    """Names beside their marks, in order, as many as fit into the Axes without covering another name.
 
-    All but the first few stay off marks as well.
+    All but the first few do not cover marks either.
     """
-    width, height = inner_size(ax)
-    places = (ax.transData + ax.transAxes.inverted()).transform(xy) * (width, height)
-    points = 0.9 * tiny()
+    places, (width, height) = in_points(ax, xy)
+    points, away = 0.9 * tiny(), radius + 0.5
     boxes, marks = list(taken), []
     if len(xy) <= _MOST_MARKS_AVOIDED:
         marks = [(x - radius, y - radius, x + radius, y + radius) for x, y in places]
+    look: dict[str, Any] = {"fontsize": points, "ha": "center", "va": "center_baseline", "zorder": 5, **PLAIN}
     n_written = 0
     for rank, i in enumerate(order):
         if rank == _ALWAYS_NAMED:
@@ -230,28 +249,24 @@ def write_names(
         name = shown(names[i], 20)
         half = text_size(name, points)[0] / 2 + 0.5
         for dx, dy in ((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0)):
-            away = radius + 0.5
-            x = places[i, 0] + dx * (away + half)
-            y = places[i, 1] + dy * (away + 0.6 * points)
+            x, y = places[i] + (dx * (away + half), dy * (away + 0.6 * points))
             box = (x - half, y - 0.55 * points, x + half, y + 0.55 * points)
-            if box[0] < 0 or box[1] < 0 or box[2] > width or box[3] > height or not free_of(boxes, box):
-                continue
-            boxes.append(box)
-            n_written += 1
-            middle: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 5}
-            text = ax.text(x / width, y / height, name, transform=ax.transAxes, fontsize=points, **middle, **PLAIN)
-            text.set_in_layout(False)  # the layout is settled, and places depend on it
-            break
+            is_inside = box[0] >= 0 and box[1] >= 0 and box[2] <= width and box[3] <= height
+            if is_inside and (not boxes or apart(np.asarray(boxes), box).all()):
+                boxes.append(box)
+                n_written += 1
+                text = ax.text(x / width, y / height, name, transform=ax.transAxes, **look)
+                text.set_in_layout(False)  # the layout is settled, and places depend on it
+                break
         if n_written >= most:
             return
 
 
-def _font_size() -> float:
-    return float(library("matplotlib", "simdims.plots", "matplotlib").rcParams["font.size"])
+def _loaded(module: str = "matplotlib") -> Any:
+    return library(module, "simdims.plots", "matplotlib")
 
 
-def _check_axes(ax: Any, name: str) -> None:
+def _check_axes(name: str, ax: Any) -> None:
     from matplotlib.axes import Axes
 
-    if not isinstance(ax, Axes):
-        raise TypeError(f"{name} must be matplotlib Axes, got {type(ax).__name__}.")
+    require_type(name, ax, Axes, "matplotlib Axes")

@@ -1,4 +1,4 @@
-"""reliability and alignment: how far runs agree, and how far two embeddings do, dimension by dimension."""
+"""reliability and alignment: the agreement of runs, and of two embeddings, dimension by dimension."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import ParameterError, require_between
 from simdims.consensus import Consensus, align
 from simdims.consensus.alignment import Alignment
 from simdims.discovery import Discovery
 from simdims.metrics import FactorAlignment
-from simdims.plots._sources import loadings_of, numbers_of
-from simdims.plots._style import ACCENT, MAIN, QUIET, key, one_axes, tidy, tiny, whole_ticks
+from simdims.metrics._embedding import as_numbers
+from simdims.plots import _style as style
+from simdims.plots._sources import loadings_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: With more dimensions than this, marks stand without stems.
+#: With more dimensions than this, marks have no stems.
 _MOST_STEMS = 80
 
 
@@ -45,16 +47,17 @@ def reliability(result: Any, *, threshold: float | None = 0.8, ax: Axes | None =
     'Dimension'
     """
     runs = result.consensus if isinstance(result, Discovery) else result
-    values = runs.reliability if isinstance(runs, Consensus) else numbers_of(runs, "result")
+    values = runs.reliability if isinstance(runs, Consensus) else as_numbers(runs, "result")
+    if values.ndim != 1 or not values.size:
+        raise ParameterError("result", "must hold one number for each dimension", f"shape {values.shape}")
     if threshold is not None:
-        _require_correlation("threshold", threshold)
-    ax = one_axes(ax, 1.9)
+        require_between("threshold", threshold, -1, 1)
+    ax = style.one_axes(ax, 1.9)
     numbers = np.arange(1, len(values) + 1)
     low = np.zeros(len(values), dtype=bool) if threshold is None else values < threshold
-    _dots(ax, numbers[~low], values[~low], len(values), MAIN, "o", None)
+    _dots(ax, numbers[~low], values[~low], len(values))
     if low.any():
-        _dots(ax, numbers[low], values[low], len(values), ACCENT, "o", f"below {threshold:g}", hollow=True)
-    _mean_line(ax, float(np.nanmean(values)))
+        _dots(ax, numbers[low], values[low], len(values), label=f"below {threshold:g}")
     _finish(ax, values, len(values), "Dimension", "Reliability across starts")
     return ax
 
@@ -65,16 +68,16 @@ def alignment(result: Any, reference: Any = None, *, ax: Axes | None = None) -> 
     Parameters
     ----------
     result : Alignment, FactorAlignment, Discovery, Consensus, fitted SRF, array or DataFrame
-        What `align` or `factor_alignment` returned; or an embedding, which is then aligned to `reference`.
+        What `align` or `factor_alignment` returned, or an embedding to align with `reference`.
     reference : Discovery, Consensus, fitted SRF, array or DataFrame, optional
-        The other embedding, of the same items; required where `result` is an embedding.
+        The other embedding, of the same items; required if `result` is an embedding.
     ax : matplotlib Axes, optional
         Where to draw; a new figure of column width otherwise.
 
     Returns
     -------
     matplotlib Axes
-        One mark for each dimension of the reference, in its order; a cross at the bottom for one without a partner.
+        One mark per dimension of the reference, in its order; dimensions without a partner have a cross at the bottom.
 
     Examples
     --------
@@ -85,65 +88,53 @@ def alignment(result: Any, reference: Any = None, *, ax: Axes | None = None) -> 
     'Matched correlation'
     """
     places, values, n_reference = _matched(result, reference)
-    ax = one_axes(ax, 1.9)
-    _dots(ax, places + 1, values, n_reference, MAIN, "o", None)
+    ax = style.one_axes(ax, 1.9)
+    _dots(ax, places + 1, values, n_reference)
     alone = np.setdiff1d(np.arange(n_reference), places)
-    _mean_line(ax, float(values.mean()))
     _finish(ax, values, n_reference, "Dimension of the reference", "Matched correlation")
     if alone.size:
         bottom = np.full(len(alone), ax.get_ylim()[0])
-        ax.plot(alone + 1, bottom, "x", ms=3.5, color=ACCENT, clip_on=False, label="no partner")
+        ax.plot(alone + 1, bottom, "x", ms=3.5, color=style.ACCENT, clip_on=False, label="no partner")
         _key_above(ax)
     return ax
 
 
 def _matched(result: Any, reference: Any) -> tuple[NDArray, NDArray[np.float64], int]:
-    """Dimensions of the reference that have a partner, their correlations, and how many it has at least."""
-    if isinstance(result, Alignment | FactorAlignment):
-        if reference is not None:
-            raise ValueError("reference must be None where result is an alignment already, got an embedding.")
-        if isinstance(result, FactorAlignment):
-            places, values = result.true_columns, result.correlations
-        else:
-            has_partner = result.partners >= 0
-            places, values = result.partners[has_partner], result.similarity[has_partner]
-        return places, values, int(places.max()) + 1
-    if reference is None:
-        raise ValueError("reference must be the embedding to compare with, got None.")
-    wanted = loadings_of(reference, name="reference")
-    found = align(loadings_of(result).W, wanted.W)
-    has_partner = found.partners >= 0
-    return found.partners[has_partner], found.similarity[has_partner], wanted.W.shape[1]
+    """Dimensions of the reference that have a partner, their correlations, and its number of dimensions, if known."""
+    n_reference = 0
+    if not isinstance(result, Alignment | FactorAlignment):
+        if reference is None:
+            raise ParameterError("reference", "must be the embedding to compare with", "None")
+        wanted = loadings_of(reference, name="reference")
+        result, n_reference = align(loadings_of(result).W, wanted.W), wanted.W.shape[1]
+    elif reference is not None:
+        raise ParameterError("reference", "must be None where result is an alignment", "an embedding")
+    if isinstance(result, FactorAlignment):
+        places, values = result.true_columns, result.correlations
+    else:
+        has_partner = result.partners >= 0
+        places, values = result.partners[has_partner], result.similarity[has_partner]
+    return places, values, n_reference or int(places.max()) + 1
 
 
-def _dots(
-    ax: Axes, x: NDArray, y: NDArray, n_all: int, colour: str, mark: str, label: str | None, hollow: bool = False
-) -> None:
+def _dots(ax: Axes, x: NDArray, y: NDArray, n_all: int, *, label: str | None = None) -> None:
+    """Marks with stems; those with a label are open and in another colour."""
+    colour, face = (style.MAIN, style.MAIN) if label is None else (style.ACCENT, "white")
     if n_all <= _MOST_STEMS:
         ax.vlines(x, np.minimum(0.0, y), np.maximum(0.0, y), color=colour, linewidth=0.8, alpha=0.5)
     size = 3.6 if n_all <= _MOST_STEMS else 2.2
-    face = "white" if hollow else colour
-    ax.plot(x, y, mark, ms=size, mfc=face, mec=colour, mew=0.8, label=label, clip_on=False, zorder=3)
-
-
-def _mean_line(ax: Axes, mean: float) -> None:
-    ax.axhline(mean, color=QUIET, linewidth=0.7, linestyle="--", zorder=1)
-    ax.annotate(
-        f"mean {mean:.2f}",
-        (1, mean),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 0),
-        textcoords="offset points",
-        fontsize=tiny(),
-        color=QUIET,
-        va="center",
-        annotation_clip=False,
-    )
+    ax.plot(x, y, "o", ms=size, mfc=face, mec=colour, mew=0.8, label=label, clip_on=False, zorder=3)
 
 
 def _finish(ax: Axes, values: NDArray, n: int, xlabel: str, ylabel: str) -> None:
-    tidy(ax, xlabel, ylabel)
-    whole_ticks(ax)
+    """Draw the mean, and set labels and limits."""
+    mean = float(np.nanmean(values))
+    ax.axhline(mean, color=style.QUIET, linewidth=0.7, linestyle="--", zorder=1)
+    beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points"}
+    look: dict[str, Any] = {"fontsize": style.tiny(), "color": style.QUIET, "va": "center", "annotation_clip": False}
+    ax.annotate(f"mean {mean:.2f}", (1, mean), **beside, **look)
+    style.tidy(ax, xlabel, ylabel)
+    style.whole_ticks(ax)
     ax.set_xlim(0.5 - 0.01 * n, n + 0.5 + 0.01 * n)
     lowest = float(np.nanmin(values))
     ax.set_ylim(min(0.0, 1.1 * lowest), 1.0)
@@ -154,11 +145,4 @@ def _finish(ax: Axes, values: NDArray, n: int, xlabel: str, ylabel: str) -> None
 
 
 def _key_above(ax: Axes) -> None:
-    key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
-
-
-def _require_correlation(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a number or None, got {value!r}.")
-    if not -1 <= value <= 1:
-        raise ValueError(f"{name} must be between -1 and 1, got {value}.")
+    style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))

@@ -1,4 +1,4 @@
-"""dimension_grid: the items that have most of each dimension, as pictures or as names with bars."""
+"""dimension_grid and word_cloud: the top items of each dimension as images, as bars, or as a cloud of words."""
 
 from __future__ import annotations
 
@@ -9,27 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import require_count, require_flag
-from simdims.plots._sources import Loadings, dimension_place, loadings_of
-from simdims.plots._style import (
-    COLUMN,
-    PLAIN,
-    QUIET,
-    TINT,
-    bare,
-    fitted,
-    inner_size,
-    several_axes,
-    small,
-    text_size,
-    tiny,
-)
+from simdims._parameters import ParameterError, ParameterTypeError, require_count, require_flag, shown, warn
+from simdims.plots import _style as style
+from simdims.plots._sources import Loadings, check_images, loadings_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Pictures are thinned to about so many pixels a side.
+#: Images are thinned to about this many pixels per side.
 _MOST_PIXELS = 160
+
+#: Size of the smallest word of a cloud relative to the largest.
+_SMALLEST = 0.35
+#: Points between two words.
+_GAP = 1.5
+#: Places on the spiral that are tried for each word.
+_N_PLACES = 6000
 
 
 def dimension_grid(
@@ -46,38 +41,38 @@ def dimension_grid(
     image_cmap: str = "gray",
     axes: Any = None,
 ) -> NDArray[np.object_]:
-    """Draw the items that have most of each dimension, a panel for each.
+    """Draw the top items of each dimension, one panel per dimension.
 
     Parameters
     ----------
     result : Discovery, Consensus, fitted SRF, array or DataFrame of shape (n_items, n_components)
-        The embedding. A DataFrame's columns, where they have names, are the titles.
-    images : array or sequence with one picture an item, optional
-        Arrays (grey, RGB or RGBA) or paths of files. Without them, names are drawn on bars as long as the loadings.
+        The embedding. Column names of a DataFrame are the titles.
+    images : array or sequence with one image per item, optional
+        Arrays (grey, RGB or RGBA) or paths of files. By default the labels are drawn on bars as long as the loadings.
     labels : sequence of str, optional
-        Names of the items, in place of those of `result`.
+        Names of the items, to override those of `result`.
     n_items : int, optional
-        Items a dimension: 8 pictures, or 6 names. Items that have nothing of a dimension are never drawn.
+        Items per dimension: by default 8 images, or 6 labels. Items without a positive loading are never drawn.
     dimensions : sequence of int or str, optional
-        Only these, by number (from 1) or name; all by default.
+        The dimensions to draw, by number (from 1) or name; by default all.
     page : int, default=1
-        Which page of them, counted from 1.
+        The page to draw, counted from 1.
     per_page : int, default=12
-        Dimensions on a page.
+        Dimensions per page.
     columns : int, optional
-        Panels side by side: 1 of pictures, 2 of names.
+        Panels per row: by default 1 with images, 2 without.
     common_scale : bool, default=True
-        Whether bars of all dimensions have one scale; otherwise the longest bar of each fills its panel.
+        Whether the bars of all dimensions share one scale; otherwise the longest bar of each fills its panel.
     image_cmap : str, default="gray"
-        Colour map of grey pictures, which share one scale.
+        Colour map of grey images, which share one scale.
     axes : sequence of matplotlib Axes, optional
         One for each dimension of the page; a new figure of column width otherwise.
 
     Returns
     -------
     ndarray of matplotlib Axes
-        One for each dimension of the page. Beside a title stand its share of the squared loadings and, where it is
-        known, its reliability.
+        One for each dimension of the page, titled with its share of the squared loadings and, if known, its
+        reliability.
 
     Examples
     --------
@@ -88,33 +83,104 @@ def dimension_grid(
     (6, 'Dimension 25')
     """
     loadings = loadings_of(result, labels)
-    pictures = None if images is None else _checked_images(images, len(loadings.W))
-    n_shown = (6 if pictures is None else 8) if n_items is None else n_items
+    has_images = images is not None
+    if has_images:
+        check_images(images, len(loadings.W))
+    n_shown = (8 if has_images else 6) if n_items is None else n_items
     require_count("n_items", n_shown)
     places = _places(dimensions, loadings, page, per_page)
     if columns is None:
-        columns = min(2, len(places)) if pictures is None else 1
+        columns = 1 if has_images else min(2, len(places))
     require_count("columns", columns)
     require_flag("common_scale", common_scale)
-    width = COLUMN if len(places) > 1 or pictures is not None else COLUMN / 2
-    panel = (0.22 + 0.125 * n_shown) if pictures is None else (0.22 + min(width / columns / n_shown, 1.2))
-    rows = -(-len(places) // columns)
+    width = style.COLUMN if len(places) > 1 or has_images else style.COLUMN / 2
+    panel = 0.22 + (min(width / columns / n_shown, 1.2) if has_images else 0.125 * n_shown)
     tops = [loadings.top(k, n_shown) for k in places]
-    strips = None if pictures is None else [[pictures[int(i)] for i in top] for top in tops]
-    made = several_axes(axes, len(places), size=(width, rows * panel + 0.05), columns=columns)
-    longest = float(loadings.W.max())
+    strips = [[_read_image(images, int(i)) for i in top] for top in tops] if has_images else []
+    size = (width, -(-len(places) // columns) * panel + 0.05)
+    made = style.several_axes(axes, len(places), size=size, columns=columns)
     for ax in made:
-        bare(ax)
-        ax.set_title(" ", fontsize=small(), pad=2)
-    panel_width = inner_size(made[0])[0]
+        style.bare(ax)
+        ax.set_title(" ", fontsize=style.small(), pad=2)
+    panel_width = style.inner_size(made[0])[0]
     for place, (ax, k) in enumerate(zip(made, places, strict=True)):
         _write_title(ax, loadings, k, panel_width)
-        if strips is None or pictures is None:
-            scale = longest if common_scale else float(loadings.W[:, k].max())
-            _draw_bars(ax, loadings, k, tops[place], scale, n_shown, panel_width)
+        if has_images:
+            _draw_images(ax, strips[place], n_shown, image_cmap, _grey_range(images))
         else:
-            _draw_pictures(ax, strips[place], n_shown, image_cmap, _grey_range(pictures))
+            scale = float(loadings.W.max() if common_scale else loadings.W[:, k].max())
+            _draw_bars(ax, loadings, k, tops[place], scale, n_shown, panel_width)
     return made
+
+
+def word_cloud(
+    result: Any,
+    dimension: int | str = 1,
+    *,
+    n_words: int = 40,
+    labels: Sequence[str] | None = None,
+    cmap: str = "viridis",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the labels of the top items of a dimension, with sizes that follow their loadings.
+
+    The largest word is in the middle, the others are around it on a spiral, without overlap, for the current size of
+    the Axes. Sizes fall linearly with the loadings. The same input gives the same picture.
+
+    Parameters
+    ----------
+    result : Discovery, Consensus, fitted SRF, array or DataFrame of shape (n_items, n_components)
+        The embedding.
+    dimension : int or str, default=1
+        Its number, counted from 1, or its name.
+    n_words : int, default=40
+        Maximum number of words; items without a positive loading are never drawn.
+    labels : sequence of str, optional
+        Names of the items, to override those of `result`; items without names are drawn as row numbers.
+    cmap : str, default="viridis"
+        Colour map, of which the darker three quarters are used.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure of column width otherwise.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Warns
+    -----
+    UserWarning
+        If the Axes are too small for all words at a legible size.
+
+    Examples
+    --------
+    >>> from simdims import plots
+    >>> ax = plots.word_cloud([[0.9], [0.4], [0.0]], labels=["dog", "cat", "car"])
+    >>> [text.get_text() for text in ax.texts]
+    ['dog', 'cat']
+    """
+    loadings = loadings_of(result, labels)
+    k = loadings.find_dimension(dimension)
+    require_count("n_words", n_words)
+    top = loadings.top(k, n_words)
+    if not top.size:
+        raise ParameterError("dimension", "must have an item with a positive loading", f"none in dimension {k + 1}")
+    colours = style.colour_map(cmap)
+    ax = style.one_axes(ax, 2.4)
+    style.bare(ax)
+    title = style.shown(loadings.name(k), 40)
+    ax.set_title(title, fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    width, height = style.inner_size(ax)
+    words = [style.shown(loadings.item(i), 30) for i in top]
+    drawn = loadings.W[top, k]  # from the largest to the smallest
+    relative = (drawn - drawn[-1]) / (drawn[0] - drawn[-1]) if drawn[0] > drawn[-1] else np.ones(len(drawn))
+    sizes, places = arrange(words, relative, width, height, smallest=0.75 * style.tiny())
+    if len(places) < len(words):
+        warn(f"word_cloud draws {len(places)} of {len(words)} words: the Axes are too small for more.")
+    for word, size, share, (x, y) in zip(words, sizes, relative, places, strict=False):
+        colour = colours(0.75 * (1 - share))
+        ax.text(x / width, y / height, word, fontsize=size, color=colour, va="baseline", **style.PLAIN)
+    return ax
 
 
 def _places(dimensions: Sequence[int | str] | None, loadings: Loadings, page: int, per_page: int) -> list[int]:
@@ -124,16 +190,15 @@ def _places(dimensions: Sequence[int | str] | None, loadings: Loadings, page: in
     if dimensions is None:
         wanted = list(range(loadings.W.shape[1]))
     elif isinstance(dimensions, str) or not hasattr(dimensions, "__iter__") or getattr(dimensions, "ndim", 1) != 1:
-        raise TypeError(f"dimensions must be a sequence of numbers or names, got {dimensions!r}.")
+        raise ParameterTypeError("dimensions", "must be a sequence of numbers or names", shown(dimensions))
     else:
-        wanted = [dimension_place(dimension, loadings) for dimension in dimensions]
+        wanted = [loadings.find_dimension(dimension) for dimension in dimensions]
     if not wanted:
-        raise ValueError("dimensions must name at least one dimension, got none.")
+        raise ParameterError("dimensions", "must name at least one dimension", "none")
     n_pages = -(-len(wanted) // per_page)
     if page > n_pages:
-        raise ValueError(
-            f"page must be between 1 and {n_pages} ({len(wanted)} dimensions, {per_page} each), got {page}."
-        )
+        rule = f"must be between 1 and {n_pages} ({len(wanted)} dimensions, {per_page} per page)"
+        raise ParameterError("page", rule, str(page))
     return wanted[(page - 1) * per_page : page * per_page]
 
 
@@ -141,85 +206,96 @@ def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
     about = f"{loadings.shares()[k]:.1%}"
     if loadings.reliability is not None:
         about += f", rel. {loadings.reliability[k]:.2f}"
-    ax.set_title(about, loc="right", fontsize=tiny(), color=QUIET, pad=2)
-    room = width - text_size(about, tiny())[0] - 4
-    name = fitted(loadings.name(k), small(), room, "bold")
-    ax.set_title(name, loc="left", fontsize=small(), fontweight="bold", pad=2, **PLAIN)
+    ax.set_title(about, loc="right", fontsize=style.tiny(), color=style.QUIET, pad=2)
+    free_width = width - style.text_size(about, style.tiny())[0] - 4
+    name = style.fitted(loadings.name(k), style.small(), free_width, "bold")
+    ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=2, **style.PLAIN)
 
 
 def _draw_bars(
     ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], scale: float, n_rows: int, width: float
 ) -> None:
-    """Names on pale bars: they need no margin, and a long one is cut only where the panel ends."""
+    """Labels on pale bars: they need no margin, and are cut only at the end of the panel."""
     rows = np.arange(len(top))
-    ax.barh(rows, loadings.W[top, k], height=0.86, color=TINT, linewidth=0)
+    ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
+    place: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
     for row, item in zip(rows, top, strict=True):
-        ax.annotate(
-            fitted(loadings.item(int(item)), tiny(), width - 4),
-            (0, row),
-            xytext=(2, 0),
-            textcoords="offset points",
-            va="center_baseline",
-            fontsize=tiny(),
-            **PLAIN,
-        )
+        text = style.fitted(loadings.item(item), style.tiny(), width - 4)
+        ax.annotate(text, (0, row), fontsize=style.tiny(), **place, **style.PLAIN)
     ax.axvline(0, color="0.3", linewidth=0.6)
-    ax.set_xlim(0, scale if scale > 0 else 1.0)
-    ax.set_ylim(n_rows - 0.5, -0.5)
+    ax.set(xlim=(0, scale if scale > 0 else 1.0), ylim=(n_rows - 0.5, -0.5))
 
 
-def _draw_pictures(
-    ax: Axes, pictures: list[NDArray], n_places: int, cmap: str, grey_range: tuple[float, float] | None
+def _draw_images(
+    ax: Axes, images: list[NDArray], n_places: int, cmap: str, grey_range: tuple[float, float] | None
 ) -> None:
     low, high = grey_range or (None, None)
-    for place, picture in enumerate(pictures):
-        height, width = picture.shape[:2]
+    look: dict[str, Any] = {"cmap": cmap, "vmin": low, "vmax": high, "interpolation": "antialiased", "aspect": "equal"}
+    for place, image in enumerate(images):
+        height, width = image.shape[:2]
         across, down = (1.0, height / width) if width >= height else (width / height, 1.0)
         left, bottom = place + (1 - across) / 2, (1 - down) / 2
         inner = (left + 0.03 * across, left + 0.97 * across, bottom + 0.03 * down, bottom + 0.97 * down)
-        ax.imshow(picture, cmap=cmap, vmin=low, vmax=high, extent=inner, interpolation="antialiased", aspect="equal")
-    ax.set_xlim(0, n_places)
-    ax.set_ylim(0, 1)
-    ax.set_anchor("W")
+        ax.imshow(image, extent=inner, **look)
+    ax.set(xlim=(0, n_places), ylim=(0, 1), anchor="W")
 
 
-class _Pictures:
-    """One picture an item, read and thinned when it is asked for."""
+def _read_image(images: Any, item: int) -> NDArray:
+    """The image of an item as a thinned array."""
+    image = images[item]
+    if isinstance(image, str | os.PathLike):
+        from matplotlib.image import imread
 
-    def __init__(self, images: Sequence[Any] | NDArray) -> None:
-        self.images = images
-
-    def __getitem__(self, item: int) -> NDArray:
-        picture = self.images[item]
-        if isinstance(picture, str | os.PathLike):
-            from matplotlib.image import imread
-
-            if not os.path.exists(picture):
-                raise FileNotFoundError(f"images must be files that exist, got {os.fspath(picture)!r} for item {item}.")
-            picture = imread(os.fspath(picture))
-        array = np.asarray(picture)
-        if (
-            array.ndim not in (2, 3)
-            or (array.ndim == 3 and array.shape[2] not in (3, 4))
-            or array.dtype.kind not in "buif"
-        ):
-            raise ValueError(f"images must be grey, RGB or RGBA arrays, got shape {array.shape} for item {item}.")
-        step = max(1, max(array.shape[:2]) // _MOST_PIXELS)
-        return array[::step, ::step]
+        if not os.path.exists(image):
+            raise FileNotFoundError(f"No such file: {os.fspath(image)!r}, the image of item {item}.")
+        image = imread(os.fspath(image))
+    array = np.asarray(image)
+    is_image = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
+    if not is_image or array.dtype.kind not in "buif":
+        raise ParameterError("images", "must be grey, RGB or RGBA arrays", f"shape {array.shape} for item {item}")
+    step = max(1, max(array.shape[:2]) // _MOST_PIXELS)
+    return array[::step, ::step]
 
 
-def _checked_images(images: Any, n_items: int) -> _Pictures:
-    is_array = isinstance(images, np.ndarray) and images.ndim
-    if not is_array and (isinstance(images, str | bytes) or not isinstance(images, Sequence)):
-        raise TypeError(f"images must be a sequence with one picture an item, got {type(images).__name__}.")
-    if len(images) != n_items:
-        raise ValueError(f"images must have one picture for each of the {n_items} items, got {len(images)}.")
-    return _Pictures(images)
-
-
-def _grey_range(pictures: _Pictures) -> tuple[float, float] | None:
-    """One scale of grey for all pictures of an array, so that they can be compared."""
-    images = pictures.images
+def _grey_range(images: Any) -> tuple[float, float] | None:
+    """One scale of grey for all images of an array, so that they can be compared."""
     if not isinstance(images, np.ndarray) or images.ndim != 3 or images.dtype.kind not in "buif":
         return None
     return float(images.min()), float(images.max())
+
+
+def arrange(
+    words: Sequence[str], relative: NDArray, width: float, height: float, smallest: float
+) -> tuple[NDArray[np.float64], list[tuple[float, float]]]:
+    """Sizes of words, in points, and the left ends of their baselines, without the last words if they do not fit."""
+    unit = np.array([style.text_size(word, 100.0) for word in words]) / 100.0
+    wanted = _SMALLEST + (1 - _SMALLEST) * np.asarray(relative, dtype=np.float64)
+    area = float(np.sum(unit[:, 0] * unit[:, 1] * wanted**2))
+    widest = float((unit[:, 0] * wanted).max())
+    points = min(np.sqrt(0.75 * width * height / max(area, 1e-12)), 0.5 * height, width / widest)
+    while True:
+        sizes = np.maximum(points * wanted, smallest)
+        places = _placed(unit * sizes[:, None], width, height)
+        if len(places) == len(words) or points * wanted[0] <= smallest:
+            return sizes, places
+        points *= 0.93
+
+
+def _placed(boxes: NDArray[np.float64], width: float, height: float) -> list[tuple[float, float]]:
+    """The first free place on a spiral for boxes of (width, height, depth); stops at the first box without one."""
+    turn = np.sqrt(np.arange(_N_PLACES) / _N_PLACES)
+    angle = np.arange(_N_PLACES) * np.pi * (3 - np.sqrt(5))  # the golden angle fills the plane evenly
+    x, y = width / 2 * (1 + turn * np.cos(angle)), height / 2 * (1 + turn * np.sin(angle))
+    taken: list[style.Box] = []
+    places: list[tuple[float, float]] = []
+    for w, h, depth in boxes:
+        box = np.stack([x - w / 2 - _GAP, y - h / 2 - _GAP, x + w / 2 + _GAP, y + h / 2 + _GAP], axis=1)
+        free = (box[:, 0] >= 0) & (box[:, 1] >= 0) & (box[:, 2] <= width) & (box[:, 3] <= height)
+        for other in taken:
+            free &= style.apart(box, other)
+        if not free.any():
+            break
+        at = int(np.argmax(free))
+        taken.append(tuple(box[at]))
+        places.append((float(x[at] - w / 2), float(y[at] - h / 2 + depth)))
+    return places

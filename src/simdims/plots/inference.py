@@ -1,4 +1,4 @@
-"""hypothesis_tests and power_curves: what was tested, and how often true properties are found."""
+"""hypothesis_tests and power_curves: the results of tests, and their power."""
 
 from __future__ import annotations
 
@@ -7,34 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import require_choice, require_count
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, require_type
 from simdims.inference import HypothesisTests
-from simdims.plots._style import (
-    ACCENT,
-    COLUMN,
-    MAIN,
-    PLAIN,
-    QUIET,
-    SECOND,
-    key,
-    one_axes,
-    several_axes,
-    shown,
-    small,
-    tidy,
-    tiny,
-)
+from simdims.plots import _style as style
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 _TESTS = {
-    "dimension": ("dimensions (SRF)", MAIN, "o", "-"),
-    "rsa": ("similarities (RSA)", ACCENT, "s", "--"),
-    "combined": ("combined", SECOND, "D", "-."),
+    "dimension": ("dimensions (SRF)", style.MAIN, "o", "-"),
+    "rsa": ("similarities (RSA)", style.ACCENT, "s", "--"),
+    "combined": ("combined", style.SECOND, "D", "-."),
 }
-NOISES = {"features": "Noise on features", "similarities": "Noise on similarities"}
+_NOISES = {"features": "Noise on features", "similarities": "Noise on similarities"}
 
 
 def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | None = None) -> Axes:
@@ -45,16 +31,16 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     tests : HypothesisTests
         What `dimension_test`, `rsa_test` or `combined_test` returned.
     n_shown : int, default=40
-        Most hypotheses that are drawn; of more, those with the smallest p-values.
+        Maximum number of hypotheses; those with the smallest p-values are drawn.
     ax : matplotlib Axes, optional
         Where to draw; a new figure of column width otherwise.
 
     Returns
     -------
     matplotlib Axes
-        One row per hypothesis: grey the middle 95% of the null distribution, filled marks for what is significant after
-        adjustment, and the adjusted p-value. A combined test has no correlation of its own: its rows hold the p-values
-        of its two parts and of both together, before adjustment.
+        One row per hypothesis: the middle 95% of the null distribution in grey, a mark that is filled if the hypothesis
+        is significant after adjustment, and the adjusted p-value. A combined test has no correlation of its own: its
+        rows show the p-values of its two parts and of both together, before adjustment.
 
     Examples
     --------
@@ -64,38 +50,36 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     >>> ax.get_xlabel()
     'Correlation with the matched dimension'
     """
-    if not isinstance(tests, HypothesisTests):
-        raise TypeError(f"tests must be HypothesisTests, got {type(tests).__name__}.")
+    require_type("tests", tests, HypothesisTests, "HypothesisTests")
     require_count("n_shown", n_shown)
     n = len(tests.hypotheses)
     chosen = np.arange(n) if n <= n_shown else np.sort(np.argsort(tests.pvalue, kind="stable")[:n_shown])
-    ax = one_axes(ax, 0.75 + 0.17 * len(chosen))
+    ax = style.one_axes(ax, 0.75 + 0.17 * len(chosen))
     rows = np.arange(len(chosen))
-    if tests.parts:
-        _draw_pvalues(ax, tests, chosen, rows)
-    else:
-        _draw_statistics(ax, tests, chosen, rows)
-    names = [shown(tests.hypotheses[i], 26) for i in chosen]
+    (_draw_pvalues if tests.parts else _draw_statistics)(ax, tests, chosen, rows)
+    style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    names = [style.shown(tests.hypotheses[i], 26) for i in chosen]
     if tests.test != "rsa":
         names = [f"{name} ({_dimension(tests.dimension[i])})" for name, i in zip(names, chosen, strict=True)]
-    ax.set_yticks(rows, labels=names, fontsize=tiny(), **PLAIN)
+    ax.set_yticks(rows, labels=names, fontsize=style.tiny(), **style.PLAIN)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     if len(chosen) < n:
-        ax.set_title(f"{len(chosen)} of {n} hypotheses, those with the smallest p", fontsize=tiny(), color=QUIET)
+        title = f"{len(chosen)} of {n} hypotheses, those with the smallest p"
+        ax.set_title(title, fontsize=style.tiny(), color=style.QUIET)
     _write_pvalues(ax, tests, chosen, rows)
     return ax
 
 
 def power_curves(study: pd.DataFrame, *, column: str = "power", axes: Any = None) -> NDArray[np.object_]:
-    """Draw how often true properties are found, against the signal-to-noise ratio.
+    """Draw the power of tests against the signal-to-noise ratio.
 
     Parameters
     ----------
     study : DataFrame
         What `power_study` returned.
     column : {"power", "power_unadjusted"}, default="power"
-        The share of the properties that are significant after, or before, adjustment for their number.
+        The share of the properties that are significant after or before adjustment for multiple tests.
     axes : sequence of matplotlib Axes, optional
         One for each kind of noise; a new figure of column width otherwise.
 
@@ -113,46 +97,37 @@ def power_curves(study: pd.DataFrame, *, column: str = "power", axes: Any = None
     'Noise on features'
     """
     require_choice("column", column, ("power", "power_unadjusted"))
-    needed = {"noise", "snr", "test", column}
     if not hasattr(study, "columns") or not hasattr(study, "groupby"):
-        raise TypeError(f"study must be the DataFrame of power_study, got {type(study).__name__}.")
-    if not needed <= set(study.columns):
-        raise ValueError(
-            f"study must have the column {sorted(needed - set(study.columns))[0]!r}, got {list(study.columns)}."
-        )
+        raise ParameterTypeError("study", "must be the DataFrame of power_study", type(study).__name__)
+    missing = sorted({"noise", "snr", "test", column} - set(study.columns))
+    if missing:
+        raise ParameterError("study", f"must have the column {missing[0]!r}", str(list(study.columns)))
     if not len(study):
-        raise ValueError("study must have at least one row, got none.")
+        raise ParameterError("study", "must have at least one row", "none")
     noises = list(dict.fromkeys(study["noise"]))
-    width = COLUMN if len(noises) > 1 else 0.72 * COLUMN
-    made = several_axes(axes, len(noises), size=(width, 1.95), columns=len(noises))
-    for place, (ax, noise) in enumerate(zip(made, noises, strict=True)):
+    width = style.COLUMN if len(noises) > 1 else 0.72 * style.COLUMN
+    made = style.several_axes(axes, len(noises), size=(width, 1.95), columns=len(noises))
+    ylabel = "Power" if column == "power" else "Share with p ≤ α"
+    for ax, noise in zip(made, noises, strict=True):
         of_noise = study[study["noise"] == noise]
         for test in dict.fromkeys(study["test"]):
-            name, colour, mark, line = _TESTS.get(test, (str(test), QUIET, "^", ":"))
+            name, colour, mark, line = _TESTS.get(test, (str(test), style.QUIET, "^", ":"))
             by_ratio = of_noise[of_noise["test"] == test].groupby("snr")[column]
             mean, error = by_ratio.mean(), by_ratio.sem().fillna(0.0)
             x = mean.index.to_numpy(dtype=np.float64)
             low, high = (np.clip(mean + side * 1.96 * error, 0, 1) for side in (-1, 1))
             ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
             ax.plot(x, mean, color=colour, linestyle=line, marker=mark, ms=2.8, linewidth=1.0, label=name)
-        tidy(ax, "Signal-to-noise ratio", ("Power" if column == "power" else "Share with p ≤ α") if place == 0 else "")
-        ax.set_title(NOISES.get(noise, shown(str(noise))), fontsize=small(), pad=3, **PLAIN)
-        ax.set_ylim(-0.03, 1.03)
-        ax.set_yticks([0, 0.5, 1])
-    if axes is None:
-        _key_below(made[0])
+        style.tidy(ax, "Signal-to-noise ratio", ylabel if ax is made[0] else "")
+        ax.set_title(_NOISES.get(noise, style.shown(str(noise))), fontsize=style.small(), pad=3, **style.PLAIN)
+        ax.set(ylim=(-0.03, 1.03), yticks=[0, 0.5, 1])
+    if axes is None:  # one key for all panels
+        look = {"fontsize": style.tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 2.2}
+        columns = 3 if width > 3 else 1
+        made[0].figure.legend(*made[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns, **look)
     else:
-        key(made[-1], loc="best")
+        style.key(made[-1], loc="best")
     return made
-
-
-def _key_below(ax: Axes) -> None:
-    """One key for all panels of a figure."""
-    figure: Any = ax.get_figure()
-    handles, names = ax.get_legend_handles_labels()
-    columns = 3 if figure.get_size_inches()[0] > 3 else 1
-    options = {"fontsize": tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 2.2}
-    figure.legend(handles, names, loc="outside lower center", ncols=columns, **options)
 
 
 def _draw_statistics(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArray) -> None:
@@ -161,15 +136,13 @@ def _draw_statistics(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: ND
     ax.barh(rows, high - low, left=low, height=0.55, color="0.85", linewidth=0, label="95% null interval")
     ax.axvline(0, color="0.5", linewidth=0.6)
     statistic = tests.statistic[chosen]
-    ax.plot(statistic[significant], rows[significant], "o", ms=4, color=MAIN, label="significant")
-    ax.plot(
-        statistic[~significant], rows[~significant], "o", ms=4, mfc="white", mec=MAIN, mew=0.8, label="not significant"
-    )
+    ax.plot(statistic[significant], rows[significant], "o", ms=4, color=style.MAIN, label="significant")
+    hollow: dict[str, Any] = {"mfc": "white", "mec": style.MAIN, "mew": 0.8}
+    ax.plot(statistic[~significant], rows[~significant], "o", ms=4, label="not significant", **hollow)
     what = "the matched dimension" if tests.test == "dimension" else "the similarities"
-    tidy(ax, f"Correlation with {what}")
+    style.tidy(ax, f"Correlation with {what}")
     drawn = np.concatenate([statistic, low[~np.isnan(low)], high[~np.isnan(high)]])
     ax.set_xlim(min(1.1 * float(drawn.min()), 0.0), 1.08 * max(float(np.abs(drawn).max()), 1e-3))
-    key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
 def _draw_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArray) -> None:
@@ -178,16 +151,13 @@ def _draw_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArr
     for name, test in {**tests.parts, "combined": tests}.items():
         words, colour, mark, _ = _TESTS[name]
         face = [colour if name != "combined" or found else "white" for found in significant]
+        look: dict[str, Any] = {"marker": mark, "facecolors": face, "edgecolors": colour, "linewidths": 0.8}
         size = 16 if name == "combined" else 8
-        ax.scatter(
-            test.pvalue[chosen], rows + offsets[name], s=size, marker=mark, facecolors=face, edgecolors=colour,
-            linewidths=0.8, label=words, zorder=3,
-        )  # fmt: skip
-    ax.axvline(tests.alpha, color=QUIET, linewidth=0.7, linestyle="--")
+        ax.scatter(test.pvalue[chosen], rows + offsets[name], s=size, label=words, zorder=3, **look)
+    ax.axvline(tests.alpha, color=style.QUIET, linewidth=0.7, linestyle="--")
     ax.set_xscale("log")
-    tidy(ax, f"p-value (dashed: {tests.alpha:g})")
+    style.tidy(ax, f"p-value (dashed: {tests.alpha:g})")
     ax.set_xlim(1.25, 0.7 / (1 + len(tests.null_distribution)))
-    key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
 def _write_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArray) -> None:
@@ -196,12 +166,11 @@ def _write_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDAr
     for row, p, found in zip(rows, adjusted, significant, strict=True):
         text = f"{p:.2g}" if p < 0.001 else f"{p:.3f}"
         weight = "bold" if found else "normal"
-        ax.text(1.02, row, text, transform=across, fontsize=tiny(), fontweight=weight, va="center_baseline")
-    ax.text(1.02, -0.02, "p adj.", transform=ax.transAxes, fontsize=tiny(), color=QUIET, va="top")
+        ax.text(1.02, row, text, transform=across, fontsize=style.tiny(), fontweight=weight, va="center_baseline")
+    ax.text(1.02, -0.02, "p adj.", transform=ax.transAxes, fontsize=style.tiny(), color=style.QUIET, va="top")
 
 
 def _dimension(name: str | None) -> str:
     """dimension7 as dim. 7; another name as it is."""
-    text = str(name)
-    number = text.removeprefix("dimension")
-    return f"dim. {number}" if number.isdigit() else shown(text, 16)
+    number = str(name).removeprefix("dimension")
+    return f"dim. {number}" if number.isdigit() else style.shown(str(name), 16)

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import require_choice, require_flag
+from simdims._parameters import ParameterError, require_choice, require_flag, require_number, require_type
 from simdims.discovery import Discovery
-from simdims.plots._style import (
-    ACCENT,
-    COLOURS,
-    COLUMN,
-    MAIN,
-    QUIET,
-    key,
-    one_axes,
-    several_axes,
-    shown,
-    tidy,
-    tiny,
-    whole_ticks,
-)
+from simdims.plots import _style as style
 from simdims.selection import Calibration, RankSelection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DASHES = (":", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)))
-#: Errors that span more than this factor get a logarithmic axis.
+#: Errors that differ by more than this factor get a logarithmic axis.
 _WIDE = 10.0
 
 
@@ -50,21 +36,20 @@ def rank_selection(
     result : RankSelection or Discovery
         The selection.
     relative : bool, default=False
-        Whether errors are divided by the smallest one, as in the paper's supplement.
+        Whether to divide errors by the smallest one, as in the paper's supplement.
     bands : {"both", "deviation", "error"} or None, default="both"
-        The pale band is the standard deviation over fits (the paper's); the darker one is the standard error of the
-        difference to the smallest error, so that the ranks of the valley are those whose dark band reaches the dashed
-        line.
+        The pale band ("deviation") is the standard deviation over fits, as in the paper. The dark band ("error") is the
+        standard error of the difference to the smallest error; it reaches the dashed line for the ranks of the valley.
     baselines : mapping of str to int, optional
-        Other answers to draw beside, such as ``{"scree test": scree_test(S)}``.
+        Ranks from other methods to mark, such as ``{"scree test": scree_test(S)}``.
     ax : matplotlib Axes, optional
         Where to draw; a new figure of column width otherwise.
 
     Returns
     -------
     matplotlib Axes
-        Filled marks are the valley: ranks within one standard error of the best. The y-axis is logarithmic where errors
-        span more than a factor of ten.
+        Filled marks are the valley: ranks within one standard error of the best. The y-axis is logarithmic if errors
+        differ by more than a factor of ten.
 
     Examples
     --------
@@ -79,12 +64,11 @@ def rank_selection(
     selection = _selection_of(result)
     require_choice("bands", bands, ("both", "deviation", "error", None))
     require_flag("relative", relative)
-    others = _checked_baselines(baselines)
-    ax = one_axes(ax, 2.3)
+    _check_baselines(baselines)
+    ax = style.one_axes(ax, 2.3)
     curve = selection.curve
     ranks = curve["rank"].to_numpy()
-    unit = float(curve["error"].min()) if relative else 1.0
-    unit = unit if unit > 0 else 1.0
+    unit = float(curve["error"].min()) if relative and curve["error"].min() > 0 else 1.0
     error, deviation, standard_error = (
         curve[column].to_numpy(dtype=np.float64) / unit
         for column in ("error", "standard_deviation", "standard_error_of_difference")
@@ -93,27 +77,27 @@ def rank_selection(
         _band(ax, ranks, error, deviation, 0.15, "s.d. over fits")
     if bands in ("both", "error"):
         _band(ax, ranks, error, standard_error, 0.35, "s.e. of difference to best")
-    ax.axhline(error.min(), color=QUIET, linewidth=0.6, linestyle="--", zorder=1)
-    ax.plot(ranks, error, color=MAIN, linewidth=1.0, zorder=3)
+    ax.axhline(error.min(), color=style.QUIET, linewidth=0.6, linestyle="--", zorder=1)
+    ax.plot(ranks, error, color=style.MAIN, linewidth=1.0, zorder=3)
     valley = np.isin(ranks, selection.valley)
-    ax.plot(ranks[~valley], error[~valley], "o", ms=3, mfc="white", mec=MAIN, mew=0.8, zorder=4)
-    ax.plot(ranks[valley], error[valley], "o", ms=3.4, color=MAIN, zorder=4, label="within 1 s.e. of best")
-    ax.axvline(selection.rank, color=ACCENT, linewidth=1.0, zorder=2, label=f"chosen: {selection.rank}")
-    for place, (name, rank) in enumerate(others.items()):
-        style: dict[str, Any] = {"color": COLOURS[2 + place % 5], "linestyle": _DASHES[place % len(_DASHES)]}
-        ax.axvline(rank, linewidth=1.0, zorder=2, label=f"{shown(name)}: {rank}", **style)
-    tidy(ax, "Number of dimensions", "Error relative to the smallest" if relative else "Held-out squared error")
+    ax.plot(ranks[~valley], error[~valley], "o", ms=3, mfc="white", mec=style.MAIN, mew=0.8, zorder=4)
+    ax.plot(ranks[valley], error[valley], "o", ms=3.4, color=style.MAIN, zorder=4, label="within 1 s.e. of best")
+    ax.axvline(selection.rank, color=style.ACCENT, linewidth=1.0, zorder=2, label=f"chosen: {selection.rank}")
+    for place, (name, rank) in enumerate((baselines or {}).items()):
+        line: dict[str, Any] = {"color": style.COLOURS[2 + place % 5], "linestyle": _DASHES[place % len(_DASHES)]}
+        ax.axvline(rank, linewidth=1.0, zorder=2, label=f"{style.shown(name)}: {rank}", **line)
+    style.tidy(ax, "Number of dimensions", "Error relative to the smallest" if relative else "Held-out squared error")
     if error.min() > 0 and error.max() > _WIDE * error.min():
-        _logarithmic(ax, error)
-    whole_ticks(ax)
+        _use_logarithmic_axis(ax, error)
+    style.whole_ticks(ax)
     if len(ranks) == 1:
         ax.set_xlim(ranks[0] - 1, ranks[0] + 1)
-    key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
 
 
 def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = None) -> NDArray[np.object_]:
-    """Draw how many pairs a fit may see: what is lost when pairs are left out, and which directions leak.
+    """Draw the calibration of the sampling fraction: the structure lost at each fraction, and leaking directions.
 
     Parameters
     ----------
@@ -125,7 +109,7 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     Returns
     -------
     ndarray of two matplotlib Axes
-        The share of the leading structure that is lost against the share of the pairs that is kept, with p*; and the
+        The share of the leading structure that is lost against the share of the pairs that are kept, with p*; and the
         leakage of each eigendirection, with the cut between stable and leaking ones.
 
     Examples
@@ -137,76 +121,61 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     'Eigendirection'
     """
     found = _calibration_of(result)
-    loss, leakage = several_axes(axes, 2, size=(COLUMN, 1.75), columns=2)
-    loss.plot(found.grid, found.signal_loss, color=MAIN, linewidth=1.0, marker="o", ms=2.2)
-    loss.axhline(found.tolerance, color=QUIET, linewidth=0.6, linestyle="--")
-    loss.axvline(found.sampling, color=ACCENT, linewidth=1.0)
+    loss, leakage = style.several_axes(axes, 2, size=(style.COLUMN, 1.75), columns=2)
+    loss.plot(found.grid, found.signal_loss, color=style.MAIN, linewidth=1.0, marker="o", ms=2.2)
+    loss.axhline(found.tolerance, color=style.QUIET, linewidth=0.6, linestyle="--")
+    loss.axvline(found.sampling, color=style.ACCENT, linewidth=1.0)
     loss.set_xlim(0, 1)
     loss.set_ylim(bottom=0)
-    tidy(loss, "Share of pairs kept", "Structure lost")
-    is_right = found.sampling > 0.55
-    loss.text(
-        found.sampling + (-0.03 if is_right else 0.03),
-        0.97,
-        f"p* = {found.sampling:.2f}",
-        transform=loss.get_xaxis_transform(),
-        fontsize=tiny(),
-        color=ACCENT,
-        ha="right" if is_right else "left",
-        va="top",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8},
-    )
+    style.tidy(loss, "Share of pairs kept", "Structure lost")
+    x, side = (found.sampling - 0.03, "right") if found.sampling > 0.55 else (found.sampling + 0.03, "left")
+    look: dict[str, Any] = {"fontsize": style.tiny(), "color": style.ACCENT, "ha": side, "va": "top"}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
+    loss.text(x, 0.97, f"p* = {found.sampling:.2f}", transform=loss.get_xaxis_transform(), bbox=box, **look)
     numbers = np.arange(1, len(found.leakage) + 1)
     stable = numbers <= found.cutoff
-    leakage.plot(numbers[stable], found.leakage[stable], "o", ms=2.6, color=MAIN, label=f"stable: {found.cutoff}")
-    leakage.plot(
-        numbers[~stable], found.leakage[~stable], "o", ms=2.4, mfc="white", mec=QUIET, mew=0.7, label="leaking"
-    )
-    leakage.axvline(found.cutoff + 0.5, color=ACCENT, linewidth=1.0)
-    tidy(leakage, "Eigendirection", "Leakage")
-    whole_ticks(leakage)
-    key(leakage, loc="best")
+    filled: dict[str, Any] = {"ms": 2.6, "color": style.MAIN, "label": f"stable: {found.cutoff}"}
+    hollow: dict[str, Any] = {"ms": 2.4, "mfc": "white", "mec": style.QUIET, "mew": 0.7, "label": "leaking"}
+    leakage.plot(numbers[stable], found.leakage[stable], "o", **filled)
+    leakage.plot(numbers[~stable], found.leakage[~stable], "o", **hollow)
+    leakage.axvline(found.cutoff + 0.5, color=style.ACCENT, linewidth=1.0)
+    style.tidy(leakage, "Eigendirection", "Leakage")
+    style.whole_ticks(leakage)
+    style.key(leakage, loc="best")
     return np.array([loss, leakage], dtype=object)
 
 
 def _selection_of(result: Any) -> RankSelection:
-    if isinstance(result, Discovery):
-        if result.selection is None:
-            raise ValueError("result must hold a rank selection, got a Discovery whose rank was given.")
-        return result.selection
-    if not isinstance(result, RankSelection):
-        raise TypeError(f"result must be a RankSelection or a Discovery, got {type(result).__name__}.")
-    return result
+    require_type("result", result, RankSelection | Discovery, "a RankSelection or a Discovery")
+    selection = result.selection if isinstance(result, Discovery) else result
+    if selection is None:
+        raise ParameterError("result", "must hold a rank selection", "a result whose rank was given")
+    return selection
 
 
 def _calibration_of(result: Any) -> Calibration:
-    if isinstance(result, Calibration):
-        return result
-    if not isinstance(result, RankSelection | Discovery):
-        raise TypeError(f"result must be a Calibration, a RankSelection or a Discovery, got {type(result).__name__}.")
-    found = _selection_of(result).calibration
+    kinds = Calibration | RankSelection | Discovery
+    require_type("result", result, kinds, "a Calibration, a RankSelection or a Discovery")
+    found = result if isinstance(result, Calibration) else _selection_of(result).calibration
     if found is None:
-        raise ValueError("result must hold a calibration, got one whose sampling was given.")
+        raise ParameterError("result", "must hold a calibration", "a result whose sampling was given")
     return found
 
 
-def _checked_baselines(baselines: Any) -> dict[str, float]:
-    if baselines is None:
-        return {}
-    if not isinstance(baselines, Mapping):
-        raise TypeError(f"baselines must map names to numbers of dimensions, got {type(baselines).__name__}.")
-    for name, rank in baselines.items():
-        if isinstance(rank, bool) or not isinstance(rank, Real) or not np.isfinite(float(rank)):
-            raise TypeError(f"baselines must map names to numbers of dimensions, got {rank!r} for {name!r}.")
-    return {str(name): rank for name, rank in baselines.items()}
+def _check_baselines(baselines: Any) -> None:
+    if baselines is not None:
+        require_type("baselines", baselines, Mapping, "a mapping from names to numbers of dimensions")
+        for rank in baselines.values():
+            require_number("baselines", rank, "at least 0")
 
 
 def _band(ax: Axes, x: NDArray, centre: NDArray, half: NDArray, alpha: float, label: str) -> None:
-    ax.fill_between(x, centre - half, centre + half, color=MAIN, alpha=alpha, linewidth=0, zorder=0.5, label=label)
+    look: dict[str, Any] = {"color": style.MAIN, "alpha": alpha, "linewidth": 0, "zorder": 0.5}
+    ax.fill_between(x, centre - half, centre + half, label=label, **look)
 
 
-def _logarithmic(ax: Axes, error: NDArray) -> None:
-    """A logarithmic axis that shows the errors; the lower end of a band may reach zero."""
+def _use_logarithmic_axis(ax: Axes, error: NDArray) -> None:
+    """Set limits that show the errors: the lower end of a band may reach zero."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_yscale("log")

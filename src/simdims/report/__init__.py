@@ -1,8 +1,7 @@
-"""report: one self-contained HTML page out of a Discovery, to open from disk and explore.
+"""report: a Discovery as one self-contained HTML page, to open from disk and explore.
 
-`writer` checks and writes; `facts`, `words`, `pairs` and `pictures` say what the page shows; `encoding` packs arrays
-and texts so that HTML can hold them; `bundle` puts them together with the template, the style and the scripts of
-`page/`.
+`writer` checks and writes; `words` has the summary, `data`, `pairs` and `pictures` what the scripts show; `bundle` puts
+them together with the template, the style and the scripts of `page/`.
 """
 
 from simdims.report.writer import write_report

@@ -1,9 +1,8 @@
-"""The page put together: template, style, scripts and data in one text.
+"""The page as one text: template, style, scripts and data.
 
-The scripts in page/ are ordinary ES modules, so that editors and browsers understand each on its own. A page that opens
-from disk cannot load modules, so they are joined: in the order in which they need each other, their import lines left
-out and the word `export` taken off, inside one function. What they have to keep to: an import stands on one line, and
-no two of them define the same name at their top level.
+The scripts in page/ are ES modules, which editors and browsers understand. A page that is opened from disk cannot load
+modules, so they are joined inside one function, in the order of their imports, without `import` lines and `export`
+keywords. Therefore every import must be on one line, and top-level names must be unique across modules.
 """
 
 from __future__ import annotations
@@ -21,38 +20,26 @@ _MARK = re.compile(r"\{\{(\w+)\}\}")
 
 
 def page(*, title: str, parts: Mapping[str, str], data: Mapping[str, str]) -> str:
-    """The HTML.
-
-    Parameters
-    ----------
-    title : str
-        Plain text.
-    parts : mapping of str to str
-        HTML to put where the template says {{name}}.
-    data : mapping of str to str
-        What the scripts read, each in an element of its own with that id: JSON, or base64, either without "<".
-    """
+    """The HTML, with `parts` in place of the template's {{name}}, and `data`, texts without "<", for the scripts."""
     script, style = joined_scripts(), _file("style.css")
     holders = "\n".join(f'<script type="text/plain" id="data-{name}">{text}</script>' for name, text in data.items())
-    marks = {
-        "title": html.escape(title),
-        "policy": _policy(script, style),
-        "style": style,
-        "script": script,
-        "data": holders,
-        **parts,
-    }
+    # The browser may run the one script, use the one style and show the page's own images, nothing else.
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    marks = {"title": html.escape(title), "policy": policy, "style": style, "script": script, "data": holders, **parts}
     return _MARK.sub(lambda mark: marks[mark[1]], _file("template.html"))
 
 
 def joined_scripts() -> str:
-    """All scripts of the page as one."""
+    """All scripts of the page as one script."""
     bodies = [f"// {name}.js\n{_EXPORT.sub('', _IMPORT.sub('', text)).strip()}\n" for name, text in modules().items()]
     return '(function () {\n"use strict";\n' + "\n".join(bodies) + "})();\n"
 
 
 def modules() -> dict[str, str]:
-    """The scripts that main.js needs, each after those that it imports."""
+    """main.js and the scripts that it needs, each after those that it imports."""
     found: dict[str, str] = {}
 
     def visit(name: str, above: tuple[str, ...]) -> None:
@@ -65,14 +52,6 @@ def modules() -> dict[str, str]:
 
     visit("main", ())
     return found
-
-
-def _policy(script: str, style: str) -> str:
-    """What the browser may do for this page: run its one script, use its one style, show its own images."""
-    return (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _hash(text: str) -> str:

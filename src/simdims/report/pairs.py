@@ -1,34 +1,23 @@
-"""Observed and predicted similarities that the page shows: of each dimension's top items, and of many pairs."""
+"""Observed and predicted similarities on the page: those of each dimension's top items, and of many pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from simdims.metrics._pairs import PairValues, known_values, pair_products, stored_keys
+from simdims.metrics._pairs import PairValues, is_sparse, known_values, pair_products, stored_keys
 from simdims.similarity import Similarity
 
-#: All pairs are looked at up to this many, and samples of that size beyond.
+#: All pairs are used up to this many, and samples of about this size beyond.
 ALL_PAIRS_UP_TO, N_SAMPLED = 1_000_000, 300_000
 
-#: Cells of the picture of observed against predicted, on each side.
+#: Cells per side of the picture of observed against predicted similarities.
 N_CELLS = 44
 
-#: The picture starts at 0 unless more than this share of it would be empty.
+#: The axes start at 0 unless more than this share of them would be empty.
 _WORTH_CUTTING = 0.25
-
-
-def top_items(W: NDArray, n_top: int) -> list[NDArray[np.intp]]:
-    """For each dimension the items that have most of it, the largest first; none that has nothing of it."""
-    tops = []
-    for column in W.T:
-        order = np.argsort(-column, kind="stable")[:n_top]
-        tops.append(order[column[order] > 0])
-    return tops
 
 
 def blocks(similarity: Similarity, tops: list[NDArray[np.intp]], n_top: int) -> NDArray[np.float64]:
@@ -43,12 +32,11 @@ def blocks(similarity: Similarity, tops: list[NDArray[np.intp]], n_top: int) -> 
 
 def all_pairs(similarity: Similarity) -> NDArray[np.float64]:
     """Observed similarities of all pairs of two different items: (0, 1), (0, 2), ..., (1, 2), ..."""
-    first, second = np.triu_indices(similarity.n_items, 1)
-    return known_values(similarity)(first, second)
+    return known_values(similarity)(*np.triu_indices(similarity.n_items, 1))
 
 
 def observed_against_predicted(similarity: Similarity, W: NDArray) -> dict[str, Any] | None:
-    """How many pairs lie in each cell of observed x predicted similarity; None where nothing is observed."""
+    """The number of pairs in each cell of observed x predicted similarity; None if nothing is observed."""
     pairs = _pairs(similarity)
     observed = known_values(similarity)(pairs.first, pairs.second)
     predicted = pair_products(W, pairs.first, pairs.second)
@@ -76,9 +64,8 @@ def observed_against_predicted(similarity: Similarity, W: NDArray) -> dict[str, 
     }
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """Pairs of two different items, and how many of all pairs each one stands for."""
+class _Pairs(NamedTuple):
+    """Pairs of two different items, and how many of all pairs each of them stands for."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -90,22 +77,20 @@ def _pairs(similarity: Similarity) -> _Pairs:
     n = similarity.n_items
     n_all = n * (n - 1) // 2
     if n_all <= ALL_PAIRS_UP_TO:
-        first, second = np.triu_indices(n, 1)
-        return _Pairs(first, second, np.ones(n_all), True)
+        return _Pairs(*np.triu_indices(n, 1), np.ones(n_all), True)
     rng = np.random.default_rng(0)
-    if similarity.factors is None and sparse.issparse(similarity.values):
+    if is_sparse(similarity):
         return _sparse_pairs(similarity, rng, n_all)
     n_drawn = int(min(N_SAMPLED / max(similarity.density, 0.1), n_all))
-    first, second = _draw(n, n_drawn, rng)
-    return _Pairs(first, second, np.full(n_drawn, n_all / n_drawn), False)
+    return _Pairs(*_draw(n, n_drawn, rng), np.full(n_drawn, n_all / n_drawn), False)
 
 
 def _sparse_pairs(similarity: Similarity, rng: np.random.Generator, n_all: int) -> _Pairs:
-    """The stored pairs and, where absent ones are zeros, some of those, each sampled on its own."""
+    """Stored pairs and, if absent pairs are zeros, some of those, in separate samples."""
     n, keys = similarity.n_items, stored_keys(similarity.values)
     listed = keys[keys // n < keys % n]
     chosen = listed if len(listed) <= N_SAMPLED else rng.choice(listed, N_SAMPLED, replace=False)
-    first, second = chosen // n, chosen % n
+    first, second = np.divmod(chosen, n)
     stands_for = np.full(len(chosen), len(listed) / max(len(chosen), 1))
     n_absent = n_all - len(listed)
     if not similarity.absent_weight or n_absent == 0:
@@ -113,12 +98,8 @@ def _sparse_pairs(similarity: Similarity, rng: np.random.Generator, n_all: int) 
     i, j = _draw(n, N_SAMPLED, rng)
     absent = ~np.isin(i * n + j, listed)
     i, j = i[absent], j[absent]
-    return _Pairs(
-        np.concatenate([first, i]),
-        np.concatenate([second, j]),
-        np.concatenate([stands_for, np.full(len(i), n_absent / max(len(i), 1))]),
-        False,
-    )
+    stands_for = np.concatenate([stands_for, np.full(len(i), n_absent / max(len(i), 1))])
+    return _Pairs(np.concatenate([first, i]), np.concatenate([second, j]), stands_for, False)
 
 
 def _draw(n_items: int, n_pairs: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -128,13 +109,12 @@ def _draw(n_items: int, n_pairs: int, rng: np.random.Generator) -> tuple[NDArray
 
 
 def _known_with_diagonal(similarity: Similarity) -> PairValues:
-    """As `known_values`; but a diagonal that a sparse matrix does not store is unobserved, not a zero."""
+    """As `known_values`, but a diagonal entry that a sparse matrix does not store is missing, not zero."""
     look_up = known_values(similarity)
-    if similarity.factors is not None or not sparse.issparse(similarity.values):
+    if not is_sparse(similarity):
         return look_up
-    keys, n = stored_keys(similarity.values), similarity.n_items
-    stored = np.zeros(n, dtype=bool)
-    stored[keys[keys // n == keys % n] // n] = True
+    first, second = np.divmod(stored_keys(similarity.values), similarity.n_items)
+    stored = np.isin(np.arange(similarity.n_items), first[first == second])
     return lambda first, second: np.where((first == second) & ~stored[first], np.nan, look_up(first, second))
 
 

@@ -1,4 +1,4 @@
-"""The summary of the page, in plain words and a few figures."""
+"""The summary of the page: a few sentences and figures."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def heading(found: Discovery) -> str:
 
 
 def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
-    """What was found, a reader's first minute."""
-    texts = [_lead(found), _number(found), _stability(found)]
+    """The summary of the result and of the tests."""
+    texts = [_fit(found), _number(found), _stability(found)]
     if tests is not None:
         n, n_significant = len(tests.hypotheses), int(tests.significant.sum())
         verb = "was" if n_significant == 1 else "were"
@@ -29,21 +29,21 @@ def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
 
 
 def figures(found: Discovery) -> list[tuple[str, str]]:
-    """The numbers at the head of the page, each with what it is."""
+    """The numbers at the head of the page and what they are."""
     shown = [(f"{found.n_items:,}", "items"), (f"{found.n_components}", _word(found.n_components, "dimension"))]
     if found.held_out is not None:
         shown.append((f"{found.held_out.r2:.3f}", f"held-out R2 (standard error {found.held_out.standard_error:.3f})"))
     if "explained_variance" in found.metrics:
         shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:
-        shown.append((f"{found.metrics['link_auc']:.2f}", "in-sample AUC of telling linked pairs from others"))
+        shown.append((f"{found.metrics['link_auc']:.2f}", "in-sample AUC of linked against other pairs"))
     shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability across random starts"))
     if found.similarity.density < 1:
         shown.append((_percent(found.similarity.density), "of the pairs observed"))
     return shown
 
 
-def _lead(found: Discovery) -> str:
+def _fit(found: Discovery) -> str:
     n, held = found.n_components, found.held_out
     explained = found.metrics.get("explained_variance")
     in_sample = "" if explained is None else f"{_percent(max(explained, 0.0))} of the variance in sample"
@@ -58,7 +58,7 @@ def _lead(found: Discovery) -> str:
     if explained is None:
         return f"{text}. {found.held_out_words}."
     if explained <= 0:
-        return f"{text}, but they predict them no better than one number for all pairs would. {found.held_out_words}."
+        return f"{text}, but they predict them no better than the mean of all pairs. {found.held_out_words}."
     return f"{text}, which {_word(n, 'explains', 'together explain')} {in_sample}. {found.held_out_words}."
 
 
@@ -75,24 +75,18 @@ def _number(found: Discovery) -> str:
 def _stability(found: Discovery) -> str:
     consensus = found.consensus
     low = low_values(consensus.reliability)
-    come = "dimensions come back with a mean" if found.n_components > 1 else "dimension comes back with a"
-    text = (
-        f"Fitted {_times(consensus.n_runs)}, the {come} reliability across random starts of "
-        f"{consensus.mean_reliability:.2f}, where 1 would be the same every time."
-    )
+    runs = "1 fit" if consensus.n_runs == 1 else f"{consensus.n_runs} fits from different random starts"
+    mean = "mean reliability of the dimensions" if found.n_components > 1 else "reliability of the dimension"
+    text = f"Across {runs}, the {mean} is {consensus.mean_reliability:.2f} (1: identical in all fits)."
     if found.evidence_of_structure is False:
-        return f"{text} That is no evidence of structure: fits to noise agree as well."
+        return f"{text} This is no evidence of structure: fits to noise agree as well."
     if not low:
         return text + (f" None is below {LOW}." if found.n_components > 1 else "")
     if len(low) == found.n_components:
-        return text + f" {'All are' if len(low) > 1 else 'It is'} below {LOW}: read with care."
+        return text + f" {'All are' if len(low) > 1 else 'It is'} below {LOW}: interpret with care."
     named = ", ".join(f"{k + 1} ({shown})" for k, shown in list(low.items())[:4])
     more = f" and {len(low) - 4} more" if len(low) > 4 else ""
-    return text + f" Read with care: {_word(len(low), 'dimension')} {named}{more}."
-
-
-def _times(n_runs: int) -> str:
-    return "once" if n_runs == 1 else f"{n_runs} times from different random starts"
+    return text + f" Interpret with care: {_word(len(low), 'dimension')} {named}{more}."
 
 
 def _count(number: int, what: str, many: str | None = None) -> str:

@@ -16,8 +16,7 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
-from simdims._checks import warn
-from simdims._parameters import require_count
+from simdims._parameters import ParameterError, ParameterTypeError, require_count, require_real, shown, warn
 from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays
@@ -147,7 +146,7 @@ def calibrate(
     k = default_eigenpairs(n) if n_eigenpairs is None else n_eigenpairs
     require_count("n_eigenpairs", k, at_least=2)
     if k > n:
-        raise ValueError(f"n_eigenpairs must be at most n_items = {n}, got {k}.")
+        raise ParameterError("n_eigenpairs", f"must be at most {n}, the number of items", f"{k}")
     require_count("n_bootstraps", n_bootstraps)
     require_share("tolerance", tolerance)
     shares = check_grid(grid)
@@ -293,7 +292,7 @@ def _first_share(grid: np.ndarray, recovered: np.ndarray, wanted: float) -> floa
 def check_items(n_items: int) -> None:
     """Refuse too few items to leave pairs out."""
     if n_items < 3:
-        raise ValueError(f"S must have at least 3 items to leave pairs out, got {n_items}.")
+        raise ParameterError("S", "must have at least 3 items, so that pairs can be held out", f"{n_items}")
 
 
 def check_grid(grid: ArrayLike | None) -> np.ndarray:
@@ -303,17 +302,16 @@ def check_grid(grid: ArrayLike | None) -> np.ndarray:
     try:
         shares = np.array(grid if not isinstance(grid, Iterable) else list(grid), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"grid must be a sequence of numbers, got {grid!r}.") from None
+        raise ParameterTypeError("grid", "must be a sequence of numbers", shown(grid)) from None
     if shares.ndim != 1 or shares.size < 2:
-        raise ValueError(f"grid must hold at least 2 shares in one dimension, got shape {shares.shape}.")
+        raise ParameterError("grid", "must be a list of at least 2 numbers", f"an array of shape {shares.shape}")
     if not (np.all(np.isfinite(shares)) and shares[0] > 0 and shares[-1] < 1 and np.all(np.diff(shares) > 0)):
-        raise ValueError(f"grid must rise and lie strictly between 0 and 1, got {shares.tolist()}.")
+        raise ParameterError("grid", "must increase strictly and lie between 0 and 1", f"{shares.tolist()}")
     return shares
 
 
 def require_share(name: str, value: Any) -> None:
-    """Refuse what is no share of the pairs."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
+    """Refuse a value outside of (0, 1)."""
+    require_real(name, value)
     if not 0 < value < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")
+        raise ParameterError(name, "must lie strictly between 0 and 1", f"{value}")

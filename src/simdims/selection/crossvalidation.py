@@ -9,15 +9,16 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from simdims import __version__, _parallel, _threads
-from simdims._checks import warn
 from simdims._journal import Journal, fingerprint
-from simdims._parameters import require_count, shown
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown, warn
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
 from simdims.selection.fits import (
+    ALPHA,
     Design,
     Fit,
     Task,
@@ -30,6 +31,7 @@ from simdims.selection.fits import (
     score_mean,
     variance_of,
 )
+from simdims.selection.rank_search import search_ranks
 from simdims.selection.result import RankSelection, Score, choose, conclude
 from simdims.selection.splits import (
     MOST_SAMPLING,
@@ -37,10 +39,9 @@ from simdims.selection.splits import (
     pool_sampling,
     require_memory,
 )
-from simdims.selection.walk import walk_ranks
 from simdims.similarity import as_similarity
-from simdims.similarity.arrays import Arrays
-from simdims.srf import SRF
+from simdims.similarity.arrays import Arrays, problem_of
+from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
 
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
@@ -48,6 +49,9 @@ _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 #: The largest share of the pairs that a fit can train on with this many folds.
 DEFAULT_FOLDS = 5
 MOST_TRAINING = MOST_SAMPLING * (DEFAULT_FOLDS - 1) / DEFAULT_FOLDS
+
+#: Dimensions at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
+_LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
 
 #: Similarities of folds that are built at a time for a device to fit.
 _BYTES_TOGETHER = 2**32
@@ -60,7 +64,8 @@ def select_rank(
     sampling: float | None = None,
     n_folds: int = DEFAULT_FOLDS,
     n_repeats: int = 5,
-    protocol: str = "averaged",
+    protocol: str | None = None,
+    alpha: float | str = "auto",
     estimator: SRF | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -81,21 +86,27 @@ def select_rank(
         stored; a held-out pair of either kind is neither a value nor a zero in the fit, and in the score the drawn
         zeros stand for all of them.
     ranks : "auto" or iterable of int, default="auto"
-        Numbers of dimensions to try. "auto" walks a coarse grid, extends it while the minimum sits at its end, and
-        refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
+        Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum sits at its end,
+        and refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
     sampling : float, optional
-        p*, the share of the observed pairs that a fit trains on; by default `calibrate` finds it.
+        The share of the observed pairs that a fit trains on. By default it is p*, found by `calibrate`, or with
+        protocol "penalised" the largest that the folds allow; calibration then tells where to begin the search.
     n_folds, n_repeats : int, default=5
         Folds of a pool, and pools.
-    protocol : {"averaged", "paper"}, default="averaged"
-        How a held-out pair is predicted and a rank chosen. "averaged": by the mean of all fits of that rank which have
-        not seen it, in whatever repeat; the smallest rank wins whose error is not clearly larger than the smallest one,
-        by at most two standard errors of the difference and a tenth of it (or a thousandth of the variance). What
-        single fits make of noise differs between them and averages out, so that weak dimensions are found which one fit
-        would lose in its own noise. "paper": by the one fit of its fold; the smallest mean error wins.
+    protocol : {"penalised", "averaged", "paper"}, optional
+        How a held-out pair is predicted and a rank chosen; by default "penalised", or "averaged" with ``alpha=0``.
+        "penalised": by the one fit of its fold, which has a penalty and trains on as many pairs as the folds allow. The
+        smallest rank wins whose error exceeds the smallest by at most a quarter of the standard error of the difference
+        and a tenth of it (or a thousandth of the variance). "averaged": by the mean of all fits of that rank which have
+        not seen it, in whatever repeat; by at most two standard errors. "paper": by the one fit of its fold, without a
+        penalty; the smallest mean error wins.
+    alpha : float or "auto", default="auto"
+        Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with
+        plenty of dimensions, for the fits that ranks are compared with (`comparison_alpha`), and once at the chosen
+        rank (`alpha`). Penalised fits hardly overfit, so that weak dimensions show.
     estimator : SRF, optional
-        The fits' settings; its n_components and random_state are set for each. By default ``SRF(tol=1e-2,
-        max_iter=300)``.
+        The fits' settings; its n_components and random_state are set for each, and its own alpha is used. By default
+        ``SRF(tol=1e-2, max_iter=300)``.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
         is started again with the same data and settings, and ends with the same result.
@@ -133,17 +144,15 @@ def select_rank(
     calibration.check_items(n_items)
     candidates = check_ranks(ranks, n_items)
     require_count("n_folds", n_folds, at_least=2)
-    require_count("n_repeats", n_repeats)
     if sampling is not None:
         require_share("sampling", sampling)
-    if not isinstance(protocol, str) or protocol not in ("averaged", "paper"):
-        raise ValueError(f'protocol must be "averaged" or "paper", got {shown(protocol)}.')
-    estimator = _check_estimator(estimator)
+        sampling = float(sampling)
+    estimator, protocol = _check_estimator(estimator, alpha, protocol)
+    require_count("n_repeats", n_repeats)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     require_memory(matrix, similarity.density, estimator, n_workers)
-    sampling = None if sampling is None else float(sampling)
     n_folds, n_repeats = int(n_folds), int(n_repeats)
     seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
     with ExitStack() as stack:
@@ -156,15 +165,22 @@ def select_rank(
         else:
             root = _parallel.root_seed(seed)
         found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
-        share = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
-        design = Design(share, n_folds, n_repeats, root)
+        asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
+        trained = (n_folds - 1) / n_folds * MOST_SAMPLING if protocol == "penalised" and sampling is None else asked
+        design = Design(trained, n_folds, n_repeats, root)
         _check_design(matrix, design)
-        trials = _Trials(matrix, design, estimator, protocol, n_jobs, journal, reporter)
         largest = most_dimensions(matrix, design)
-        tried = _walk(candidates, largest, found, trials)
+        generous = _generous_rank(candidates, largest, found)
+        compared = _settle_alpha(matrix, estimator, generous, root, journal)
+        fold_estimator = clone(estimator).set_params(alpha=compared)
+        trials = _Trials(matrix, design, fold_estimator, protocol, n_jobs, journal, reporter)
+        tried = _try_ranks(candidates, largest, found, trials)
+        chosen = choose(trials.scores, protocol, trials.variance)[1]
+        final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
     selection = conclude(
         trials.scores,
-        sampling=design.sampling,
+        sampling=asked,
+        training_share=pool_sampling(trained, n_folds) * (n_folds - 1) / n_folds,
         calibration=found,
         n_folds=n_folds,
         n_repeats=n_repeats,
@@ -175,6 +191,8 @@ def select_rank(
         variance=trials.variance,
         of_mean=score_mean(matrix, design),
         seed=seed,
+        alpha=final,
+        comparison_alpha=compared,
     )
     _warn_of_edges(selection)
     return selection
@@ -312,13 +330,15 @@ def default_bootstraps(n_items: int) -> int:
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _walk(candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials) -> tuple[int, ...]:
+def _try_ranks(
+    candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials
+) -> tuple[int, ...]:
     """Try ranks; returns them in the order in which they were tried."""
     if candidates is not None:
         trials.run(candidates)
         return tuple(candidates)
     tried: list[int] = []
-    for ranks in walk_ranks(
+    for ranks in search_ranks(
         lambda: choose(trials.scores, trials.protocol, trials.variance),
         largest,
         None if found is None else found.cutoff,
@@ -328,24 +348,48 @@ def _walk(candidates: list[int] | None, largest: int, found: Calibration | None,
     return tuple(tried)
 
 
+def _generous_rank(candidates: list[int] | None, largest: int, found: Calibration | None) -> int:
+    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with."""
+    if candidates is not None:
+        return min(candidates[-1], max(largest, candidates[0]))
+    reach = _LEAST_GENEROUS if found is None else max(_LEAST_GENEROUS, 2 * found.cutoff)
+    return min(reach, _MOST_GENEROUS, largest)
+
+
+def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
+    """The penalty at a rank: given, kept in the checkpoint, or chosen from all observed pairs."""
+    if estimator.alpha != "auto":
+        return float(estimator.alpha)
+    records = journal.records if journal else []
+    earlier = [record["alpha"] for record in records if record["kind"] == "alpha" and record["rank"] == rank]
+    if earlier:
+        return float(earlier[0])
+    with _threads.one_blas_thread():
+        alpha = settle_alpha(estimator, problem_of(matrix), rank, _parallel.seed_of(root, ALPHA, rank))
+    if journal is not None:
+        journal.append({"kind": "alpha", "rank": rank, "alpha": alpha})
+    return alpha
+
+
 def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
     """The candidates in rising order, or None for "auto"."""
     if isinstance(ranks, str):
         if ranks != "auto":
-            raise ValueError(f'ranks must be "auto" or numbers of dimensions, got {ranks!r}.')
+            raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
         return None
     if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
         ranks = [ranks]
     if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
-        raise TypeError(f'ranks must be "auto" or an iterable of integers, got {ranks!r}.')
+        raise ParameterTypeError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
     found = list(ranks)
     if not found:
-        raise ValueError("ranks must hold at least one number of dimensions, got none.")
+        raise ParameterError("ranks", "must list at least one number of dimensions", "none")
     for rank in found:
         if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
-            raise TypeError(f"ranks must hold integers, got {rank!r}.")
+            raise ParameterTypeError("ranks", "must be integers", shown(rank))
         if not 1 <= rank <= n_items - 1:
-            raise ValueError(f"ranks must lie between 1 and n_items - 1 = {n_items - 1}, got {rank}.")
+            rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
+            raise ParameterError("ranks", rule, f"{rank}")
     return sorted({int(rank) for rank in found})
 
 
@@ -354,26 +398,34 @@ def default_estimator(device: str = "cpu") -> SRF:
     return SRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER, device=device)
 
 
-def _check_estimator(estimator: Any) -> SRF:
-    if estimator is None:
-        return default_estimator()
-    if not isinstance(estimator, SRF):
-        raise TypeError(f"estimator must be an SRF, got {estimator!r}.")
+def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, str]:
+    """The settings of fits and the protocol; each of them decides the other where that is not given."""
+    require_choice("protocol", protocol, (None, "penalised", "averaged", "paper"))
+    if not isinstance(estimator, SRF | None):
+        raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
+    if estimator is None and protocol == "paper" and isinstance(alpha, str):
+        alpha = 0.0  # what the protocol implies
+    estimator = with_alpha(estimator, alpha, "auto", default_estimator())
+    is_penalised = estimator.alpha != 0.0
+    protocol = protocol or ("penalised" if is_penalised else "averaged")
+    if protocol == "paper" and is_penalised:
+        raise ParameterError("alpha", "must be 0 with {protocol=paper}", shown(estimator.alpha))
+    if protocol == "penalised" and not is_penalised:
+        raise ParameterError("alpha", "must be positive or 'auto' with {protocol=penalised}", shown(estimator.alpha))
     if not isinstance(estimator.init, str):
-        raise ValueError(
-            "estimator must start from init='random' or 'spectral', got an array: the number of dimensions varies."
+        raise ParameterError(
+            "estimator",
+            "must have init='random' or 'spectral', because the number of dimensions varies",
+            "one with an array",
         )
     estimator._check_parameters()
-    return estimator
+    return estimator, protocol
 
 
 def _settings(
     matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, seed: int | None
 ) -> dict[str, Any]:
     """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
-    parameters = estimator.get_params()
-    for name in ("n_components", "random_state", "verbose"):
-        del parameters[name]
     return {
         "work": "select_rank",
         "version": __version__,
@@ -381,7 +433,7 @@ def _settings(
         "sampling": sampling,
         "n_folds": n_folds,
         "n_repeats": n_repeats,
-        "estimator": {name: repr(value) for name, value in parameters.items()},
+        "estimator": settings_of(estimator),
         "seed": None,
         "random_state": seed,
     }

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from simdims.selection.calibration import Calibration
-from simdims.selection.splits import pool_sampling
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: A rank is clearly worse than the best where its error is larger by more than so many standard errors ...
-CLEARLY = 2.0
+CLEARLY = {"averaged": 2.0, "penalised": 0.25}
 #: ... or by more than this share: a dimension that few items have may double the error and be within its noise.
 MOST_WORSE = 0.1
 #: No difference of less than this share of the variance of the similarities counts: both predict them all.
 NEGLIGIBLE = 1e-3
+
+#: Standard errors by which the held-out R2 must exceed 0 to be evidence of structure.
+_EVIDENCE = 2.0
 
 #: Why there may be no held-out R2.
 DOES_NOT_VARY = "the similarities do not vary"
@@ -34,8 +36,8 @@ class RankSelection:
     ----------
     rank : int
         The chosen number of dimensions: the smallest whose error is not clearly larger than the smallest error, that is
-        by no more than two standard errors and a tenth of it, or by less than a thousandth of the variance (protocol
-        "averaged"); or `minimum` (protocol "paper").
+        by no more than a quarter of a standard error (protocol "penalised"; two with "averaged") and a tenth of it, or
+        by less than a thousandth of the variance; or `minimum` (protocol "paper").
     minimum : int
         The number of dimensions with the smallest error.
     one_standard_error_rank : int
@@ -49,10 +51,15 @@ class RankSelection:
     curve : DataFrame
         One row per rank: rank, error, explained_variance (held-out R2), standard_deviation and standard_error
         over fits, difference to the smallest error and its standard_error_of_difference, in_valley.
+    alpha : float
+        The penalty for fits with the chosen number of dimensions; 0 is none.
+    comparison_alpha : float
+        The penalty that ranks were compared with.
     sampling : float
-        p*, the share of the observed pairs that each fit should train on.
+        p*, the share of the observed pairs that keeps the stable directions of S, or the share that was asked for.
     training_share : float
-        The share that it did train on: less than `sampling` where the pool meets its cap.
+        The share that each fit trained on: the largest that the folds allow with protocol "penalised", otherwise
+        `sampling`, or less where the pool meets its cap.
     calibration : Calibration or None
         None where `sampling` was given.
     tried : tuple of int
@@ -61,7 +68,7 @@ class RankSelection:
         The most dimensions that the pairs of one fit determine: those with no more loadings than similarities seen.
     n_items, n_folds, n_repeats : int
     protocol : str
-        "averaged" or "paper": what `error` is and how `rank` is chosen.
+        "penalised", "averaged" or "paper": what `error` is and how `rank` is chosen.
     held_out_r2, held_out_r2_standard_error : float or None
         How well the chosen number of dimensions predicts similarities that no fit has seen: 1 - E / B, with E the mean
         squared error of the predictions and B that of predicting every held-out pair by the mean of all observed pairs,
@@ -93,6 +100,8 @@ class RankSelection:
     held_out_r2: float | None = None
     held_out_r2_standard_error: float | None = None
     seed: int | None = None
+    alpha: float = 0.0
+    comparison_alpha: float = 0.0
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -178,6 +187,8 @@ class RankSelection:
             "held_out_r2": self.held_out_r2,
             "held_out_r2_standard_error": self.held_out_r2_standard_error,
             "seed": self.seed,
+            "alpha": self.alpha,
+            "comparison_alpha": self.comparison_alpha,
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "curve": self.curve.to_dict(orient="records"),
             "scores": self.scores.to_dict(orient="records"),
@@ -214,6 +225,9 @@ def conclude(
     variance: float,
     of_mean: Score,
     seed: int | None,
+    alpha: float,
+    comparison_alpha: float,
+    training_share: float,
 ) -> RankSelection:
     """Everything that follows from the errors of all fits."""
     import pandas as pd
@@ -234,7 +248,7 @@ def conclude(
         one_standard_error_rank=min(valley),
         valley=valley,
         curve=curve,
-        training_share=pool_sampling(sampling, n_folds) * (n_folds - 1) / n_folds,
+        training_share=training_share,
         tried=tried,
         n_items=n_items,
         largest=largest,
@@ -244,6 +258,8 @@ def conclude(
         held_out_r2=None if held is None else held.r2,
         held_out_r2_standard_error=None if held is None else held.standard_error,
         seed=seed,
+        alpha=alpha,
+        comparison_alpha=comparison_alpha,
     )
 
 
@@ -307,7 +323,7 @@ class HeldOut(NamedTuple):
     @property
     def is_evidence(self) -> bool:
         """Whether the prediction is better than the mean by two standard errors."""
-        return self.r2 > CLEARLY * self.standard_error
+        return self.r2 > _EVIDENCE * self.standard_error
 
     @classmethod
     def of(cls, r2: float | None, standard_error: float | None) -> HeldOut | None:
@@ -357,8 +373,8 @@ def choose(scores: Mapping[int, Score], protocol: str, variance: float) -> tuple
         return minimum, minimum
     most = MOST_WORSE * float(scores[minimum].errors(protocol).mean())
     gaps = {rank: difference(scores[rank], scores[minimum], protocol) for rank in scores}
-    least = NEGLIGIBLE * variance
-    return minimum, min(rank for rank, (gap, error) in gaps.items() if gap <= max(min(CLEARLY * error, most), least))
+    clearly, least = CLEARLY[protocol], NEGLIGIBLE * variance
+    return minimum, min(rank for rank, (gap, error) in gaps.items() if gap <= max(min(clearly * error, most), least))
 
 
 def _curve(scores: Mapping[int, Score], protocol: str, minimum: int, of_mean: Score) -> pd.DataFrame:

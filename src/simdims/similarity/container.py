@@ -422,9 +422,9 @@ def _foreign_parts(x: Any) -> Parts | None:
         return x
     if isinstance(x, np.ndarray | list | tuple) or sparse.issparse(x) or is_frame(x):
         return None
-    from simdims.io.exchange import from_object
+    from simdims.io.exchange import parts_of
 
-    return from_object(x)
+    return parts_of(x)
 
 
 def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from simdims._checks import warn
+from simdims._parameters import warn
 from simdims.similarity.entries import Matrix, blocks, is_observed
 from simdims.similarity.validation import on_diagonal
 
@@ -91,7 +91,8 @@ def warn_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping[
     if signs:
         is_graph = signs.has_zero_diagonal and not signs.are_clear
         graph = ", or set the diagonal to NaN if, as in a graph, it means nothing" if is_graph else ""
-        warn(f"values looks like a dissimilarity matrix: {signs}; use from_dissimilarity for distances{graph}.")
+        use = f"Use {{from_dissimilarity()}} for distances{graph}."
+        warn(f"values looks like a dissimilarity matrix: {signs}.", use)
 
 
 def transitivity(values: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._checks import shortlist
-from simdims._parameters import ParameterError, ParameterTypeError, shown
+from simdims._parameters import ParameterError, ParameterTypeError, shortlist, shown
 
 # Surrogates, as in file names of another encoding, and NUL.
 UNWRITABLE = re.compile("[\ud800-\udfff\x00]")

@@ -75,7 +75,9 @@ def holds_new_items(S: Any) -> bool:
         return bool(np.nanmax(difference, initial=0.0) > 1e-5 * np.nanmax(np.abs(values), initial=0.0))
 
 
-def held_out_variance(rows: NDArray[np.floating], W: NDArray[np.floating]) -> float:
+def held_out_variance(
+    rows: NDArray[np.floating], W: NDArray[np.floating], penalty: solvers.Penalty = solvers.NO_PENALTY
+) -> float:
     """R2 of similarities of new items, each predicted from others in its row."""
     observed = ~np.isnan(rows)
     observed[observed.sum(axis=1) < 2] = False  # nothing is left to predict from
@@ -83,7 +85,7 @@ def held_out_variance(rows: NDArray[np.floating], W: NDArray[np.floating]) -> fl
     predicted = np.full(rows.shape, np.nan)
     for k in range(N_FOLDS):
         held_out = observed & (part == k)
-        new = solvers.embed(np.where(held_out, np.nan, rows), W)
+        new = solvers.embed(np.where(held_out, np.nan, rows), W, penalty)
         predicted[held_out] = (new.astype(np.float64) @ W.T.astype(np.float64))[held_out]
     values = rows[observed].astype(np.float64)
     spread = np.sum((values - values.mean()) ** 2) if values.size else 0.0

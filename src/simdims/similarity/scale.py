@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from simdims._checks import warn
 from simdims._memory import require
-from simdims._parameters import ParameterError, as_float, require_real, shown
+from simdims._parameters import ParameterError, as_float, require_real, shown, warn
 from simdims.similarity.entries import (
     COPY_REMEDY,
     ROUNDING,
@@ -47,8 +46,8 @@ def find_scale(smallest: float, largest: float, low: float | None, high: float |
         raise ParameterError("high - low", "must be finite", got)
     if found:
         warn(
-            f"The scale of the ratings was not given: took {' and '.join(found)} from the ratings found; pass low= and "
-            "high= if the scale is wider."
+            f"The scale of the ratings was not given: took {' and '.join(found)} from the ratings found.",
+            "Pass {low} and {high} if the scale is wider.",
         )
     return low, high
 
@@ -99,7 +98,8 @@ def lift_negatives(values: Matrix, negative: str, absent: str | float | None = N
         own = f" and {n_diagonal} on the diagonal" if n_diagonal else ""
         warn(
             f"Set {n_negative:,} negative {'similarity' if n_negative == 1 else 'similarities'} ({share:.2%} of the "
-            f'observed pairs, the smallest {smallest:.3g}){own} to 0 (negative="clip").'
+            f"observed pairs, the smallest {smallest:.3g}){own} to 0",
+            "({negative=clip}).",
         )
     return map_entries(values, lambda entries: np.maximum(entries, 0)), info
 

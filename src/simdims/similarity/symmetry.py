@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from scipy import sparse
 
-from simdims._checks import plural
 from simdims._memory import require
-from simdims._parameters import ParameterError
+from simdims._parameters import ParameterError, plural
 from simdims.similarity.entries import (
     COPY_REMEDY,
     ROUNDING,

@@ -10,9 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims._checks import plural, shortlist, warn
 from simdims._memory import require
-from simdims._parameters import ParameterError, ParameterTypeError, require_flag, shown
+from simdims._parameters import ParameterError, ParameterTypeError, plural, require_flag, shortlist, shown, warn
 from simdims.similarity.entries import (
     BLOCK_ROWS,
     COPY_REMEDY,

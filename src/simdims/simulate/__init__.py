@@ -1,7 +1,7 @@
-"""Ground truth for simulations: embeddings, noise at a given signal-to-noise ratio, missing pairs, and power.
+"""Simulated data with known dimensions: embeddings, noise at a given signal-to-noise ratio, missing pairs, and power.
 
-A simulated data set is made in three steps, each a function from arrays to an array: an embedding W gives the
-similarities S = W W^T, noise is added to S (or to W before), and pairs are left out.
+A data set is simulated in three steps, each a function from arrays to an array: draw an embedding W, which gives the
+similarities S = W W^T; add noise to S (or to W before); and leave out pairs.
 """
 
 from simdims.simulate.answers import triplet_answers

@@ -1,4 +1,4 @@
-"""Answers of simulated people: odd-one-out choices drawn from an embedding."""
+"""Simulated odd-one-out answers, drawn from an embedding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simdims._parallel import generator_of, root_seed
-from simdims._parameters import require_count
+from simdims._parameters import ParameterError, require_count
 from simdims.metrics._embedding import as_numbers
 
 #: Triplets drawn at a time.
@@ -55,14 +55,15 @@ def triplet_answers(
     """
     loadings = as_numbers(W, "W")
     if loadings.ndim != 2 or len(loadings) < 3:
-        raise ValueError(f"W must have one row for each of at least 3 items, got shape {loadings.shape}.")
-    if not np.isfinite(loadings).all():
-        raise ValueError(f"W must be finite, got {np.count_nonzero(~np.isfinite(loadings))} values that are not.")
+        raise ParameterError("W", "must have one row for each of at least 3 items", f"shape {loadings.shape}")
+    n_infinite = np.count_nonzero(~np.isfinite(loadings))
+    if n_infinite:
+        raise ParameterError("W", "must be finite", f"{n_infinite} values that are not")
     require_count("n_answers", n_answers)
     if isinstance(random_state, np.random.RandomState):
         random_state = root_seed(random_state)
     elif not isinstance(random_state, np.random.Generator):
-        generator_of(random_state)  # refuses what is no seed
+        generator_of(random_state)  # checks the seed
     rng = np.random.default_rng(random_state)
     products = loadings @ loadings.T
     drawn = []

@@ -1,4 +1,4 @@
-"""What happens to similarities when they are measured: noise at a given signal-to-noise ratio, and missing pairs."""
+"""Noise at a given signal-to-noise ratio, and missing pairs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from simdims._parallel import generator_of
-from simdims._parameters import require_flag, require_real
+from simdims._parameters import ParameterError, ParameterTypeError, require_between, require_flag
 from simdims.metrics._embedding import as_numbers
 from simdims.similarity import as_similarity
+from simdims.simulate.embeddings import require_non_negative
 
 
 def add_noise(
     S: NDArray, snr: float, *, random_state: int | np.random.RandomState | None = None
 ) -> NDArray[np.floating]:
-    """Add symmetric Gaussian noise to similarities, clip at zero, and meet a signal-to-noise ratio.
+    """Add symmetric Gaussian noise to similarities at a signal-to-noise ratio, and clip at zero.
 
-    Every unordered pair and every diagonal entry gets its own draw from N(0, sigma^2); negative results
-    become zero. The scale sigma is chosen so that, over the off-diagonal entries and after clipping,
+    Every unordered pair and every diagonal entry gets its own draw from N(0, sigma^2); negative results become zero.
+    The scale sigma is chosen such that, over the off-diagonal entries and after clipping,
 
         snr = var(S) / (var(S) + var(result - S)).
 
@@ -29,10 +30,10 @@ def add_noise(
     S : array-like of shape (n_items, n_items)
         The signal: symmetric, non-negative, complete. Leave pairs out after adding noise, with `mask_pairs`.
     snr : float
-        Between 0 and 1. 1 is no noise: a copy of S. 0 is no signal: the clipped noise alone, with the
+        Signal-to-noise ratio between 0 and 1. 1 is a copy of S without noise; 0 is the clipped noise alone, with the
         standard deviation of S over the off-diagonal entries.
     random_state : int, RandomState or None, default=None
-        Seed of the noise; None is fresh entropy. The same seed gives the same noise, scaled, at every ratio.
+        Seed of the noise; None uses fresh entropy. The same seed gives the same noise, scaled, at every ratio.
 
     Returns
     -------
@@ -41,9 +42,9 @@ def add_noise(
 
     Notes
     -----
-    Clipping makes the error smaller than the noise, and still its variance grows with sigma, from zero
-    without bound, so every ratio has its sigma. The exception is a handful of items whose pairs all happen to
-    draw negative noise: the error is then bounded by S itself, and a ratio beyond that bound is an error.
+    Clipping makes the error smaller than the noise, but its variance still grows with sigma without bound, so every
+    ratio has a sigma. The exception are a few items whose pairs all draw negative noise: the error is then bounded by
+    S, and ratios beyond that bound raise an error.
 
     References
     ----------
@@ -62,39 +63,39 @@ def add_noise(
     """
     signal = _dense_values(S)
     if np.isnan(signal).any():
-        raise ValueError(
-            f"S must be complete to add noise, got {np.count_nonzero(np.isnan(signal))} missing entries; "
-            "leave pairs out afterwards, with mask_pairs."
-        )
-    require_real("snr", snr)
-    if not 0 <= snr <= 1:
-        raise ValueError(f"snr must be between 0 and 1, got {snr}.")
+        got = f"{np.count_nonzero(np.isnan(signal))} missing entries"
+        raise ParameterError("S", "must be complete to add noise", got, "leave pairs out afterwards, with mask_pairs")
+    require_between("snr", snr, 0, 1)
     snr = float(snr)
     if snr == 1:
         return signal.copy()
-
     pairs = _off_diagonal_pairs(signal)
     signal_pairs = signal[pairs].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         signal_scale = signal_pairs.std() if signal_pairs.size else 0.0
     if not np.isfinite(signal_scale):
-        largest = signal_pairs.max()
-        raise ValueError(
-            f"S must be small enough to be squared and summed, got a largest of {largest:g}: divide by it."
-        )
+        got = f"a largest of {signal_pairs.max():g}"
+        raise ParameterError("S", "must be small enough to be squared and summed", got, "divide by it")
     if signal_scale <= 1e-12 * np.abs(signal_pairs).max(initial=0.0):
-        raise ValueError(
-            "S must vary over its off-diagonal pairs for a signal-to-noise ratio to mean anything, "
-            f"got the same value for all {signal_pairs.size} of them."
-        )
-    noise = _symmetric_normal(len(signal), generator_of(random_state))
+        rule = "must vary over its off-diagonal pairs to have a signal-to-noise ratio"
+        raise ParameterError("S", rule, f"the same value for all {signal_pairs.size} of them")
+    noise = np.triu(generator_of(random_state).standard_normal(signal.shape))
+    noise += np.triu(noise, k=1).T
     if snr == 0:
         result = np.maximum(noise, 0)
         if not result[pairs].any():
             raise _unreachable(snr, len(signal_pairs))
         result *= signal_scale / result[pairs].std()
     else:
-        scale = _noise_scale(signal_pairs / signal_scale, noise[pairs], snr)
+        relative, noise_pairs = signal_pairs / signal_scale, noise[pairs]
+        target = (1 - snr) / snr
+
+        def error_variance(scale: float) -> float:
+            return np.maximum(scale * noise_pairs, -relative).var()  # of max(signal + scale * noise, 0) - signal
+
+        scale = _scale_reaching(error_variance, target, np.sqrt(target))
+        if scale is None:
+            raise _unreachable(snr, len(signal_pairs))
         result = np.maximum(signal + scale * signal_scale * noise, 0)
     return result.astype(signal.dtype, copy=False)
 
@@ -102,25 +103,25 @@ def add_noise(
 def add_feature_noise(
     X: ArrayLike, snr: float, *, random_state: int | np.random.RandomState | None = None
 ) -> NDArray[np.float64]:
-    """Add Gaussian noise to features, clip at zero, and meet a signal-to-noise ratio of the similarities X X^T.
+    """Add Gaussian noise to features at a signal-to-noise ratio of the similarities X X^T, and clip at zero.
 
-    Every entry gets its own draw from N(0, sigma^2); negative results become zero. The scale sigma is chosen so that,
-    with S = X X^T and the result in the place of X, over the off-diagonal entries,
+    Every entry gets its own draw from N(0, sigma^2); negative results become zero. The scale sigma is chosen such that,
+    with S = X X^T, over the off-diagonal entries,
 
         snr = var(S) / (var(S) + var(noisy S - S)).
 
-    One error in a feature moves all similarities of an item together, so this noise does not average out over pairs as
-    that of `add_noise` does.
+    An error in one feature changes all similarities of an item, so unlike that of `add_noise` this noise does not
+    average out over pairs.
 
     Parameters
     ----------
     X : array-like of shape (n_items, n_features)
         The signal: non-negative and finite.
     snr : float
-        Between 0 and 1. 1 is no noise: a copy of X. 0 is no signal: the clipped noise alone, scaled so that its
-        similarities have the standard deviation of those of X.
+        Signal-to-noise ratio between 0 and 1. 1 is a copy of X without noise; 0 is the clipped noise alone, scaled such
+        that its similarities have the standard deviation of those of X.
     random_state : int, RandomState or None, default=None
-        Seed of the noise; None is fresh entropy. The same seed gives the same noise, scaled, at every ratio.
+        Seed of the noise; None uses fresh entropy. The same seed gives the same noise, scaled, at every ratio.
 
     Returns
     -------
@@ -139,37 +140,31 @@ def add_feature_noise(
     """
     signal = as_numbers(X, "X").copy()
     if signal.ndim != 2 or len(signal) < 2 or signal.shape[1] < 1:
-        raise ValueError(f"X must have a row for each of at least 2 items, got shape {signal.shape}.")
-    if not (signal >= 0).all() or np.isinf(signal).any():
-        wrong = signal[~(signal >= 0) | np.isinf(signal)][0]
-        raise ValueError(f"X must be finite and non-negative, got {wrong:g}.")
-    require_real("snr", snr)
-    if not 0 <= snr <= 1:
-        raise ValueError(f"snr must be between 0 and 1, got {snr}.")
+        raise ParameterError("X", "must have a row for each of at least 2 items", f"shape {signal.shape}")
+    require_non_negative("X", signal)
+    require_between("snr", snr, 0, 1)
     snr = float(snr)
     if snr == 1:
         return signal
-    # A power of two, which rounds nothing: the search for a scale stops at an absolute tolerance.
+    # The search for a scale has an absolute tolerance; scaling by a power of two is exact.
     exponent = int(np.frexp(signal.max())[1])
     signal = np.ldexp(signal, -exponent)
     pairs = np.triu_indices(len(signal), k=1)
     clean = (signal @ signal.T)[pairs]
     if clean.std() <= 1e-12 * clean.max():
-        raise ValueError(
-            "X must give similarities that vary for a signal-to-noise ratio to mean anything, got equal ones."
-        )
+        raise ParameterError("X", "must give similarities that vary, to have a signal-to-noise ratio", "equal ones")
     noise = generator_of(random_state).standard_normal(signal.shape)
-
-    def error_variance(scale: float) -> float:
-        noisy = np.maximum(signal + scale * noise, 0)
-        return ((noisy @ noisy.T)[pairs] - clean).var()
-
     if snr == 0:
         result = np.maximum(noise, 0)
         spread = (result @ result.T)[pairs].std()
         if spread == 0:
             raise _unreachable(snr, len(clean))
         return np.ldexp(result * np.sqrt(clean.std() / spread), exponent)
+
+    def error_variance(scale: float) -> float:
+        noisy = np.maximum(signal + scale * noise, 0)
+        return ((noisy @ noisy.T)[pairs] - clean).var()
+
     scale = _scale_reaching(error_variance, clean.var() * (1 - snr) / snr, signal.std())
     if scale is None:
         raise _unreachable(snr, len(clean))
@@ -183,19 +178,19 @@ def mask_pairs(
     random_state: int | np.random.RandomState | None = None,
     keep_diagonal: bool = True,
 ) -> NDArray[np.floating]:
-    """Leave out pairs at random: each unordered pair stays with probability `observed`.
+    """Leave out pairs at random: each unordered pair is kept with probability `observed`.
 
     Parameters
     ----------
     S : array-like of shape (n_items, n_items)
-        Similarities. Pairs that are missing already (NaN) stay missing.
+        Similarities. Missing pairs (NaN) stay missing.
     observed : float
-        Between 0 and 1: the probability with which a pair stays, independently of all others.
+        The probability, between 0 and 1, with which each pair is kept, independently of the others.
     random_state : int, RandomState or None, default=None
-        Seed of the choice; None is fresh entropy. With the same seed the pairs that stay at a lower
-        probability are among those that stay at a higher one.
+        Seed of the choice; None uses fresh entropy. With the same seed, the pairs that are kept at a lower probability
+        are among those that are kept at a higher one.
     keep_diagonal : bool, default=True
-        Whether the diagonal stays as it is; if not, all of it is left out.
+        Whether to keep the diagonal; otherwise all of it is left out.
 
     Returns
     -------
@@ -210,9 +205,7 @@ def mask_pairs(
     >>> print(round(share, 1), np.isnan(masked.diagonal()).any())
     0.3 False
     """
-    require_real("observed", observed)
-    if not 0 <= observed <= 1:
-        raise ValueError(f"observed must be between 0 and 1, got {observed}.")
+    require_between("observed", observed, 0, 1)
     require_flag("keep_diagonal", keep_diagonal)
     result = _dense_values(S).copy()
     rng = generator_of(random_state)
@@ -228,7 +221,7 @@ def mask_pairs(
 def _dense_values(S: NDArray) -> NDArray[np.floating]:
     values = as_similarity(S, copy=False).values
     if not isinstance(values, np.ndarray):
-        raise TypeError(f"S must be a dense array, got {type(values).__name__}; convert it with .toarray().")
+        raise ParameterTypeError("S", "must be a dense array", type(values).__name__, "convert it with .toarray()")
     return values
 
 
@@ -236,27 +229,8 @@ def _off_diagonal_pairs(S: NDArray) -> NDArray[np.bool_]:
     return np.triu(np.ones(S.shape, dtype=bool), k=1)
 
 
-def _symmetric_normal(n_items: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    draws = np.triu(rng.standard_normal((n_items, n_items)))
-    return draws + np.triu(draws, k=1).T
-
-
-def _noise_scale(signal: NDArray, noise: NDArray, snr: float) -> float:
-    """The scale of the noise that gives a signal of unit variance this ratio after clipping at zero."""
-
-    def error_variance(scale: float) -> float:
-        # max(signal + scale * noise, 0) - signal
-        return np.maximum(scale * noise, -signal).var()
-
-    target = (1 - snr) / snr
-    scale = _scale_reaching(error_variance, target, np.sqrt(target))
-    if scale is None:
-        raise _unreachable(snr, len(noise))
-    return scale
-
-
 def _scale_reaching(error_variance: Callable[[float], float], target: float, guess: float) -> float | None:
-    """The scale at which a variance that grows with it reaches the target, or None where it never does."""
+    """The scale at which a variance that grows with it reaches the target, or None if it never does."""
     upper = 2 * guess
     for _ in range(100):
         if error_variance(upper) > target:
@@ -265,8 +239,6 @@ def _scale_reaching(error_variance: Callable[[float], float], target: float, gue
     return None
 
 
-def _unreachable(snr: float, n_pairs: int) -> ValueError:
-    return ValueError(
-        f"snr = {snr} cannot be reached: all {n_pairs} pairs drew negative noise, which clipping at zero "
-        "bounds; use more items or another random_state."
-    )
+def _unreachable(snr: float, n_pairs: int) -> ParameterError:
+    rule = f"must be higher where all {n_pairs} pairs draw negative noise, which clipping at zero bounds"
+    return ParameterError("snr", rule, str(snr), "use more items or another {random_state}")

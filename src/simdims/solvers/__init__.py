@@ -1,4 +1,4 @@
-"""Minimise f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 over W >= 0: arrays in, arrays out.
+"""Minimise f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 and a penalty over W >= 0: arrays in, arrays out.
 
 `solve` fits on the processor: by block coordinate descent (bcd.py), planned in plan.py and run by the one outer loop of
 loop.py, or by the paper's algorithm (admm.py), the reference. A storage is a way to sweep: products with a complete
@@ -20,10 +20,14 @@ from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
 from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
 from simdims.solvers.loop import Report
+from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, choose_alpha
+from simdims.solvers.penalty import noise_scale, penalised
 from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
+    NO_PENALTY,
     MatrixProblem,
     PairProblem,
+    Penalty,
     Problem,
     as_problem,
     factor_problem,
@@ -38,18 +42,26 @@ from simdims.solvers.spectra import leading_eigenpairs
 from simdims.solvers.start import given_start, random_start, spectral_start
 
 __all__ = [
+    "NO_PENALTY",
+    "STEP_SWEEPS",
+    "STEP_TOL",
     "Determinacy",
+    "Penalty",
     "Problem",
     "Solution",
+    "approach",
     "as_problem",
     "can_fill",
+    "choose_alpha",
     "determinacy",
     "embed",
     "factor_problem",
     "given_start",
     "has_missing",
     "leading_eigenpairs",
+    "noise_scale",
     "observed_range",
+    "penalised",
     "random_start",
     "require_scale",
     "solve",
@@ -63,10 +75,11 @@ _EMBED_PASSES = 10_000
 
 @dataclass(frozen=True)
 class Solution:
-    """An embedding and what is true of it; `objective` and `history` are in the units of the caller's weights."""
+    """An embedding and what is true of it; objectives are in the units of the caller's weights."""
 
     W: np.ndarray
     objective: float
+    data_objective: float
     history: np.ndarray
     n_iter: int
     converged: bool
@@ -77,12 +90,12 @@ def solve(
     problem: Problem,
     W0: np.ndarray,
     *,
-    solver: str,
-    bounds: Bounds,
     max_iter: int,
-    inner_iter: int,
     tol: float,
-    rho: float,
+    solver: str = "bcd",
+    bounds: Bounds = None,
+    inner_iter: int = 1,
+    rho: float = 1.0,
     report: Report = None,
 ) -> Solution:
     """Fit `problem` from W0 (not changed) with solver "bcd" or "admm".
@@ -104,21 +117,22 @@ def solve(
                 report=report,
             )
             history = descent.history * dense.scale
-            objective, kkt_residual = evaluate(problem, W)  # bounds are a constraint on Z, not a part of f
+            found = evaluate(problem, W)  # bounds are a constraint on Z, not a part of f
         else:
             plan = make_plan(problem, W.shape[1], bounded=bounds is not None)
             problem = plan.problem
             descent = fit_bcd(plan, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
             history = descent.history * problem.scale
-            objective, kkt_residual = evaluate(problem, W, bounds)
-    history[-1] = objective * problem.scale
+            found = evaluate(problem, W, bounds)
+    history[-1] = found.objective * problem.scale
     return Solution(
         W=W,
-        objective=objective * problem.scale,
+        objective=found.objective * problem.scale,
+        data_objective=found.data_objective * problem.scale,
         history=history,
         n_iter=descent.n_iter,
         converged=descent.converged,
-        kkt_residual=kkt_residual,
+        kkt_residual=found.kkt_residual,
     )
 
 
@@ -152,11 +166,12 @@ def solve_on(
     return [
         Solution(
             W=fit.W,
-            objective=fit.objective * problem.scale,
+            objective=fit.figures.objective * problem.scale,
+            data_objective=fit.figures.data_objective * problem.scale,
             history=fit.descent.history * problem.scale,
             n_iter=fit.descent.n_iter,
             converged=fit.descent.converged,
-            kkt_residual=fit.kkt_residual,
+            kkt_residual=fit.figures.kkt_residual,
         )
         for problem, fit in zip(dense, fits, strict=True)
     ]
@@ -167,7 +182,7 @@ def can_fill(problem: Problem) -> bool:
     return isinstance(problem, MatrixProblem) and misses_pairs(problem)
 
 
-def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
+def embed(similarities: np.ndarray, W: np.ndarray, penalty: Penalty = NO_PENALTY) -> np.ndarray:
     """Rows of non-negative least squares: the embedding of items from their similarities to the rows of W."""
     if similarities.shape[1] != len(W):
         raise ValueError(f"similarities must have a column for each of {len(W)} items, got {similarities.shape[1]}.")
@@ -180,10 +195,10 @@ def embed(similarities: np.ndarray, W: np.ndarray) -> np.ndarray:
         embedded = np.zeros((len(complete), W.shape[1]))
         with np.errstate(over="ignore"):  # what is too large is for the caller to see in the result
             b = block[complete] @ precise
-        kernels.embed_rows(gram, b, embedded, _EMBED_PASSES)
+        kernels.embed_rows(gram, b, *penalty, embedded, _EMBED_PASSES)
         embedding[rows.start + complete] = embedded
         for i in np.flatnonzero(~known.all(axis=1)):
             partners, row = precise[known[i]], slice(rows.start + i, rows.start + i + 1)
             b = block[i : i + 1, known[i]] @ partners
-            kernels.embed_rows(partners.T @ partners, b, embedding[row], _EMBED_PASSES)
+            kernels.embed_rows(partners.T @ partners, b, *penalty, embedding[row], _EMBED_PASSES)
     return embedding.astype(W.dtype, copy=False)

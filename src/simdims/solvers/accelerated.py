@@ -3,7 +3,7 @@
 A sweep over the rows in turn costs many times what its products cost where there are few items. Around Y the objective
 is modelled by
 
-    f(Y + D) ~ f(Y) + <grad f(Y), D> + c sum_i d_i (Y^T Y) d_i^T / over_i,
+    F(Y + D) ~ F(Y) + <grad F(Y), D> + c sum_i d_i (Y^T Y + ridge I) d_i^T / over_i,
 
 the model is lowered over Y + D >= 0, and Nesterov's extrapolation leads to the next Y. A fit this small takes a
 millisecond, so that these iterations, unlike sweeps, stay in compiled code.
@@ -84,13 +84,14 @@ def _leave_residuals(S, R):
 
 
 @njit(**INSIDE, fastmath=FAST)
-def _evaluate(S, squares, V, W, residuals, products, slope):
-    """Return f(W) for W = V^T, and W^T W; write the gradient to `slope`, and V^T to W.
+def _evaluate(S, squares, penalty, V, W, residuals, products, slope):
+    """Return F(W) for W = V^T, and W^T W; write the gradient to `slope`, and V^T to W.
 
-    The gradient is 2 (W^T W V - V S) where all pairs are known. Where some are missing it is -2 V R with the residuals
-    R, for which `residuals` is an n x n buffer; it is empty otherwise.
+    That of f is 2 (W^T W V - V S) where all pairs are known. Where some are missing it is -2 V R with the residuals R,
+    for which `residuals` is an n x n buffer; it is empty otherwise.
     """
     rank, n = V.shape
+    ridge, lasso = penalty
     _transpose(V, W)
     gram = np.empty((rank, rank), V.dtype)
     _multiply(V, W, gram)
@@ -102,8 +103,11 @@ def _evaluate(S, squares, V, W, residuals, products, slope):
         _multiply(V, S, products)
         total = squares - 2.0 * _inner(products, V) + _inner(gram, gram)
     for k in range(rank):
+        total += 2.0 * ridge * gram[k, k]
         for i in range(n):
-            slope[k, i] = -2.0 * products[k, i]
+            slope[k, i] = -2.0 * products[k, i] + 2.0 * (ridge * V[k, i] + lasso)
+        if lasso != 0.0:
+            total += 4.0 * lasso * sum_up(V[k])
         for m in range(rank if residuals.size == 0 else 0):
             x = 2.0 * gram[k, m]
             for i in range(n):
@@ -112,8 +116,8 @@ def _evaluate(S, squares, V, W, residuals, products, slope):
 
 
 @njit(**INSIDE, fastmath=FAST)
-def _lower_model(V, slope, gram, curvature):
-    """Lower <slope, D> + c <D, W^T W D> over V + D >= 0, in place, dimension by dimension, each for all items.
+def _lower_model(V, slope, gram, ridge, curvature):
+    """Lower <slope, D> + c <D, (W^T W + ridge I) D> over V + D >= 0, in place, one dimension after the other.
 
     `slope` is used up.
     """
@@ -124,20 +128,20 @@ def _lower_model(V, slope, gram, curvature):
     step = np.empty(n)
     for later_passes in range(PASSES - 1, -1, -1):
         for k in range(rank):
-            scale = 0.5 / (curvature * (gram[k, k] + SMALLEST * largest))
+            scale = 0.5 / (curvature * (gram[k, k] + ridge + SMALLEST * largest))
             for i in range(n):
                 x = V[k, i] - scale * slope[k, i]
                 x = x if x > 0.0 else 0.0
                 step[i] = x - V[k, i]
                 V[k, i] = x
             for m in range(0 if later_passes else k + 1, rank):  # whose slopes are still needed
-                x = 2.0 * curvature * gram[k, m]
+                x = 2.0 * curvature * (gram[k, m] + ridge if m == k else gram[k, m])
                 for i in range(n):
                     slope[m, i] += x * step[i]
 
 
 @njit(**COMPILED)
-def descend(S, squares, over, residuals, W, smallest_curvature, history, first, last, rule):
+def descend(S, squares, penalty, over, residuals, W, smallest_curvature, history, first, last, rule):
     """Iterations first .. last - 1 on W, in place; return (iterations done, whether the objective has stalled).
 
     A step that raises the objective is rejected and loses its momentum; if it had none, c is doubled. Items lie side by
@@ -147,6 +151,7 @@ def descend(S, squares, over, residuals, W, smallest_curvature, history, first, 
     Row i sees 1 / over_i of Y^T Y through its known pairs. `over` and `residuals` are empty where all pairs are known.
     """
     n, rank = W.shape
+    mean_over = np.mean(over) if residuals.size > 0 else 1.0
     V, products, slope = np.empty((rank, n), W.dtype), np.empty((rank, n), W.dtype), np.empty((rank, n))
     _transpose(W, V)
     previous, candidate, target = V.copy(), V.copy(), V.copy()  # previous, target: minima of the last two models
@@ -156,7 +161,7 @@ def descend(S, squares, over, residuals, W, smallest_curvature, history, first, 
     t, t_next, momentum, curvature = 1.0, 1.0, 0.0, smallest_curvature
     done, ended = first, False
     while True:
-        candidate_f, candidate_gram = _evaluate(S, squares, candidate, W, residuals, products, candidate_slope)
+        candidate_f, candidate_gram = _evaluate(S, squares, penalty, candidate, W, residuals, products, candidate_slope)
         if candidate_f <= f:
             V, candidate = candidate, V
             slope, candidate_slope = candidate_slope, slope
@@ -178,7 +183,7 @@ def descend(S, squares, over, residuals, W, smallest_curvature, history, first, 
             for i in range(n):
                 target[k, i] = V[k, i]
                 working[k, i] = slope[k, i] * (over[i] if residuals.size > 0 else 1.0)
-        _lower_model(target, working, gram, curvature)
+        _lower_model(target, working, gram, penalty[0] * mean_over, curvature)
         for k in range(rank):
             for i in range(n):
                 working[k, i] = target[k, i] - previous[k, i]

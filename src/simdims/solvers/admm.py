@@ -14,7 +14,7 @@ from simdims.solvers import kernels
 from simdims.solvers.criterion import Bounds, objective
 from simdims.solvers.loop import Descent, Report
 from simdims.solvers.problem import MatrixProblem
-from simdims.solvers.sweeps import Diagonal, MatrixProducts, sweep
+from simdims.solvers.sweeps import MatrixProducts, RowTerms, row_terms, sweep
 
 #: sBSUM visits each entry of W once a sweep.
 _ONE_PASS = 1
@@ -83,17 +83,19 @@ def initial_state(problem: MatrixProblem, W: np.ndarray, *, rho: float, start: s
 
 
 def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bounds) -> tuple[float, float, float]:
-    """One outer iteration in place: W, then Z, then the dual; returns f(W), |Z - W W^T| and |Z|."""
+    """One outer iteration in place: W, then Z, then the dual; returns F(W), |Z - W W^T| and |Z|."""
     n = len(state.W)
     low, high = (-np.inf, np.inf) if bounds is None else bounds
-    diagonal = Diagonal(np.diagonal(state.target).astype(np.float64), np.ones(n), np.full(n, np.inf))
+    penalty, ones = problem.penalty.times(1.0 / state.rho), np.ones(n)
+    own = np.diagonal(state.target).astype(np.float64)
+    terms = RowTerms(own, ones, np.inf * ones, penalty.ridge * ones, penalty.lasso * ones)
     for _ in range(inner_iter):
-        sweep(MatrixProducts(state.target, state.W), diagonal, state.W, _ONE_PASS)
+        sweep(MatrixProducts(state.target, state.W), terms, state.W, _ONE_PASS)
     np.matmul(state.W, state.W.T, out=state.target)
     value, gap, size = kernels.split_step(
         problem.values, problem.weights, state.rho, low, high, state.target, state.dual
     )
-    return value, np.sqrt(gap), np.sqrt(size)
+    return value + problem.penalty.of(state.W), np.sqrt(gap), np.sqrt(size)
 
 
 def _with_gaps(problem: MatrixProblem) -> MatrixProblem:
@@ -110,12 +112,12 @@ def _plain_sweeps(
     problem: MatrixProblem, W: np.ndarray, *, max_iter: int, inner_iter: int, tol: float, report: Report
 ) -> Descent:
     """The W-update alone, on S itself: `max_iter` times `inner_iter` sBSUM sweeps."""
-    diagonal = Diagonal(problem.diagonal, problem.diagonal_weights, problem.limits)
+    terms = row_terms(problem)
     history = [objective(problem, W)]
     for iteration in range(1, max_iter + 1):
         value = history[-1]
         for _ in range(inner_iter):
-            value += sweep(MatrixProducts(problem.values, W), diagonal, W, _ONE_PASS)
+            value += sweep(MatrixProducts(problem.values, W), terms, W, _ONE_PASS)
         history.append(value)
         if report is not None:
             report(iteration, history[-1])

@@ -38,7 +38,7 @@ _SAMPLE_ITERATIONS, _SAMPLE_TOL = 60, 0.003
 def fit_bcd(
     plan: Plan, W: np.ndarray, *, max_iter: int, tol: float, bounds: Bounds = None, report: Report = None
 ) -> Descent:
-    """Minimise f over W >= 0 in place."""
+    """Minimise F over W >= 0 in place."""
     problem = plan.problem
     with _threads.second_thread(plan.second_thread) as second:
         if isinstance(problem, PairProblem):
@@ -82,7 +82,7 @@ def _accelerate(loop: Loop, problem: MatrixProblem, how: Acceleration) -> None:
     stalled = loop.converged
     while loop.done < last and not stalled:
         until = min(loop.done + step, last)
-        data = (problem.values, problem.squares, over, residuals)
+        data = (problem.values, problem.squares, tuple(problem.penalty), over, residuals)
         done, stalled = accelerated.descend(*data, W, how.curvature, loop.history, loop.done, until, rule)
         loop.done = done - 1
         loop.record(loop.history[done])

@@ -8,7 +8,7 @@ import numpy as np
 
 from simdims.solvers import criterion, kernels
 from simdims.solvers.problem import CompleteProblem, FactorProblem, MatrixProblem
-from simdims.solvers.sweeps import Diagonal, FactorProducts, MatrixProducts, Products, sweep
+from simdims.solvers.sweeps import FactorProducts, MatrixProducts, Products, row_terms, sweep
 
 #: Passes over the coordinates of a row before the next row: further ones cost little beside the products.
 N_PASSES = 4
@@ -27,19 +27,19 @@ class CompleteSweeps:
     ) -> None:
         self.problem, self.extrapolate_from, self.second = problem, extrapolate_from, second
         self.limits = problem.limits
-        self.diagonal = Diagonal(problem.diagonal, problem.diagonal_weights, self.limits)
+        self.terms = row_terms(problem)
 
     def objective(self, W: np.ndarray) -> float:
-        """f(W)."""
+        """F(W)."""
         return criterion.objective(self.problem, W)
 
     def sweep(self, W: np.ndarray) -> float:
-        """Update every row of W once, in place; return the change of f."""
+        """Update every row of W once, in place; return the change of F."""
         if isinstance(self.problem, FactorProblem):
             products: Products = FactorProducts(self.problem.factors, W)
         else:
             products = MatrixProducts(self.problem.values, W)
-        return sweep(products, self.diagonal, W, N_PASSES, self.second)
+        return sweep(products, self.terms, W, N_PASSES, self.second)
 
     def shorten(self) -> bool:
         """Steps are never too long."""
@@ -50,8 +50,8 @@ def update_some_rows(problem: MatrixProblem, W: np.ndarray) -> float:
     """Update every third row in turn, in place; return the change of the objective."""
     some = slice(None, None, _EVERY)
     rows, moved = np.ascontiguousarray(problem.values[some]), W[some].copy()
-    diagonal = (problem.diagonal[some].copy(), problem.diagonal_weights[some].copy(), problem.limits[some].copy())
+    terms = row_terms(problem).at(some)
     own, precise = np.ascontiguousarray(rows[:, some]), W.astype(np.float64, copy=False)
-    change = kernels.update_block(own, rows @ W, *diagonal, moved, precise.T @ precise, 0, N_PASSES)
+    change = kernels.update_block(own, rows @ W, *terms, moved, precise.T @ precise, 0, N_PASSES)
     W[some] = moved
     return float(change)

@@ -1,7 +1,7 @@
-"""The objective f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, its gradient and the KKT residual, computed plainly.
+"""The objective F(W) = f(W) + penalty, f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, and its KKT residual.
 
-Solvers track f while they run; these are the independent figures that start and end a fit. With `bounds`, each missing
-off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2. Weights are the problem's own, divided by their largest.
+Solvers track F while they run; these are the independent figures that start and end a fit. With `bounds`, each missing
+off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2 to f. Weights are the problem's own, divided by their largest.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -55,7 +55,20 @@ class Determinacy:
     largest: float
 
 
+class Evaluation(NamedTuple):
+    """F(W), its data part f(W), and the KKT residual of W."""
+
+    objective: float
+    data_objective: float
+    kkt_residual: float
+
+
 def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
+    """F(W)."""
+    return data_objective(problem, W, bounds) + problem.penalty.of(W)
+
+
+def data_objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     """f(W)."""
     if isinstance(problem, PairProblem):
         return gradient(problem, W)[0]
@@ -77,24 +90,26 @@ def size(problem: Problem) -> float:
     """f(0), the objective of predicting nothing."""
     if not isinstance(problem, PairProblem):
         return 0.5 * problem.squares
-    return objective(problem, np.zeros((problem.n_items, 1)))
+    return data_objective(problem, np.zeros((problem.n_items, 1)))
 
 
-def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[float, float]:
-    """f(W) and the KKT residual of W.
+def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> Evaluation:
+    """The figures that end a fit.
 
-    The residual is the norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0 at a
-    KKT point. A step out of the feasible set is no step: at W_ik = 0 only a negative slope counts, and at the limit of
-    an item whose diagonal is not observed only a positive one.
+    The KKT residual is the norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0
+    at a KKT point. A step out of the feasible set is no step: at W_ik = 0 only a negative slope counts, and at the
+    limit of an item whose diagonal is not observed only a positive one.
     """
     value, slope, pull = gradient(problem, W, bounds)
+    penalty = problem.penalty
+    slope += 2.0 * penalty.ridge * W + 2.0 * penalty.lasso
     np.minimum(slope, 0.0, out=slope, where=W == 0)
     unknown = problem.unknown
     if unknown.size:
         at_limit = W[unknown] >= (1 - 5e-7) * problem.limits[unknown, None]
         slope[unknown] = np.where(at_limit, np.maximum(slope[unknown], 0.0), slope[unknown])
     projected, scale = _norm(slope), 2.0 * _norm(pull)
-    return value, projected / scale if scale > 0 else projected
+    return Evaluation(value + penalty.of(W), value, projected / scale if scale > 0 else projected)
 
 
 def determinacy(problem: Problem, W: np.ndarray) -> Determinacy:

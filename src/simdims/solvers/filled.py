@@ -15,7 +15,7 @@ from simdims import _memory, _threads
 from simdims.solvers import kernels
 from simdims.solvers.criterion import Bounds
 from simdims.solvers.problem import MANY, MatrixProblem
-from simdims.solvers.sweeps import Diagonal, MatrixProducts, sweep
+from simdims.solvers.sweeps import MatrixProducts, row_terms, sweep
 
 #: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.
 _PASSES = 3
@@ -53,15 +53,15 @@ class FilledSweeps:
         self._damp(1.0)
 
     def objective(self, W: np.ndarray) -> float:
-        """Fill the matrix, half of its rows in each thread; return f(W)."""
+        """Fill the matrix, half of its rows in each thread; return F(W)."""
         n, transposed = len(W), np.ascontiguousarray(W.T)
         half = n // 2 if n >= MANY else n
         rest = _threads.begin(self.second, self._fill, W, transposed, half, n)
-        return self._fill(W, transposed, 0, half) + rest.result()
+        return self._fill(W, transposed, 0, half) + rest.result() + self.problem.penalty.of(W)
 
     def sweep(self, W: np.ndarray) -> None:
         """Update every row of W once, in place."""
-        sweep(MatrixProducts(self.filled, W), self.diagonal, W, _PASSES, self.second)
+        sweep(MatrixProducts(self.filled, W), self.terms, W, _PASSES, self.second)
 
     def shorten(self) -> bool:
         """Halve the over-relaxation; return False where there is none left."""
@@ -72,11 +72,9 @@ class FilledSweeps:
 
     def _damp(self, damping: float) -> None:
         """Set how much of the over-relaxation is used."""
-        problem = self.problem
         self.damping = damping
         self.relaxation = 1.0 + damping * (self.over - 1.0)
-        # The weight of a row's diagonal term relative to the rest of the row.
-        self.diagonal = Diagonal(problem.diagonal, self.relaxation * problem.diagonal_weights, problem.limits)
+        self.terms = row_terms(self.problem, self.relaxation)
 
     def _fill(self, W: np.ndarray, transposed: np.ndarray, first: int, last: int) -> float:
         problem, total = self.problem, 0.0

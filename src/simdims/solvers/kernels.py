@@ -5,6 +5,8 @@ With every row of W but row i fixed, the objective f(W) = 1/2 sum_ij Omega_ij (S
     phi_i(w) = w^T A w - 2 b^T w + 1/2 Omega_ii (S_ii - |w|^2)^2,
     A = sum_{j != i} Omega_ij w_j w_j^T,    b = sum_{j != i} Omega_ij S_ij w_j.
 
+A penalty on the loadings is `ridge` on the diagonal of A and `lasso` off every entry of b; see penalty.py.
+
 `update_row` lowers phi_i and never sees the data; the storage only decides where A and b come from: products with a
 matrix (`update_block`) or lists of pairs (`gather_pairs`, `update_listed`). Row workspaces are float64 whatever the
 storage, so that the change of the objective is summed precisely while S and W stay float32.
@@ -61,7 +63,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
 
 
 @njit(**COMPILED, fastmath=FAST)
-def update_row(A, b, s_ii, omega_ii, limit, w, gradient, n_passes):
+def update_row(A, b, s_ii, omega_ii, limit, ridge, lasso, w, gradient, n_passes):
     """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
     `gradient` is workspace: it holds A w - b, kept current by one row of A for each coordinate that moves.
@@ -69,7 +71,7 @@ def update_row(A, b, s_ii, omega_ii, limit, w, gradient, n_passes):
     rank = w.size
     squared_norm = 0.0
     for k in range(rank):
-        gradient[k] = -b[k]
+        gradient[k] = lasso - b[k] + ridge * w[k]
         squared_norm += w[k] * w[k]
     for k in range(rank):
         if w[k] != 0.0:
@@ -83,7 +85,8 @@ def update_row(A, b, s_ii, omega_ii, limit, w, gradient, n_passes):
             x = w[k]
             if x == 0.0 and gradient[k] >= 0.0:
                 continue
-            new = minimise_coordinate(x, gradient[k], A[k, k], s_ii, omega_ii, squared_norm, limit)
+            curvature = A[k, k] + ridge
+            new = minimise_coordinate(x, gradient[k], curvature, s_ii, omega_ii, squared_norm, limit)
             largest = max(largest, new)
             step = new - x
             if step == 0.0:
@@ -92,9 +95,10 @@ def update_row(A, b, s_ii, omega_ii, limit, w, gradient, n_passes):
             left = s_ii - squared_norm
             squared_norm += step * (x + new)
             right = s_ii - squared_norm
-            change += step * (2.0 * gradient[k] + step * A[k, k]) + 0.5 * omega_ii * (right * right - left * left)
+            change += step * (2.0 * gradient[k] + step * curvature) + 0.5 * omega_ii * (right * right - left * left)
             for m in range(rank):
                 gradient[m] += step * A[k, m]
+            gradient[k] += step * ridge
             w[k] = new
         if largest_step <= 1e-12 * largest:
             break
@@ -139,7 +143,7 @@ def _settle_columns(A, W, w, i, background, partners, weights):
 
 
 @njit(**COMPILED, fastmath=FAST)
-def update_block(own, products, diagonal, diagonal_weights, limits, W, gram, start, n_passes):
+def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso, W, gram, start, n_passes):
     """Update the rows of one block in turn, in place; return the change of the objective.
 
     `own` holds the similarities within the block and `products` its rows of S W: A_i = W^T W - w_i w_i^T and
@@ -161,7 +165,8 @@ def update_block(own, products, diagonal, diagonal_weights, limits, W, gram, sta
         _add_outer(gram, w, -1.0)
         if diagonal_weights[i] == 0.0:
             _settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
-        change += update_row(gram, b, diagonal[i], diagonal_weights[i], limits[i], w, gradient, n_passes)
+        own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
+        change += update_row(gram, b, *own_terms, w, gradient, n_passes)
         for k in range(rank):
             moves[e, k] = -W[i, k]
             W[i, k] = w[k]
@@ -257,6 +262,8 @@ def update_listed(
     diagonal,
     diagonal_weights,
     limits,
+    ridge,
+    lasso,
     W,
     gram,
     block,
@@ -292,7 +299,8 @@ def update_listed(
         if diagonal_weights[i] == 0.0:
             listed = slice(starts[i], starts[i + 1])
             _settle_columns(A_i, W, w, i, background, partners[listed], weights[listed])
-        change += update_row(A_i, b_i, diagonal[i], diagonal_weights[i], limits[i], w, gradient, n_passes)
+        own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
+        change += update_row(A_i, b_i, *own_terms, w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
@@ -401,13 +409,13 @@ def split_step(S, weights, rho, low, high, T, dual):
 
 
 @njit(**COMPILED)
-def embed_rows(A, b, embedding, n_passes):
-    """Minimise w^T A w - 2 b_i^T w over w >= 0 for every row of `embedding`, from and into it."""
+def embed_rows(A, b, ridge, lasso, embedding, n_passes):
+    """Minimise w^T A w - 2 b_i^T w and the penalty over w >= 0 for every row of `embedding`, from and into it."""
     w, gradient = np.empty(A.shape[0]), np.empty(A.shape[0])
     for i in range(b.shape[0]):
         for k in range(w.size):
             w[k] = embedding[i, k]
-        update_row(A, b[i], 0.0, 0.0, np.inf, w, gradient, n_passes)
+        update_row(A, b[i], 0.0, 0.0, np.inf, ridge, lasso, w, gradient, n_passes)
         for k in range(w.size):
             embedding[i, k] = w[k]
 

@@ -10,6 +10,7 @@ from simdims import _threads
 from simdims.solvers import criterion, kernels
 from simdims.solvers.complete import N_PASSES
 from simdims.solvers.problem import PairProblem
+from simdims.solvers.sweeps import row_terms
 
 #: Numbers in the sums of one block of rows: a megabyte.
 _SUMS_PER_BLOCK = 2**17
@@ -23,13 +24,14 @@ class ListedSweeps:
 
     def __init__(self, problem: PairProblem, second: Executor | None = None) -> None:
         self.problem, self.limits, self.second = problem, problem.limits, second
+        self.terms = row_terms(problem)
 
     def objective(self, W: np.ndarray) -> float:
-        """f(W)."""
+        """F(W)."""
         return criterion.objective(self.problem, W)
 
     def sweep(self, W: np.ndarray) -> float:
-        """Update every row of W once, block by block, in place; return the change of f.
+        """Update every row of W once, block by block, in place; return the change of F.
 
         Two threads share the sums over partners of a block; its rows then move in turn. The numbers are the same with
         one.
@@ -38,7 +40,6 @@ class ListedSweeps:
         n, rank = W.shape
         size = min(max(_SUMS_PER_BLOCK // rank**2, 8), 128, n)
         pairs = (problem.starts, problem.partners, problem.values, problem.weights, problem.background)
-        diagonal = (problem.diagonal, problem.diagonal_weights, problem.limits)
         A, b = np.empty((size, rank, rank)), np.empty((size, rank))
         precise = W.astype(np.float64, copy=False)
         gram = precise.T @ precise if problem.background else np.empty((rank, rank))
@@ -50,7 +51,7 @@ class ListedSweeps:
             rest = _threads.begin(second, kernels.gather_pairs, *pairs, W, first, middle, last, A, b)
             kernels.gather_pairs(*pairs, W, first, first, middle, A, b)
             rest.result()
-            change += kernels.update_listed(*pairs, *diagonal, W, gram, first, last, A, b, N_PASSES)
+            change += kernels.update_listed(*pairs, *self.terms, W, gram, first, last, A, b, N_PASSES)
         return change
 
     def shorten(self) -> bool:

@@ -5,14 +5,14 @@ ADMM's threshold on rho assumes it. The solvers multiply the objective back.
 
 Where the diagonal of an item is not observed, nothing keeps a loading of it from growing while those of its partners
 shrink: a hub and its spokes fit best at infinity. There `limits` holds the largest loading that the item may have, ten
-times the root of the largest similarity; it is infinite elsewhere.
+times the root of the largest similarity; it is infinite elsewhere, and everywhere with a penalty (penalty.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,6 +29,27 @@ _LARGEST_LOADING = 10.0
 #: From so many items on, a sweep is a matter of milliseconds: Python may lie between its blocks, and a second thread
 #: is worth waking.
 MANY = 1000
+
+
+class Penalty(NamedTuple):
+    """ridge |W|_F^2 + 2 lasso sum_ik W_ik, which the objective f comes with; in the problem's weights."""
+
+    ridge: float = 0.0
+    lasso: float = 0.0
+
+    def of(self, W: np.ndarray) -> float:
+        """Its value."""
+        if not (self.ridge or self.lasso):
+            return 0.0
+        squares, total = np.sum(np.square(W, dtype=np.float64)), np.sum(W, dtype=np.float64)
+        return float(self.ridge * squares + 2.0 * self.lasso * total)
+
+    def times(self, factor: float) -> Penalty:
+        """The penalty multiplied by a number."""
+        return Penalty(self.ridge * factor, self.lasso * factor)
+
+
+NO_PENALTY = Penalty()
 
 
 @dataclass(frozen=True)
@@ -52,6 +73,7 @@ class MatrixProblem:
     total: float
     squares: float
     scale: float
+    penalty: Penalty = NO_PENALTY
     n_known: int = field(init=False)
     complete: bool = field(init=False)
     unknown: np.ndarray = field(init=False)
@@ -87,6 +109,7 @@ class PairProblem:
     diagonal_weights: np.ndarray
     limits: np.ndarray
     scale: float
+    penalty: Penalty = NO_PENALTY
 
     @property
     def n_items(self) -> int:
@@ -119,6 +142,7 @@ class FactorProblem:
     total: float
     squares: float
     scale: float = 1.0
+    penalty: Penalty = NO_PENALTY
 
     @property
     def n_items(self) -> int:
@@ -231,6 +255,7 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
         diagonal_weights=problem.diagonal_weights,
         limits=problem.limits,
         scale=problem.scale,
+        penalty=problem.penalty,
     )
 
 
@@ -247,7 +272,7 @@ def matrix_of(problem: Problem) -> MatrixProblem:
     n = problem.n_items
     if isinstance(problem, FactorProblem):
         _require_dense(n, n * n * problem.dtype.itemsize)
-        return matrix_problem(problem.factors @ problem.factors.T, None)
+        return replace(matrix_problem(problem.factors @ problem.factors.T, None), penalty=problem.penalty)
     own = problem.diagonal_weights[problem.diagonal_weights > 0]
     weights_differ = not np.isin(problem.weights, (0.0, 1.0)).all() or bool(np.any(own != 1.0))
     weighted = weights_differ or problem.background not in (0.0, 1.0)
@@ -262,7 +287,8 @@ def matrix_of(problem: Problem) -> MatrixProblem:
         weights[rows, problem.partners] = problem.weights
         np.fill_diagonal(weights, problem.diagonal_weights)
     dense = matrix_problem(values, weights)
-    return replace(dense, scale=dense.scale * problem.scale)
+    penalty, limits = problem.penalty.times(1.0 / dense.scale), problem.limits
+    return replace(dense, scale=dense.scale * problem.scale, penalty=penalty, limits=limits)
 
 
 def mean_similarity(problem: Problem) -> float:

@@ -9,12 +9,21 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import replace
 
 import numpy as np
 
 from simdims import _threads
 from simdims.solvers import criterion, kernels
-from simdims.solvers.problem import MANY, CompleteProblem, MatrixProblem, in_reach, matrix_problem, similarities_between
+from simdims.solvers.problem import (
+    MANY,
+    CompleteProblem,
+    MatrixProblem,
+    Penalty,
+    in_reach,
+    matrix_problem,
+    similarities_between,
+)
 
 #: Items of the sample: for each dimension enough to see it more than once.
 _PER_COMPONENT, _SMALLEST = 10, 100
@@ -43,14 +52,15 @@ def start_from_sample(
         return None
     order = np.random.default_rng(zlib.crc32(W[:, 0].tobytes())).permutation(n)
     sample, rest = np.sort(order[:size]), np.sort(order[size:])
-    fitted = fit_sample(problem, sample, W[sample], fit)
+    penalty = problem.penalty.times(size / n)
+    fitted = fit_sample(problem, sample, W[sample], penalty, fit)
     if fitted is None:
         return None
     candidate = np.empty_like(W)
     candidate[sample] = fitted
     for first in range(0, len(rest), _PLACED):
         items = rest[first : first + _PLACED]
-        candidate[items] = _place(similarities_between(problem, items, sample), fitted, W[items], second)
+        candidate[items] = _place(similarities_between(problem, items, sample), fitted, penalty, W[items], second)
     found = criterion.objective(problem, candidate)
     if not found < objective:
         return None
@@ -58,22 +68,26 @@ def start_from_sample(
     return found
 
 
-def fit_sample(problem: CompleteProblem, sample: np.ndarray, V: np.ndarray, fit: Fit) -> np.ndarray | None:
+def fit_sample(
+    problem: CompleteProblem, sample: np.ndarray, V: np.ndarray, penalty: Penalty, fit: Fit
+) -> np.ndarray | None:
     """Fit the similarities within a sample of items from the start V; None where they are too small to be fitted."""
     S = similarities_between(problem, sample, sample)
     unknown = np.flatnonzero(problem.diagonal_weights[sample] == 0)
     S[unknown, unknown] = np.nan
     if not in_reach(float(np.nanmax(S, initial=0.0)), S.dtype):  # similar items lie outside the sample
         return None
-    fit(matrix_problem(S), V)
+    fit(replace(matrix_problem(S), penalty=penalty, limits=problem.limits[sample]), V)
     return V
 
 
-def _place(similarities: np.ndarray, fitted: np.ndarray, placed: np.ndarray, second: Executor | None) -> np.ndarray:
+def _place(
+    similarities: np.ndarray, fitted: np.ndarray, penalty: Penalty, placed: np.ndarray, second: Executor | None
+) -> np.ndarray:
     """Place items by their similarities to the fitted ones, in place, half of them in each thread."""
     precise = fitted.astype(np.float64, copy=False)
     A, b, half = precise.T @ precise, (similarities @ fitted).astype(np.float64, copy=False), len(placed) // 2
-    other = _threads.begin(second, kernels.embed_rows, A, b[half:], placed[half:], _PASSES)
-    kernels.embed_rows(A, b[:half], placed[:half], _PASSES)
+    other = _threads.begin(second, kernels.embed_rows, A, b[half:], *penalty, placed[half:], _PASSES)
+    kernels.embed_rows(A, b[:half], *penalty, placed[:half], _PASSES)
     other.result()
     return placed

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
+from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.solvers.problem import FactorProblem, MatrixProblem, Problem, mean_similarity
 from simdims.solvers.spectra import leading_eigenpairs
 
@@ -22,18 +23,18 @@ def given_start(problem: Problem, n_components: int, init: Any) -> np.ndarray:
             raise TypeError
         W = np.asarray(init, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(
-            f"init must be 'random', 'spectral' or an array of numbers, got {type(init).__name__} that is not."
-        ) from None
+        got = f"an object of type {type(init).__name__}"
+        raise ParameterTypeError("init", "must be 'random', 'spectral' or an array of numbers", got) from None
     shape = (problem.n_items, n_components)
     if W.shape != shape:
-        raise ValueError(f"init must have shape (n_items, n_components) = {shape}, got {W.shape}.")
+        raise ParameterError("init", f"must have shape (n_items, n_components) = {shape}", f"{W.shape}")
     largest = W.max()
     if not (W.min() >= 0 and 0 < largest < np.inf):  # neither holds of a NaN
-        raise ValueError("init must be non-negative, finite and not all zero, got an array that is not.")
+        got = f"values from {W.min():g} to {largest:g}"  # nan where any value is
+        raise ParameterError("init", "must be non-negative, finite and not all zero", got)
     most = _LARGEST[problem.dtype.itemsize]
     if largest > most:
-        raise ValueError(f"init must be at most {most:g} in {problem.dtype}, got {largest:g}.")
+        raise ParameterError("init", f"must be at most {most:g} in {problem.dtype}", f"{largest:g}")
     return W.astype(problem.dtype)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from simdims._threads import begin
 from simdims.solvers import kernels
-from simdims.solvers.problem import MANY
+from simdims.solvers.problem import MANY, Problem
 
 #: Rows whose products with W share one BLAS call.
 BLOCK = 128
@@ -82,24 +82,40 @@ class FactorProducts:
         return self.factors[later] @ (self.factors[rows].T @ move)
 
 
-class Diagonal(NamedTuple):
-    """The diagonal terms of the objective, which have values and weights of their own, and the limits of loadings."""
+class RowTerms(NamedTuple):
+    """What each row's update needs beside its products: the term of the diagonal, the limit, and the penalty."""
 
-    values: np.ndarray
-    weights: np.ndarray
+    diagonal: np.ndarray
+    diagonal_weights: np.ndarray
     limits: np.ndarray
+    ridge: np.ndarray
+    lasso: np.ndarray
+
+    def at(self, rows: slice) -> RowTerms:
+        """The terms of some rows."""
+        return RowTerms(*(np.ascontiguousarray(part[rows]) for part in self))
 
 
-def sweep(
-    products: Products, diagonal: Diagonal, W: np.ndarray, n_passes: int, second: Executor | None = None
-) -> float:
+def row_terms(problem: Problem, relaxation: np.ndarray | float = 1.0) -> RowTerms:
+    """The terms of all rows; where rows are over-relaxed, relative to the rest of the row."""
+    ones = np.ones(problem.n_items)
+    return RowTerms(
+        problem.diagonal,
+        relaxation * problem.diagonal_weights,
+        problem.limits,
+        relaxation * problem.penalty.ridge * ones,
+        relaxation * problem.penalty.lasso * ones,
+    )
+
+
+def sweep(products: Products, terms: RowTerms, W: np.ndarray, n_passes: int, second: Executor | None = None) -> float:
     """Update every row of W once, in place; return the change of the objective. `products` has W as it is."""
     n = len(W)
     precise = W.astype(np.float64, copy=False)
     gram = precise.T @ precise
     if n <= BLOCK:
         rows = slice(0, n)
-        return kernels.update_block(products.within(rows), products.of(rows), *diagonal, W, gram, 0, n_passes)
+        return kernels.update_block(products.within(rows), products.of(rows), *terms, W, gram, 0, n_passes)
     blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
     ahead = n >= MANY
     change = 0.0
@@ -109,7 +125,7 @@ def sweep(
         before = W[rows].copy()
         if ahead and later is not None:
             pending = begin(second, products.of, later)
-        change += kernels.update_block(own, known, *diagonal, W, gram, rows.start, n_passes)
+        change += kernels.update_block(own, known, *terms, W, gram, rows.start, n_passes)
         if later is None:
             break
         move = W[rows] - before

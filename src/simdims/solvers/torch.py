@@ -4,11 +4,11 @@ Row after row is what a GPU does worst, so here all rows move together. Around Y
 
     f(Y + D) ~ f(Y) + <grad f(Y), D> + sum_i c_i d_i (Y^T Y) d_i^T,    grad f(Y) = -2 (Omega * (S - Y Y^T)) Y,
 
-and the model is minimised over Y + D >= 0: non-negative least squares for every row, with one r x r matrix for all.
-With c_i = 2 the model's curvature is at least that of |W W^T - Y Y^T|^2 to second order; where pairs are missing c_i is
-about twice the known share of row i, as in filling. Nesterov's extrapolation leads from one
-minimum to the next point. A point that is higher than the last one is given up, its momentum forgotten and, if it had
-none, c raised. One evaluation of the gradient an iteration: two products with an n x n matrix, or one if no pair is
+and the penalty's own terms; the model is minimised over Y + D >= 0: non-negative least squares for every row, with one
+r x r matrix for all. With c_i = 2 the model's curvature is at least that of |W W^T - Y Y^T|^2 to second order; where
+pairs are missing c_i is about twice the known share of row i, as in filling. Nesterov's extrapolation leads from one
+minimum to the next point. A point that is higher than the last one is rejected, its momentum is reset and, if it had
+none, c is raised. Each iteration evaluates the gradient once: two products with an n x n matrix, or one if no pair is
 missing.
 
 Computed in float32; sums, and the figures that end a fit, in float64 where the device has it.
@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from simdims.solvers.accelerated import SMALLEST, stalled
-from simdims.solvers.criterion import evaluate
+from simdims.solvers.criterion import Evaluation, evaluate
 from simdims.solvers.filled import over_relaxation
 from simdims.solvers.loop import WINDOW, Descent, Report
 from simdims.solvers.problem import FactorProblem, MatrixProblem
@@ -75,8 +75,7 @@ class Fitted:
 
     W: np.ndarray
     descent: Descent
-    objective: float
-    kkt_residual: float
+    figures: Evaluation
 
 
 def fit_together(
@@ -111,7 +110,7 @@ class _Data(NamedTuple):
     `values` is S with NaN where a pair is missing, or the factors F of S = F F^T. `roots` are the square roots of the
     weights, where they differ. `sizes` is sum Omega S^2. Where `complete`, the diagonal may count less than 1:
     `lacking` is how much less, `own` its values. `limits` is the most that a loading of an item may be, where there is
-    such a limit. `curvature` is c_i.
+    such a limit. `curvature` is c_i. `ridge` and `lasso` are the penalty's, None without one.
     """
 
     values: torch.Tensor
@@ -121,6 +120,8 @@ class _Data(NamedTuple):
     lacking: torch.Tensor | None
     limits: torch.Tensor | None
     curvature: torch.Tensor
+    ridge: torch.Tensor | None
+    lasso: torch.Tensor | None
     complete: bool
     factored: bool
 
@@ -237,6 +238,9 @@ def _minimise_model(data: _Data, state: _State) -> tuple[torch.Tensor, torch.Ten
     """
     Y = state.Y
     gram = Y.mT @ Y
+    if data.ridge is not None:
+        own = data.ridge / (data.curvature.mean(dim=1, keepdim=True) * _per_fit(state.damping, Y))
+        gram = gram + own * torch.eye(Y.shape[2], dtype=Y.dtype, device=Y.device)
     sizes = gram.diagonal(dim1=1, dim2=2)[:, None, :]
     sizes = sizes + SMALLEST * sizes.amax(dim=2, keepdim=True) + torch.finfo(Y.dtype).tiny
     roots = sizes.sqrt()
@@ -271,7 +275,16 @@ def _feasible(W: torch.Tensor, limits: torch.Tensor | None) -> torch.Tensor:
 
 
 def _objective_and_gradient(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return _from_products(data, W) if data.complete else _from_residuals(data, W)
+    f, G = _from_products(data, W) if data.complete else _from_residuals(data, W)
+    if data.ridge is not None and data.lasso is not None:
+        G += 2 * (data.ridge * W + data.lasso)
+        f += _penalty(data.ridge, data.lasso, W.to(_precise(W.device)))
+    return f, G
+
+
+def _penalty(ridge: torch.Tensor, lasso: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
+    """The penalty of every fit: ridge |W|^2 + 2 lasso sum W."""
+    return torch.sum(ridge * W**2 + 2 * lasso * W, dim=(1, 2))
 
 
 def _from_residuals(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -322,6 +335,8 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
     both = [(problem.values, problem.weights) for problem in problems if isinstance(problem, MatrixProblem)]
     weighted = any(weights.size for _, weights in both)
     roots = [unit**0.5 for unit in units]
+    penalised = any(any(problem.penalty) for problem in problems)
+    ridge, lasso = ([np.full((1, 1), problem.penalty[at]) for problem in problems] for at in (0, 1))
 
     def stacked(arrays: Sequence[np.ndarray], by: Sequence[float] | None = None) -> torch.Tensor:
         return torch.stack([_tensor(array, device, 1.0 if by is None else by[at]) for at, array in enumerate(arrays)])
@@ -336,6 +351,8 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
         lacking=stacked([1.0 - weights for weights in own_weights]) if lacks else None,
         limits=stacked([limit[:, None] for limit in limits], roots) if limited else None,
         curvature=stacked([share[:, None] for share in known]),
+        ridge=stacked(ridge, units) if penalised else None,
+        lasso=stacked(lasso, [unit**1.5 for unit in units]) if penalised else None,
         complete=complete,
         factored=factored,
     )
@@ -370,13 +387,16 @@ def _conclude(
     """The figures that end a fit, computed afresh."""
     result = (W.cpu().numpy().astype(np.float64) * np.sqrt(unit)).astype(problem.dtype)
     if W.device.type == "mps":  # has no float64
-        objective, kkt_residual = evaluate(problem, result)
+        figures = evaluate(problem, result)
     else:
-        objective, kkt_residual = _evaluate_factors(data, W) if data.factored else _evaluate_matrix(data, W)
-        objective *= unit**2
+        value, residual = _evaluate_factors(data, W) if data.factored else _evaluate_matrix(data, W)
+        penalty = 0.0
+        if data.ridge is not None and data.lasso is not None:
+            penalty = float(_penalty(data.ridge.double(), data.lasso.double(), W.double()[None])[0])
+        figures = Evaluation((value + penalty) * unit**2, value * unit**2, residual)
     history = history * unit**2
-    history[-1] = objective
-    return Fitted(result, Descent(history, converged), objective, kkt_residual)
+    history[-1] = figures.objective
+    return Fitted(result, Descent(history, converged), figures)
 
 
 def _evaluate_matrix(data: _Data, W: torch.Tensor) -> tuple[float, float]:
@@ -418,6 +438,8 @@ def _evaluate_factors(data: _Data, W: torch.Tensor) -> tuple[float, float]:
 
 
 def _kkt_residual(data: _Data, W: torch.Tensor, slope: torch.Tensor, pull: torch.Tensor) -> float:
+    if data.ridge is not None and data.lasso is not None:
+        slope = slope + 2 * (data.ridge[0].double() * W + data.lasso[0].double())
     slope = torch.where(W > 0, slope, slope.clamp(max=0))
     if data.limits is not None:
         slope = torch.where((1 - 1e-6) * data.limits[0].double() > W, slope, slope.clamp(min=0))

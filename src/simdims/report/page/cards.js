@@ -1,4 +1,4 @@
-// The grid of dimensions: a card each, with its top items, its name, its share and its reliability.
+// The grid of dimensions: one card each, with its top items, its name, its share and its reliability.
 
 import { byId, count, element, percent, short, two } from "./dom.js";
 import { facts, image, label } from "./data.js";
@@ -71,7 +71,7 @@ function card(k) {
       "footer.card-foot",
       {},
       meter("Share", share, percent(share), largestShare(), "of the reconstruction"),
-      meter("Reliability", reliability, two(reliability), 1, "Across random starts: 1 is the same dimension in every fit"),
+      meter("Reliability", reliability, two(reliability), 1, "Across random starts; 1 means that all fits found the same dimension"),
     ),
   );
 }
@@ -143,7 +143,7 @@ export function meter(what, value, text, largest, title) {
 
 function topWords(k) {
   const { items, values } = facts.dimensions[k];
-  if (!items.length) return element("p.note", {}, "No item has any of it.");
+  if (!items.length) return element("p.note", {}, "No item has a loading on this dimension.");
   return element(
     "ol.top-words",
     {},

@@ -1,4 +1,4 @@
-// How the number of dimensions was chosen: the error of each number that was tried, with its standard error.
+// The choice of the number of dimensions: the held-out error of each candidate, with its standard error.
 
 import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two } from "./dom.js";
 import { facts } from "./data.js";
@@ -11,9 +11,9 @@ export function startCurve() {
       element(
         "p",
         {},
-        `The number of dimensions, ${facts.n_components}, was given. To have it chosen from the data, leave out `,
+        `The number of dimensions, ${facts.n_components}, was given. To choose it by cross-validation, omit `,
         element("code", {}, "ranks"),
-        " or give several.",
+        " or pass several.",
       ),
     );
     byId("number-chart").hidden = true;
@@ -24,13 +24,13 @@ export function startCurve() {
     element(
       "p",
       {},
-      `Each number of dimensions was fitted ${count(selection.n_fits, "time")} to a part of the pairs, and judged by the others, which it had not seen.`,
+      `Cross-validation: each number of dimensions was fitted ${count(selection.n_fits, "time")} to a part of the pairs and evaluated on the held-out pairs.`,
     ),
     selection.ranks.length > 1
       ? element(
           "p",
           {},
-          "Too few dimensions miss structure; too many fit noise. Of the numbers marked as close to the lowest error, the difference to it is within one standard error of the difference.",
+          "Too few dimensions miss structure; too many fit noise. Candidates close to the lowest error differ from it by at most one standard error of the difference.",
         )
       : "",
     element("p.legend", {}, element("span.dot.chosen", { "aria-hidden": "true" }), ` chosen: ${selection.rank}`),
@@ -104,7 +104,7 @@ function curve(selection, width, state, readout) {
       viewBox: `0 0 ${width} ${height}`,
       role: "slider",
       tabindex: "0",
-      "aria-label": "Error by number of dimensions; arrow keys go through the numbers",
+      "aria-label": "Held-out error by number of dimensions; use the arrow keys to read the values",
       "aria-valuemin": first,
       "aria-valuemax": last,
       "aria-valuenow": ranks[state.active],

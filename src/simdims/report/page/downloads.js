@@ -1,4 +1,4 @@
-// Files out of the page, and names into it.
+// Downloads of names and loadings, and uploads of names.
 
 import { byId, count, element, say } from "./dom.js";
 import { column, facts, fileLabel } from "./data.js";
@@ -12,7 +12,7 @@ export function startDownloads() {
     type: "file",
     accept: ".json,.csv,.txt",
     tabindex: "-1",
-    "aria-label": "A file of names",
+    "aria-label": "File of names",
     id: "names-file",
   });
   const button = (text, act, id) => element("button", { type: "button", click: act, id }, text);
@@ -34,8 +34,8 @@ export function startDownloads() {
             () => save("dimension_names.json", [namesJson()], "application/json"),
             "save-names-json",
           ),
-          button("Read names", () => chooser.click(), "read-names"),
-          button("Forget names", forget, "forget-names"),
+          button("Load names", () => chooser.click(), "read-names"),
+          button("Delete names", forget, "forget-names"),
           chooser,
         ),
       ),
@@ -46,7 +46,7 @@ export function startDownloads() {
         element(
           "p.note",
           {},
-          `A row for each item and a column for each dimension; this page keeps them ${facts.loadings.precision}.`,
+          `One row per item and one column per dimension, stored ${facts.loadings.precision}.`,
         ),
         element(
           "p.buttons",
@@ -72,10 +72,10 @@ export function startDownloads() {
 function tellNames(told) {
   const number = Object.keys(allNames()).length;
   told.textContent = !namesAreKept()
-    ? "This browser does not keep names when the page is closed: save them to a file."
+    ? "This browser does not store names after the page is closed: save them to a file."
     : number
-      ? `${number} of ${count(facts.n_components, "dimension")} ${number === 1 ? "has a name" : "have names"}. This browser keeps them; save them to take them along.`
-      : "Name dimensions on their cards. This browser keeps the names; save them to take them along.";
+      ? `${number} of ${count(facts.n_components, "dimension")} ${number === 1 ? "has a name" : "have names"}. They are stored in this browser; save them to a file to share them.`
+      : "Name dimensions on their cards. Names are stored in this browser; save them to a file to share them.";
 }
 
 function readNames(text, told) {
@@ -88,13 +88,13 @@ function readNames(text, told) {
   const number = Object.keys(names).length;
   if (number) setNames({ ...allNames(), ...names });
   told.textContent = number
-    ? `Read ${count(number, "name")}.`
-    : "No names in that file: it should hold lines such as 1,animal or what Save names writes.";
+    ? `Loaded ${count(number, "name")}.`
+    : "No names found in this file. Expected lines such as 1,animal, or a file from Save names.";
   say(told.textContent);
 }
 
 function forget() {
-  if (Object.keys(allNames()).length && window.confirm("Forget all names of dimensions?")) setNames({});
+  if (Object.keys(allNames()).length && window.confirm("Delete all names of dimensions?")) setNames({});
 }
 
 // A cell of comma-separated text, with an apostrophe before what a spreadsheet would run as a formula.

@@ -6,7 +6,7 @@ import { facts } from "./data.js";
 export function startFit() {
   const fit = facts.fit;
   if (!fit) {
-    byId("fit-words").append(element("p", {}, "No pair of two different items is observed."));
+    byId("fit-words").append(element("p", {}, "No pair of different items is observed."));
     return;
   }
   const readout = element("p.note.readout", { "aria-hidden": "true" }, "Point at a cell to read it.");
@@ -14,15 +14,15 @@ export function startFit() {
     element(
       "p",
       {},
-      "Each cell holds the pairs of items with that observed and that predicted similarity; the more pairs, the stronger its colour. Were the prediction perfect, all would lie on the line.",
+      "Each cell counts the pairs of items with this observed and predicted similarity; darker cells hold more pairs. Perfect predictions lie on the line.",
     ),
     fit.correlation === null
       ? ""
-      : element("p", {}, `In sample, the correlation of observed and predicted similarities is ${two(fit.correlation)}.`),
+      : element("p", {}, `The in-sample correlation of observed and predicted similarities is ${two(fit.correlation)}.`),
     element(
       "p.note",
       {},
-      `${fit.sampled ? "From a sample of" : "All"} ${count(fit.n_pairs, "pair")}${fit.sampled ? "; the counts stand for all" : ""}. Predicted: the sum over dimensions of the products of two items' loadings, of a fit that saw these pairs.`,
+      `${fit.sampled ? "A sample of" : "All"} ${count(fit.n_pairs, "pair")}${fit.sampled ? "; counts are scaled to all pairs" : ""}. A predicted similarity is the sum over dimensions of the products of both items' loadings, from a fit to these pairs.`,
     ),
     readout,
   );
@@ -62,7 +62,7 @@ function chart(fit, width, readout) {
     {
       viewBox: `0 0 ${width} ${height}`,
       role: "img",
-      "aria-label": `Observed against predicted similarities of ${count(fit.n_pairs, "pair")}; correlation in sample ${two(fit.correlation)}.`,
+      "aria-label": `Observed against predicted similarities of ${count(fit.n_pairs, "pair")}; in-sample correlation ${two(fit.correlation)}.`,
     },
     marks
       .map((value) => [

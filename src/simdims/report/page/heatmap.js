@@ -8,7 +8,7 @@ const BESIDE_NAME = 8;
 
 export function similarityBlocks(k, width) {
   const items = facts.dimensions[k].items;
-  if (items.length < 2) return element("p.note", {}, "Fewer than two items have any of it.");
+  if (items.length < 2) return element("p.note", {}, "Fewer than two items have a loading on this dimension.");
   const observed = block(k);
   const predicted = items.map((one) => items.map((other) => product(one, other)));
   const apart = (rows) => rows.flatMap((cells, i) => cells.filter((value, j) => i !== j && value !== null));

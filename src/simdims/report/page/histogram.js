@@ -57,11 +57,11 @@ export function histogram(values, width) {
     svg("line.axis", { x1: left, x2: width - right, y1: base, y2: base }),
     axis,
   );
-  const none = zeros ? `${percent(zeros / values.length)} of the items have none of it. ` : "";
+  const none = zeros ? `${percent(zeros / values.length)} of the items have no loading. ` : "";
   return element(
     "div",
     {},
     picture,
-    element("p.note", {}, `${none}Heights go by the square root of the number of items, so that few are seen too.`),
+    element("p.note", {}, `${none}Square-root scale.`),
   );
 }

@@ -83,11 +83,11 @@ function strongest(loadings) {
     .filter((k) => loadings[k] > 0)
     .sort((a, b) => loadings[b] - loadings[a]);
   const squares = loadings.reduce((sum, value) => sum + value * value, 0) || 1;
-  if (!order.length) return element("p.note", {}, "It has nothing of any dimension.");
+  if (!order.length) return element("p.note", {}, "This item has no loadings.");
   return element(
     "table.plain",
     {},
-    element("caption.unseen", {}, "The dimensions that this item has most of"),
+    element("caption.unseen", {}, "The largest loadings of this item"),
     element(
       "thead",
       {},
@@ -119,7 +119,7 @@ function strongest(loadings) {
 
 function nearest(item) {
   const near = neighbours(item, N_NEIGHBOURS);
-  if (!near.length) return element("p.note", {}, "It shares no dimension with any other item.");
+  if (!near.length) return element("p.note", {}, "This item shares no dimension with any other.");
   return element(
     "ol.neighbours",
     {},

@@ -21,4 +21,4 @@ startDownloads();
 startPanel();
 decodeWhenIdle();
 byId("footer").textContent =
-  `Written by simdims ${facts.version}. Everything on this page is in this one file; it loads nothing and sends nothing.`;
+  `Written by simdims ${facts.version}. This page is one self-contained file: it loads nothing and sends nothing.`;

@@ -43,7 +43,7 @@ export function startSearch() {
         element(
           "li.note",
           { role: "presentation" },
-          found.length ? `${whole(found.length)} of ${whole(total)}: type more` : "Nothing found",
+          found.length ? `${whole(found.length)} of ${whole(total)}: type to narrow down` : "Nothing found",
         ),
       );
     list.hidden = false;

@@ -1,4 +1,4 @@
-// Tests of hypotheses, where there are any.
+// Tests of hypotheses, if there are any.
 
 import { byId, element, short, svg, two } from "./dom.js";
 import { facts } from "./data.js";
@@ -17,7 +17,7 @@ export function startTests() {
 function content(tests) {
   const combined = tests.test === "combined";
   const heads = combined
-    ? ["Hypothesis", "r, dimension", "r, similarities", "p", "p adjusted", "Dimension", "Found"]
+    ? ["Hypothesis", "r, dimension", "r, similarities", "p", "p adjusted", "Dimension", "Significant"]
     : ["Hypothesis", "r", "95% null interval", "p", "p adjusted", "Dimension", "Significant"];
   if (tests.test === "rsa") heads.splice(5, 1);
   return [

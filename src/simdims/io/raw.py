@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,72 +12,56 @@ from scipy import sparse
 
 from simdims import io
 from simdims._cells import cell_value, resembles_number
-from simdims.io.arrays import read_npy, reading
-from simdims.io.tables import Sheet, read_sheet
-from simdims.io.text import find_encoding
+from simdims._parameters import ParameterError
+from simdims.io.arrays import npz_variables, read_named_arrays, read_npy
+from simdims.io.layouts import Wanted
+from simdims.io.tables import Sheet, find_encoding, read_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES = tuple(io.TABLES)
-NAMED_ARRAYS = tuple(io.NAMED_ARRAYS)
 
-
-def read_features(path: Path, labels: str | None, key: str | None, header: bool | None, namer: str = "--labels") -> Any:
+def read_features(path: Path, labels: str | None, key: str | None, header: bool | None, namer: str = "labels") -> Any:
     """Return the rows of features in a file, as a DataFrame whose index names the items where the file does.
 
-    Parameters
-    ----------
-    path : Path
-    labels : str or None
-        The column of a table that names the items.
-    key : str or None
-        The variable of a file of several arrays.
-    header : bool or None
-        Whether the first row of a text file names the columns; None finds out.
-    namer : str
-        The option that says `labels`.
+    `labels` is the column of a table that names the items, `namer` the argument that it came from, `key` the variable
+    of a file of several arrays. `header` says whether the first row of a text file names the columns; None detects it.
     """
-    io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
+    io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES))
     suffix = path.suffix.lower()
     with io.named_in_errors(path):
-        if suffix in TABLES:
-            _refuse_option("--key", key, NAMED_ARRAYS, suffix)
+        if suffix not in io.NAMED_ARRAYS:
+            _refuse_option("key", key, io.NAMED_ARRAYS, suffix)
+        if suffix in io.TABLES:
             return _as_features(read_sheet(path, header, [] if labels is None else [labels]), labels, namer)
-        _refuse_option(namer, labels, TABLES, suffix)
+        _refuse_option(namer, labels, io.TABLES, suffix)
         if suffix == ".npy":
-            _refuse_option("--key", key, NAMED_ARRAYS, suffix)
             return read_npy(path).values
-        parts = io.NAMED_ARRAYS[suffix](path, _only_array(path) if key is None else key, None)
+        parts = read_named_arrays(path, _only_array(path) if key is None else key, None)
         return _labelled(parts.values, parts.labels, None)
 
 
 def has_column(path: Path, name: str) -> bool:
-    """Whether a table has a column of that name."""
-    if path.suffix.lower() not in TABLES or not path.is_file() or path.stat().st_size == 0:
+    """Say whether a file is a table with a column of that name."""
+    if path.suffix.lower() not in io.TABLES or not path.is_file() or path.stat().st_size == 0:
         return False
     with io.named_in_errors(path):
         return name in read_sheet(path, None, [name]).frame.columns
 
 
 def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None) -> Any:
-    """Return the triplets in a file as a table of three columns: `columns`, or all there are."""
-    io.check_file(path, (".npy", *TABLES))
+    """Return the triplets in a file as a table of three columns: `columns`, or all columns."""
+    io.check_file(path, (".npy", *io.TABLES))
     with io.named_in_errors(path):
         if path.suffix.lower() == ".npy":
-            _refuse_option("--columns", columns, TABLES, ".npy")
+            _refuse_option("columns", columns, io.TABLES, ".npy")
             return read_npy(path).values
         sheet = read_sheet(path, header, None)
-        frame = sheet.frame
         if columns is None:
             return _numbered_triplets(sheet)
-        unknown = [column for column in columns if column not in frame.columns]
-        if unknown:
-            raise ValueError(
-                f"--columns must name columns of this file, got {unknown[0]!r}: it has "
-                f"{', '.join(map(repr, frame.columns))}."
-            )
-        return _numbered_triplets(sheet._replace(frame=frame[list(columns)]))
+        for column in columns:
+            _require_column("columns", column, sheet.frame)
+        return _numbered_triplets(sheet._replace(frame=sheet.frame[list(columns)]))
 
 
 def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
@@ -94,17 +77,17 @@ def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
             row = int(np.argmax(np.isnan(values)))
             raise ValueError(
                 f"Column {column!r} must name an item in every row, got the text {str(frame[column].iloc[row])!r} in "
-                f"{sheet.row(row)}, which says that a value is missing: leave the row out."
+                f"{sheet.row(row)}, which marks a missing value: remove the row."
             )
     return frame.assign(**numbers)
 
 
 def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> pd.DataFrame:
-    """Return a table whose columns called `names` are text as it stands, even if it spells a number or "NA".
+    """Return a table whose columns called `names` are text as it stands, even if it reads as a number or "NA".
 
     The column called `number`, if there is one, holds numbers.
     """
-    io.check_file(path, TABLES)
+    io.check_file(path, tuple(io.TABLES))
     with io.named_in_errors(path):
         sheet = read_sheet(path, True, names)
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
@@ -117,14 +100,14 @@ def read_dissimilarity(
 ) -> tuple[Any, Sequence[str] | None, dict[str, Any]]:
     """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found."""
     path = io.as_path(path, "D")
-    io.check_file(path, (".npy", *NAMED_ARRAYS, *TABLES))
+    io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES))
     with io.named_in_errors(path):
         io.refuse_options(path.suffix.lower(), key, None)
-        parts = io.read_parts(path, key, None, labels, None, None)
+        parts = io.read_parts(path, Wanted(key=key, labels=labels))
         if sparse.issparse(parts.values):
             raise ValueError("dissimilarities must be dense, got a sparse matrix, in which most pairs are not stored.")
         if parts.weights is not None:
-            raise ValueError("dissimilarities must not have weights, got a column of them: leave it out.")
+            raise ValueError("dissimilarities must not have weights, got a column of them: remove it.")
         info = {"file": path.name, **parts.info}
         if getattr(parts.values, "ndim", 2) != 2:
             return parts.values, parts.labels if labels is None else labels, info
@@ -138,23 +121,24 @@ def read_names(path: Path) -> list[str]:
         return path.read_text(encoding=find_encoding(path)).splitlines()
 
 
-def _refuse_option(option: str, value: object, endings: Sequence[str], suffix: str) -> None:
+def _refuse_option(name: str, value: object, endings: Iterable[str], suffix: str) -> None:
     if value is not None:
-        raise ValueError(
-            f"{option} must be left out for {suffix} files (it is for {', '.join(endings)}), got {value!r}."
-        )
+        raise ParameterError(name, f"must be left out for {suffix} files (it is for {', '.join(endings)})", repr(value))
+
+
+def _require_column(name: str, column: str, frame: pd.DataFrame) -> None:
+    if column not in frame.columns:
+        listed = ", ".join(map(repr, frame.columns))
+        raise ParameterError(name, "must name a column of this file", f"{column!r}; the columns are {listed}")
 
 
 def _only_array(path: Path) -> str:
-    """The name of the one array of a file, if it is easily told."""
-    names = []
-    if path.suffix.lower() == ".npz":
-        with reading(".npz"), zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
-        if len(names) == 1:
-            return names[0]
-    found = f": it holds {', '.join(names)}" if names else ""
-    raise ValueError(f"--key must say which variable of this file holds the features, got none{found}.")
+    """The name of the one array of an .npz file."""
+    names = list(npz_variables(path)) if path.suffix.lower() == ".npz" else []
+    if len(names) == 1:
+        return names[0]
+    found = f"; the file contains {', '.join(names)}" if names else ""
+    raise ParameterError("key", "must name the variable that holds the features", f"None{found}")
 
 
 def _labelled(values: Any, index: Sequence[str] | None, columns: Sequence[str] | None) -> Any:
@@ -167,23 +151,22 @@ def _labelled(values: Any, index: Sequence[str] | None, columns: Sequence[str] |
 
 def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
     frame = sheet.frame
-    if labels is not None and labels not in frame.columns:
-        names = ", ".join(map(repr, frame.columns))
-        raise ValueError(f"{namer} must name a column of this file, got {labels!r}: it has {names}.")
+    if labels is not None:
+        _require_column(namer, labels, frame)
     for column in frame.columns:
         if column != labels and frame[column].dtype.kind not in "biuf":
             try:
                 frame[column] = sheet.numbers(column)
             except ValueError as error:
-                raise ValueError(f"{error}{_what_else(frame[column], labels, namer)}") from None
+                raise ValueError(f"{error}{_advice(frame[column], labels, namer)}") from None
     return frame if labels is None else frame.set_index(labels)
 
 
-def _what_else(cells: pd.Series, labels: str | None, namer: str) -> str:
-    """What a column among features that holds mostly words may be."""
+def _advice(cells: pd.Series, labels: str | None, namer: str) -> str:
+    """What to do about a column of words among features."""
     n_words = sum(cell_value(cell) is None and not resembles_number(str(cell)) for cell in cells)
     if 2 * n_words < len(cells):
         return ""
     if labels is None:
-        return f" If it names the items, pass {namer} {cells.name}."
+        return f" If it names the items, pass --{namer} {cells.name}."
     return " If it is categorical, use one 0/1 column per category, or remove it."

@@ -1,4 +1,4 @@
-"""Which ranks to try when nobody says: a coarse grid, then ever closer to where the choice falls."""
+"""The ranks that "auto" tries: a coarse grid, then ever closer to the rank that is chosen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _GRID_REACH, _GRID_LEAST = 2.0, 12
 _NEAR_MINIMUM, _NEAR_CHOICE = 0.1, 0.02
 
 
-def walk_ranks(judge: Callable[[], tuple[int, int]], largest: int, n_stable: int | None = None) -> Iterator[list[int]]:
+def search_ranks(
+    judge: Callable[[], tuple[int, int]], largest: int, n_stable: int | None = None
+) -> Iterator[list[int]]:
     """Yield lists of ranks to try next, until the choice between those tried is settled.
 
     Parameters

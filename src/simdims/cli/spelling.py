@@ -1,0 +1,122 @@
+"""Arguments and functions of the library as the options and commands that people type, for errors and warnings."""
+
+from __future__ import annotations
+
+import argparse
+from copy import copy
+from typing import Any
+
+from simdims._parameters import ParameterError, SimdimsWarning, in_python
+from simdims.cli.contents import subcommands
+
+#: Options are stored under the names of arguments, except these.
+_IN_PYTHON = {
+    "landmarks": ("n_landmarks",),
+    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets"),
+    "folder": ("result", "embedding"),
+    "answers": ("triplets",),
+    "ratings": ("pairs",),
+    "tests": ("hypotheses",),
+}
+
+_COMMANDS = {
+    "from_features": "similarity features",
+    "from_triplets": "similarity triplets",
+    "from_ratings": "similarity ratings",
+    "from_associations": "similarity associations",
+    "from_dissimilarity": "similarity dissimilarity",
+    "as_similarity": "discover",
+    "load_similarity": "discover",
+    "Similarity.save": "similarity",
+    "discover": "discover",
+    "Discovery.save": "discover",
+    "calibrate": "calibrate",
+    "select_rank": "select-rank",
+    "fit_consensus": "consensus",
+    "dimension_test": "test",
+    "rsa_test": "rsa",
+}
+
+
+def in_options(said: Exception, top: argparse.ArgumentParser, options: argparse.Namespace) -> str:
+    """The text of an error or warning, with arguments as options of the command that ran and functions as commands."""
+    if not isinstance(said, ParameterError | SimdimsWarning) or "command" not in options:
+        return str(said)
+    spelling = Spelling(top, options)
+    if isinstance(said, SimdimsWarning):
+        return said.sentence(spelling)
+    if said.got == "None":  # an option that was not given has no value to show
+        said = copy(said)
+        said.got = None
+    return said.sentence(spelling.subject(said.name), spelling)
+
+
+class Spelling:
+    """How a name is written for whoever runs a command; see `simdims._parameters.spelled`."""
+
+    def __init__(self, top: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+        self._top, self._command = top, options.command
+        self._names = _names(options.command)
+        # Labels come from a column, from a file of their own, or with the data, where no option is to blame.
+        namers = [name for name in ("labels", "label_file", "item") if option_of(options.command, name) is not None]
+        given = [name for name in namers if getattr(options, name, None) is not None]
+        self._labels = option_of(options.command, given[0]) if given else None
+        self._names.pop("labels", None)
+        if namers:
+            self._names["labels"] = str(option_of(options.command, (given or namers[::-1])[0]))
+
+    def subject(self, name: str) -> str:
+        """The argument that an error is about."""
+        return (self._labels or name) if name == "labels" else self._names.get(name, name)
+
+    def __call__(self, name: str, value: str | None = None) -> str:
+        if name.endswith("()"):
+            return self._function(name.removesuffix("()"))
+        option = self._names.get(name) or self._of_others(name)
+        if option is None:
+            return in_python(name, value)
+        if value in ("None", "False"):
+            negated = option.replace("--", "--no-", 1)
+            return negated if negated in self._command._option_string_actions else f"no {option}"
+        return option if value in (None, "True") else f"{option} {value}"
+
+    def _function(self, name: str) -> str:
+        command = _COMMANDS.get(name)
+        if command is None:
+            return name
+        if self._command.prog == "simdims discover":
+            if command.startswith("similarity "):
+                return command.replace("similarity ", "--as ")
+            if name in ("as_similarity", "load_similarity"):
+                return "--as matrix"
+        return f"`simdims {command}`"
+
+    def _of_others(self, name: str) -> str | None:
+        """The option of another command, as advice to run that one has it."""
+        commands = [command for _, command in subcommands(self._top).values()]
+        commands += [inner for command in commands for _, inner in subcommands(command).values()]
+        options = (_names(command).get(name, "") for command in commands)
+        return next((option for option in options if option.startswith("--")), None)
+
+
+def option_of(command: argparse.ArgumentParser, name: str) -> str | None:
+    """What the help of a command calls an option or argument, if it has it: --ranks, or IN."""
+    return next((_shown(action) for action in command._actions if action.dest == name), None)
+
+
+def _shown(action: Any) -> str:
+    is_place = not action.option_strings or "--out" in action.option_strings
+    return str(action.metavar) if is_place else next(s for s in action.option_strings if s.startswith("--"))
+
+
+def _names(command: argparse.ArgumentParser) -> dict[str, str]:
+    """What Python calls the options of a command, and what the command calls them."""
+    found: dict[str, str] = {}
+    # The file that stands for most arguments comes last.
+    for action in sorted(command._actions, key=lambda action: action.dest == "source"):
+        for name in (action.dest, *_IN_PYTHON.get(action.dest, ())):
+            found.setdefault(name, _shown(action))
+    out, source = found.get("out"), found.get("source")
+    folder = out if out == "FOLDER" else source  # a folder may stand for a file
+    others = {"folder": folder, "path": out}
+    return {name: option for name, option in others.items() if option is not None} | found

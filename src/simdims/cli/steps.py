@@ -1,0 +1,220 @@
+"""`simdims calibrate`, `select-rank`, `fit` and `consensus`: the steps of `simdims discover`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simdims.cli import options as shared
+from simdims.cli.options import Findings
+from simdims.cli.outputs import check_target, write_result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from simdims.srf import SRF
+
+#: More ranks than anyone tries.
+_MOST_RANKS = 10_000
+
+
+def add(commands: Any) -> None:
+    calibrate = shared.add_command(
+        commands,
+        "calibrate",
+        _calibrate,
+        summary="find the fraction of pairs that cross-validation should train on",
+        example="simdims calibrate animals.npz --seed 0",
+    )
+    select_rank = shared.add_command(
+        commands,
+        "select-rank",
+        _select_rank,
+        summary="find the number of dimensions by calibrated cross-validation",
+        example="simdims select-rank animals.npz --ranks 2:30 --checkpoint animals-ranks --jobs 2 -o ranks.json",
+    )
+    fit = shared.add_command(
+        commands,
+        "fit",
+        _fit,
+        summary="fit a given number of dimensions once",
+        example="simdims fit animals.npz -n 10 -o embedding.csv",
+    )
+    consensus = shared.add_command(
+        commands,
+        "consensus",
+        _consensus,
+        summary="fit a given number of dimensions from many random starts and keep the most representative run",
+        example="simdims consensus animals.npz -n 10 --runs 30 --jobs 2 -o embedding.csv",
+    )
+    for parser in (calibrate, select_rank, fit, consensus):
+        shared.add_similarity(parser)
+    _add_calibrate(calibrate)
+    _add_select_rank(select_rank)
+    for parser in (fit, consensus):
+        number = {"dest": "n_components", "metavar": "N", "help": "number of dimensions"}
+        parser.add_argument("-n", "--components", type=int, required=True, **number)
+        shared.add_device(parser)
+        shared.add_out(parser, ".csv, one row per item", required=True)
+    shared.add_solver(fit)
+    shared.add_count(fit, "max_iter", 500, "maximum number of sweeps")
+    fit.add_argument("--tol", type=float, default=1e-4, help="relative tolerance (default 1e-4)")
+    shared.add_seed(fit)
+    shared.add_count(consensus, "n_runs", 30, "number of random starts")
+    shared.add_count(consensus, "n_splits", 100, "random split halves of the items, for reliability")
+    shared.add_checkpoint(consensus)
+    shared.add_running(consensus)
+
+
+def _add_calibrate(parser: argparse.ArgumentParser) -> None:
+    shared.add_count(parser, "n_eigenpairs", None, "leading eigenpairs (default: a quarter of the items, at most 100)")
+    shared.add_count(parser, "n_bootstraps", 50, "subsamples per sampling fraction")
+    lost = "fraction of the stable spectral mass that may be lost (default 0.10)"
+    parser.add_argument("--tolerance", type=float, default=0.10, help=lost)
+    shared.add_running(parser)
+    shared.add_out(parser, ".json (everything) or .csv (the curves)")
+
+
+def _add_select_rank(parser: argparse.ArgumentParser) -> None:
+    add_ranks(parser)
+    shared.add_count(parser, "n_folds", 5, "number of folds")
+    shared.add_count(parser, "n_repeats", 5, "number of repeats")
+    parser.add_argument(
+        "--protocol",
+        choices=["averaged", "paper"],
+        default="averaged",
+        help="predict a held-out pair by the average of all fits not trained on it (averaged, default) or by one "
+        "(paper)",
+    )
+    shared.add_solver(parser)
+    shared.add_device(parser)
+    shared.add_checkpoint(parser)
+    shared.add_running(parser)
+    shared.add_out(parser, ".json (everything) or .csv (every fit)")
+
+
+def add_ranks(parser: argparse.ArgumentParser) -> None:
+    candidates = "auto (default), or numbers and ranges that include both ends: 7, 2:30, 5:60:5, 2,4,8:12"
+    parser.add_argument("--ranks", type=ranks, default="auto", metavar="RANKS", help=candidates)
+    parser.add_argument("--sampling", type=float, help="fraction of the pairs to train on (default: calibrated)")
+
+
+def ranks(text: str) -> str | list[int]:
+    """The candidates in a text such as 2:30 or 5:60:5 or 2,4,8:12; ranges include both ends."""
+    if text == "auto":
+        return text
+    found: list[int] = []
+    for part in text.split(","):
+        try:
+            first, *rest = map(int, part.split(":"))
+            last, step = (*rest, 1) if len(rest) == 1 else rest or (first, 1)
+            candidates = range(first, last + 1, step)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"must be auto, or numbers and ranges such as 2:30, got {text!r}"
+            ) from None
+        if not candidates or step < 1:
+            raise argparse.ArgumentTypeError(f"must be ranges from low to high, got {part!r}")
+        if len(found) + len(candidates) > _MOST_RANKS:
+            raise argparse.ArgumentTypeError(f"must be at most {_MOST_RANKS:,} numbers, got {text!r}")
+        found += candidates
+    return found
+
+
+def _calibrate(options: argparse.Namespace) -> Findings:
+    check_target(options.out, (".json", ".csv"), [("IN", options.source)], overwrite=options.overwrite)
+    S = shared.read_similarity(options)
+    from simdims.selection import calibrate
+
+    seed = shared.settled_seed(options)
+    given = shared.arguments(options, "n_eigenpairs", "n_bootstraps", "tolerance", "n_jobs")
+    found = calibrate(S, random_state=seed, **given)
+    if options.out is not None:
+        import pandas as pd
+
+        table = pd.DataFrame({"share": found.grid, "signal_loss": found.signal_loss})
+        write_result(options.out, {**found.to_dict(), "seed": seed}, table)
+    return Findings(f"{found.summary()}\nsampling {found.sampling:.4f}\ncutoff {found.cutoff}", found.to_dict(), seed)
+
+
+def _select_rank(options: argparse.Namespace) -> Findings:
+    shared.check_solver(options)
+    check_target(options.out, (".json", ".csv"), [("IN", options.source)], overwrite=options.overwrite)
+    S = shared.read_similarity(options)
+    from simdims.selection import select_rank
+
+    names = ("sampling", "n_folds", "n_repeats", "protocol", "checkpoint", "random_state", "n_jobs", "progress")
+    found = select_rank(S, options.ranks, estimator=_estimator(options), **shared.arguments(options, *names))
+    if options.out is not None:
+        write_result(options.out, found.to_dict(), found.scores)
+    values = {**found.to_dict(), "evidence_of_structure": found.evidence_of_structure}
+    return Findings(f"{found.summary()}\nrank {found.rank}", values, found.seed)
+
+
+def _estimator(options: argparse.Namespace) -> SRF:
+    from simdims.selection.crossvalidation import default_estimator
+    from simdims.srf import SRF
+
+    if options.solver == "admm":
+        return SRF(solver="admm", max_iter=200, inner_iter=50, device=options.device)
+    return default_estimator(options.device)
+
+
+def _fit(options: argparse.Namespace) -> Findings:
+    shared.check_solver(options)
+    check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
+    S = shared.read_similarity(options)
+    from simdims._parameters import plural
+    from simdims.srf import SRF
+
+    seed, n = shared.settled_seed(options), options.n_components
+    given = shared.arguments(options, "device", "max_iter", "tol")
+    srf = SRF(n, solver="auto" if options.solver == "bcd" else options.solver, random_state=seed, **given).fit(S)
+    _write_embedding(options.out, srf.embedding_frame())
+    explained, score = "", None
+    try:
+        score = srf.score(S)
+        they = "they explain" if n > 1 else "it explains"
+        explained = (
+            f" In sample, {they} {score:.1%} of the variance; a single fit has no held-out R2 (`simdims discover "
+            f"--ranks {n}` computes it)."
+        )
+    except ValueError:  # equal similarities have none
+        pass
+    return Findings(
+        f"{n} {plural('dimension', n)} of {S.n_items} items in {srf.n_iter_} "
+        f"{plural('iteration', srf.n_iter_)}.{explained}\n"
+        f"Wrote {options.out}",
+        {
+            "written": options.out,
+            "n_items": S.n_items,
+            "n_components": n,
+            "explained_variance": score,
+            "held_out_r2": None,
+            "objective": srf.objective_,
+            "n_iter": srf.n_iter_,
+            "converged": srf.converged_,
+            "kkt_residual": srf.kkt_residual_,
+        },
+        seed,
+    )
+
+
+def _consensus(options: argparse.Namespace) -> Findings:
+    check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
+    S = shared.read_similarity(options)
+    from simdims.consensus import fit_consensus
+    from simdims.consensus.runs import default_estimator
+
+    names = ("n_runs", "n_splits", "checkpoint", "random_state", "n_jobs", "progress")
+    given = shared.arguments(options, *names)
+    found = fit_consensus(S, options.n_components, estimator=default_estimator(options.device), **given)
+    _write_embedding(options.out, found.embedding_frame())
+    reported = ("n_items", "n_components", "n_runs", "selected", "mean_reliability", "reliability", "objectives")
+    values = {"written": options.out, **{name: getattr(found, name) for name in (*reported, "converged")}}
+    return Findings(f"{found.summary()}\nWrote {options.out}", values, found.seed)
+
+
+def _write_embedding(target: Path, frame: pd.DataFrame) -> None:
+    write_result(target, {}, frame.rename_axis("item").reset_index())

@@ -1,0 +1,162 @@
+"""The data of the page: small facts as JSON that no label can break out of, and arrays as base64."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims import __version__
+from simdims._journal import fingerprint
+from simdims.discovery.result import Discovery
+from simdims.inference import HypothesisTests
+from simdims.selection import RankSelection
+
+#: Top items per dimension that the page holds, for its card and its block of similarities.
+N_TOP = 16
+
+#: Up to this many loadings are stored as float32; more as 16-bit steps of the largest loading of each dimension.
+EXACT_UP_TO = 500_000
+
+#: The code of a missing similarity; the others are steps of 1/65534 of the largest.
+MISSING = 65535
+
+
+def facts(found: Discovery, tests: HypothesisTests | None, tops: list[NDArray[np.intp]], title: str) -> dict[str, Any]:
+    """The page's facts, without arrays, labels and images."""
+    table = found.dimensions_frame()
+    return {
+        "title": title,
+        "version": __version__,
+        "fingerprint": _fingerprint(found),
+        "n_items": found.n_items,
+        "n_components": found.n_components,
+        "n_top": N_TOP,
+        "dimensions": [
+            {
+                "share": _number(table["share"].iloc[k]),
+                "reliability": _number(table["reliability"].iloc[k]),
+                "items": top.tolist(),
+                "values": _numbers(found.embedding[top, k]),
+            }
+            for k, top in enumerate(tops)
+        ],
+        "selection": None if found.selection is None else _selection_facts(found.selection),
+        "tests": None if tests is None else _tests_facts(tests, found.n_components),
+    }
+
+
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a script element: no text in it can end the element or open a comment."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # A file cannot hold a lone surrogate.
+    return text.encode("utf-8", errors="replace").decode("utf-8")
+
+
+@dataclass(frozen=True)
+class PackedLoadings:
+    """An embedding as lines of base64, one per dimension, its storage ("float32" or "uint16") and what a step is."""
+
+    lines: str
+    kind: str
+    scales: list[float]
+    precision: str
+
+
+def pack_loadings(W: NDArray) -> PackedLoadings:
+    """An embedding column by column, so that the page decodes only the dimensions that it shows."""
+    if W.size <= EXACT_UP_TO:
+        kind, scales, precision = "float32", np.ones(W.shape[1]), "as 32-bit numbers, about 7 digits"
+    else:
+        kind, scales = "uint16", W.max(axis=0).astype(np.float64) / 65535
+        scales[scales == 0] = 1.0
+        precision = "in 65,535 steps from 0 to the largest loading of each dimension, so to within 0.001% of that"
+    lines = []
+    for column, scale in zip(W.T, scales, strict=True):
+        steps = column.astype(np.float64) / scale
+        lines.append(_base64(steps.astype(np.float32) if kind == "float32" else np.rint(steps).astype(np.uint16)))
+    return PackedLoadings("\n".join(lines), kind, scales.tolist(), precision)
+
+
+def pack_similarities(values: NDArray, largest: float) -> str:
+    """Similarities between 0 and `largest` as 16-bit steps; NaN is missing."""
+    steps = np.rint(np.nan_to_num(values) * ((MISSING - 1) / (largest or 1.0)))
+    return _base64(np.where(np.isnan(values), MISSING, steps).astype(np.uint16))
+
+
+def _base64(array: NDArray) -> str:
+    """The bytes of an array, little-endian, row by row."""
+    plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return base64.b64encode(plain.tobytes()).decode("ascii")
+
+
+def _fingerprint(found: Discovery) -> str:
+    """A text that identifies the items and dimensions; the browser stores names of dimensions under it."""
+    digest = hashlib.sha256(fingerprint(found.embedding).encode())
+    for label in found.labels or ():
+        digest.update(label.encode("utf-8", errors="surrogatepass") + b"\0")
+    return digest.hexdigest()[:20]
+
+
+def _selection_facts(selection: RankSelection) -> dict[str, Any]:
+    curve = selection.curve
+    return {
+        "rank": int(selection.rank),
+        "minimum": int(selection.minimum),
+        "n_fits": int(selection.n_folds * selection.n_repeats),
+        "training_share": _number(selection.training_share),
+        "ranks": [int(rank) for rank in curve["rank"]],
+        "errors": _numbers(curve["error"]),
+        "standard_errors": _numbers(curve["standard_error"]),
+        "explained": _numbers(curve["explained_variance"]),
+        "in_valley": [bool(value) for value in curve["in_valley"]],
+    }
+
+
+def _tests_facts(tests: HypothesisTests, n_components: int) -> dict[str, Any]:
+    intervals = tests.null_interval().T
+    rows = [
+        {
+            "hypothesis": str(row["hypothesis"]),
+            "statistic": _number(row["statistic"]),
+            "pvalue": _number(row["pvalue"]),
+            "adjusted": _number(row["pvalue_adjusted"]),
+            "significant": bool(row["significant"]),
+            "dimension": None if row["dimension"] is None else str(row["dimension"]),
+            "place": _place(row["dimension"], n_components),
+            "null": _numbers(interval),
+            **{key: _number(row[key]) for key in ("statistic_dimension", "statistic_rsa") if key in row},
+            **({"decided_by": str(row["decided_by"])} if "decided_by" in row else {}),
+        }
+        for row, interval in zip(tests.table.to_dict(orient="records"), intervals, strict=True)
+    ]
+    return {
+        "test": tests.test,
+        "alternative": tests.alternative,
+        "said": tests.summary().splitlines()[:2],
+        "rows": rows,
+    }
+
+
+def _number(value: Any) -> float | None:
+    """A number with the digits that a reader may want; None if it is not finite."""
+    value = float(value)
+    return float(f"{value:.7g}") if np.isfinite(value) else None
+
+
+def _numbers(values: Any) -> list[float | None]:
+    return [_number(value) for value in values]
+
+
+def _place(name: Any, n_components: int) -> int | None:
+    """The dimension of the page that a test names, or None."""
+    found = re.fullmatch(r"dimension([1-9]\d{0,5})", str(name))
+    return int(found[1]) - 1 if found and int(found[1]) <= n_components else None

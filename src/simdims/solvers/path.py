@@ -1,0 +1,240 @@
+"""Fits under a falling penalty: the way to a good minimum, and to the penalty that predicts best.
+
+Where few pairs are known, most random starts lead to minima that are far from the best. Under a strong penalty there
+are few minima, and the dimensions found there lead to good ones as it falls. `approach` starts a fit so. `choose_alpha`
+follows one such path with some of the pairs held out, and takes the penalty that predicts them best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from simdims.solvers.penalty import noise_scale, penalised
+from simdims.solvers.problem import (
+    FactorProblem,
+    MatrixProblem,
+    PairProblem,
+    Problem,
+    matrix_problem,
+    misses_pairs,
+    observed_range,
+    similarities_between,
+)
+
+#: Where a path begins, with the penalty that leaves nothing of shuffled similarities, and where it ends: next to none.
+_STRONGEST, _WEAKEST = 1.0, 3e-4
+
+#: The way to a given penalty: where it begins and how many steps it has.
+_FROM, _N_STEPS = 0.5, 6
+
+#: How closely a step is fitted: tol and max_iter.
+STEP_TOL, STEP_SWEEPS = 1e-3, 20
+
+#: Ratios of neighbouring penalties, first along the whole path and then around the best of it.
+_COARSE, _FINE = 1.6, 1.13
+
+#: A path ends after so many penalties in a row that do not lower the held-out error by this part of it.
+_PATIENCE, _GAIN = 3, 1e-3
+
+#: Width, in log(alpha), of the kernel that smooths held-out errors along the path: they are noisy where pairs are few.
+_WIDTH = 0.4
+
+#: The part of what the best penalty explains that a weaker one may lose: a penalty has to be worth its bias.
+_NEARLY = 0.01
+
+#: The share of the known pairs that is held out, and the most of them that are.
+_HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
+
+#: Pairs held out below which further splits have their say, and the most splits.
+_FEW_HELD_OUT, _MOST_SPLITS = 100, 5
+
+#: Items of complete similarities among which pairs are held out, and no fewer than so many per dimension.
+_MOST_ITEMS, _ITEMS_PER_DIMENSION = 2000, 4
+
+#: The part of a random start that a dimension returns with after a penalty has removed it.
+_REVIVED = 0.3
+
+#: Fits penalised problems from starts, as closely as a step of a path has to be.
+Fit = Callable[[Sequence[Problem], Sequence[np.ndarray]], list[np.ndarray]]
+
+
+class Held(NamedTuple):
+    """Pairs of different items that were held out: each once, with its weight."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+
+    def error(self, W: np.ndarray, low: float, high: float) -> float:
+        """Weighted mean squared error of the predictions, clipped to the range of what was seen."""
+        predicted = np.einsum("ek,ek->e", W[self.rows], W[self.columns], dtype=np.float64).clip(low, high)
+        return float(np.average((predicted - self.values) ** 2, weights=self.weights))
+
+    def variance(self) -> float:
+        """The error of the mean."""
+        mean = np.average(self.values, weights=self.weights)
+        return float(np.average((self.values - mean) ** 2, weights=self.weights))
+
+
+def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: float, fit: Fit) -> Sequence[np.ndarray]:
+    """Starts for problems with penalty `alpha`: through stronger penalties, the strongest first.
+
+    Where all pairs are known, random starts are as good.
+    """
+    if not 0.0 < alpha < _FROM or not misses_pairs(problems[0]):
+        return starts
+    for stronger in np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1]:
+        steeper = {id(one): replace(one, penalty=one.penalty.times(stronger / alpha)) for one in problems}
+        starts = fit([steeper[id(one)] for one in problems], starts)
+    return starts
+
+
+def choose_alpha(problem: Problem, W: np.ndarray, l1_ratio: float, fit: Fit, rng: np.random.RandomState) -> float:
+    """The penalty whose fits best predict pairs that were held out, along a path that starts at W."""
+    if noise_scale(problem)[0] == 0.0:
+        return 0.0
+    problem, W = _some_items(problem, W, rng)
+    n_splits = int(np.clip(2 * _FEW_HELD_OUT / (_HELD_OUT * problem.n_known), 1, _MOST_SPLITS))
+    splits = [hold_out(problem, rng) for _ in range(n_splits)]
+    path = _Path([split for split in splits if len(split[1].rows)], W, l1_ratio, fit)
+    if not path.splits:
+        return 0.0
+    alpha, n_idle = _STRONGEST, 0
+    while alpha > _WEAKEST and n_idle < _PATIENCE:
+        lowest = min(path.errors.values(), default=np.inf)
+        n_idle = 0 if path.follow(alpha) < (1 - _GAIN) * lowest else n_idle + 1
+        alpha /= _COARSE
+    best = min(path.errors, key=lambda alpha: path.errors[alpha])
+    n_fine = round(np.log(_COARSE) / np.log(_FINE))
+    for step in range(n_fine - 1, -n_fine, -1):
+        path.follow(best * _COARSE ** (step / n_fine))
+    return path.best()
+
+
+class _Path:
+    """Fits along penalties, each from that of the next stronger one; the same for several splits."""
+
+    def __init__(self, splits: list[tuple[Problem, Held]], W: np.ndarray, l1_ratio: float, fit: Fit) -> None:
+        self.splits, self.start, self.l1_ratio, self.fit = splits, W, l1_ratio, fit
+        self.ranges = [observed_range(training) for training, _ in splits]
+        self.fits: dict[float, list[np.ndarray]] = {np.inf: [W] * len(splits)}
+        self.errors: dict[float, float] = {}
+
+    def follow(self, alpha: float) -> float:
+        """Fit all splits with a penalty, unless that was done; return the error on the pairs held out."""
+        if alpha in self.errors:
+            return self.errors[alpha]
+        stronger = self.fits[min(other for other in self.fits if other > alpha)]
+        problems = [penalised(training, alpha, self.l1_ratio) for training, _ in self.splits]
+        self.fits[alpha] = self.fit(problems, [_revived(W, self.start) for W in stronger])
+        parts = zip(self.splits, self.fits[alpha], self.ranges, strict=True)
+        self.errors[alpha] = float(np.mean([held.error(W, *ends) for (_, held), W, ends in parts]))
+        return self.errors[alpha]
+
+    def best(self) -> float:
+        """The weakest penalty that explains nearly as much as the best, by errors smoothed along the path."""
+        alphas, errors = np.array(list(self.errors)), np.array(list(self.errors.values()))
+        kernel = np.exp(-0.5 * ((np.log(alphas)[:, None] - np.log(alphas)) / _WIDTH) ** 2)
+        smoothed = kernel @ errors / kernel.sum(axis=1)
+        explained = np.mean([held.variance() for _, held in self.splits]) - smoothed.min()
+        return float(alphas[smoothed <= smoothed.min() + _NEARLY * max(explained, 0.0)].min())
+
+
+def _revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """W with a part of the start in place of dimensions that are gone: no weaker penalty brings back zeros."""
+    gone = np.square(W).sum(axis=0) < 1e-6 * np.square(start).sum(axis=0)
+    return np.where(gone, _REVIVED * start, W).astype(W.dtype) if gone.any() else W
+
+
+def _some_items(problem: Problem, W: np.ndarray, rng: np.random.RandomState) -> tuple[Problem, np.ndarray]:
+    """Of complete similarities of many items those of some, whose best penalty is that of all."""
+    n_chosen = min(max(_MOST_ITEMS, _ITEMS_PER_DIMENSION * W.shape[1]), problem.n_items)
+    if isinstance(problem, PairProblem):
+        return problem, W
+    if isinstance(problem, MatrixProblem) and not (problem.complete and n_chosen < problem.n_items):
+        return problem, W
+    items = np.sort(rng.permutation(problem.n_items)[:n_chosen])
+    values = similarities_between(problem, items, items)
+    unknown = np.flatnonzero(problem.diagonal_weights[items] == 0)
+    values[unknown, unknown] = np.nan
+    return matrix_problem(values), W[items]
+
+
+def hold_out(problem: Problem, rng: np.random.RandomState) -> tuple[Problem, Held]:
+    """The problem without some of its pairs, and these."""
+    if isinstance(problem, FactorProblem):
+        raise TypeError("pairs of factors cannot be held out")
+    if isinstance(problem, PairProblem):
+        return _hold_out_listed(problem, rng)
+    values = problem.values.copy()
+    values[problem.unknown, problem.unknown] = np.nan
+    rows, columns = np.nonzero(np.triu(~np.isnan(values), 1))
+    drawn = _drawn(len(rows), rng)
+    rows, columns = rows[drawn], columns[drawn]
+    held, weights = values[rows, columns].astype(np.float64), np.ones(len(rows))
+    values[rows, columns] = values[columns, rows] = np.nan
+    if problem.weights.size:
+        weights = problem.weights[rows, columns].astype(np.float64)
+    return matrix_problem(values, problem.weights if problem.weights.size else None), Held(rows, columns, held, weights)
+
+
+def _hold_out_listed(problem: PairProblem, rng: np.random.RandomState) -> tuple[Problem, Held]:
+    """Listed pairs lose their weight; zeros of a weight that are not listed are listed without one."""
+    n = problem.n_items
+    rows = np.repeat(np.arange(n), np.diff(problem.starts))
+    upper = np.flatnonzero((rows < problem.partners) & (problem.weights > 0))
+    drawn = upper[_drawn(len(upper), rng)]
+    i, j = rows[drawn], problem.partners[drawn].astype(np.int64)
+    held = Held(i, j, problem.values[drawn].astype(np.float64), problem.weights[drawn].astype(np.float64))
+    mirrored = sparse.csr_array((np.arange(len(rows)), problem.partners, problem.starts), shape=(n, n)).T.tocsr().data
+    weights = problem.weights.copy()
+    weights[drawn] = weights[mirrored[drawn]] = 0.0
+    training = replace(problem, weights=weights)
+    if problem.background == 0.0:
+        return training, held
+    # As many zeros as pairs, which stand for the same share of all zeros as the pairs do of the listed ones.
+    zeros = _absent_pairs(problem, rows, len(drawn), rng)
+    n_absent = (n * (n - 1) - len(rows)) / 2
+    each = problem.background * n_absent * len(drawn) / max(len(upper), 1) / max(len(zeros[0]), 1)
+    return _listing(training, rows, *zeros), Held(
+        np.concatenate([held.rows, zeros[0]]),
+        np.concatenate([held.columns, zeros[1]]),
+        np.concatenate([held.values, np.zeros(len(zeros[0]))]),
+        np.concatenate([held.weights, np.full(len(zeros[0]), each)]),
+    )
+
+
+def _absent_pairs(
+    problem: PairProblem, rows: np.ndarray, n_wanted: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Different pairs that are not listed, up to so many."""
+    n = problem.n_items
+    i, j = rng.randint(n, size=(2, 3 * n_wanted + 16))
+    keys = np.unique((np.minimum(i, j) * n + np.maximum(i, j))[i != j])
+    keys = rng.permutation(np.setdiff1d(keys, rows.astype(np.int64) * n + problem.partners))[:n_wanted]
+    return keys // n, keys % n
+
+
+def _listing(problem: PairProblem, rows: np.ndarray, i: np.ndarray, j: np.ndarray) -> PairProblem:
+    """The problem with pairs listed that have no weight, and so no part in it."""
+    all_rows, partners = np.concatenate([rows, i, j]), np.concatenate([problem.partners, j, i])
+    order = np.lexsort((partners, all_rows))
+    zeros = np.zeros(2 * len(i), problem.dtype)
+    return replace(
+        problem,
+        starts=np.concatenate([[0], np.cumsum(np.bincount(all_rows, minlength=problem.n_items))]),
+        partners=partners[order].astype(np.int32),
+        values=np.concatenate([problem.values, zeros])[order],
+        weights=np.concatenate([problem.weights, zeros])[order],
+    )
+
+
+def _drawn(n_pairs: int, rng: np.random.RandomState) -> np.ndarray:
+    """Places of the pairs that are held out."""
+    return np.flatnonzero(rng.uniform(size=n_pairs) < min(_HELD_OUT, _MOST_HELD_OUT / max(n_pairs, 1)))
