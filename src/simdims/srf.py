@@ -193,7 +193,8 @@ class SRF(TransformerMixin, BaseEstimator):
             If `tol` was not met within `max_iter`.
         UserWarning
             If the observed pairs do not determine the loadings: fewer pairs than loadings, items with fewer pairs than
-            dimensions, or predicted self-similarities far beyond the observed range where the diagonal is missing.
+            dimensions, or, where the diagonal is missing, self-similarities far beyond the observed range and loadings
+            at their limit, ten times the root of the largest similarity (without a penalty nothing else bounds them).
         """
         self._check_parameters()
         similarity = as_similarity(S, copy=False)
@@ -586,8 +587,7 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
     if found.n_values < found.n_loadings:
         said.append(
             f"The fit is underdetermined: {found.n_loadings:,} loadings from {found.n_values:,} observed similarities. "
-            "In-sample figures say nothing about other pairs. Use fewer dimensions (see select_rank) or observe more "
-            "pairs."
+            "In-sample figures say nothing about other pairs."
         )
     if n_short:
         listed = [f"{name_of(i, labels)} ({count})" for i, count in zip(found.short, found.counts, strict=True)]
@@ -601,11 +601,19 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
         said.append(
             f"For {n_excessive:,} {plural('item', n_excessive)} without an observed self-similarity the predicted one "
             f"is more than three times the largest observed similarity, {found.largest:.3g}: {shortlist(listed)}. "
-            "Predictions for their unobserved pairs are not reliable. Use fewer dimensions, or observe more pairs or "
-            "the diagonal."
+            "Predictions for their unobserved pairs are not reliable."
+        )
+    if found.capped.size:
+        n_capped, limit = found.capped.size, float(problem.limits[found.capped].max())
+        listed = [name_of(i, labels) for i in found.capped]
+        said.append(
+            f"Loadings of {n_capped:,} {plural('item', n_capped)} are at their limit of {limit:.3g}, ten times the "
+            f"root of the largest similarity: {shortlist(listed)}."
         )
     if said:
-        warn(" ".join(said))
+        is_penalised = any(problem.penalty)
+        penalty = "" if is_penalised else "Penalise the loadings ({alpha=auto}). "
+        warn(" ".join(said), f"{penalty}Fewer dimensions, more pairs, or an observed diagonal also help.")
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

@@ -61,7 +61,7 @@ def _demo(options: argparse.Namespace) -> Findings:
             f"Demo settings: {ranks} dimensions, {settings['n_repeats']} x 5 folds, {settings['n_runs']} random starts "
             "(--full: all items and the default settings of discover)."
         )
-    rest = {"sampling": None, "device": "cpu", "checkpoint": None}
+    rest = {"sampling": None, "alpha": "auto", "device": "cpu", "checkpoint": None}
     found = run(S, argparse.Namespace(**{**vars(options), **settings, **rest}))
     return finish(found, folder, images=images, title=title)
 

@@ -50,6 +50,7 @@ def add(commands: Any) -> None:
         "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
     )
     add_ranks(parser)
+    shared.add_alpha(parser, "auto")
     shared.add_count(parser, "n_repeats", None, "repeats of the cross-validation (default: depends on the size)")
     shared.add_count(parser, "n_runs", None, "random starts of the consensus (default: depends on the size)")
     shared.add_device(parser)
@@ -212,7 +213,7 @@ def run(S: Similarity, options: argparse.Namespace) -> Discovery:
     is_long = seconds > _LONG and options.checkpoint is None
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
-    found = discover(S, **settings, **shared.arguments(options, "checkpoint", "random_state", "progress"))
+    found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
 from simdims.cli.outputs import check_target, write_result
+from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.inference import HypothesisTests
@@ -56,9 +57,19 @@ def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
 def _add_testing(parser: argparse.ArgumentParser) -> None:
     shared.add_choice(parser, "--alternative", "greater", "two-sided")
     shared.add_count(parser, "n_permutations", 1000, "number of permutations")
-    parser.add_argument("--alpha", type=float, default=0.05, help="significance level (default 0.05)")
+    level = "false discovery rate at which properties are significant (default 0.05)"
+    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    parser.add_argument("--alpha", type=float, action=_Deprecated, help=argparse.SUPPRESS)
     shared.add_running(parser)
     shared.add_out(parser, ".json or .csv")
+
+
+class _Deprecated(argparse.Action):
+    """The former name of --fdr: elsewhere --alpha is the penalty on the loadings."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        say("warning: --alpha is deprecated here; use --fdr.")
+        namespace.alpha = values
 
 
 def _test(options: argparse.Namespace) -> Findings:

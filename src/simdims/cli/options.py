@@ -319,6 +319,20 @@ def add_solver(parser: argparse.ArgumentParser) -> None:
     add_choice(parser, "--solver", "bcd", "admm")
 
 
+def add_alpha(parser: Any, default: float | str) -> None:
+    """Add the penalty on the loadings."""
+    parser.add_argument(
+        "--alpha",
+        type=number_or_text,
+        default=default,
+        metavar="auto|NUMBER",
+        help="penalty on the loadings, for few or noisy pairs: auto chooses it by held-out pairs, 0 is none (default "
+        f"{default:g})"
+        if isinstance(default, float)
+        else "penalty on the loadings, for few or noisy pairs: auto (default) chooses it by held-out pairs, 0 is none",
+    )
+
+
 def check_solver(options: argparse.Namespace) -> None:
     if options.solver == "admm" and options.device != "cpu":
         raise UsageError(f"--solver admm runs on --device cpu only, got --device {options.device}.")

@@ -55,6 +55,7 @@ def add(commands: Any) -> None:
     for parser in (fit, consensus):
         number = {"dest": "n_components", "metavar": "N", "help": "number of dimensions"}
         parser.add_argument("-n", "--components", type=int, required=True, **number)
+        shared.add_alpha(parser, 0.0)
         shared.add_device(parser)
         shared.add_out(parser, ".csv, one row per item", required=True)
     shared.add_solver(fit)
@@ -82,11 +83,11 @@ def _add_select_rank(parser: argparse.ArgumentParser) -> None:
     shared.add_count(parser, "n_repeats", 5, "number of repeats")
     parser.add_argument(
         "--protocol",
-        choices=["averaged", "paper"],
-        default="averaged",
-        help="predict a held-out pair by the average of all fits not trained on it (averaged, default) or by one "
-        "(paper)",
+        choices=["penalised", "averaged", "paper"],
+        help="predict a held-out pair by one fit with a penalty (penalised, the default), by the average of all fits "
+        "not trained on it (averaged, the default with --alpha 0), or by one fit without a penalty (paper)",
     )
+    shared.add_alpha(parser, "auto")
     shared.add_solver(parser)
     shared.add_device(parser)
     shared.add_checkpoint(parser)
@@ -145,7 +146,8 @@ def _select_rank(options: argparse.Namespace) -> Findings:
     from simdims.selection import select_rank
 
     names = ("sampling", "n_folds", "n_repeats", "protocol", "checkpoint", "random_state", "n_jobs", "progress")
-    found = select_rank(S, options.ranks, estimator=_estimator(options), **shared.arguments(options, *names))
+    estimator = _estimator(options)
+    found = select_rank(S, options.ranks, estimator=estimator, **shared.arguments(options, *names))
     if options.out is not None:
         write_result(options.out, found.to_dict(), found.scores)
     values = {**found.to_dict(), "evidence_of_structure": found.evidence_of_structure}
@@ -156,9 +158,10 @@ def _estimator(options: argparse.Namespace) -> SRF:
     from simdims.selection.crossvalidation import default_estimator
     from simdims.srf import SRF
 
+    alpha = 0.0 if options.protocol == "paper" and options.alpha == "auto" else options.alpha
     if options.solver == "admm":
-        return SRF(solver="admm", max_iter=200, inner_iter=50, device=options.device)
-    return default_estimator(options.device)
+        return SRF(solver="admm", max_iter=200, inner_iter=50, alpha=alpha, device=options.device)
+    return default_estimator(options.device).set_params(alpha=alpha)
 
 
 def _fit(options: argparse.Namespace) -> Findings:
@@ -169,7 +172,7 @@ def _fit(options: argparse.Namespace) -> Findings:
     from simdims.srf import SRF
 
     seed, n = shared.settled_seed(options), options.n_components
-    given = shared.arguments(options, "device", "max_iter", "tol")
+    given = shared.arguments(options, "alpha", "device", "max_iter", "tol")
     srf = SRF(n, solver="auto" if options.solver == "bcd" else options.solver, random_state=seed, **given).fit(S)
     _write_embedding(options.out, srf.embedding_frame())
     explained, score = "", None
@@ -184,7 +187,8 @@ def _fit(options: argparse.Namespace) -> Findings:
         pass
     return Findings(
         f"{n} {plural('dimension', n)} of {S.n_items} items in {srf.n_iter_} "
-        f"{plural('iteration', srf.n_iter_)}.{explained}\n"
+        f"{plural('iteration', srf.n_iter_)}{'' if srf.alpha_ == 0 else f', with a penalty of {srf.alpha_:.3g}'}."
+        f"{explained}\n"
         f"Wrote {options.out}",
         {
             "written": options.out,
@@ -192,6 +196,7 @@ def _fit(options: argparse.Namespace) -> Findings:
             "n_components": n,
             "explained_variance": score,
             "held_out_r2": None,
+            "alpha": srf.alpha_,
             "objective": srf.objective_,
             "n_iter": srf.n_iter_,
             "converged": srf.converged_,
@@ -209,9 +214,19 @@ def _consensus(options: argparse.Namespace) -> Findings:
 
     names = ("n_runs", "n_splits", "checkpoint", "random_state", "n_jobs", "progress")
     given = shared.arguments(options, *names)
-    found = fit_consensus(S, options.n_components, estimator=default_estimator(options.device), **given)
+    estimator = default_estimator(options.device).set_params(alpha=options.alpha)
+    found = fit_consensus(S, options.n_components, estimator=estimator, **given)
     _write_embedding(options.out, found.embedding_frame())
-    reported = ("n_items", "n_components", "n_runs", "selected", "mean_reliability", "reliability", "objectives")
+    reported = (
+        "n_items",
+        "n_components",
+        "n_runs",
+        "selected",
+        "alpha",
+        "mean_reliability",
+        "reliability",
+        "objectives",
+    )
     values = {"written": options.out, **{name: getattr(found, name) for name in (*reported, "converged")}}
     return Findings(f"{found.summary()}\nWrote {options.out}", values, found.seed)
 

@@ -117,7 +117,7 @@ class Consensus:
             f"Two runs agree with a mean correlation of {between.mean():.2f} (from {between.min():.2f} to "
             f"{between.max():.2f}).",
             f"Objective {self.objectives[self.selected]:.6g} ({_ordinal(place)} of {self.n_runs} runs; range "
-            f"{self.objectives.min():.6g} to {self.objectives.max():.6g}).",
+            f"{self.objectives.min():.6g} to {self.objectives.max():.6g}){penalty_words(self.alpha)}.",
         ]
         if not self.converged.all():
             n_unconverged = int(np.count_nonzero(~self.converged))
@@ -148,6 +148,11 @@ class Consensus:
         names = self._names()
         listed = ", ".join(f"{names[k]} ({shown})" for k, shown in list(low.items())[:_N_NAMED])
         return f" Below {LOW}: {listed}{', ...' if len(low) > _N_NAMED else ''}."
+
+
+def penalty_words(alpha: float) -> str:
+    """The penalty, as words that end a sentence; nothing where there is none."""
+    return f", with a penalty alpha = {alpha:.3g} on the loadings" if alpha > 0 else ""
 
 
 def low_values(reliability: NDArray[np.float64]) -> dict[int, str]:

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from simdims.selection.result import HeldOut
     from simdims.similarity import Similarity
 
+#: How held-out pairs are predicted.
+_PREDICTED = {
+    "averaged": "by the mean of the predictions of all fits that had not seen it",
+    "penalised": "by the fit of its fold",
+    "paper": "by the fit of its fold",
+}
+
 _REFERENCES = (
     "[SRF] F. P. Mahner, K. C. Lam, F. Pereira and M. N. Hebart (2026). Revealing the core dimensions underlying "
     "representations in brains, behavior and AI. arXiv:2605.26921.\n"
@@ -130,8 +137,20 @@ def _coverage(S: Similarity) -> str:
 def _fit(found: Discovery) -> list[str]:
     chosen = found.settings.get("estimator")
     how = "block coordinate descent" if chosen is None else f"the settings {chosen}"
+    alpha = found.consensus.alpha
+    chosen_how = ", chosen by held-out pairs" if found.settings.get("alpha") == "auto" else ""
+    penalty = (
+        [
+            f"The loadings had a ridge penalty of alpha = {alpha:.3g}{chosen_how}, in units in which 1 removes what "
+            "shuffled similarities show beyond their mean."
+        ]
+        if alpha > 0 and chosen is None
+        else []
+    )
     return [
-        f"SRF seeks a non-negative embedding W with S ~ W W^T by least squares over the observed pairs (here by {how})."
+        "SRF seeks a non-negative embedding W with S ~ W W^T by least squares over the observed pairs (here by "
+        f"{how}).",
+        *penalty,
     ]
 
 
@@ -151,8 +170,7 @@ def _validation(found: Discovery) -> list[str]:
     return [
         f"It was evaluated by {how['n_folds']}-fold cross-validation over pairs{items} with {how['n_repeats']} "
         f"{plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the "
-        "observed pairs, and each held-out pair was predicted by the mean of the predictions of all fits that had not "
-        "seen it."
+        f"observed pairs, and each held-out pair was predicted {_PREDICTED[how.get('protocol', 'averaged')]}."
     ]
 
 
@@ -170,11 +188,8 @@ def _sampling(selection: RankSelection) -> list[str]:
 
 
 def _folds(selection: RankSelection) -> list[str]:
-    judged = (
-        "by the mean of the predictions of all fits that had not seen it"
-        if selection.protocol == "averaged"
-        else "by the fit that had not seen it"
-    )
+    penalty = f", with a penalty of alpha = {selection.comparison_alpha:.3g}" if selection.comparison_alpha else ""
+    judged = f"{_PREDICTED[selection.protocol]}{penalty}"
     one = len(selection.tried) == 1
     return [
         f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "
@@ -195,7 +210,7 @@ def _choice(selection: RankSelection) -> str:
         return f"The smallest error belonged to {n} ({valley})."
     return (
         "We took the smallest number whose error was not clearly larger than the smallest (by no more than "
-        f"{CLEARLY:g} standard errors of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
+        f"{CLEARLY[selection.protocol]:g} standard errors of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
         f"{NEGLIGIBLE:.1%} of the variance of the similarities): {n} (smallest error at {selection.minimum}; {valley})."
     )
 

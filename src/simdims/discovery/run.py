@@ -190,7 +190,7 @@ def _cross_validate(
     return Validated(
         selection,
         {"held_out_r2": r2, "held_out_r2_standard_error": standard_error},
-        {name: getattr(selection, name) for name in ("n_items", "n_folds", "n_repeats", "training_share")},
+        {name: getattr(selection, name) for name in ("n_items", "n_folds", "n_repeats", "training_share", "protocol")},
     )
 
 

@@ -65,11 +65,21 @@ def _fit(found: Discovery) -> str:
 def _number(found: Discovery) -> str:
     selection = found.selection
     if selection is None:
-        return f"The number of dimensions, {found.n_components}, was given, not chosen from the data."
+        given = f"The number of dimensions, {found.n_components}, was given, not chosen from the data."
+        return f"{given} {_penalty(found)}".rstrip()
     if len(selection.tried) == 1:
         return f"The number of dimensions, {selection.rank}, is {selection.choice()}."
     text = f"The number of dimensions was chosen by cross-validation: {selection.rank}, {selection.choice()}."
-    return f"{text} {selection.edge()}".rstrip()
+    text = f"{text} {selection.edge()}".rstrip()
+    return f"{text} {_penalty(found)}".rstrip()
+
+
+def _penalty(found: Discovery) -> str:
+    alpha = found.consensus.alpha
+    if alpha == 0:
+        return ""
+    chosen = ", chosen by held-out pairs" if found.settings.get("alpha") == "auto" else ""
+    return f"Fits had a penalty on the loadings (alpha = {alpha:.3g}{chosen})."
 
 
 def _stability(found: Discovery) -> str:

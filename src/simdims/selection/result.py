@@ -155,6 +155,12 @@ class RankSelection:
             f"{n_fits} {'fit' if n_fits == 1 else 'fits'} each ({self.n_repeats} x {self.n_folds} folds), trained on "
             f"{self.training_share:.0%} of the observed pairs of {self.n_items} items.",
         ]
+        if self.comparison_alpha > 0:
+            lines.append(
+                f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} "
+                f"{'dimension' if self.rank == 1 else 'dimensions'} (numbers were compared with "
+                f"{self.comparison_alpha:.3g})."
+            )
         if self.calibration is not None:
             lines.append(f"Calibration: {self.calibration.summary()}")
         if self.at_edge:

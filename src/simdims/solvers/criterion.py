@@ -43,7 +43,7 @@ class Determinacy:
     `n_values` counts the observed pairs, self-similarities included, and `n_loadings` the numbers fitted to them.
     `short` are the items with fewer of them than dimensions, and `counts` how many those have. `excessive` are items
     without an observed self-similarity whose predicted one is more than three times `largest`, the largest observed
-    similarity, and `excess` how many times.
+    similarity, and `excess` how many times; `capped` are items with a loading at its limit.
     """
 
     n_values: int
@@ -53,6 +53,7 @@ class Determinacy:
     excessive: np.ndarray
     excess: np.ndarray
     largest: float
+    capped: np.ndarray
 
 
 class Evaluation(NamedTuple):
@@ -106,8 +107,7 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> Evaluati
     np.minimum(slope, 0.0, out=slope, where=W == 0)
     unknown = problem.unknown
     if unknown.size:
-        at_limit = W[unknown] >= (1 - 5e-7) * problem.limits[unknown, None]
-        slope[unknown] = np.where(at_limit, np.maximum(slope[unknown], 0.0), slope[unknown])
+        slope[unknown] = np.where(_at_limit(problem, W), np.maximum(slope[unknown], 0.0), slope[unknown])
     projected, scale = _norm(slope), 2.0 * _norm(pull)
     return Evaluation(value + penalty.of(W), value, projected / scale if scale > 0 else projected)
 
@@ -127,7 +127,14 @@ def determinacy(problem: Problem, W: np.ndarray) -> Determinacy:
         excess = norms / largest if largest > 0 else np.zeros(unknown.size)
     beyond = excess > _IMPLAUSIBLE
     n_values = (int(observed.sum()) + n - unknown.size) // 2
-    return Determinacy(n_values, n * rank, short, observed[short], unknown[beyond], excess[beyond], largest)
+    capped = unknown[_at_limit(problem, W).any(axis=1)]
+    return Determinacy(n_values, n * rank, short, observed[short], unknown[beyond], excess[beyond], largest, capped)
+
+
+def _at_limit(problem: Problem, W: np.ndarray) -> np.ndarray:
+    """Which loadings of the items without an observed diagonal are at their limit."""
+    unknown = problem.unknown
+    return W[unknown] >= (1 - 5e-7) * problem.limits[unknown, None]
 
 
 def _norm(A: np.ndarray) -> float:
