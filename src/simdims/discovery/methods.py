@@ -210,8 +210,9 @@ def _choice(selection: RankSelection) -> str:
         return f"The smallest error belonged to {n} ({valley})."
     return (
         "We took the smallest number whose error was not clearly larger than the smallest (by no more than "
-        f"{CLEARLY[selection.protocol]:g} standard errors of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
-        f"{NEGLIGIBLE:.1%} of the variance of the similarities): {n} (smallest error at {selection.minimum}; {valley})."
+        f"{CLEARLY[selection.protocol]:g} standard errors of the paired difference and {MOST_WORSE:.0%} of the error, "
+        f"or by less than {NEGLIGIBLE:.1%} of the variance of the similarities): {n} (smallest error at "
+        f"{selection.minimum}; {valley})."
     )
 
 
