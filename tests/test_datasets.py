@@ -148,36 +148,26 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(server):
 
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize(("status", "words"), [(404, "404 Not Found"), (500, "500 Internal Server Error")])
-def test_an_error_of_the_server_is_told_in_one_sentence(server, cache, status, words):
+def test_an_error_of_the_server_is_reported(server, cache, status, words):
     server.status = status
-    sentence = rf"could not be downloaded from {server.url}{REMOTE} \(the server answered {words}\)"
-    with pytest.raises(ConnectionError, match=sentence) as caught:
+    with pytest.raises(ConnectionError, match=rf"{server.url}{REMOTE} .*{words}") as caught:
         find(NAME)
     assert says_what_to_do(caught.value)
     assert files_in(cache) == []
 
 
 @pytest.mark.usefixtures("known")
-def test_no_connection_is_told_in_one_sentence(monkeypatch):
-    with Server() as server:
-        url = server.url
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "nowhere"])  # the discard port, on which nothing listens
+def test_no_connection_is_reported(monkeypatch, url):
     monkeypatch.setenv("SIMDIMS_DATA_URL", url)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with pytest.raises(ConnectionError, match=rf"from {url}{REMOTE} \(no connection to the server\)") as caught:
-        find(NAME)
-    assert says_what_to_do(caught.value)
-
-
-@pytest.mark.usefixtures("known")
-def test_an_address_that_is_none_is_told_in_one_sentence(monkeypatch):
-    monkeypatch.setenv("SIMDIMS_DATA_URL", "nowhere")
-    with pytest.raises(ConnectionError, match="from nowhere/owner") as caught:
+    with pytest.raises(ConnectionError, match=f"from {url}{REMOTE}") as caught:
         find(NAME)
     assert says_what_to_do(caught.value)
 
 
 @pytest.mark.usefixtures("known", "server")
-def test_a_cache_that_cannot_be_written_is_told_in_one_sentence(cache):
+def test_a_cache_that_cannot_be_written_is_reported(cache):
     cache.parent.mkdir()
     cache.write_text("a file where a folder belongs")
     with pytest.raises(OSError, match=f"{NAME} could not be stored in {cache}") as caught:
@@ -314,32 +304,28 @@ def arrangements(rdms: np.ndarray) -> bytes:
     return mat(rdms_behav_92=people)
 
 
-def test_mur92_keeps_each_person_and_averages_them(provide):
+@pytest.mark.parametrize("names", [None, ("hand", "camel", "stove", "tree")])
+def test_mur92_keeps_each_person_averages_them_and_takes_names_from_a_local_table(provide, names):
     rdms = np.stack([random_rdm(4, seed) for seed in range(3)])
-    provide({"mur92/92_behavRDMs.mat": arrangements(rdms)})
+    files = {"mur92/92_behavRDMs.mat": arrangements(rdms)}
+    if names is not None:
+        files["mur92/stimuli92.csv"] = "\n".join(
+            ["index,name", *(f"{k},{name}" for k, name in enumerate(names))]
+        ).encode()
+    provide(files)
     images = datasets.fetch_mur92_behaviour()
     np.testing.assert_array_equal(images.rdms, rdms)
     mean = (rdms[0] + rdms[1] + rdms[2]) / 3
     np.testing.assert_allclose(images.similarity.values, 1 - mean / mean.max(), atol=1e-12)
-    assert images.similarity.labels is None
-
-
-def test_mur92_takes_names_from_a_local_table(provide):
-    rdms = np.stack([random_rdm(3, seed) for seed in range(2)])
-    table = b"index,name,animate\n0,hand,1\n1,camel,1\n2,stove,0\n"
-    provide({"mur92/92_behavRDMs.mat": arrangements(rdms), "mur92/stimuli92.csv": table})
-    assert datasets.fetch_mur92_behaviour().similarity.labels == ("hand", "camel", "stove")
+    assert images.similarity.labels == names
 
 
 def test_peterson_ratings_are_divided_by_ten(provide):
     whole, first, second = (10 - random_rdm(5, seed) * 10 for seed in range(3))
     content = mat(simMatrix=whole, simMatrixFirstBatch=first, simMatrixSecondBatch=second)
     provide({"peterson_animals/turkResults_CogSci2016.mat": content})
-    np.testing.assert_array_equal(datasets.fetch_peterson_animals().values, whole / 10)
-    np.testing.assert_array_equal(datasets.fetch_peterson_animals(half=1).values, first / 10)
-    np.testing.assert_array_equal(datasets.fetch_peterson_animals(half=2).values, second / 10)
-    with pytest.raises(ValueError, match=r"half must be 1, 2 or None \(all ratings\), got 3"):
-        datasets.fetch_peterson_animals(half=3)
+    for half, ratings in ((None, whole), (1, first), (2, second)):
+        np.testing.assert_array_equal(datasets.fetch_peterson_animals(half).values, ratings / 10)
 
 
 def test_spose_is_named_on_both_sides_and_never_negative(provide):
@@ -351,12 +337,8 @@ def test_spose_is_named_on_both_sides_and_never_negative(provide):
         }
     )
     W = datasets.fetch_things_spose()
-    expected = pd.DataFrame(
-        [[0.5, 0.0], [0.25, 2.0], [0.0, 1.0]],
-        index=["aardvark", "abacus", "zucchini"],
-        columns=["metallic/artificial", "food-related"],
-    )
-    pd.testing.assert_frame_equal(W, expected)
+    objects, dimensions = ["aardvark", "abacus", "zucchini"], ["metallic/artificial", "food-related"]
+    pd.testing.assert_frame_equal(W, pd.DataFrame([[0.5, 0.0], [0.25, 2.0], [0.0, 1.0]], objects, dimensions))
 
 
 @pytest.mark.parametrize("names", [None, b"pizza\nbeaver\nclothes\n"])
@@ -367,6 +349,7 @@ def test_things_48_is_one_minus_the_dissimilarity_with_names_where_there_are_any
     S = datasets.fetch_things_48()
     np.testing.assert_allclose(S.values, 1 - rdm, atol=1e-12)
     assert S.labels == (None if names is None else ("pizza", "beaver", "clothes"))
+    assert S.info["dataset"] == FILES["things/RDM48_triplet.mat"].url()
 
 
 def test_tables_of_word_similarity_have_the_same_first_columns(provide):
@@ -380,13 +363,6 @@ def test_tables_of_word_similarity_have_the_same_first_columns(provide):
     assert simlex.to_dict("list") == {"word1": ["old"], "word2": ["new"], "rating": [1.58], "POS": ["A"]}
     assert list(simlex) == ["word1", "word2", "rating", "POS"]
     assert wordsim.to_dict("list") == {"word1": ["tiger"], "word2": ["cat"], "rating": [7.35]}
-    with pytest.raises(ValueError, match='name must be "simlex999" or "wordsim353", got \'men\''):
-        datasets.fetch_word_similarity("men")
-
-
-def test_similarities_say_where_they_come_from(provide):
-    provide({"things/RDM48_triplet.mat": mat(RDM48_triplet=random_rdm(3, seed=0))})
-    assert datasets.fetch_things_48().info["dataset"] == FILES["things/RDM48_triplet.mat"].url()
 
 
 # The real files

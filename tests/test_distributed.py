@@ -1,4 +1,4 @@
-"""The fits on a cluster: the same numbers to the last bit, also where a worker dies; the similarities travel once."""
+"""Fits on a cluster: the same numbers to the last bit, even if a worker dies; the similarities are sent once."""
 
 import os
 import pickle
@@ -37,12 +37,8 @@ def fixture_serial(S):
 @pytest.fixture(scope="module", name="client")
 def fixture_client():
     """Two worker processes of one thread each."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(processes=True, **settings) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -53,7 +49,7 @@ def same(one, other):
     assert (one.rank, one.valley, one.sampling) == (other.rank, other.valley, other.sampling)
 
 
-# Functions inside of a test travel whole: a worker need not import this file to run them.
+# Functions inside a test are sent as a whole: workers need not import this file to run them.
 
 
 def test_tasks_run_on_the_cluster_and_on_all_of_it(client):
@@ -81,8 +77,8 @@ def test_calibration_on_a_cluster_gives_the_same_numbers_too(client, S):
     np.testing.assert_array_equal(spread.calibration.signal_loss, one.calibration.signal_loss)
 
 
-def test_similarities_travel_once(client, S, monkeypatch):
-    # However many fits there are, the array is scattered once; what is sent for each fit is small beside it.
+def test_similarities_are_sent_once(client, S, monkeypatch):
+    # The array is scattered once for all fits; what is sent for each fit is small in comparison.
     scattered, sizes = [], []
     scatter, submit = distributed.Client.scatter, distributed.Client.submit
 

@@ -1,13 +1,11 @@
 """from_features against scikit-learn's kernels and plain loops; implicit similarities through SRF."""
 
 import pickle
-import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from helpers import no_warnings, traced_memory
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import cosine_similarity, laplacian_kernel, rbf_kernel
 
@@ -16,13 +14,6 @@ from simdims import SRF, Similarity, features, from_features, simulate
 
 def signed(n=30, d=5, seed=0, dtype=np.float64):
     return np.random.default_rng(seed).normal(size=(n, d)).astype(dtype)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "cosine"])
-@pytest.mark.parametrize("seed", ["abc", -1, 1.5, 2**32, [1, "a"]])
-def test_what_is_no_seed_is_said_whatever_the_kernel(kernel, seed):
-    with pytest.raises(ValueError, match=r"random_state must be None, an integer from 0 to 2\*\*32 - 1"):
-        from_features(np.eye(4), kernel=kernel, implicit=kernel == "rbf", random_state=seed)
 
 
 def test_auto_is_linear_for_non_negative_features_and_rbf_for_signed_ones():
@@ -44,19 +35,14 @@ def test_rbf_is_scikit_learns_with_sigma_from_the_median_distance(n, bandwidth):
     np.testing.assert_array_equal(np.diag(S.values), 1)
 
 
-@pytest.mark.parametrize("few", [2, 50])
-@pytest.mark.parametrize("kind", ["normal", "ties", "two values", "far apart"])
-def test_the_median_is_exact_when_it_is_narrowed_down(monkeypatch, few, kind):
-    monkeypatch.setattr(features, "_FEW", few)
-    monkeypatch.setattr(features, "_BINS", 8)
+@pytest.mark.parametrize("n", [5, 6, 40, 41])
+def test_the_median_is_exact_with_ties_and_outliers(n):
     rng = np.random.default_rng(1)
-    for n in (5, 6, 40, 41):
-        X = {
-            "normal": rng.normal(size=(n, 3)),
-            "ties": rng.integers(0, 3, size=(n, 2)) - 1.0,
-            "two values": np.where(np.arange(n) < n // 2, -1.0, 1.0)[:, None],
-            "far apart": np.append(rng.normal(size=(n - 1, 2)), [[1e6, -1e6]], axis=0),
-        }[kind]
+    for X in (
+        rng.integers(0, 3, size=(n, 2)) - 1.0,
+        np.where(np.arange(n) < n // 2, -1.0, 1.0)[:, None],
+        np.append(rng.normal(size=(n - 1, 2)), [[1e6, -1e6]], axis=0),
+    ):
         expected = np.median(pdist(X))
         assert expected > 0
         assert from_features(X, kernel="rbf").info["sigma"] == pytest.approx(0.4 * expected, rel=1e-6)
@@ -115,15 +101,12 @@ def test_what_was_done_is_logged(caplog):
 def test_why_auto_takes_rbf_is_in_info_and_a_warning_where_negative_values_may_be_rounding():
     X = np.abs(signed(100))
     X[0, 0], X[1, 1] = -1e-5, -2e-5
-    with pytest.warns(
-        UserWarning, match=r'RBF kernel because X has 2 negative values .*-2e-05.*negative="clip"'
-    ) as caught:
+    with pytest.warns(UserWarning, match="2 negative values .*-2e-05.*negative='clip'") as caught:
         S = from_features(X)
     assert caught[0].filename == __file__
     assert S.info["kernel"] == "rbf"
     assert (S.info["n_values_negative"], S.info["smallest"]) == (2, -2e-5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with no_warnings():
         assert from_features(signed()).info["n_values_negative"] == np.count_nonzero(signed() < 0)
         assert "n_values_negative" not in from_features(X, kernel="rbf").info
 
@@ -140,14 +123,12 @@ def test_negative_features_are_clipped_with_a_count(implicit):
     assert (S.info["negative"], S.info["n_values_negative"], S.info["smallest"]) == ("clip", 1, -1e-5)
     expected = np.maximum(X, 0)
     np.testing.assert_allclose(S.factors @ S.factors.T if implicit else S.values, expected @ expected.T)
-    with pytest.raises(ValueError, match="negative must be None or \"clip\" for features, got 'shift'"):
-        from_features(X, negative="shift")
 
 
 def test_real_spose_features_say_why_they_get_an_rbf_kernel(data_path):
     X = np.loadtxt(data_path("things/spose_embedding_66d_sorted.txt"))[:300]
     n_negative = np.count_nonzero(X < 0)
-    with pytest.warns(UserWarning, match=rf"RBF kernel because X has {n_negative} negative value"):
+    with pytest.warns(UserWarning, match=rf"RBF kernel is used because X has {n_negative} negative value"):
         from_features(X)
     with pytest.warns(UserWarning, match=f"Set {n_negative} negative value"):
         assert from_features(X, negative="clip").info["kernel"] == "linear"
@@ -188,8 +169,6 @@ def test_labels_come_from_the_index_and_arrive_at_the_embedding():
     assert S.labels == tuple(names)
     assert list(SRF(2, random_state=0).fit(S).embedding_frame().index) == names
     assert from_features(frame, labels=names).labels == tuple(names)
-    with pytest.raises(ValueError, match=r"labels must be the names of X's index .* got 'item 29' instead of 'item 0'"):
-        from_features(frame, labels=names[::-1])
     unnamed = frame.reset_index(drop=True)
     assert from_features(unnamed).labels is None
     assert from_features(unnamed.iloc[4:6]).labels == ("4", "5")
@@ -202,52 +181,6 @@ def test_constant_and_duplicate_rows_are_fine():
     S = from_features(twice).values
     assert S[0, 1] == pytest.approx(1)
     assert S[0, 2] < 1
-
-
-@pytest.mark.parametrize(
-    ("X", "options", "error", "sentence"),
-    [
-        (np.array([[1.0, 2.0], [np.nan, 1.0]]), {}, ValueError, "X must be finite, got NaN or infinity in row 1"),
-        (
-            pd.DataFrame([[1.0], [np.inf]], index=["cat", "dog"]),
-            {},
-            ValueError,
-            r"infinity in row 1 \('dog'\)",
-        ),
-        (np.ones(3), {}, ValueError, r"got shape \(3,\)"),
-        (np.ones((3, 0)), {}, ValueError, r"got shape \(3, 0\)"),
-        (np.array([["a", "b"]]), {}, TypeError, "X must hold numbers"),
-        (pd.DataFrame({"name": ["a", "b"], "x": [1.0, 2.0]}), {}, TypeError, "in column 'name': make it the index"),
-        (sparse.eye_array(3), {}, TypeError, "X must be dense, got a sparse matrix"),
-        (np.ones((3, 2)), {"kernel": "poly"}, ValueError, "kernel must be 'auto', 'linear', .* got 'poly'"),
-        (np.ones((3, 2)), {"bandwidth": 0}, ValueError, "bandwidth must be a positive, finite number, got 0"),
-        (np.ones((3, 2)), {"kernel": "rbf"}, ValueError, "median distance of 0"),
-        (np.zeros((3, 2)), {"kernel": "cosine"}, ValueError, "non-zero feature in every row .* row 0"),
-        (signed(), {"kernel": "linear"}, ValueError, "negative similarities, got .* use kernel='rbf'"),
-        (np.ones((3, 2)), {"kernel": lambda a, b: a}, ValueError, r"must return a matrix of numbers of shape \(3, 3\)"),
-        (np.ones((3, 2)), {"kernel": lambda a, b: 1j * a @ b.T}, ValueError, "a matrix of numbers .* complex128"),
-        (np.ones((3, 2)), {"bandwidth": 0.7}, ValueError, "bandwidth is used by kernel='rbf' only, got 0.7"),
-        (np.ones((3, 2)), {"implicit": "no"}, TypeError, "implicit must be True or False, got 'no'"),
-        (np.ma.masked_array(np.ones((2, 2)), [[0, 1], [0, 0]]), {}, ValueError, "NaN or infinity in row 0"),
-        (
-            pd.DataFrame({"a": pd.array([1, 2, None], dtype="Int64"), "b": [1, 2, 3]}),
-            {},
-            ValueError,
-            "NaN or infinity in row 2",
-        ),
-        (pd.DataFrame(np.ones((2, 2)), index=["a", None]), {}, ValueError, "labels must name every item"),
-        (signed(), {"implicit": True, "kernel": "cosine"}, ValueError, "implicit=True needs kernel='linear' or 'rbf'"),
-        (signed(), {"n_landmarks": 5}, ValueError, "n_landmarks is used by kernel='rbf' with implicit=True only"),
-        (np.ones((3, 2)), {"implicit": True, "n_landmarks": 5}, ValueError, "got 5 with kernel='linear'"),
-        (signed(), {"implicit": True, "n_landmarks": 0}, ValueError, "n_landmarks must be at least 1, got 0"),
-        (signed(), {"implicit": True, "n_landmarks": 5.0}, TypeError, "n_landmarks must be an integer, got 5.0"),
-        (np.ones((3, 2)), {"kernel": "rbf", "implicit": True}, ValueError, "median distance of 0"),
-        (signed(), {"implicit": True, "kernel": "linear"}, ValueError, "implicit=True needs non-negative features"),
-    ],
-)
-def test_bad_input_gets_a_sentence(X, options, error, sentence):
-    with pytest.raises(error, match=sentence):
-        from_features(X, **options)
 
 
 # --- implicit ----------------------------------------------------------------------------------------------------
@@ -295,12 +228,9 @@ def test_the_matrix_is_never_built():
     n = 6000
     S = from_features(factors(n, 5), implicit=True)
     SRF(3, random_state=0, max_iter=1).fit(S)  # compile
-    tracemalloc.start()
-    srf = SRF(3, random_state=0, max_iter=3).fit(S)
-    srf.score(S)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < n * n  # bytes: an eighth of the matrix
+    with traced_memory() as peak:
+        SRF(3, random_state=0, max_iter=3).fit(S).score(S)
+        assert peak() < n * n  # bytes: an eighth of the matrix
 
 
 def test_an_implicit_similarity_says_so():
@@ -314,19 +244,6 @@ def test_an_implicit_similarity_says_so():
     twin = pickle.loads(pickle.dumps(S))
     np.testing.assert_array_equal(twin.factors, S.factors)
     assert twin.labels == S.labels
-
-
-@pytest.mark.parametrize(
-    ("F", "sentence"),
-    [
-        ([[1.0, -0.5]], "factors must be non-negative, .* got 1 negative"),
-        ([[1.0], [np.nan]], "factors must be finite, got NaN or infinity in row 1"),
-        ([1.0, 2.0], r"factors must have a row for every item .* got shape \(2,\)"),
-    ],
-)
-def test_bad_factors_get_a_sentence(F, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Similarity.from_factors(F)
 
 
 def test_bounds_are_refused_where_no_pair_is_missing():

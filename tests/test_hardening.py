@@ -262,16 +262,9 @@ def test_a_sample_leaves_an_unknown_diagonal_out():
     np.fill_diagonal(S, np.nan)
     problem = as_problem(S)
     V = sample.fit_sample(problem, np.arange(100), np.full((100, 1), 0.5), NO_PENALTY, _fit_sample)
-    expected = solve(
-        as_problem(S[:100, :100]),
-        np.full((100, 1), 0.5),
-        solver="bcd",
-        bounds=None,
-        max_iter=60,
-        inner_iter=1,
-        tol=1e-4,
-        rho=3.0,
-    ).W
+    start = np.full((100, 1), 0.5)
+    settings = {"solver": "bcd", "bounds": None, "max_iter": 60, "inner_iter": 1, "tol": 1e-4, "rho": 3.0}
+    expected = solve(as_problem(S[:100, :100]), start, **settings).W
     np.testing.assert_allclose(V, expected, rtol=0.02)
 
 
@@ -330,11 +323,6 @@ def test_the_spectral_start_of_equal_eigenvalues_is_no_crash(size):
     assert np.isfinite(SRF(12, init="spectral", random_state=0, max_iter=5).fit(S).embedding_).all()
 
 
-def test_similarities_too_large_to_square_get_a_sentence():
-    with pytest.raises(ValueError, match=r"small enough to be squared and summed, got a largest of 1e\+200"):
-        SRF(2).fit(np.full((5, 5), 1e200))
-
-
 @pytest.mark.parametrize(
     ("dtype", "size", "rule"),
     [
@@ -344,9 +332,9 @@ def test_similarities_too_large_to_square_get_a_sentence():
         (np.float64, 1e-170, "large"),
     ],
 )
-def test_factors_whose_products_leave_the_range_of_floats_get_a_sentence(dtype, size, rule):
+def test_factors_whose_products_leave_the_range_of_floats_are_refused(dtype, size, rule):
     F = (size * np.random.default_rng(0).random((20, 4))).astype(dtype)
-    with pytest.raises(ValueError, match=f"factors must be {rule} enough to be squared and summed"):
+    with pytest.raises(ValueError, match=f"factors must be {rule} enough"):
         SRF(2).fit(Similarity.from_factors(F))
 
 
@@ -368,7 +356,7 @@ def test_names_in_another_order_are_refused_everywhere():
     srf = SRF(3, random_state=0).fit(Similarity(noisy(), labels=names))
     other = Similarity(noisy(), labels=names[::-1])
     for use in (srf.score, srf.transform):
-        with pytest.raises(ValueError, match="fitted items in the fitted order, got 'item 59' instead of 'item 0'"):
+        with pytest.raises(ValueError, match=r"S must .*'item 59' instead of 'item 0'"):
             use(other)
     with pytest.raises(ValueError, match="feature names"):
         srf.score(pd.DataFrame(noisy(), index=names[::-1], columns=names[::-1]))
@@ -387,45 +375,17 @@ def test_transform_leaves_out_pairs_of_weight_zero_and_refuses_other_weights():
     np.testing.assert_allclose(
         srf.transform(Similarity(poisoned, weights=weights)), srf.transform(Similarity(rows, weights=weights))
     )
-    with pytest.raises(ValueError, match="weights of one size, or zero, for transform, got 1 to 3"):
+    with pytest.raises(ValueError, match=r"weights .* got 1 to 3"):
         srf.transform(Similarity(rows, weights=np.where(np.eye(60), 3.0, 1.0)))
 
 
 def test_bounds_are_refused_where_only_the_diagonal_is_missing():
     S = noisy().copy()
     np.fill_diagonal(S, np.nan)
-    weights = np.where(np.eye(60), 1.0, np.triu(np.full((60, 60), 2.0)) + np.tril(np.full((60, 60), 2.0), -1))
+    weights = np.where(np.eye(60), 1.0, 2.0)
     weights[0, 1] = weights[1, 0] = 1.0
     with pytest.raises(ValueError, match="cannot be honoured"):
         SRF(2, bounds=(0, 1)).fit(Similarity(S, weights=weights))
-
-
-@pytest.mark.parametrize("verbose", ["yes", -1])
-def test_verbose_must_be_a_number(verbose):
-    with pytest.raises((TypeError, ValueError), match="verbose must be"):
-        SRF(2, verbose=verbose).fit(noisy())
-
-
-@pytest.mark.parametrize("storage", ["dense", "missing", "sparse"])
-@pytest.mark.parametrize(
-    ("scale", "dtype"), [(1e30, "float32"), (1e-30, "float32"), (1e200, "float64"), (1e-200, "float64")]
-)
-def test_similarities_beyond_the_reach_of_their_floats_are_refused(storage, scale, dtype):
-    values = (np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]]) * scale).astype(dtype)
-    if storage == "missing":
-        values[0, 1] = values[1, 0] = np.nan
-    S = Similarity(sparse.csr_array(values), absent="zero") if storage == "sparse" else values
-    with pytest.raises(ValueError, match=rf"enough to be squared and summed, got a largest of .* in {dtype}"):
-        SRF(2).fit(S)
-
-
-@pytest.mark.parametrize(
-    ("scale", "dtype"), [(1e12, "float32"), (1e-12, "float32"), (1e90, "float64"), (1e-90, "float64")]
-)
-def test_similarities_of_any_ordinary_scale_are_fitted_alike(scale, dtype):
-    W = simulate.dirichlet(30, 3, random_state=0)
-    fits = [SRF(3, random_state=0, max_iter=100, tol=1e-3).fit((W @ W.T * by).astype(dtype)) for by in (1.0, scale)]
-    np.testing.assert_allclose(fits[1].embedding_ / np.sqrt(scale), fits[0].embedding_, rtol=0.02, atol=0.02)
 
 
 def test_pairs_may_be_listed_in_any_order():

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -41,22 +42,6 @@ def dirichlet(n=24, r=3, seed=0):
     return W @ W.T
 
 
-def constant():
-    return np.full((20, 20), 0.7)
-
-
-def rank_one():
-    w = np.linspace(0.1, 2, 20)
-    return np.outer(w, w)
-
-
-def blocks_with_zeros():
-    """Four blocks, with nothing at all between them: far more than 100 pairs of exactly 0."""
-    S = np.kron(np.eye(4), np.ones((6, 6)))
-    assert np.count_nonzero(S[np.triu_indices(24, 1)] == 0) >= 100
-    return S
-
-
 def near_duplicates():
     S = dirichlet()
     S[1] = S[0] * (1 + 1e-14)
@@ -67,22 +52,10 @@ def near_duplicates():
 
 def indefinite():
     """As judgements are: eigenvalues of both signs, the most negative as large as the largest but one."""
-    S = np.random.default_rng(0).random((20, 20))
-    S = np.triu(S, 1) + np.triu(S, 1).T
-    eigenvalues = np.linalg.eigvalsh(S)
+    S = np.triu(np.random.default_rng(0).random((20, 20)), 1)
+    eigenvalues = np.linalg.eigvalsh(S + S.T)
     assert eigenvalues[0] < -0.9 * eigenvalues[-2]
-    return S
-
-
-def two_items():
-    return np.array([[1.0, 0.3], [0.3, 1.0]])
-
-
-def one_loud_item():
-    S = dirichlet()
-    S[0, :] *= 1e6
-    S[:, 0] *= 1e6
-    return S
+    return S + S.T
 
 
 def denormals():
@@ -91,30 +64,25 @@ def denormals():
     return np.minimum(S, S.T)
 
 
-def identity():
-    return np.eye(20)
-
-
-def bipartite():
-    """No diagonal to speak of, and nothing within either half: no W W^T is close."""
-    S = np.zeros((20, 20))
-    S[:10, 10:] = S[10:, :10] = 1.0
-    return S
-
-
-def all_but_one_zero():
-    S = np.zeros((12, 12))
-    S[3, 4] = S[4, 3] = 1.0
-    return S
+def one_loud_item():
+    loudness = np.where(np.arange(24) == 0, 1e6, 1.0)
+    return dirichlet() * loudness[:, None] * loudness
 
 
 CASES = {
-    case.__name__: case
-    for case in (
-        constant, rank_one, blocks_with_zeros, near_duplicates, indefinite, two_items, one_loud_item, denormals,
-        identity, bipartite, all_but_one_zero,
-    )
-}  # fmt: skip
+    "constant": lambda: np.full((20, 20), 0.7),
+    "rank_one": lambda: np.outer(np.linspace(0.1, 2, 20), np.linspace(0.1, 2, 20)),
+    "blocks_with_zeros": lambda: np.kron(np.eye(4), np.ones((6, 6))),
+    "near_duplicates": near_duplicates,
+    "indefinite": indefinite,
+    "two_items": lambda: np.array([[1.0, 0.3], [0.3, 1.0]]),
+    "one_loud_item": one_loud_item,
+    "denormals": denormals,
+    "identity": lambda: np.eye(20),
+    # No diagonal to speak of, and nothing within either half: no W W^T is close.
+    "bipartite": lambda: np.kron([[0.0, 1.0], [1.0, 0.0]], np.ones((10, 10))),
+    "all_but_one_zero": lambda: np.diag((np.arange(11) == 3) * 1.0, 1) + np.diag((np.arange(11) == 3) * 1.0, -1),
+}
 
 
 def stored(S, storage):
@@ -142,8 +110,8 @@ def stored(S, storage):
 STORAGES = ["dense", "missing", "no diagonal", "weighted", "factors", "zero", "weight"]
 
 
-def is_finite(srf, S):
-    """Whether all that a fit left is finite, and W non-negative."""
+def is_finite(srf):
+    """Whether all attributes of a fit are finite, and W is non-negative."""
     numbers = [srf.objective_, srf.kkt_residual_, *srf.history_]
     return bool(np.isfinite(srf.embedding_).all() and (srf.embedding_ >= 0).all() and np.isfinite(numbers).all())
 
@@ -161,7 +129,6 @@ def fit(S, **settings):
         return SRF(**{"n_components": min(3, S.n_items), "max_iter": 60, "random_state": 0, **settings}).fit(S)
     except ValueError as error:
         refusal = str(error)
-    assert "must be" in refusal, refusal
     assert "squared and summed" in refusal, refusal
     return None
 
@@ -179,7 +146,7 @@ def test_every_case_is_fitted_in_every_storage(case, solver, dtype):
         for init in ("random", "spectral"):
             srf = fit(similarity, solver=solver, init=init)
             assert srf is not None, storage
-            assert is_finite(srf, similarity), storage
+            assert is_finite(srf), storage
             assert srf.embedding_.dtype == dtype, storage
             # ADMM comes down later where weights differ by twelve orders of magnitude.
             slack = 0.1 if solver == "admm" else 1e-6
@@ -197,16 +164,16 @@ def test_scales_from_tiny_to_huge_change_nothing_but_the_scale(solver, storage, 
         similarity = stored((S * scale).astype(dtype), storage)
         srf = fit(similarity, solver=solver)
         assert srf is not None
-        assert is_finite(srf, similarity)
+        assert is_finite(srf)
         assert srf.objective_ == pytest.approx(reference.objective_ * scale**2, rel=0.02)
         np.testing.assert_allclose(srf.embedding_ / np.sqrt(scale), reference.embedding_, rtol=0.05, atol=0.02)
 
 
 #: Powers of ten at which squares, or their sum, leave the range of the type. Far below, float32 has nothing but zeros.
-BEYOND = {np.float32: {-40, 30, 38}, np.float64: {-320, -300, -200, -160, -100, 150, 200, 300, 308}}
+BEYOND = {np.float32: {-40, -30, 30, 38}, np.float64: {-320, -300, -200, -160, -100, 150, 200, 300, 308}}
 
 
-@pytest.mark.parametrize("power", [-320, -300, -200, -160, -100, -50, -40, 30, 38, 60, 100, 150, 200, 300, 308])
+@pytest.mark.parametrize("power", [-320, -300, -200, -160, -100, -50, -40, -30, 30, 38, 60, 100, 150, 200, 300, 308])
 @pytest.mark.parametrize("storage", ["dense", "missing", "factors", "zero"])
 def test_scales_beyond_reason_are_refused_and_all_others_fitted(storage, power):
     for dtype in (np.float32, np.float64):
@@ -218,26 +185,26 @@ def test_scales_beyond_reason_are_refused_and_all_others_fitted(storage, power):
             similarity = stored(S, storage)
         srf = fit(similarity)
         assert (srf is None) == (power in BEYOND[dtype])
-        assert srf is None or is_finite(srf, similarity)
+        assert srf is None or is_finite(srf)
 
 
 @pytest.mark.parametrize("solver", ["bcd", "admm"])
 def test_what_has_an_exact_answer_gets_it(solver):
     settings = {"solver": solver, "random_state": 0, "tol": 1e-10, "max_iter": 3000}
-    W = SRF(1, **settings).fit(constant()).embedding_
+    W = SRF(1, **settings).fit(CASES["constant"]()).embedding_
     np.testing.assert_allclose(W, np.sqrt(0.7), rtol=1e-4)
-    W = SRF(1, **settings).fit(rank_one()).embedding_
+    W = SRF(1, **settings).fit(CASES["rank_one"]()).embedding_
     np.testing.assert_allclose(W[:, 0], np.linspace(0.1, 2, 20), rtol=1e-3)
-    srf = SRF(4, **settings).fit(blocks_with_zeros())
-    np.testing.assert_allclose(srf.reconstruct(), blocks_with_zeros(), atol=1e-3)
-    assert SRF(2, **settings).fit(two_items()).objective_ < 1e-8
+    srf = SRF(4, **settings).fit(CASES["blocks_with_zeros"]())
+    np.testing.assert_allclose(srf.reconstruct(), CASES["blocks_with_zeros"](), atol=1e-3)
+    assert SRF(2, **settings).fit(CASES["two_items"]()).objective_ < 1e-8
 
 
 @pytest.mark.parametrize("n_components", [1, 2])
 def test_two_items_are_enough_for_a_fit_and_too_few_for_more(n_components):
-    S = two_items()
+    S = CASES["two_items"]()
     srf = SRF(n_components, random_state=0).fit(S)
-    assert is_finite(srf, S)
+    assert is_finite(srf)
     assert np.isfinite(srf.transform(S)).all()
     for refused in (
         lambda: discover(S, ranks=1, n_runs=2),
@@ -389,32 +356,21 @@ def test_fits_in_threads_give_what_they_give_alone():
         return select_rank(S, [1, 2], sampling=0.6, n_folds=2, n_repeats=1, random_state=0).scores["error"].to_numpy()
 
     selected = select()
-    failures = []
     gate = threading.Barrier(7)
 
     def work(number):
         gate.wait()
-        try:
-            for _ in range(3):
-                np.testing.assert_array_equal(embedding_of(number), alone[number])
-        except BaseException as error:
-            failures.append(error)
+        for _ in range(3):
+            np.testing.assert_array_equal(embedding_of(number), alone[number])
 
     def work_selection():
         gate.wait()
-        try:
-            np.testing.assert_array_equal(select(), selected)
-        except BaseException as error:
-            failures.append(error)
+        np.testing.assert_array_equal(select(), selected)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    threads.append(threading.Thread(target=work_selection))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads)
-    assert not failures, failures[0]
+    with ThreadPoolExecutor(7) as pool:
+        tasks = [pool.submit(work, number) for number in range(6)] + [pool.submit(work_selection)]
+        for task in tasks:
+            task.result(timeout=120)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -490,11 +446,3 @@ def test_sparse_float32_takes_weights_beyond_float32(weight):
     srf = SRF(2, random_state=0).fit(Similarity(S, weights=weights, absent="missing"))
     plain = SRF(2, random_state=0).fit(Similarity(S, absent="missing"))
     np.testing.assert_array_equal(srf.embedding_, plain.embedding_)
-
-
-def test_similarities_of_a_sample_may_be_too_small_to_be_fitted():
-    S = np.full((1200, 1200), 1e-20, np.float32)
-    order = np.random.default_rng(0).permutation(1200)
-    S[order[-5:][:, None], order[-5:]] = 1.0  # outside of the sample that a fit to many items starts from
-    np.fill_diagonal(S, np.nan)
-    assert np.isfinite(SRF(2, random_state=0, max_iter=20).fit(S).objective_)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from simdims._parts import library
+from simdims._dependencies import library
 
 if TYPE_CHECKING:
     from requests import RequestException

@@ -1,4 +1,4 @@
-"""The only joblib file: seeds for tasks, and a map over tasks that runs wherever joblib is configured to run them."""
+"""Tasks that run where joblib is configured to run them, and their seeds. The only file that imports joblib."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from typing import Any
 
 import numpy as np
 
-from simdims._parameters import shown
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole, shown
 
 logger = logging.getLogger("simdims")
 
-#: So often in a row, without a result in between, workers may be lost before their loss is an error.
+# Losses of workers in a row, without a result in between, before a loss is an error.
 _MOST_LOSSES = 3
 
-#: So often a worker looks whether the process that it works for is still there (seconds).
-_LOOK_EVERY = 1.0
+# Seconds between a worker's checks that its parent process is alive.
+_CHECK_EVERY = 1.0
 
-#: The process in which a thread looks after that; a forked one begins without.
+# The process in which a thread makes these checks; a forked one starts without.
 _watching = 0
 
-#: More workers than this is a slip of the hand.
+# More workers than this are a typing error.
 _MOST_JOBS = 100_000
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Raise unless `n_jobs` is None or an integer other than 0, and no slip of the hand."""
+    """Refuse what is neither None nor a possible number of workers."""
     if n_jobs is None:
         return
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
-        raise TypeError(f"n_jobs must be None or an integer, got {n_jobs!r}.")
+    if not is_whole(n_jobs):
+        raise ParameterTypeError("n_jobs", "must be None or an integer", shown(n_jobs))
     if n_jobs == 0 or abs(int(n_jobs)) > _MOST_JOBS:
-        raise ValueError(f"n_jobs must be a number of workers, or -1 for one a core, got {n_jobs}.")
+        raise ParameterError("n_jobs", "must be a number of workers, or -1 for one per core", shown(n_jobs))
 
 
 def workers_here(n_jobs: int | None) -> int:
-    """How many tasks run side by side in this machine's memory; 1 where joblib is configured to send them away."""
+    """How many tasks run at a time in this machine's memory; 1 if joblib is configured to run them elsewhere."""
     from joblib import effective_n_jobs
     from joblib.parallel import get_active_backend
 
@@ -50,7 +50,7 @@ def workers_here(n_jobs: int | None) -> int:
 
 
 def root_seed(random_state: Any) -> int:
-    """One number from which the seeds of all tasks follow; None is fresh entropy."""
+    """The number from which the seeds of all tasks are derived; None is fresh entropy."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint32)[0] >> 1)
     if isinstance(random_state, np.random.Generator):
@@ -59,7 +59,7 @@ def root_seed(random_state: Any) -> int:
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:
-    """The generator that a seed or a generator stands for, as scikit-learn has it; None is fresh entropy."""
+    """The generator of a seed, by scikit-learn's convention; None is fresh entropy."""
     from sklearn.utils import check_random_state
 
     if isinstance(random_state, np.random.Generator):
@@ -67,23 +67,18 @@ def generator_of(random_state: Any) -> np.random.RandomState:
     try:
         return check_random_state(random_state)
     except ValueError:
-        raise ValueError(
-            f"random_state must be None, an integer from 0 to 2**32 - 1, a RandomState or a Generator, got "
-            f"{shown(random_state)}."
-        ) from None
+        rule = "must be None, an integer from 0 to 2**32 - 1, a RandomState or a Generator"
+        raise ParameterError("random_state", rule, shown(random_state)) from None
 
 
 def settle_seed(random_state: Any) -> int:
-    """The number that repeats what is done with this random_state when it is passed as random_state itself.
-
-    An integer is that number; None and generators draw one.
-    """
+    """The integer that gives the same results as this random_state: itself, or one drawn from None or a generator."""
     root = root_seed(random_state)
     return int(random_state) if isinstance(random_state, int | np.integer) else root
 
 
 def seed_of(root: int, *task: int) -> int:
-    """The seed of the task that is named by some integers: the same in whatever order and place tasks are run."""
+    """The seed of the task named by these integers, whatever the order and place in which tasks run."""
     return int(np.random.SeedSequence(root, spawn_key=task).generate_state(1, np.uint32)[0])
 
 
@@ -95,14 +90,13 @@ def run_tasks(
     n_jobs: int | None = None,
     one_by_one: bool = False,
 ) -> Generator[Any, None, None]:
-    """Yield function(*shared, task) for every task, in the order in which they end.
+    """Yield function(*shared, task) for every task, in the order in which they finish.
 
-    joblib's own configuration says where: without one, `n_jobs` processes on this machine; inside
-    ``joblib.parallel_config("dask")`` and its like, on a cluster. Arrays among `shared` travel once. With `one_by_one`
-    every result is handed over when it is there, and not a batch of them when the last one is.
+    Tasks run in `n_jobs` processes on this machine or, inside ``joblib.parallel_config("dask")`` and the like, on a
+    cluster. Arrays among `shared` are sent once. With `one_by_one` results are not collected in batches.
 
-    What a worker takes with it when it dies is done again. To stop early, close the iterator: the processes that work
-    for it end. They also end, in the middle of their tasks, soon after this process was killed.
+    Tasks of a worker that dies are repeated. To stop early, close the iterator: its processes end. They also end, in
+    the middle of their tasks, soon after this process was killed.
     """
     from joblib import Parallel, delayed
 
@@ -130,20 +124,18 @@ def run_tasks(
             n_losses += 1
             if n_losses > _MOST_LOSSES:
                 raise
-            logger.warning(
-                "Workers were lost (%s: %s); what they had in hand is done again.", type(error).__name__, error
-            )
+            logger.warning("Workers were lost (%s: %s); their tasks are repeated.", type(error).__name__, error)
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that unfinished tasks are dropped: what else would stopping be
+                warnings.simplefilter("ignore")  # of unfinished tasks, which stopping drops on purpose
                 results.close()
 
 
 class _Failure(Exception):  # noqa: N818
-    """An error of a task's own, told from the loss of its worker, and where it arose."""
+    """The error of a task and its traceback, as opposed to the loss of its worker."""
 
     def error(self) -> Exception:
-        """The error; one that has travelled has lost its traceback, and gets it as a note."""
+        """The error, with its traceback as a note if it comes from another process."""
         error, trace = self.args
         if error.__traceback__ is None:
             error.add_note(f"In a worker:\n{trace}")
@@ -162,7 +154,7 @@ def _attempt(
 
 
 def _end_with(parent: int) -> None:
-    """Have a worker process end when its parent has, which cannot tell it so if it was killed."""
+    """Let a worker process end soon after its parent, even if that was killed."""
     global _watching
     if os.name != "posix" or os.getppid() != parent or _watching == os.getpid():
         return
@@ -172,5 +164,5 @@ def _end_with(parent: int) -> None:
 
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_CHECK_EVERY)
     os._exit(1)

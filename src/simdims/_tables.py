@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import as_floats, number, text_cells
-from simdims._parameters import ParameterError, ParameterTypeError, as_float, require_choice, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,11 +170,6 @@ def count_weights(counts: NDArray) -> NDArray[np.float64]:
     weights = counts.astype(np.float64)
     np.fill_diagonal(weights, counts[counts > 0].mean())
     return weights
-
-
-def is_finite_number(value: object) -> bool:
-    """Say whether a value is a number, and not NaN or infinite."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(as_float(value)))
 
 
 def report(function: str, info: Mapping[str, Any]) -> None:

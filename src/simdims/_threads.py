@@ -1,4 +1,4 @@
-"""Threads, set on purpose: one of BLAS where waiting for the others costs more than they help; a second of our own."""
+"""Threads: one of BLAS where more would cost more than they help, and a second one for independent work."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ _n_forks = 0
 
 @contextmanager
 def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
-    """Run the body with one BLAS thread in this process.
+    """Run the body with one BLAS thread; `for_one_fit` if it is a single fit, which may use a second thread of its own.
 
-    Whoever does many things holds it around each; a fit that holds it for itself says so.
-
-    The setting belongs to the process, so bodies that run side by side in threads share it: the first one in sets it
-    and the last one out restores what was there before.
+    The setting belongs to the process, so that bodies in several threads share it: the first one sets it, and the last
+    one restores it.
     """
     global _inside, _many, _limit
     process = _n_forks
@@ -48,20 +46,20 @@ def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
                     _limit = []
 
 
-def _begin_anew() -> None:
-    """In a forked process: the threads that were inside are not there, and would never unlock or restore anything."""
+def _reset_after_fork() -> None:
+    """Reset in a forked process, which has no copy of the threads that would unlock and restore."""
     global _lock, _inside, _many, _limit, _n_forks
     _set_threads(_limit)
     _lock, _inside, _many, _limit, _n_forks = threading.Lock(), 0, 0, [], _n_forks + 1
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 @contextmanager
 def second_thread(is_worth_it: bool = True) -> Iterator[Executor | None]:
-    """A thread beside this one, or None where there is no core for it: there is one, or many fits share them."""
+    """A thread beside this one, or None if no core is free for it."""
     if not is_worth_it or _many or n_cores() < 2:
         yield None
         return
@@ -70,7 +68,7 @@ def second_thread(is_worth_it: bool = True) -> Iterator[Executor | None]:
 
 
 class Done(Generic[T]):
-    """What a future is when there is nothing to wait for, without its locks."""
+    """The interface of a Future for a value that is known, without its locks."""
 
     def __init__(self, value: T) -> None:
         self.value = value
@@ -81,12 +79,12 @@ class Done(Generic[T]):
 
 
 def begin(second: Executor | None, function: Callable[..., T], *arguments: Any) -> Future[T] | Done[T]:
-    """Call a function in the second thread; here and now where there is none."""
+    """Call a function in the second thread, or at once if there is none."""
     return Done(function(*arguments)) if second is None else second.submit(function, *arguments)
 
 
 def n_cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -97,7 +95,7 @@ def _set_threads(of_libraries: list[tuple[Any, int | None]]) -> None:
 
 @cache
 def _blas() -> list[Any]:
-    """The BLAS libraries of this process: NumPy and SciPy may bring one each, and are loaded by now."""
+    """The BLAS libraries of this process; NumPy and SciPy may have one each."""
     from threadpoolctl import ThreadpoolController
 
     return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from simdims._checks import clean_absent
-from simdims._ownership import frozen
+from simdims._parameters import ParameterError
 from simdims._tables import as_frame, read_items, read_numbers, report, row_name
 from simdims.similarity import Similarity
+from simdims.similarity.ownership import frozen
+from simdims.similarity.validation import clean_absent
 
 
 def from_associations(
@@ -27,7 +28,7 @@ def from_associations(
     """Similarities between words from free associations: positive pointwise mutual information.
 
     Counts make a directed graph from cues to responses. Self-loops and words without a response of their own are
-    removed, and the largest strongly connected component stays: the words that all lead to each other. With the counts
+    removed, and the largest strongly connected component is kept: words that all lead to each other. With the counts
     N_ij = n_ij + n_ji, p_ij = N_ij / sum(N) and p_i = sum_j p_ij, the similarity is s_ij = log2(p_ij / (p_i p_j)) where
     that is positive, and s_ii = -log2(p_i).
 
@@ -39,13 +40,13 @@ def from_associations(
     cue, response : column name, default="cue", "response"
         The columns of the words.
     count : column name or None, default="count"
-        The column that says how often the response was given: non-negative numbers; a row with 0 is no association.
-        None counts every row once.
+        The column of how often the response was given: non-negative numbers; a row with 0 is no association. None
+        counts every row once.
     absent : {"missing", "zero"} or float, default=0.03
-        What a pair without a positive s_ij means; see Similarity. Nearly all pairs are absent because nobody made the
-        association, not because nobody was asked, so fits that ignore them ("missing") know nothing about what is
-        unrelated; as zeros of full weight ("zero") they outnumber the associations by far. A small weight is better
-        than either.
+        What a pair without a positive s_ij means; see Similarity. Most pairs are absent because nobody made the
+        association, not because nobody was asked. Fits that ignore them ("missing") learn nothing about unrelated
+        words; as zeros of full weight ("zero") they far outnumber the associations. A small weight is better than
+        either.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def from_associations(
 
     Notes
     -----
-    Of components with equally many words the one with the first word in sorted order stays.
+    Of components with equally many words, the one with the first word in sorted order is kept.
 
     References
     ----------
@@ -90,7 +91,7 @@ def from_associations(
         row = int(np.argmax(no_count))
         got = "a missing cell" if np.isnan(counts[row]) else f"{counts[row]:g}"
         where = row_name(row, frame.index)
-        raise ValueError(f"Column {count!r} must hold non-negative numbers, got {got} in {where}.")
+        raise ParameterError(f"Column {count!r}", "must hold non-negative numbers", f"{got} in {where}")
 
     info: dict[str, Any] = {"source": "associations", "rows_read": len(frame), "words_read": len(words)}
     rows, kept_words = _connected_rows(cues, responses, counts > 0, len(words), info)
@@ -125,10 +126,11 @@ def _connected_rows(
     _, component = connected_components(graph, directed=True, connection="strong")
     sizes = np.bincount(component)
     if sizes.max() < 2:
-        raise ValueError(
-            f"table must hold words that lead to each other, as in cat - dog - cat, got none among {n_words} words: "
-            "are the responses cues as well?"
+        rule, remedy = (
+            "must hold words that lead to each other, as in cat - dog - cat",
+            "check that responses are also cues",
         )
+        raise ParameterError("table", rule, f"none among {n_words} words", remedy)
     # Words are sorted, so of the largest components this is the one with the first word.
     largest = component[np.argmax(sizes[component] == sizes.max())]
     inside = component == largest
@@ -149,10 +151,8 @@ def _positive_pmi(symmetric: sparse.csr_array, info: dict[str, Any]) -> sparse.c
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         information = np.log2(pairs.data * total / (of_word[pairs.row] * of_word[pairs.col]))
     if not np.isfinite(information).all():
-        raise ValueError(
-            f"counts must be of a size that can be multiplied, got {pairs.data.min():g} to {pairs.data.max():g}: "
-            "divide them by the largest."
-        )
+        got = f"{pairs.data.min():g} to {pairs.data.max():g}"
+        raise ParameterError("counts", "must be of a size that can be multiplied", got, "divide them by the largest")
     positive = information > 0
     info["n_pairs_counted"] = pairs.nnz // 2
     info["n_pairs_positive"] = int(np.count_nonzero(positive)) // 2

@@ -10,23 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from simdims._checks import as_array, as_numbers, as_table, check_ends, clean_labels, find_scale, lift_negatives
 from simdims._memory import require
-from simdims._ownership import frozen
-from simdims._parameters import plural, require_choice, require_flag, shown, warn
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    plural,
+    require_choice,
+    require_flag,
+    require_number,
+    shown,
+    warn,
+)
 from simdims._tables import (
     as_frame,
     check_weights_option,
     count_weights,
-    is_finite_number,
     read_items,
     read_numbers,
     report,
     row_name,
     warn_of_other_measure,
 )
-from simdims._triangles import ROUNDING, n_items_of, name_of, people_first
 from simdims.similarity import Similarity, frame_cells, frame_labels, is_frame
+from simdims.similarity.entries import ROUNDING, count_pairs
+from simdims.similarity.labels import clean_labels, entry_shown
+from simdims.similarity.ownership import frozen
+from simdims.similarity.scale import check_ends, find_scale, lift_negatives
+from simdims.similarity.symmetry import equal_triangles, n_items_of, people_first
+from simdims.similarity.validation import as_array, as_numbers, as_table, refuse_entries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,27 +61,26 @@ def from_ratings(
     Parameters
     ----------
     table : DataFrame, dictionary of columns or list of dictionaries
-        One rating a row.
+        One rating per row.
     item1, item2 : column name
         The columns that name the two items. Names are kept as text and sorted (by value if all are numbers).
     rating : column name
-        The column of the ratings: the larger, the more similar. Rows without one are counted in a warning and left
-        out, as are ratings of an item with itself.
+        The column of the ratings: the larger, the more similar. Rows without a rating, and ratings of an item with
+        itself, are excluded with a warning that counts them.
     participant : column name, optional
-        The column that says who gave the rating. The mean of a pair is then the mean of its participants' own means,
-        so that nobody counts twice for having been asked twice.
+        The column of participants. The value of a pair is then the mean of its participants' means, so that
+        participants who rated it repeatedly do not count more.
     low, high : float, optional
-        The ends of the rating scale, which become 0 and 1. An end that is not given is the smallest or the largest
-        rating of the table, with a warning.
+        The ends of the rating scale, which become 0 and 1. By default they are the smallest and the largest rating
+        found, with a warning.
     weights : {"counts"}, optional
-        "counts" weighs every pair by its number of participants, or of ratings where `participant` is not given, and
-        each diagonal entry by the mean of these numbers over the pairs that were rated.
+        "counts" weights every pair by its number of participants (of ratings without `participant`), and each
+        diagonal entry by the mean of these numbers over the rated pairs.
 
     Returns
     -------
     Similarity
-        Dense. `info` holds the rows read and left out, the numbers of items, of pairs and of pairs rated, and the
-        scale.
+        Dense. `info` holds the numbers of rows read and excluded, of items, pairs and rated pairs, and the scale.
 
     Examples
     --------
@@ -93,7 +103,7 @@ def from_ratings(
     ratings = read_numbers(frame, rating)
     rated = ratings[~np.isnan(ratings)]
     if not rated.size:
-        raise ValueError(f"table must hold at least one rating, got none in {len(ratings)} rows.")
+        raise ParameterError("table", "must hold at least one rating", f"none in {len(ratings)} rows")
     low, high = find_scale(float(rated.min()), float(rated.max()), low, high)
     used, info = _used_rows(frame, rating, ratings, first == second, low, high)
 
@@ -132,11 +142,11 @@ def from_dissimilarity(
     ----------
     D : array-like, DataFrame, list of either, or path
         Dissimilarities, NaN where a pair is missing: a square matrix with a zero or missing diagonal, the vector of its
-        upper triangle (row by row, as of scipy's pdist), or a stack of either, averaged over those who have the pair.
-        People come first, or last where only that fits (n x n x people); n matrices of n items are told by their
-        symmetry. Where a two-dimensional array is square it is one matrix. Index and columns of a DataFrame name the
-        items. A path names a file of any type that load_similarity reads; MATLAB struct arrays with one matrix per
-        element, as of rsatoolbox, are a stack.
+        upper triangle (row by row, as from scipy's pdist), or a stack of either, averaged over the people who have the
+        pair. People are the first axis, or the last if only that fits (n x n x people); for n matrices of n items it is
+        found by symmetry. A square two-dimensional array is one matrix. Index and columns of a DataFrame name the
+        items. A path names a file of any type that load_similarity reads; a MATLAB struct array with one matrix per
+        element, as from rsatoolbox, is a stack.
     method : {"max", "correlation", "gaussian"}, default="max"
         "max" is 1 - d / max(d), "correlation" is r = 1 - d for distances d = 1 - r, and "gaussian" is
         exp(-d^2 / (2 sigma^2)).
@@ -150,17 +160,16 @@ def from_dissimilarity(
     labels : sequence, optional
         One distinct name per item; those of a DataFrame must be the same.
     weights : {"counts"}, optional
-        "counts" weighs every pair by the number of people who have it, and each diagonal entry by the number of people.
+        "counts" weights every pair by the number of people who have it, and the diagonal by the number of people.
     key : str, optional
-        Which variable of an .npz, .h5, .hdf5 or .mat file to read, where D is a path; "variable.field" of a MATLAB
-        struct.
+        The variable of an .npz, .h5, .hdf5 or .mat file, if D is a path; "variable.field" for a MATLAB struct.
 
     Returns
     -------
     Similarity
-        Dense, with a diagonal of 1; float32 where D is one float32 matrix, else float64. `info` holds the method and
-        its scale, and the numbers of people, of items, of pairs and of pairs observed; of a file also its name, what
-        was found in it, and the names of the people where it has them.
+        Dense, with a diagonal of 1; float32 if D is one float32 matrix, else float64. `info` holds the method and its
+        scale, and the numbers of people, items, pairs and observed pairs; for a file also its name, what was found in
+        it, and the names of the people if it has them.
 
     Examples
     --------
@@ -173,7 +182,7 @@ def from_dissimilarity(
     check_weights_option(weights)
     require_flag("clip", clip)
     if clip and negative not in (None, "clip"):
-        raise ValueError(f'negative must be "clip" or None beside clip=True, got {shown(negative)}.')
+        raise ParameterError("negative", "must be None or 'clip' with {clip=True}", shown(negative))
     negative = "clip" if clip else negative
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
@@ -182,69 +191,41 @@ def from_dissimilarity(
 
         D, labels, origin = read_dissimilarity(D, key, labels)
     elif key is not None:
-        raise ValueError(f"key must be None unless D is the path of a file, got {shown(key)}.")
-    return _from_people(D, method, sigma, negative, labels, weights, origin)
-
-
-def _check_method(method: Any, sigma: Any, negative: Any) -> None:
-    if not isinstance(method, str) or method not in ("max", "correlation", "gaussian"):
-        raise ValueError(f'method must be "max", "correlation" or "gaussian", got {shown(method)}.')
-    if sigma is not None and (method != "gaussian" or not is_finite_number(sigma) or sigma <= 0):
-        raise ValueError(f'sigma must be None or, for method="gaussian", positive and finite, got {sigma!r}.')
-    require_choice("negative", negative, (None, "clip", "shift"))
-    if negative is not None and method != "correlation":
-        raise ValueError(
-            f'negative must be None unless method="correlation", got {negative!r} with method={method!r}, which has no '
-            "negative similarities."
-        )
-
-
-def _from_people(
-    D: Any,
-    method: str,
-    sigma: float | None,
-    negative: str | None,
-    labels: Sequence[str] | None,
-    weights: str | None,
-    origin: dict[str, Any],
-) -> Similarity:
-    """Similarities from the dissimilarities of one or several people."""
-    is_listed = isinstance(labels, list | tuple) or getattr(labels, "ndim", 0) == 1
-    people, n_items = _people(D, len(labels) if labels is not None and is_listed else None)
-    names = clean_labels(labels, n_items)
-    called = [f"D[{number}]" for number in range(len(people))] if len(people) > 1 else ["D"]
-    for name, person in zip(called, people, strict=True):
-        if np.shape(person) != np.shape(people[0]):
-            raise ValueError(f"{name} must have the shape of D[0], {np.shape(people[0])}, got {np.shape(person)}.")
-        if is_frame(person):
-            names = frame_labels(person, name, names)
-    squares = (_square(person, name, names) for name, person in zip(called, people, strict=True))
+        raise ParameterError("key", "must be None unless D is the path of a file", shown(key))
+    people, names = _people(D, labels)
+    squares = (_square(person, name, names) for name, person in people.items())
     distances, counts = mean_over_people(squares, len(people))
-
+    n = len(distances)
     pairs = ~np.isnan(distances)
     np.fill_diagonal(pairs, False)
     if not pairs.any():
-        raise ValueError("D must hold at least one pair of two different items, got none.")
+        raise ParameterError("D", "must hold at least one pair of two different items", "none")
+    values, found = _convert(distances, pairs, method, sigma, negative)
+    np.fill_diagonal(values, 1.0)
     info = {
         **origin,
         "source": "dissimilarity",
         "method": method,
         "n_people": len(people),
-        "n_items": n_items,
-        "n_pairs": n_items * (n_items - 1) // 2,
+        "n_items": n,
+        "n_pairs": n * (n - 1) // 2,
         "n_pairs_observed": int(np.count_nonzero(pairs)) // 2,
+        **found,
     }
-    if method == "max":
-        values, found = _relative_to_largest(distances)
-    elif method == "correlation":
-        values, found = _one_minus(distances, negative)
-    else:
-        values, found = _gaussian(
-            distances, 2 * float(np.median(0.5 * distances[pairs])) if sigma is None else float(sigma)
-        )
-    np.fill_diagonal(values, 1.0)
-    report("from_dissimilarity", info | found)
-    return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info | found)
+    report("from_dissimilarity", info)
+    return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info)
+
+
+def _check_method(method: Any, sigma: Any, negative: Any) -> None:
+    require_choice("method", method, ("max", "correlation", "gaussian"))
+    if sigma is not None:
+        require_number("sigma", sigma, "positive")
+        if method != "gaussian":
+            raise ParameterError("sigma", "must be None unless {method=gaussian}", f"{sigma!r} with method={method!r}")
+    require_choice("negative", negative, (None, "clip", "shift"))
+    if negative is not None and method != "correlation":
+        got = f"{negative!r} with method={method!r}, which has no negative similarities"
+        raise ParameterError("negative", "must be None unless {method=correlation}", got)
 
 
 def _used_rows(
@@ -255,23 +236,25 @@ def _used_rows(
     low: float,
     high: float,
 ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
-    """The rows that rate two different items, and how many rows there are of which kind."""
+    """The rows that rate two different items, and the numbers of all and of excluded rows."""
     outside = (ratings < low) | (ratings > high)
     if outside.any():
         row = int(np.argmax(outside))
-        raise ValueError(
-            f"Column {column!r} must lie between low = {low:g} and high = {high:g}, got {ratings[row]:g} in "
-            f"{row_name(row, frame.index)} ({np.count_nonzero(outside)} outside in all)."
+        raise ParameterError(
+            f"Column {column!r}",
+            f"must lie between low = {low:g} and high = {high:g}",
+            f"{ratings[row]:g} in {row_name(row, frame.index)} ({np.count_nonzero(outside)} outside in all)",
         )
     unrated = np.isnan(ratings)
     used = ~unrated & ~is_self
     n_unrated, n_self = int(np.count_nonzero(unrated)), int(np.count_nonzero(is_self & ~unrated))
     if not used.any():
-        raise ValueError(f"table must rate at least one pair of two different items, got none in {len(frame)} rows.")
+        rule = "must rate at least one pair of two different items"
+        raise ParameterError("table", rule, f"none in {len(frame)} rows")
     if n_unrated:
-        warn(f"Left out {n_unrated} of the {len(frame)} rows of table: no rating.")
+        warn(f"Excluded {n_unrated} of the {len(frame)} rows of table: no rating.")
     if n_self:
-        warn(f"Left out {n_self} of the {len(frame)} rows of table: ratings of an item with itself, whose value is 1.")
+        warn(f"Excluded {n_self} of the {len(frame)} rows of table: ratings of an item with itself, whose value is 1.")
     rows = {"rows_read": len(frame), "rows_without_rating": n_unrated, "rows_of_an_item_with_itself": n_self}
     return used, {"source": "ratings", **rows}
 
@@ -291,15 +274,28 @@ def _filled(n_items: int, pairs: NDArray[np.intp], entries: NDArray, rest: float
     return matrix
 
 
-def _people(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
+def _people(D: Any, labels: Sequence[str] | None) -> tuple[dict[str, Any], tuple[str, ...] | None]:
+    """The table of each person, under the name that errors give it, and the labels."""
+    is_listed = isinstance(labels, list | tuple) or getattr(labels, "ndim", 0) == 1
+    tables, n_items = _tables(D, len(labels) if labels is not None and is_listed else None)
+    names = clean_labels(labels, n_items)
+    people = {f"D[{number}]": table for number, table in enumerate(tables)} if len(tables) > 1 else {"D": tables[0]}
+    for name, person in people.items():
+        if np.shape(person) != np.shape(tables[0]):
+            raise ParameterError(name, f"must have the shape of D[0], {np.shape(tables[0])}", str(np.shape(person)))
+        if is_frame(person):
+            names = frame_labels(person, name, names)
+    return people, names
+
+
+def _tables(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
     """One square table or vector of pairs per person, and the number of items of the first."""
     if is_frame(D):
         return [D], len(D)
     is_list = isinstance(D, (list, tuple))
     if not is_list and not hasattr(D, "__array__"):
-        raise TypeError(
-            f"D must be a NumPy array, a pandas DataFrame, a list of either or a path, got {type(D).__name__}."
-        )
+        rule = "must be a NumPy array, a pandas DataFrame, a list of either or a path"
+        raise ParameterTypeError("D", rule, type(D).__name__)
     if is_list and len(D) and all(is_frame(person) or getattr(person, "ndim", 0) == 2 for person in D):
         return list(D), len(D[0])
     table = as_array(D, "D")
@@ -316,15 +312,9 @@ def _people(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
             return list(vectors.T), by_column
         if by_row is not None:
             return list(vectors), by_row
-    columns = (
-        f" (if each column is one person's {by_column} items, pass labels or the transpose)"
-        if by_column and by_column > 2
-        else ""
-    )
-    raise ValueError(
-        "D must be a square matrix, the vector of the n (n - 1) / 2 numbers above its diagonal, or a stack of either "
-        f"with people first, got shape {table.shape}{columns}."
-    )
+    rule = "must be a square matrix, the vector of the n (n - 1) / 2 numbers above its diagonal, or a stack of either"
+    remedy = f"if each column is one person's {by_column} items, pass {{labels}} or the transpose"
+    raise ParameterError("D", rule, f"shape {table.shape}", remedy if by_column and by_column > 2 else None)
 
 
 def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.floating]:
@@ -333,39 +323,24 @@ def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.
     if table.ndim == 1:
         table = squareform(table, checks=False)
     given = as_numbers(as_table(table, name), name, labels)
-    _refuse(given, np.isinf(given), f"{name} must be finite (NaN is a missing pair)", labels)
+    refuse_entries(given, np.isinf, name, "must be finite (NaN is a missing pair)", labels)
     rounding = ROUNDING[given.dtype] * float(np.fmax.reduce(np.abs(given), axis=None, initial=0.0))
-    _refuse(
-        given,
-        np.diag(np.abs(given.diagonal()) > rounding),
-        f"{name} must have a zero diagonal, as nothing differs from itself (similarities go through as_similarity)",
-        labels,
-    )
-    negative = given < -rounding
-    n_negative = int(np.count_nonzero(negative | negative.T)) // 2
-    _refuse(given, negative, f"{name} must be non-negative (negative pairs: {n_negative})", labels)
-    gap = np.abs(given - given.T)
-    if np.fmax.reduce(gap, axis=None, initial=0.0) > rounding:
-        i, j = map(int, np.unravel_index(np.nanargmax(gap), gap.shape))
-        first, second = name_of(i, labels), name_of(j, labels)
-        raise ValueError(
-            f"{name} must be symmetric, got {given[i, j]:.6g} at ({first}, {second}) against {given[j, i]:.6g} at "
-            f"({second}, {first}): merge the two sides, as in (D + D.T) / 2, or set one that was not measured to NaN."
-        )
-    mean = 0.5 * given + 0.5 * given.T
-    square = np.maximum(np.where(np.isnan(mean), np.fmax(given, given.T), mean), 0)
+    is_nonzero = np.abs(given.diagonal()) > rounding
+    if is_nonzero.any():
+        item = int(np.argmax(is_nonzero))
+        rule = "must have a zero diagonal, as nothing differs from itself (for similarities, use {as_similarity()})"
+        raise ParameterError(name, rule, entry_shown((item, item, given[item, item]), labels))
+    n_negative = count_pairs(given, lambda here, there: (here < -rounding) | (there < -rounding))
+    rule = f"must be non-negative (negative pairs: {n_negative})"
+    refuse_entries(given, lambda entries: entries < -rounding, name, rule, labels)
+    remedy = "merge the two sides, as in (D + D.T) / 2, or set one that was not measured to NaN"
+    square = np.maximum(equal_triangles(given, None, labels, name=name, remedy=remedy)[0], 0)
     np.fill_diagonal(square, 0)
     return square
 
 
-def _refuse(matrix: NDArray, bad: NDArray[np.bool_], rule: str, labels: Sequence[str] | None) -> None:
-    if bad.any():
-        i, j = map(int, np.unravel_index(np.argmax(bad), bad.shape))
-        raise ValueError(f"{rule}, got {matrix[i, j]:.6g} at ({name_of(i, labels)}, {name_of(j, labels)}).")
-
-
 def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
-    """The mean over the people who have a pair, NaN where nobody has, and how many they are."""
+    """The mean over the people who have a pair, NaN if nobody has, and the number of these people."""
     total: Any = 0.0
     counts: Any = 0.0
     for square in squares:
@@ -376,40 +351,47 @@ def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray
         with np.errstate(over="ignore"):
             total = total + np.where(observed, square, 0.0).astype(np.float64)
     if np.isinf(total).any():
-        raise ValueError("D must be small enough to be summed over people, got sums beyond all floats: divide it.")
+        raise ParameterError(
+            "D", "must be small enough to be summed over people", "sums beyond all floats", "divide it"
+        )
     with np.errstate(invalid="ignore"):
         return total / counts, counts
 
 
-def _relative_to_largest(distances: NDArray) -> tuple[NDArray, dict[str, Any]]:
-    largest = float(np.nanmax(distances))
-    if largest == 0:
-        raise ValueError("D must have at least one positive dissimilarity, got zeros only.")
-    return 1 - distances / largest, {"max": largest}
+def _convert(
+    distances: NDArray, pairs: NDArray[np.bool_], method: str, sigma: float | None, negative: str | None
+) -> tuple[NDArray, dict[str, Any]]:
+    """Dissimilarities as similarities, and the scale or what was done to negative values."""
+    if method == "correlation":
+        return _correlations(distances, negative)
+    if method == "max":
+        largest = float(np.nanmax(distances))
+        if largest == 0:
+            raise ParameterError("D", "must have at least one positive dissimilarity", "zeros only")
+        return 1 - distances / largest, {"max": largest}
+    width = 2 * float(np.median(0.5 * distances[pairs])) if sigma is None else float(sigma)
+    if width == 0:
+        raise ParameterError("sigma", "must be given if the median of D is 0", "None")
+    with np.errstate(over="ignore"):  # as far apart as this has similarity 0
+        return np.exp(-0.5 * (distances / width) ** 2), {"sigma": width}
 
 
-def _one_minus(distances: NDArray, negative: str | None) -> tuple[NDArray, dict[str, Any]]:
+def _correlations(distances: NDArray, negative: str | None) -> tuple[NDArray, dict[str, Any]]:
     rounding, largest = ROUNDING[distances.dtype], float(np.nanmax(distances))
     if largest > 2 + rounding:
-        raise ValueError(
-            f'D must lie between 0 and 2 for method="correlation", got {largest:.6g}: use method="max" or "gaussian".'
-        )
+        rule, remedy = "must lie between 0 and 2 for {method=correlation}", "use {method=max} or {method=gaussian}"
+        raise ParameterError("D", rule, f"{largest:.6g}", remedy)
     values = 1 - distances
     values[(values < 0) & (values >= -rounding)] = 0
     n_negative = int(np.count_nonzero(values < 0)) // 2
     if negative is not None:
         return lift_negatives(values, negative)
     if n_negative:
-        raise ValueError(
-            f'D must not exceed 1 for method="correlation", got {n_negative:,} {plural("pair", n_negative)} of '
-            f'negative similarity, the smallest {1 - largest:.6g}: pass negative="clip" to set them to 0, '
-            'negative="shift" to rescale all correlations as (1 + r) / 2, or use method="max" or "gaussian".'
+        raise ParameterError(
+            "D",
+            "must not exceed 1 for {method=correlation}",
+            f"{n_negative:,} {plural('pair', n_negative)} of negative similarity, the smallest {1 - largest:.6g}",
+            "pass {negative=clip} to set them to 0, {negative=shift} to rescale all correlations as (1 + r) / 2, or "
+            "use {method=max} or {method=gaussian}",
         )
     return values, {}
-
-
-def _gaussian(distances: NDArray, sigma: float) -> tuple[NDArray, dict[str, Any]]:
-    if sigma == 0:
-        raise ValueError("sigma must be given where the median of D is 0, got None.")
-    with np.errstate(over="ignore"):  # as far apart as this has similarity 0
-        return np.exp(-0.5 * (distances / sigma) ** 2), {"sigma": sigma}

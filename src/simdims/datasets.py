@@ -1,12 +1,10 @@
-"""Data sets: load_* ship with other libraries, fetch_* are downloaded once and checked, read_* read a file of yours.
+"""Data sets: load_* come with other libraries, fetch_* are downloaded once, read_* read a local file.
 
-A fetched file is the original of a public repository at a fixed commit. It is downloaded with pooch into the
-user's cache, refused unless its SHA-256 is the known one, and read from the cache from then on. Two environment
-variables change where it comes from:
+A fetched file is the original from a public repository at a fixed commit. pooch downloads it into the user's cache
+and checks its SHA-256; later calls read it from the cache. Two environment variables change the source:
 
 SIMDIMS_DATA
-    A folder of local copies, each under the name that _downloads.py gives it. A file that is there is used, and
-    nothing is downloaded.
+    A folder of local copies, under the names in _downloads.py. Files found there are not downloaded.
 SIMDIMS_DATA_URL
     The address of a mirror, in place of https://raw.githubusercontent.com.
 """
@@ -21,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._dependencies import library
 from simdims._downloads import FILES, find, local_path
-from simdims._ownership import frozen
-from simdims._parameters import is_whole, shown
-from simdims._parts import library
+from simdims._parameters import ParameterError, is_whole, require_choice, shown
 from simdims.associations import from_associations
 from simdims.construct import from_dissimilarity
 from simdims.features import from_features
 from simdims.similarity import Similarity
+from simdims.similarity.ownership import frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,16 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Handwritten digits: their similarities, the pictures, and what each one shows.
+    """Handwritten digits.
 
     Parameters
     ----------
     similarity : Similarity
-        Cosines between the pixels of 1,797 pictures; a label such as "0017: 7" is the picture's row and digit.
+        Cosines between the pixels of 1,797 images; labels are row and digit, such as "0017: 7".
     images : ndarray of shape (1797, 8, 8)
-        The pictures, 0 (white) to 16 (black).
+        The images, 0 (white) to 16 (black).
     target : ndarray of shape (1797,)
-        The digit that each picture shows.
+        The digit in each image.
     """
 
     similarity: Similarity
@@ -55,14 +53,14 @@ class Digits:
 
 @dataclass(frozen=True, eq=False)
 class ArrangedImages:
-    """Sixteen people's arrangements of 92 images: each person's dissimilarities, and the similarities of all.
+    """Sixteen people's arrangements of 92 images by similarity.
 
     Parameters
     ----------
     similarity : Similarity
-        1 - d / max(d), where d is the mean of the people's dissimilarities.
+        1 - d / max(d), where d are the mean dissimilarities.
     rdms : ndarray of shape (16, 92, 92)
-        The dissimilarities of each person, as they are in the file.
+        The dissimilarities of each person, as in the file.
     """
 
     similarity: Similarity
@@ -75,7 +73,6 @@ def load_digits_similarity() -> Digits:
     Returns
     -------
     Digits
-        The similarities, the pictures (to see what a dimension is about) and the digits.
 
     Examples
     --------
@@ -100,8 +97,8 @@ def load_miserables() -> Similarity:
     Returns
     -------
     Similarity
-        77 characters; sparse. A pair that never appears together is an observed zero, and the diagonal, which
-        means nothing here, is unobserved.
+        77 characters; sparse. A pair that never appears together is an observed zero, and the diagonal is
+        unobserved.
 
     References
     ----------
@@ -129,9 +126,8 @@ def fetch_mur92_behaviour() -> ArrangedImages:
     Returns
     -------
     ArrangedImages
-        The similarities of all people together, and each person's dissimilarities. The file names no images:
-        labels are there only where the folder of SIMDIMS_DATA holds a table mur92/stimuli92.csv with a column
-        `name`.
+        The mean similarities, and each person's dissimilarities. The file has no names: labels require a table
+        mur92/stimuli92.csv with a column `name` in the folder SIMDIMS_DATA.
 
     References
     ----------
@@ -140,33 +136,34 @@ def fetch_mur92_behaviour() -> ArrangedImages:
 
     Examples
     --------
-    >>> from simdims.datasets import fetch_mur92_behaviour
     >>> images = fetch_mur92_behaviour()  # doctest: +SKIP
     >>> images.rdms.shape  # doctest: +SKIP
     (16, 92, 92)
     """
+    import pandas as pd
     from scipy.io import loadmat
 
-    name = "mur92/92_behavRDMs.mat"
+    name, names = "mur92/92_behavRDMs.mat", local_path("mur92/stimuli92.csv")
     people = loadmat(find(name), simplify_cells=True)["rdms_behav_92"]
     rdms = np.stack([person["RDM"] for person in people])
-    similarity = from_dissimilarity(rdms, method="max", labels=_image_names())
+    labels = None if names is None else pd.read_csv(names)["name"].tolist()
+    similarity = from_dissimilarity(rdms, method="max", labels=labels)
     return ArrangedImages(_named(similarity, FILES[name].url()), rdms)
 
 
 def fetch_peterson_animals(half: int | None = None) -> Similarity:
-    """Fetch mean ratings of how similar 120 pictures of animals are.
+    """Fetch mean ratings of the similarity of 120 pictures of animals.
 
     Parameters
     ----------
     half : {1, 2}, optional
-        Only the first or the second half of the ratings, to see how well they agree; by default all of them.
+        The first or the second half of the ratings, for measuring agreement; by default all of them.
 
     Returns
     -------
     Similarity
-        The mean ratings, from 0 to 10, divided by 10; the diagonal is 1. The file names no animals, so there
-        are no labels.
+        The mean ratings, from 0 to 10, divided by 10; the diagonal is 1. The file has no names, so there are no
+        labels.
 
     References
     ----------
@@ -183,7 +180,7 @@ def fetch_peterson_animals(half: int | None = None) -> Similarity:
 
     variables = {None: "simMatrix", 1: "simMatrixFirstBatch", 2: "simMatrixSecondBatch"}
     if not (half is None or (is_whole(half) and half in (1, 2))):
-        raise ValueError(f"half must be 1, 2 or None (all ratings), got {shown(half)}.")
+        raise ParameterError("half", "must be 1, 2 or None (all ratings)", shown(half))
     name = "peterson_animals/turkResults_CogSci2016.mat"
     ratings = loadmat(find(name))[variables[half]]
     return Similarity(frozen(ratings / 10), info={"dataset": FILES[name].url()})
@@ -195,14 +192,13 @@ def fetch_things_spose() -> pd.DataFrame:
     Returns
     -------
     DataFrame of shape (1854, 66)
-        One row an object and one column a dimension, both named. The 46 values of the file that are just below
+        One row per object and one column per dimension, both named. The 46 values in the file that are just below
         zero are set to 0.
 
     References
     ----------
-    M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of natural objects
-    underlying human similarity judgements, Nature Human Behaviour 4; M. N. Hebart et al. (2023), THINGS-data,
-    eLife 12:e82580.
+    M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of natural objects underlying
+    human similarity judgements, Nature Human Behaviour 4; M. N. Hebart et al. (2023), THINGS-data, eLife 12:e82580.
 
     Examples
     --------
@@ -224,9 +220,9 @@ def fetch_things_48() -> Similarity:
     Returns
     -------
     Similarity
-        1 - d, where d is the dissimilarity in the file: how often people left a pair together when a third object
-        was the odd one out. The file names no objects: labels are there only where the folder of SIMDIMS_DATA
-        holds their names, one a line, in things/names48.txt.
+        1 - d, where d is the dissimilarity in the file: how often people kept a pair together when a third object
+        was the odd one out. The file has no names: labels require a file things/names48.txt, one name per line, in
+        the folder SIMDIMS_DATA.
 
     References
     ----------
@@ -235,9 +231,7 @@ def fetch_things_48() -> Similarity:
 
     Examples
     --------
-    >>> from simdims.datasets import fetch_things_48
-    >>> fetch_things_48().n_items  # doctest: +SKIP
-    48
+    >>> S = fetch_things_48()  # doctest: +SKIP
     """
     from scipy.io import loadmat
 
@@ -249,7 +243,7 @@ def fetch_things_48() -> Similarity:
 
 
 def fetch_word_similarity(name: str) -> pd.DataFrame:
-    """Fetch a table of how similar people find pairs of words.
+    """Fetch ratings of the similarity of pairs of words.
 
     Parameters
     ----------
@@ -259,8 +253,8 @@ def fetch_word_similarity(name: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns word1, word2 and rating (a mean, 0 to 10), then the file's other columns. Pairs stand as in the
-        file: a few occur twice, and WordSim-353 rates "tiger" with itself.
+        Columns word1, word2 and rating (a mean, 0 to 10), then the file's other columns. Pairs are as in the file: a
+        few occur twice, and WordSim-353 rates "tiger" with itself.
 
     References
     ----------
@@ -277,8 +271,7 @@ def fetch_word_similarity(name: str) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if not isinstance(name, str) or name not in ("simlex999", "wordsim353"):
-        raise ValueError(f'name must be "simlex999" or "wordsim353", got {shown(name)}.')
+    require_choice("name", name, ("simlex999", "wordsim353"))
     if name == "simlex999":
         table = pd.read_csv(find("words/SimLex-999.txt"), sep="\t").rename(columns={"SimLex999": "rating"})
     else:
@@ -309,7 +302,6 @@ def read_swow(path: str | os.PathLike[str]) -> Similarity:
 
     Examples
     --------
-    >>> from simdims.datasets import read_swow
     >>> S = read_swow("strength.SWOW-EN.R123.csv")  # doctest: +SKIP
     """
     return _read_associations(path, "\t", cue="cue", response="response", count="R123")
@@ -336,7 +328,6 @@ def read_usf(path: str | os.PathLike[str]) -> Similarity:
 
     Examples
     --------
-    >>> from simdims.datasets import read_usf
     >>> S = read_usf("usf_appendixA.csv")  # doctest: +SKIP
     """
     return _read_associations(path, ",", cue="cue", response="target", count="P")
@@ -348,15 +339,6 @@ def _read_associations(path: str | os.PathLike[str], separator: str, **columns: 
 
     table = pd.read_csv(path, sep=separator, keep_default_na=False)
     return _named(from_associations(table, **columns), Path(path).name)
-
-
-def _image_names() -> list[str] | None:
-    path = local_path("mur92/stimuli92.csv")
-    if path is None:
-        return None
-    import pandas as pd
-
-    return pd.read_csv(path)["name"].tolist()
 
 
 def _lines(path: Path) -> list[str]:

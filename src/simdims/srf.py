@@ -16,7 +16,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
-from simdims._arrays import arrays_of, problem_of
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
@@ -30,10 +29,11 @@ from simdims._parameters import (
     shown,
     warn,
 )
-from simdims._rows import as_rows, check_rows, held_out_variance, holds_new_items
-from simdims._triangles import name_of
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
+from simdims.similarity.arrays import arrays_of, problem_of
+from simdims.similarity.labels import name_of
+from simdims.similarity.new_items import as_rows, check_rows, held_out_variance, holds_new_items
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._checks import clean_labels
 from simdims._memory import require
-from simdims._ownership import frozen
-from simdims._parameters import as_float, is_whole, plural
-from simdims._tables import (
-    check_weights_option,
-    count_weights,
-    is_finite_number,
-    read_items,
-    report,
-    row_name,
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    as_float,
+    is_whole,
+    plural,
+    require_count,
+    require_number,
+    shown,
 )
+from simdims._tables import check_weights_option, count_weights, read_items, report, row_name
 from simdims.similarity import Similarity, is_frame
+from simdims.similarity.labels import clean_labels
+from simdims.similarity.ownership import frozen
 
-# Triplets that are counted together, unless there are more pairs than that: every chunk makes a tally of all pairs.
+# Triplets that are counted at a time, unless there are more pairs: every chunk needs a count of all pairs.
 _CHUNK = 2**21
 
 
@@ -43,7 +45,7 @@ def from_triplets(
     Parameters
     ----------
     triplets : array-like or DataFrame of shape (n_triplets, 3)
-        One answer a row: three different items, all of them either whole numbers (positions from 0, in any integer
+        One answer per row: three different items, all of them either whole numbers (positions from 0, of any integer
         type) or text (labels).
     odd : int or column name, default=-1
         Which column holds the odd one out: its position, -3 to 2, or its name in a DataFrame.
@@ -52,17 +54,17 @@ def from_triplets(
     smoothing : float, default=1.0
         alpha, 0 or more. With alpha = 1 a pair that was shown once gets 1/3 or 2/3.
     weights : {"counts"}, optional
-        "counts" weighs every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs that were shown, so
-        that the diagonal keeps its share. Recommended where pairs have few answers (under about five).
+        "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs that were shown.
+        Recommended if pairs have few answers (fewer than about five).
     labels : sequence, optional
-        One distinct name an item. Items given as text must be among them and take their order; by default they are
+        One distinct name per item. Items given as text must be among them and take their order; by default they are
         sorted (by value if all of them are numbers).
 
     Returns
     -------
     Similarity
-        Dense. `info` holds the numbers of triplets, of items, of pairs and of pairs shown, and the mean number of
-        answers to a pair that was shown.
+        Dense. `info` holds the numbers of triplets, items, pairs and pairs shown, and the mean number of answers per
+        pair that was shown.
 
     References
     ----------
@@ -82,60 +84,84 @@ def from_triplets(
            [0.33, 0.33, 0.75, 1.  ]])
     """
     check_weights_option(weights)
-    if not is_finite_number(smoothing) or smoothing < 0:
-        raise ValueError(f"smoothing must be a finite number of at least 0, got {smoothing!r}.")
-    if n_items is not None and not (is_whole(n_items) and n_items >= 3):
-        raise ValueError(f"n_items must be a whole number of at least 3, got {n_items!r}.")
-    odd_place = odd_column(triplets, odd)
+    require_number("smoothing", smoothing, "at least 0")
+    if n_items is not None:
+        require_count("n_items", n_items, at_least=3)
     names = None
     if labels is not None:
         names = clean_labels(labels, len(labels) if n_items is None and hasattr(labels, "__len__") else n_items or 0)
-    table = triplet_table(triplets)
-    items, names = read_triplet_table(table, names)
+    table, odd_place, items, names = _read_triplets(triplets, odd, names)
     if names is not None and n_items is not None and len(names) != n_items:
-        raise ValueError(f"n_items must be the number of labels found, {len(names)}, got {n_items}: pass labels=.")
-    if items.dtype.kind == "f":
-        items = items.astype(np.float64, copy=False)  # half floats do not reach as far as what they are compared with
-        is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
-        refuse_cells(table, ~is_position, "hold whole numbers (or text)")
+        rule = f"must be the number of labels found, {len(names)}"
+        raise ParameterError("n_items", rule, str(n_items), "pass {labels}")
     n = len(names) if names is not None else int(n_items or int(items.max()) + 1)
-    check_triplet_items(items, table, n)
+    _check_items(items, table, n)
 
     require(40 * n**2, f"Counting the pairs of {n} items", "number the items from 0 without gaps, or leave some out")
-    kept, shown = _count_pairs(items, odd_place, n)
-    unseen = shown == 0
+    kept, n_shown = _count_pairs(items, odd_place, n)
+    unseen = n_shown == 0
     values = kept + float(smoothing)
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was shown and nothing is smoothed
-        values /= shown + 2 * float(smoothing)
+        values /= n_shown + 2 * float(smoothing)
     values[unseen] = np.nan
     np.fill_diagonal(values, 1.0)
-    n_shown = (n**2 - int(np.count_nonzero(unseen))) // 2
+    n_pairs_shown = (n**2 - int(np.count_nonzero(unseen))) // 2
     info = {
         "source": "triplets",
         "n_triplets": len(items),
         "n_items": n,
         "n_pairs": n * (n - 1) // 2,
-        "n_pairs_shown": n_shown,
-        "answers_per_shown_pair": 3 * len(items) / n_shown,
+        "n_pairs_shown": n_pairs_shown,
+        "answers_per_shown_pair": 3 * len(items) / n_pairs_shown,
         "smoothing": float(smoothing),
     }
     report("from_triplets", info)
-    return Similarity(frozen(values), names, frozen(count_weights(shown)) if weights else None, info=info)
+    return Similarity(frozen(values), names, frozen(count_weights(n_shown)) if weights else None, info=info)
 
 
-def odd_column(triplets: Any, odd: Any) -> int:
-    """The position, 0 to 2, of the column that holds the odd one out."""
+def read_answers(
+    triplets: Any, odd: Any = -1, *, n_items: int | None = None, names: tuple[str, ...] | None = None
+) -> tuple[NDArray[np.intp], int]:
+    """The items of every triplet as positions, and the column of the odd one out.
+
+    With `n_items` the items are those of an embedding, and text must be among its `names`; otherwise items are numbered
+    as they are found.
+    """
+    table, odd_place, items, found = _read_triplets(triplets, odd, names)
+    if n_items is not None and names is None and found is not None:
+        rule, remedy = "must hold positions where W does not name its items", "pass {labels} or a labelled DataFrame"
+        raise ParameterError("triplets", rule, f"the text {found[0]!r}", remedy)
+    _check_items(items, table, int(items.max()) + 1 if n_items is None else n_items)
+    return items.astype(np.intp, copy=False), odd_place
+
+
+def _read_triplets(
+    triplets: Any, odd: Any, names: tuple[str, ...] | None
+) -> tuple[Any, int, NDArray, tuple[str, ...] | None]:
+    """The table, the column of the odd one out, the items as whole numbers, and `names` or the names found."""
+    odd_place = _odd_column(triplets, odd)
+    table = _as_table(triplets)
+    items, names = _positions(table, names)
+    if items.dtype.kind == "f":
+        items = items.astype(np.float64, copy=False)  # n_items may be beyond the range of half floats
+        is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
+        _refuse_cells(table, ~is_position, "hold whole numbers (or text)")
+    return table, odd_place, items, names
+
+
+def _odd_column(triplets: Any, odd: Any) -> int:
     if is_whole(odd) and -3 <= odd <= 2:
         return int(odd) % 3
     names = list(triplets.columns) if is_frame(triplets) else []
     if names.count(odd) == 1:
         return names.index(odd)
-    named = f" or the name of a column ({', '.join(map(repr, names))})" if names else ""
-    raise ValueError(f"odd must be the position of a column, -3 to 2{named}, got {odd!r}.")
+    rule = f"must be the position of a column, -3 to 2{', or the name of one' if names else ''}"
+    listed = f"; the columns are {', '.join(map(repr, names))}" if names else ""
+    raise ParameterError("odd", rule, f"{shown(odd)}{listed}")
 
 
-def triplet_table(triplets: Any) -> Any:
-    """The triplets as a DataFrame or, where they are numbers in an array, as that, with 3 columns."""
+def _as_table(triplets: Any) -> Any:
+    """The triplets with 3 columns: as an array if they are numbers, as a DataFrame otherwise."""
     table = triplets
     if isinstance(triplets, np.ma.MaskedArray):
         table = triplets.data.astype(object)
@@ -147,15 +173,15 @@ def triplet_table(triplets: Any) -> Any:
             uneven = (
                 f"{row!r} in row {k}" for k, row in enumerate(triplets) if not hasattr(row, "__len__") or len(row) != 3
             )
-            raise ValueError(f"triplets must have 3 items in every row, got {next(uneven, 'others')}.") from error
+            raise ParameterError("triplets", "must have 3 items in every row", next(uneven, "others")) from error
         if table.dtype.kind == "U" and not isinstance(triplets, np.ndarray):
             table = np.asarray(triplets, dtype=object)  # NumPy made text of the numbers and gaps beside text
     if table.ndim == 0:
-        raise TypeError(f"triplets must be an array, a DataFrame or a list of rows, got {type(triplets).__name__}.")
+        raise ParameterTypeError("triplets", "must be an array, a DataFrame or a list of rows", type(triplets).__name__)
     if table.size == 0:
-        raise ValueError("triplets must hold at least one triplet, got none.")
+        raise ParameterError("triplets", "must hold at least one triplet", "none")
     if table.ndim != 2 or table.shape[1] != 3:
-        raise ValueError(f"triplets must have 3 columns, one for each item of a triplet, got shape {table.shape}.")
+        raise ParameterError("triplets", "must have 3 columns, one for each item of a triplet", f"shape {table.shape}")
     if is_frame(table):
         return table.set_axis(range(3), axis=1)
     if table.dtype.kind in "iuf":
@@ -165,8 +191,8 @@ def triplet_table(triplets: Any) -> Any:
     return pd.DataFrame(table, dtype=object)
 
 
-def read_triplet_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tuple[str, ...] | None]:
-    """The items as numbers: as they are, or, where they are text, as positions among `names` or the names found."""
+def _positions(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray, tuple[str, ...] | None]:
+    """Items as numbers: as they are or, if they are text, as positions among `names` or the sorted names found."""
     if not is_frame(table):
         return table, names
     import pandas as pd
@@ -176,56 +202,51 @@ def read_triplet_table(table: Any, names: tuple[str, ...] | None) -> tuple[NDArr
     try:
         codes, distinct = zip(*(pd.factorize(table[column]) for column in table), strict=True)
     except TypeError:  # a list or a dictionary in a cell
-        raise TypeError("triplets must hold whole numbers or text, got cells that hold something else.") from None
+        raise ParameterTypeError("triplets", "must hold whole numbers or text", "other objects in cells") from None
     objects = [np.asarray(values, dtype=object) for values in distinct]
-    refuse_cells(table, np.stack(codes, axis=1) < 0, "name an item in every cell")
+    _refuse_cells(table, np.stack(codes, axis=1) < 0, "name an item in every cell")
     kind = pd.api.types.infer_dtype(np.concatenate(objects))
     if kind in ("integer", "floating", "mixed-integer-float"):
-        # Whole numbers beyond the floats are refused as infinity is.
+        # Whole numbers beyond the floats become infinite, and are refused as such.
         floats = [np.array([as_float(value) for value in values]) for values in objects]
-        columns = [values[code] for values, code in zip(floats, codes, strict=True)]
-        return np.stack(columns, axis=1), names
+        return np.stack([values[code] for values, code in zip(floats, codes, strict=True)], axis=1), names
     if kind == "string":
-        return _positions(table, names)
+        return _text_positions(table, names)
     is_text = [np.array([isinstance(value, str) for value in values]) for values in objects]
     texts = np.stack([flags[code] for flags, code in zip(is_text, codes, strict=True)], axis=1)
-    first = _cells_of(table, 0)[0]
-    refuse_cells(table, texts != texts[0, 0], f"hold either text or whole numbers, and begin with {first!r}")
-    raise TypeError(f"triplets must hold whole numbers or text, got {type(first).__name__}.")
+    _refuse_cells(table, texts != texts[0, 0], "hold either text or whole numbers, not both")
+    raise ParameterTypeError("triplets", "must hold whole numbers or text", type(_cells_of(table, 0)[0]).__name__)
 
 
-def _positions(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Labels as positions among `names`, or among the sorted labels where there are none."""
+def _text_positions(table: Any, names: tuple[str, ...] | None) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     columns, found = read_items(table, range(3))
     positions = np.stack(columns, axis=1)
     if names is None:
         return positions, tuple(found)
     place = {name: position for position, name in enumerate(names)}
     unknown = np.array([name not in place for name in found])
-    refuse_cells(table, unknown[positions], "name items that are in labels")
+    _refuse_cells(table, unknown[positions], "name items that are in labels")
     return np.array([place[name] for name in found])[positions], names
 
 
-def check_triplet_items(items: NDArray, table: Any, n_items: int) -> None:
+def _check_items(items: NDArray, table: Any, n_items: int) -> None:
     """Refuse positions out of range and rows that name an item twice."""
-    refuse_cells(table, items < 0, "name items by positions from 0 (or as text)")
-    refuse_cells(table, items >= n_items, f"name items between 0 and n_items - 1 = {n_items - 1}")
+    _refuse_cells(table, items < 0, "name items by positions from 0 (or as text)")
+    _refuse_cells(table, items >= n_items, f"name items between 0 and n_items - 1 = {n_items - 1}")
     a, b, c = items.T
     repeated = (a == b) | (a == c) | (b == c)
     if repeated.any():
         row, n_rows = int(np.argmax(repeated)), int(np.count_nonzero(repeated))
-        raise ValueError(
-            f"triplets must name three different items in every row, got {_cells_of(table, row)} in "
-            f"{_named(table, row)} ({n_rows} such {plural('row', n_rows)})."
-        )
+        got = f"{_cells_of(table, row)} in {_row_shown(table, row)} ({n_rows} such {plural('row', n_rows)})"
+        raise ParameterError("triplets", "must name three different items in every row", got)
 
 
-def refuse_cells(table: Any, bad: NDArray[np.bool_], rule: str) -> None:
+def _refuse_cells(table: Any, bad: NDArray[np.bool_], rule: str) -> None:
     """Refuse the first bad cell of a table, by its row and column."""
     if bad.any():
         row, column = map(int, np.unravel_index(np.argmax(bad), bad.shape))
-        got = repr(_cells_of(table, row)[column])
-        raise ValueError(f"triplets must {rule}, got {got} in {_named(table, row)}, column {column}.")
+        got = f"{_cells_of(table, row)[column]!r} in {_row_shown(table, row)}, column {column}"
+        raise ParameterError("triplets", f"must {rule}", got)
 
 
 def _cells_of(table: Any, row: int) -> list[Any]:
@@ -233,7 +254,7 @@ def _cells_of(table: Any, row: int) -> list[Any]:
     return [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
 
 
-def _named(table: Any, row: int) -> str:
+def _row_shown(table: Any, row: int) -> str:
     return row_name(row, table.index if is_frame(table) else None)
 
 

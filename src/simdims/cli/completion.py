@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from simdims._parts import library
+from simdims._dependencies import library
 from simdims.cli.options import Findings, add_command
 
 _HOW = {

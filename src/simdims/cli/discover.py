@@ -171,7 +171,7 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
 
 def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     """Read similarities, or dissimilarities if they clearly are, and raise an error if that is unclear."""
-    from simdims._checks import is_undecided, signs_of_dissimilarity
+    from simdims.similarity.dissimilarity import is_undecided, signs_of_dissimilarity
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*dissimilar", category=UserWarning)  # decided below

@@ -171,7 +171,7 @@ def say_if_shifted(S: Similarity) -> None:
 
 def say_scale(S: Similarity) -> None:
     """Report how ratings were rescaled, or that similarities above 1 were not."""
-    from simdims._checks import value_range
+    from simdims.similarity.entries import value_range
 
     if "low" in S.info:
         say(f"Ratings on a scale from {S.info['low']:g} to {S.info['high']:g} were rescaled to 0-1.")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simdims._dependencies import library
 from simdims._parameters import shortlist
-from simdims._parts import library
 from simdims.cli import options as shared
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_target, check_writable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._ownership import read_only
 from simdims._parameters import plural
+from simdims.similarity.ownership import read_only
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
-from simdims._arrays import Arrays, arrays_of, problem_of
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
@@ -22,6 +21,7 @@ from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
 from simdims.consensus.result import Consensus
 from simdims.similarity import Similarity, as_similarity
+from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, solve_many, warn_of_underdetermined, with_alpha
 
 #: Real similarities often need more sweeps than SRF's default of 500 to reach its tol (docs/consensus.md).

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from simdims import _threads, solvers
-from simdims._arrays import Arrays, arrays_of, problem_of
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
 from simdims.selection.rank_search import coarse_grid
 from simdims.selection.splits import draw_pairs, plain, require_memory, training_problem, zero_filled
 from simdims.similarity import Similarity
+from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import SRF, solve_many
 
 #: Sweeps that fits usually take, to the tolerances of cross-validation and of the final fits, and those of a trial.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simdims import __version__
-from simdims._checks import value_range
 from simdims._parameters import ParameterTypeError, plural, shown
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
+from simdims.similarity.entries import value_range
 
 if TYPE_CHECKING:
     from simdims.discovery.result import Discovery

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims._checks import as_array, clean_labels
 from simdims._parameters import ParameterError, ParameterTypeError, is_whole
 from simdims.metrics._embedding import embedding_table
 from simdims.similarity import Similarity, axis_names, frame_cells, is_default_axis, is_frame
+from simdims.similarity.labels import clean_labels
+from simdims.similarity.validation import as_array
 
 # One item is left out of every matching, and two points always lie on a line.
 FEWEST_ITEMS = 4

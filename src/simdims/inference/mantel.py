@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._memory import require
-from simdims._triangles import Matrix
 from simdims.similarity import Similarity
+from simdims.similarity.entries import Matrix
 
 # Values are constant if they vary by less: a sum of squares about the mean relative to that about zero, or a range
 # relative to the largest value.

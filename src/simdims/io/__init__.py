@@ -11,16 +11,16 @@ from typing import Any
 
 from scipy import sparse
 
-from simdims._checks import value_range
+from simdims._dependencies import library
 from simdims._journal import refuse_name
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown
-from simdims._parts import Parts, library
 from simdims._tables import warn_of_other_measure, what_else
 from simdims.io.arrays import read_named_arrays, read_npy, reading
 from simdims.io.exchange import from_networkx
 from simdims.io.layouts import Wanted, read_edge_list, read_table
 from simdims.io.native import load_npz, save_csv, save_npz
-from simdims.similarity import Similarity, as_similarity
+from simdims.similarity import Parts, Similarity, as_similarity
+from simdims.similarity.entries import value_range
 
 logger = logging.getLogger("simdims")
 

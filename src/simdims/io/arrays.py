@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from simdims._dependencies import library
 from simdims._memory import require
 from simdims._parameters import ParameterError
-from simdims._parts import Parts, library
-from simdims._triangles import people_first
+from simdims.similarity import Parts
+from simdims.similarity.symmetry import people_first
 
 PICKLED = "Python objects, which are stored as a pickle and never loaded: a pickle can run any code"
 STRUCTURED = "a structured array"

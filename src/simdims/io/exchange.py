@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import squareform
 
+from simdims._dependencies import library
 from simdims._memory import require
 from simdims._parameters import plural
-from simdims._parts import Parts, library
-from simdims.similarity import Similarity
+from simdims.similarity import Parts, Similarity
 
 if TYPE_CHECKING:
     import pandas as pd

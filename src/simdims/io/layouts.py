@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from simdims._cells import advice, is_missing
 from simdims._memory import require
 from simdims._parameters import ParameterError, plural
-from simdims._parts import Parts
 from simdims._tables import read_numbers, what_else
 from simdims.io.pairs import from_pairs
 from simdims.io.tables import (
@@ -34,6 +33,7 @@ from simdims.io.tables import (
     rows,
     unguarded,
 )
+from simdims.similarity import Parts
 
 VALUE_WORDS = {"value", "values", "similarity", "sim", "score", "rating", "weight"}
 TWO_LAYOUTS = (

@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import squareform
 
+from simdims._dependencies import library
 from simdims._parameters import ParameterError
-from simdims._parts import library
-from simdims._triangles import n_items_of, people_first
 from simdims.io.arrays import ArrayFile, Variable, checked, is_stack, reading
+from simdims.similarity.symmetry import n_items_of, people_first
 
 NUMBERS = {
     "double", "single", "logical", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",

@@ -11,12 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from simdims._journal import replacing_file
-from simdims._ownership import frozen
 from simdims._parameters import ParameterError, ParameterTypeError, shortlist
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.pairs import are_positions
 from simdims.io.tables import guarded
 from simdims.similarity import Similarity
+from simdims.similarity.ownership import frozen
 
 # The version of the format, and the array of an .npz file that holds it.
 FORMAT, MARK = 1, "simdims_format"

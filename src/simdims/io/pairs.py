@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simdims._checks import clean_labels
 from simdims._memory import require
 from simdims._parameters import ParameterError, shortlist
-from simdims._parts import Parts
+from simdims.similarity import Parts
+from simdims.similarity.labels import clean_labels
 
 # Where a dense matrix is small, or not much larger than the list of its pairs, it is the simpler choice.
 DENSE_ITEMS = 2000

@@ -22,8 +22,8 @@ from simdims._cells import (
     number,
     resembles_number,
 )
+from simdims._dependencies import library
 from simdims._parameters import ParameterError
-from simdims._parts import library
 from simdims._tables import not_numbers, read_numbers
 from simdims.io.arrays import reading
 

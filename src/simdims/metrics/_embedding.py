@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._cells import advice, as_floats
-from simdims._checks import clean_labels
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice
 from simdims.similarity import Similarity, frame_cells, is_default_axis, refuse_other_names
+from simdims.similarity.labels import clean_labels
 
 Names = tuple[str, ...] | None
 

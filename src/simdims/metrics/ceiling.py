@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_between, require_count, warn
-from simdims.metrics._answers import read_answers
+from simdims.triplets import read_answers
 
 _CHANCE = 1 / 3
 

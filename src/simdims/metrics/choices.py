@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_choice, require_number, warn
-from simdims.metrics._answers import read_answers
 from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table, scaled_rows
 from simdims.metrics._pairs import PairValues, known_values, pair_products
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
+from simdims.triplets import read_answers
 
 #: Triplets whose similarities are looked up together.
 _CHUNK = 2**16

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._dependencies import library
 from simdims._parameters import ParameterError, ParameterTypeError, require_type
-from simdims._parts import library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

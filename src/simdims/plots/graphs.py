@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from simdims._dependencies import library
 from simdims._parameters import ParameterError, require_count
-from simdims._parts import library
 from simdims._threads import one_blas_thread
 from simdims.metrics._pairs import is_sparse
 from simdims.plots import _style as style

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._dependencies import library
 from simdims._parameters import ParameterError, ParameterTypeError
-from simdims._parts import library
 from simdims.plots._sources import check_images
 
 if TYPE_CHECKING:

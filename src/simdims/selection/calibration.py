@@ -16,10 +16,10 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
-from simdims._arrays import Arrays
 from simdims._parameters import ParameterError, ParameterTypeError, require_count, require_real, shown, warn
 from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
+from simdims.similarity.arrays import Arrays
 
 #: Leakage is read off the densest part of the grid: its values at or above this quantile.
 _DENSE_QUANTILE = 0.85

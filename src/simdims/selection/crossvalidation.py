@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import clone
 
 from simdims import __version__, _parallel, _threads
-from simdims._arrays import Arrays, problem_of
 from simdims._journal import Journal, fingerprint
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown, warn
 from simdims._progress import Callback, Reporter, reporting
@@ -41,6 +40,7 @@ from simdims.selection.splits import (
     require_memory,
 )
 from simdims.similarity import as_similarity
+from simdims.similarity.arrays import Arrays, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
 
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdims import _parallel, _threads, solvers
-from simdims._arrays import Arrays
 from simdims.selection.result import Score
 from simdims.selection.splits import Pairs, assign_folds, draw_pairs, pool_sampling, training_problem
+from simdims.similarity.arrays import Arrays
 from simdims.srf import SRF, solve_many
 
 #: First word of the name of a task, from which its seed follows (calibration has 0 and 1).

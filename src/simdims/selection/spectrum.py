@@ -8,12 +8,12 @@ import numpy as np
 from scipy import sparse
 
 from simdims import _threads, solvers
-from simdims._arrays import Arrays
 from simdims._parallel import generator_of
 from simdims._parameters import require_count
 from simdims.selection.calibration import check_items, require_share
 from simdims.selection.splits import observed_pairs, plain, zero_filled
 from simdims.similarity import as_similarity
+from simdims.similarity.arrays import Arrays
 
 #: All eigenvalues are looked at up to so many items, and of larger matrices that many leading ones.
 _MOST_EIGENVALUES = 500

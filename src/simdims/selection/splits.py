@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from simdims import _memory, solvers
-from simdims._arrays import Arrays, arrays_of
 from simdims.similarity import Similarity
+from simdims.similarity.arrays import Arrays, arrays_of
 from simdims.srf import SRF
 
 #: The largest share of the observed pairs that the pool keeps.

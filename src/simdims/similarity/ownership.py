@@ -1,4 +1,4 @@
-"""Whose memory a matrix is in: a Similarity holds what nobody else can write to, and a copy of what somebody could."""
+"""Arrays that nobody can write to: a Similarity copies what its caller could still change, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from simdims._memory import require
-from simdims._triangles import Matrix
+from simdims.similarity.entries import Matrix
 
 
 def frozen(matrix: Matrix) -> Matrix:
-    """A matrix that nobody else has any part of, made read-only, so that Similarity takes it without a copy."""
+    """A new matrix made read-only, so that Similarity takes it without a copy."""
     for part in _arrays_in(matrix):
         for array in _with_bases(part):
             array.flags.writeable = False
@@ -21,8 +21,9 @@ def frozen(matrix: Matrix) -> Matrix:
 
 
 def held(matrix: Matrix, given: Any, name: str, copy: bool = True) -> Matrix:
-    """A matrix made of `given`, read-only: a copy where it is in memory that the caller could still write to."""
-    if not copy or not may_share(matrix, given) or not any(map(_is_writeable, _arrays_in(matrix))):
+    """A matrix made from `given`, read-only: a copy where the caller could still write to its memory."""
+    is_writeable = any(array.flags.writeable for part in _arrays_in(matrix) for array in _with_bases(part))
+    if not copy or not is_writeable or not may_share(matrix, given):
         return read_only(matrix)
     require(
         sum(part.nbytes for part in _arrays_in(matrix)),
@@ -34,12 +35,26 @@ def held(matrix: Matrix, given: Any, name: str, copy: bool = True) -> Matrix:
 
 
 def may_share(matrix: Matrix, given: Any) -> bool:
-    """Whether a matrix may be in the memory of what it was made of."""
+    """Whether a matrix may share memory with what it was made from."""
     if isinstance(given, list | tuple):
         return False
     if not (isinstance(given, np.ndarray) or sparse.issparse(given)):
         return True  # nobody knows what an object hands out as its array
     return any(np.may_share_memory(one, other) for one in _arrays_in(matrix) for other in _arrays_in(given))
+
+
+def read_only(matrix: Matrix) -> Matrix:
+    """A read-only view; the caller's own array stays writeable."""
+    if sparse.issparse(matrix):
+        parts = (matrix.data.view(), matrix.indices.view(), matrix.indptr.view())
+        views = sparse.csr_array(parts, shape=matrix.shape)
+        # Only now: the constructor may have replaced a view with a copy of smaller indices.
+        for part in (views.data, views.indices, views.indptr):
+            part.flags.writeable = False
+        return views
+    view = matrix.view()
+    view.flags.writeable = False
+    return view
 
 
 def _arrays_in(matrix: Any) -> list[np.ndarray]:
@@ -50,27 +65,8 @@ def _arrays_in(matrix: Any) -> list[np.ndarray]:
     return [part for parts in attributes for part in parts if isinstance(part, np.ndarray)]
 
 
-def _is_writeable(array: Any) -> bool:
-    """Whether an array can be written to, itself or through the array that it is a view of."""
-    return any(one.flags.writeable for one in _with_bases(array))
-
-
 def _with_bases(array: Any) -> Iterator[np.ndarray]:
-    """An array, the one that it is a view of, and so on."""
+    """An array, the array that it is a view of, and so on."""
     while isinstance(array, np.ndarray):
         yield array
         array = array.base
-
-
-def read_only(matrix: Matrix) -> Matrix:
-    """A view through which nothing can be written; the caller's own array stays writeable."""
-    if sparse.issparse(matrix):
-        parts = (matrix.data.view(), matrix.indices.view(), matrix.indptr.view())
-        views = sparse.csr_array(parts, shape=matrix.shape)
-        # Only now: the constructor may have put a copy with smaller indices in the place of a view.
-        for part in (views.data, views.indices, views.indptr):
-            part.flags.writeable = False
-        return views
-    view = matrix.view()
-    view.flags.writeable = False
-    return view

@@ -1,4 +1,4 @@
-"""Similarities as plain arrays, which travel to workers once, however many fits they serve."""
+"""Similarities as plain arrays, which are sent to each worker once, however many fits it runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from simdims import solvers
-from simdims.similarity import Similarity
+from simdims.similarity.container import Similarity
 
 
 class Arrays(NamedTuple):
@@ -39,7 +39,7 @@ def arrays_of(similarity: Similarity) -> Arrays:
 
 
 def problem_of(arrays: Arrays) -> solvers.Problem:
-    """What a fit to them solves."""
+    """The problem that a fit to these arrays solves."""
     if arrays.implicit:
         return solvers.factor_problem(arrays.values)
     if arrays.starts is None:

@@ -1,4 +1,4 @@
-"""Rows of similarities of new items to fitted ones: what `SRF.transform` takes, and `SRF.score`."""
+"""Similarities of new items to fitted ones: the rows that `SRF.transform` and `SRF.score` take."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from simdims import solvers
-from simdims._checks import as_array
-from simdims.similarity import is_frame
+from simdims._parameters import ParameterError, ParameterTypeError
+from simdims.similarity.labels import is_frame
+from simdims.similarity.validation import as_array
 
 # Parts of the columns, each of which is predicted from the others.
 N_FOLDS = 5
@@ -21,14 +22,13 @@ N_FOLDS = 5
 def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
     """The rows as floats, NaN where a pair is missing."""
     if sparse.issparse(S):
-        raise TypeError(
-            "S must be dense for transform, got a sparse matrix: pass an array with NaN where a pair is missing."
-        )
-    if isinstance(S, np.ma.MaskedArray | list | tuple):  # check_array takes what is masked for known
+        remedy = "pass an array with NaN where a pair is missing"
+        raise ParameterTypeError("S", "must be dense for transform", "a sparse matrix", remedy)
+    if isinstance(S, np.ma.MaskedArray | list | tuple):  # check_array ignores the mask
         S = as_array(S, "S")
     for dtype in S.dtypes if is_frame(S) and S.ndim == 2 else [getattr(S, "dtype", None)]:
         if getattr(dtype, "kind", "f") in "mMV":  # check_array takes dates for numbers
-            raise TypeError(f"S must hold numbers, got dtype {dtype}.")
+            raise ParameterTypeError("S", "must hold numbers", f"dtype {dtype}")
     try:
         return check_array(
             S,
@@ -41,29 +41,27 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
     except (TypeError, ValueError, OverflowError) as error:
         # Without the lines that print the data.
         lines = [line for line in str(error).splitlines() if not line.startswith(("array=", "[", " "))]
+        kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
         reason = " ".join(lines).rstrip(".")
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"S must hold a row of similarities for each new item, got others: {reason}.") from None
+        raise kind("S", "must hold a row of similarities for each new item", f"others: {reason}") from None
 
 
 def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray, *, allow_empty: bool) -> None:
-    """Refuse negative similarities and, unless `allow_empty`, rows without any, by their names."""
+    """Refuse negative similarities and, unless `allow_empty`, rows without any similarity."""
     negative = np.count_nonzero(rows < 0)
     if negative:
-        raise ValueError(
-            f"Negative values in data passed to SRF.transform: similarities must be non-negative, got {negative}."
-        )
+        # The first words are those that scikit-learn's checks of estimators look for.
+        got = f"{negative} negative (Negative values in data passed to SRF.transform)"
+        raise ParameterError("S", "must be non-negative", got)
     empty = np.flatnonzero(np.isnan(rows).all(axis=1))
     if empty.size and not allow_empty:
-        listed = ", ".join(str(names[i]) for i in empty[:5])
-        raise ValueError(
-            f"S must have an observed similarity in every row, got {empty.size} without any: row {listed}"
-            f"{', ...' if empty.size > 5 else ''}."
-        )
+        listed = ", ".join(str(names[i]) for i in empty[:5]) + (", ..." if empty.size > 5 else "")
+        rule = "must have an observed similarity in every row"
+        raise ParameterError("S", rule, f"{empty.size} without any: row {listed}")
 
 
 def holds_new_items(S: Any) -> bool:
-    """Whether rows are those of other items than the columns: an array that is not square, or not symmetric."""
+    """Whether rows are other items than the columns: an array that is not square, or not symmetric."""
     if not (isinstance(S, np.ndarray) or hasattr(S, "iloc")) or len(S.shape) != 2:
         return False
     if S.shape[0] != S.shape[1]:
@@ -71,7 +69,7 @@ def holds_new_items(S: Any) -> bool:
     try:
         values = np.asarray(S, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        return False  # no numbers, which has a sentence of its own
+        return False  # not numbers, which is an error of its own
     with np.errstate(invalid="ignore"):
         difference = np.abs(values - values.T)
         return bool(np.nanmax(difference, initial=0.0) > 1e-5 * np.nanmax(np.abs(values), initial=0.0))
@@ -80,7 +78,7 @@ def holds_new_items(S: Any) -> bool:
 def held_out_variance(
     rows: NDArray[np.floating], W: NDArray[np.floating], penalty: solvers.Penalty = solvers.NO_PENALTY
 ) -> float:
-    """R2 of similarities of new items, each predicted from other ones of its row."""
+    """R2 of similarities of new items, each predicted from others in its row."""
     observed = ~np.isnan(rows)
     observed[observed.sum(axis=1) < 2] = False  # nothing is left to predict from
     part = (np.cumsum(observed, axis=1) - 1) % N_FOLDS
@@ -92,8 +90,6 @@ def held_out_variance(
     values = rows[observed].astype(np.float64)
     spread = np.sum((values - values.mean()) ** 2) if values.size else 0.0
     if not spread > 0:
-        raise ValueError(
-            "S must have new items with two or more observed similarities that are not all equal to be scored, got "
-            f"{values.size} such similarities."
-        )
+        rule = "must have new items with two or more observed similarities that are not all equal"
+        raise ParameterError("S", rule, f"{values.size} similarities of such items")
     return float(1.0 - np.sum((values - predicted[observed]) ** 2) / spread)

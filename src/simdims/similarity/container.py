@@ -1,0 +1,451 @@
+"""`Similarity`, which every analysis takes, and `as_similarity`, which makes one from arrays, tables and graphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_flag, shown
+from simdims.similarity.dissimilarity import warn_of_dissimilarity
+from simdims.similarity.entries import Matrix
+from simdims.similarity.labels import clean_labels, frame_cells, frame_labels, is_frame, refuse_other_names
+from simdims.similarity.ownership import frozen, held, may_share, read_only
+from simdims.similarity.scale import lift_negatives, rescale
+from simdims.similarity.validation import (
+    as_numbers,
+    as_table,
+    check_observed,
+    clean_factors,
+    clean_parts,
+    count_observed,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Parts(NamedTuple):
+    """The parts of a Similarity as a reader found them; as_similarity checks them and puts them together.
+
+    `named_by` says in a sentence where the labels are from; labels given beside them must agree.
+    """
+
+    values: Any
+    labels: tuple[str, ...] | None = None
+    weights: Any = None
+    absent: str | float | None = None
+    named_by: str = "the file"
+    info: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Similarity:
+    """Similarities between items: a symmetric, non-negative matrix in which pairs may be missing.
+
+    All input is checked, so that every Similarity is valid. The caller's arrays are never changed, and later changes to
+    them do not affect the Similarity: writeable arrays are copied. A symmetric, read-only array of float32 or float64
+    (``array.flags.writeable = False``, or a file mapped with ``mmap_mode="r"``) is used without a copy.
+
+    Parameters
+    ----------
+    values : array-like or scipy sparse matrix, shape (n_items, n_items)
+        Dense values mark a missing pair with NaN. Sparse values may be of any format; a stored zero is an observed
+        zero, and a stored NaN a pair of weight zero. A pair may be given in either triangle or in both. Triangles
+        that differ by rounding (1e-8 of the largest value in float64, 1e-5 in float32) are averaged; as_similarity
+        can merge those that differ by more.
+    labels : sequence, optional
+        One distinct name per item, kept as text.
+    weights : array-like or scipy sparse matrix, shape (n_items, n_items), optional
+        How much each pair counts: finite, non-negative and symmetric; 0 leaves a pair out. Dense if values are
+        dense; if values are sparse, weights store exactly the same pairs. A pair without a value is missing whatever
+        its weight, and one with a value on one side only takes that side's weight.
+    absent : {"missing", "zero"} or float, optional
+        The meaning of pairs that sparse values do not store: "missing" (they were not measured), "zero" (they were
+        measured and are zero), or a number strictly between 0 and 1 (they are zeros with that weight). Required for
+        sparse values and refused for dense ones. A diagonal entry that is not stored is always unobserved.
+    info : mapping, optional
+        Where the similarities came from, as plain values.
+
+    Attributes
+    ----------
+    values, weights : ndarray or csr_array
+        Exactly symmetric, read-only; float32 stays float32, everything else is float64. Weights may be None.
+    labels : tuple of str or None
+    factors : ndarray of shape (n_items, n_features) or None
+        Read-only. If it is not None the similarities are implicit, S = F F^T, and `values` raises; see `from_factors`.
+    signed : bool
+        Whether factors may be negative, so that some similarities may be slightly below zero.
+    n_items : int
+    density : float
+        The share of the pairs of two different items that are observed.
+
+    Warns
+    -----
+    UserWarning
+        If an item is observed on the diagonal only, or if values look like dissimilarities: by a zero diagonal or, if
+        it is missing, by the name of their file, variable or column (in `info`) or the order of their values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims.similarity import Similarity
+    >>> S = Similarity([[1.0, 0.8, np.nan], [0.8, 1.0, 0.3], [np.nan, 0.3, 1.0]], labels=["cat", "dog", "car"])
+    >>> S
+    Similarity(3 items, dense float64, 66.7% of pairs observed, labelled)
+    """
+
+    values: Matrix
+    labels: Sequence[str] | None = None
+    weights: Matrix | None = None
+    absent: str | float | None = None
+    info: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    factors: NDArray[np.floating] | None = field(default=None, kw_only=True)
+    signed: bool = field(default=False, kw_only=True)
+    density: float = field(init=False)
+
+    @classmethod
+    def from_factors(
+        cls,
+        factors: Any,
+        labels: Sequence[str] | None = None,
+        *,
+        signed: bool = False,
+        info: Mapping[str, Any] | None = None,
+    ) -> Similarity:
+        """Similarities S = F F^T that store the factors F alone, never the n x n matrix; all pairs are observed.
+
+        Parameters
+        ----------
+        factors : array-like of shape (n_items, n_features)
+            F, finite, and non-negative unless `signed`.
+        labels : sequence, optional
+            One distinct name per item.
+        signed : bool, default=False
+            Accept factors of either sign, such as those of an approximate kernel. The caller must know that no
+            product is far below zero: the pairs are too many to check.
+        info : mapping, optional
+            Where the similarities came from.
+
+        Returns
+        -------
+        Similarity
+            With `factors`; its `values` raise AttributeError.
+
+        Examples
+        --------
+        >>> from simdims.similarity import Similarity
+        >>> Similarity.from_factors([[1.0, 0.0], [0.5, 0.5], [0.0, 2.0]])
+        Similarity(3 items, implicit float64, 2 factors, 100.0% of pairs observed)
+        """
+        return cls(None, labels, factors=factors, signed=signed, info={} if info is None else info)
+
+    def __post_init__(self) -> None:
+        self._settle(copy=True)
+
+    @classmethod
+    def _of(cls, *, copy: bool, **parts: Any) -> Similarity:
+        """The constructor, with the choice not to copy writeable arrays."""
+        made = cls.__new__(cls)
+        made._set(**parts, factors=None, signed=False)
+        made._settle(copy)
+        return made
+
+    def _settle(self, copy: bool) -> None:
+        """Check all parts and store them read-only."""
+        if self.factors is not None:
+            self._hold_factors()
+            return
+        if self.signed:
+            raise ParameterError("signed", "must be False without factors", shown(self.signed))
+        values, labels, weights, absent = clean_parts(self.values, self.labels, self.weights, self.absent)
+        info = _read_only_info(self.info)
+        n_partners, observed_self = count_observed(values, weights, absent)
+        check_observed(n_partners, observed_self, labels)
+        warn_of_dissimilarity(values, weights, info)
+        n_sides = n_partners.size * (n_partners.size - 1)
+        self._set(
+            values=held(values, self.values, "values", copy),
+            labels=labels,
+            weights=None if weights is None else held(weights, self.weights, "weights", copy),
+            absent=absent,
+            info=info,
+            density=float(n_partners.sum() / n_sides) if n_sides else 1.0,
+        )
+
+    def _hold_factors(self) -> None:
+        if not (self.values is None and self.weights is None and self.absent is None):
+            raise ParameterError("factors", "must be None where values, weights or absent are given")
+        factors = clean_factors(self.factors, signed=self.signed)
+        labels = clean_labels(self.labels, len(factors))
+        own = held(factors, self.factors, "factors")
+        self._set(factors=own, labels=labels, info=_read_only_info(self.info), density=1.0)
+        object.__delattr__(self, "values")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "values":
+            raise AttributeError(
+                "values are implicit in this Similarity, which holds factors F with S = F F^T: use factors, or build "
+                "the matrix with Similarity(F @ F.T)."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def n_items(self) -> int:
+        """The number of items."""
+        return int((self.values if self.factors is None else self.factors).shape[0])
+
+    @property
+    def absent_weight(self) -> float:
+        """The weight of absent pairs as zeros: 1 for "zero", 0 for "missing" and for dense values."""
+        if isinstance(self.absent, float):
+            return self.absent
+        return 1.0 if self.absent == "zero" else 0.0
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The values of a dense Similarity without weights, NaN where a pair is missing; others raise TypeError."""
+        from simdims.io.exchange import to_array
+
+        return to_array(self, dtype, copy)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a file that load_similarity reads; an existing file is replaced once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path
+            A .npz file keeps everything (`info` as JSON). A .csv file keeps labels and exact values: as a square
+            table if values are dense, as a list of pairs if they are sparse and absent pairs are missing. Weights,
+            other absent pairs and factors cannot be written to .csv and raise an error; `info`, the dtype and the
+            storage are not kept there. Labels that a spreadsheet would run as a formula get an apostrophe, which
+            load_similarity removes.
+
+        Examples
+        --------
+        >>> Similarity([[1.0, 0.8], [0.8, 1.0]]).save("animals.npz")  # doctest: +SKIP
+        """
+        from simdims.io import save
+
+        save(self, path)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the values as a dense DataFrame with labels on both axes.
+
+        Missing pairs are NaN, absent pairs that count as zeros are 0, and weights are not included.
+        """
+        from simdims.io.exchange import to_frame
+
+        return to_frame(self)
+
+    def to_networkx(self) -> Any:
+        """Return the observed pairs as a networkx Graph, which as_similarity converts back (to sparse values).
+
+        Nodes are the labels, or 0, 1, 2, ... without labels. Edges are the observed pairs of two different items,
+        zeros included (of a sparse matrix, the stored pairs). Their attribute ``weight`` is the similarity, and
+        ``pair_weight`` its weight, if there are weights. The similarity of an item to itself is the attribute
+        ``self_similarity`` (and ``self_weight``) of its node, because loops would affect graph measures. The graph's
+        attribute ``simdims_absent`` is the meaning of a pair without an edge.
+        """
+        from simdims.io.exchange import to_networkx
+
+        return to_networkx(self)
+
+    def to_rsatoolbox(self) -> Any:
+        """Return rsatoolbox RDMs with one RDM, whose dissimilarities are largest similarity - similarity.
+
+        The largest similarity (over all entries) is the RDM descriptor ``largest_similarity``; ``labels`` and
+        ``self_similarity``, the diagonal, are pattern descriptors. as_similarity reads them and restores the
+        similarities up to rounding. Weights raise an error: an RDM cannot hold them.
+        """
+        from simdims.io.exchange import to_rsatoolbox
+
+        return to_rsatoolbox(self)
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n_items} {'item' if self.n_items == 1 else 'items'}"]
+        if self.factors is not None:
+            kind = "signed factors" if self.signed else "factors"
+            parts += [f"implicit {self.factors.dtype}", f"{self.factors.shape[1]} {kind}"]
+        else:
+            parts.append(f"{'sparse' if sparse.issparse(self.values) else 'dense'} {self.values.dtype}")
+        if self.absent is not None:
+            parts.append(f"absent={self.absent!r}")
+        parts.append(f"{percent(self.density)} of pairs observed")
+        if self.labels is not None:
+            parts.append("labelled")
+        if self.weights is not None:
+            parts.append("weighted")
+        return f"Similarity({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_similarity
+
+        return of_similarity(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A MappingProxyType cannot be pickled.
+        return {**self.__dict__, "info": dict(self.info)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays come out of a pickle writeable.
+        matrices = {name: state[name] for name in ("values", "weights", "factors") if state.get(name) is not None}
+        frozen = {name: read_only(matrix) for name, matrix in matrices.items()}
+        self._set(**{**state, **frozen, "info": MappingProxyType(state["info"])})
+
+    def _set(self, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+
+def as_similarity(
+    x: Any,
+    *,
+    labels: Sequence[str] | None = None,
+    weights: Any = None,
+    absent: str | float | None = None,
+    symmetrize: str | None = None,
+    negative: str | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    copy: bool = True,
+) -> Similarity:
+    """Return `x` as a checked Similarity.
+
+    Parameters
+    ----------
+    x : array-like, pandas DataFrame, scipy sparse matrix, networkx graph, rsatoolbox RDMs, Similarity or Discovery
+        Similarities between items, as described in Similarity. The index and the columns of a DataFrame must name the
+        same items in the same order, and become the labels; pandas' default axis 0, 1, 2, ... names nothing. A
+        Similarity, or that of a Discovery, is returned unchanged, and must be the only argument.
+
+        A graph gives sparse values: the edge attribute ``weight``, or 1 without it, and on the diagonal self-loops or
+        the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if each node has a
+        distinct text as attribute ``label``, that becomes its label. A single RDM becomes 1 - d / max(d) (see
+        from_dissimilarity); one made by to_rsatoolbox is converted back to its similarities.
+    labels : sequence, optional
+        One name per item. They must agree with those of a DataFrame or graph.
+    weights : array-like, pandas DataFrame or scipy sparse matrix, optional
+        How much each pair counts; see Similarity. The names on a DataFrame must be those of `x`.
+    absent : {"missing", "zero"} or float, optional
+        The meaning of pairs that a sparse matrix does not store; see Similarity.
+    symmetrize : {"mean", "max"}, optional
+        How to merge the two sides of a pair that differ, as in a confusion matrix or a directed graph; by
+        default they are an error. If one side is missing, the other one is used; but in a sparse matrix whose absent
+        pairs are zeros, of any weight, a side that is not stored counts as 0. Weights are not merged: they must be
+        symmetric.
+    negative : {"clip", "shift"}, optional
+        What to do with negative values; by default they are an error. "clip" sets them to 0, with a warning that
+        counts them; "shift" rescales all correlations r as (1 + r) / 2. `info` records it.
+    low, high : float, optional
+        The ends of a rating scale, which become 0 and 1: values are rescaled as (x - low) / (high - low), as in
+        from_ratings, and `info` holds both ends. If only one end is given, the other is the smallest or the largest
+        value, with a warning. By default values are not rescaled.
+    copy : bool, default=True
+        Whether to copy writeable arrays. False saves memory, but the arrays must not be changed while the Similarity
+        is in use.
+
+    Returns
+    -------
+    Similarity
+
+    Examples
+    --------
+    >>> from simdims.similarity import as_similarity
+    >>> as_similarity([[7, 4], [4, 7]], low=1, high=7).values
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    >>> confusions = [[9, 4, 0], [2, 8, 1], [1, 0, 9]]
+    >>> as_similarity(confusions, symmetrize="mean").values
+    array([[9. , 3. , 0.5],
+           [3. , 8. , 0.5],
+           [0.5, 0.5, 9. ]])
+    """
+    require_choice("symmetrize", symmetrize, (None, "mean", "max"))
+    require_choice("negative", negative, (None, "clip", "shift"))
+    require_flag("copy", copy)
+    of_result = getattr(x, "similarity", None)
+    x = of_result if isinstance(of_result, Similarity) else x  # a Discovery's
+    if isinstance(x, Similarity):
+        options = {"weights": weights, "absent": absent, "symmetrize": symmetrize, "negative": negative}
+        _refuse_options(labels=labels, low=low, high=high, **options)
+        return x
+    info: Mapping[str, Any] = {}
+    if (parts := _foreign_parts(x)) is not None:
+        copy = False  # nobody else holds what was read from a file or made from a graph
+        x, info, labels = parts.values, parts.info, _agreed_labels(parts, labels)
+        weights = parts.weights if weights is None else weights
+        absent = parts.absent if absent is None else absent
+    table = as_table(frame_cells(x) if is_frame(x) else x, "values")
+    if isinstance(x, list | tuple):
+        table = frozen(table)
+    labels = clean_labels(labels, table.shape[0])
+    if is_frame(x):
+        labels = frame_labels(x, "values", labels)
+    if is_frame(weights):
+        if frame_labels(weights, "weights", labels) is not None and labels is None:
+            rule = "must not name items where values does not"
+            raise ParameterError("weights", rule, "a labelled DataFrame", "pass {labels}")
+        weights = frame_cells(weights)
+    given = table
+    if low is not None or high is not None:
+        table, low, high = rescale(as_numbers(table, "values", labels), absent, labels, low, high)
+        info = {**info, "low": low, "high": high}
+    if symmetrize is not None or negative is not None:
+        table, labels, weights, absent = clean_parts(table, labels, weights, absent, symmetrize, negative)
+    if negative is not None:
+        table, found = lift_negatives(table, negative, absent)
+        info = {**info, **found}
+    if table is not given and not may_share(table, given):
+        table = frozen(table)
+    return Similarity._of(values=table, labels=labels, weights=weights, absent=absent, info=info, copy=copy)
+
+
+def _refuse_options(**options: Any) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(
+            " and ".join(given),
+            "must be None where x is a Similarity, which has its own",
+            remedy="make a new Similarity from its values instead",
+        )
+
+
+def _foreign_parts(x: Any) -> Parts | None:
+    """The parts that a reader found in a file, or those of an object of another library."""
+    if isinstance(x, Parts):
+        return x
+    if isinstance(x, np.ndarray | list | tuple) or sparse.issparse(x) or is_frame(x):
+        return None
+    from simdims.io.exchange import parts_of
+
+    return parts_of(x)
+
+
+def _agreed_labels(parts: Parts, labels: Sequence[str] | None) -> Sequence[str] | None:
+    if labels is None or parts.labels is None:
+        return parts.labels if labels is None else labels
+    names = clean_labels(labels, len(parts.labels))
+    assert names is not None
+    refuse_other_names("labels", names, parts.named_by, parts.labels)
+    return names
+
+
+def _read_only_info(info: Any) -> Mapping[str, Any]:
+    if not isinstance(info, Mapping):
+        raise ParameterTypeError("info", "must be a mapping", shown(info))
+    return MappingProxyType(dict(info))
+
+
+def percent(share: float) -> str:
+    """A share in percent, which reads 0.0% and 100.0% only if it is exactly that."""
+    if 0.9995 <= share < 1:
+        return "over 99.9%"
+    if 0 < share < 0.0005:
+        return "under 0.1%"
+    return f"{share:.1%}"

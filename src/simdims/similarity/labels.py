@@ -1,0 +1,121 @@
+"""Names of items, given as labels or on the axes of a DataFrame: checked, compared, and shown in errors."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from simdims._parameters import ParameterError, ParameterTypeError, shortlist, shown
+
+# Surrogates, as in file names of another encoding, and NUL.
+UNWRITABLE = re.compile("[\ud800-\udfff\x00]")
+
+
+def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ...] | None:
+    """Return labels as distinct texts, one per item, or None."""
+    if labels is None:
+        return None
+    rule = "must be a sequence with one name per item"
+    is_sequence = isinstance(labels, Iterable) and not isinstance(labels, (str, bytes, set, frozenset))
+    if not is_sequence or getattr(labels, "ndim", 1) != 1:
+        raise ParameterTypeError("labels", rule, shown(labels))
+    given = list(labels)
+    for place, label in enumerate(given):
+        if getattr(label, "ndim", 0):
+            raise ParameterTypeError("labels", rule, f"a {type(label).__name__} in place {place}")
+        if _is_missing(label):
+            raise ParameterError("labels", "must name every item", f"none in place {place}")
+    names = tuple(map(str, given))
+    for place, name in enumerate(names):
+        _refuse_unwritable(name, place)
+    if len(names) != n_items:
+        raise ParameterError("labels", f"must have one name for each of the {n_items} items", str(len(names)))
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ParameterError("labels", "must be distinct", f"{shortlist(repeated)} more than once")
+    return names
+
+
+def _is_missing(label: object) -> bool:
+    different = label != label
+    # pandas' NA is neither equal to itself nor different.
+    return label is None or not isinstance(different, bool | np.bool_) or bool(different)
+
+
+def _refuse_unwritable(name: str, place: int) -> None:
+    """Refuse a label that no file could hold, before any work is done."""
+    bad = UNWRITABLE.search(name)
+    if bad is None:
+        return
+    if "\udc80" <= bad[0] <= "\udcff":  # what Python makes of such bytes in file names
+        why, remedy = "bytes that are not UTF-8", "os.fsencode(label).decode('latin-1')"
+    elif bad[0] >= "\ud800":
+        why, remedy = "half a character", "label.encode('utf-8', 'replace').decode()"
+    else:
+        why, remedy = "a control character", f"label.replace({bad[0]!r}, ' ')"
+    got = f"{why} in {name!a} in place {place}"
+    raise ParameterError("labels", "must be text that can be written to files", got, f"change it, as in {remedy}")
+
+
+def refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:
+    """Refuse two lists of names that differ, showing the first place where they do."""
+    # Lists of different lengths belong to matrices of different shapes, which have an error of their own.
+    for place, (first, second) in enumerate(zip(names, other_names, strict=False)):
+        if first != second:
+            rule, got = f"must name the same items as {one}, in the same order", f"{second!r} instead of {first!r}"
+            remedy = "reorder them: these are the same names in another order"
+            is_reordered = set(names) == set(other_names)
+            raise ParameterError(other, rule, f"{got} in place {place}", remedy if is_reordered else None)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether `x` is a DataFrame; pandas is not imported for those who do not use it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(x, pandas.DataFrame)
+
+
+def frame_cells(frame: Any) -> np.ndarray:
+    """The cells of a DataFrame as an array, NaN where one is missing."""
+    cells = frame.to_numpy()
+    # pandas' own marker of a missing cell is not a number, and only object arrays can hold it.
+    return frame.to_numpy(dtype=object, na_value=np.nan) if cells.dtype == object else cells
+
+
+def frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """`labels`, or the names on the axes of a DataFrame, after checking that all of them agree."""
+    named = [] if labels is None else [("labels", labels)]
+    for kind, axis in (("index", frame.index), ("columns", frame.columns)):
+        if not is_default_axis(axis):
+            what = f"the {kind} of {name}"
+            named.append((what, axis_names(axis, what)))
+    for other in named[1:]:
+        refuse_other_names(*named[0], *other)
+    return named[0][1] if named else None
+
+
+def is_default_axis(axis: Any) -> bool:
+    """Whether an axis is pandas' default 0, 1, 2, ..., which names nothing."""
+    return isinstance(axis, sys.modules["pandas"].RangeIndex) and axis.start == 0 and axis.step == 1
+
+
+def axis_names(axis: Any, what: str) -> tuple[str, ...]:
+    """The names on an axis, one per item."""
+    if getattr(axis, "nlevels", 1) == 1 and getattr(axis, "hasnans", False):
+        raise ParameterError(what, "must name every item", f"none in place {int(np.argmax(axis.isna()))}")
+    return tuple(map(str, axis))
+
+
+def name_of(item: int, labels: Sequence[str] | None) -> str:
+    """An item in a sentence: its label, or its position."""
+    return repr(labels[item]) if labels is not None else str(int(item))
+
+
+def entry_shown(entry: tuple[int, int, float], labels: Sequence[str] | None) -> str:
+    """An entry (row, column, value) in a sentence."""
+    row, column, value = entry
+    return f"{value:.6g} at ({name_of(row, labels)}, {name_of(column, labels)})"
