@@ -310,8 +310,17 @@ def test_only_new_ranks_are_fitted(tmp_path, fits):
     same(more, select_rank(similarities(), [1, 2, 4, 5], **QUICK))
 
 
+def test_a_rank_that_was_tried_with_another_penalty_is_tried_again(tmp_path, fits):
+    alone = select_rank(similarities(), [2], checkpoint=tmp_path, **QUICK)
+    fits.clear()
+    more = select_rank(similarities(), [2, 4], checkpoint=tmp_path, **QUICK)
+    assert more.comparison_alpha != alone.comparison_alpha
+    assert {task.rank for task in fits} == {2, 4}
+    same(more, select_rank(similarities(), [2, 4], **QUICK))
+
+
 def test_the_other_protocol_needs_no_new_fits(tmp_path, fits):
-    select_rank(similarities(), RANKS, checkpoint=tmp_path, **QUICK)
+    select_rank(similarities(), RANKS, checkpoint=tmp_path, alpha=0.0, **QUICK)
     fits.clear()
     paper = select_rank(similarities(), RANKS, protocol="paper", checkpoint=tmp_path, **QUICK)
     assert fits == []
@@ -341,18 +350,18 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(tmp_path, fits, chang
 
 def test_without_a_seed_a_resumed_run_has_that_of_the_first(tmp_path, fits):
     settings = {**QUICK, "random_state": None}
-    first = select_rank(similarities(), [2], checkpoint=tmp_path, **settings)
+    first = select_rank(similarities(), [2, 3], checkpoint=tmp_path, **settings)
     fits.clear()
-    again = select_rank(similarities(), [2, 4], checkpoint=tmp_path, **settings)
+    again = select_rank(similarities(), [2, 3, 4], checkpoint=tmp_path, **settings)
     assert {task.rank for task in fits} == {4}
-    np.testing.assert_array_equal(first.scores["error"], again.scores["error"][:4])
+    np.testing.assert_array_equal(first.scores["error"], again.scores["error"][:8])
 
 
 def test_progress_counts_what_was_done_before(tmp_path):
-    select_rank(similarities(), [2], checkpoint=tmp_path, **QUICK)
+    select_rank(similarities(), [2, 3], checkpoint=tmp_path, **QUICK)
     told = []
-    select_rank(similarities(), [2, 4], checkpoint=tmp_path, progress=told.append, **QUICK)
-    assert [(step.done, step.total) for step in told] == [(done, 8) for done in range(5, 9)]
+    select_rank(similarities(), [2, 3, 4], checkpoint=tmp_path, progress=told.append, **QUICK)
+    assert [(step.done, step.total) for step in told] == [(done, 12) for done in range(9, 13)]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -374,7 +383,7 @@ def test_a_run_that_was_stopped_at_any_line_ends_with_the_same_result(tmp_path, 
         for name in ("append", "keep", "drop"):
             patch.setattr(Journal, name, copying(getattr(Journal, name)))
         same(select_rank(S, RANKS, checkpoint=tmp_path / "run", n_jobs=n_jobs, **settings), expected)
-    assert len(states) == 3 + 12 + 12 + 3 + 12  # bootstraps, arrays, fits, ranks, arrays dropped
+    assert len(states) == 3 + 12 + 12 + 3 + 12 + 2  # bootstraps, arrays, fits, ranks, arrays dropped, penalties
     for number, state in enumerate(states):
         if number % 2:  # half of them stopped while they wrote the next line
             with open(state / "journal.jsonl", "ab") as file:

@@ -219,7 +219,8 @@ class _Trials:
         self.n_jobs, self.journal, self.reporter = n_jobs, journal, reporter
         self.variance = variance_of(draw_candidates(matrix, design.root))
         self.scores: dict[int, Score] = {}
-        records = journal.records if journal else []
+        # Ranks that were tried with another penalty cannot be compared with these.
+        records = [one for one in (journal.records if journal else []) if one.get("alpha", 0.0) == estimator.alpha]
         self._ended = {record["rank"]: Score.from_dict(record) for record in records if record["kind"] == "rank"}
         self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
         reporter.begin("select rank", 0)
@@ -272,7 +273,8 @@ class _Trials:
         for task in self._tasks(rank):
             W = self.journal.kept(task.name) if self.journal and task in self._fits else None
             if W is not None:
-                record = {name: value for name, value in self._fits[task].items() if name not in ("kind", "task")}
+                no_field = ("kind", "task", "alpha")
+                record = {name: value for name, value in self._fits[task].items() if name not in no_field}
                 found[task] = Fit(task, W, **record)
         return found
 
@@ -281,15 +283,19 @@ class _Trials:
             return
         self.journal.keep(fit.task.name, fit.W)
         record = {name: getattr(fit, name) for name in ("low", "high", "iterations", "converged", "seconds")}
-        self.journal.append({"kind": "fit", "task": fit.task, **record})
+        self.journal.append({"kind": "fit", "task": fit.task, **record, **self._penalty()})
 
     def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
         """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
         ordered = [fits[task] for task in self._tasks(rank)]
         self.scores[rank] = score_fits(self.matrix, self.design, ordered)
         if self.journal is not None:
-            self.journal.append({"kind": "rank", "rank": rank, **self.scores[rank].to_dict()})
+            self.journal.append({"kind": "rank", "rank": rank, **self.scores[rank].to_dict(), **self._penalty()})
             self._drop_arrays(rank)
+
+    def _penalty(self) -> dict[str, float | str]:
+        """What records say of the penalty; nothing without one, as in checkpoints of versions that had none."""
+        return {"alpha": self.estimator.alpha} if self.estimator.alpha else {}
 
     def _drop_arrays(self, rank: int) -> None:
         if self.journal is not None:
@@ -349,9 +355,12 @@ def _try_ranks(
 
 
 def _generous_rank(candidates: list[int] | None, largest: int, found: Calibration | None) -> int:
-    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with."""
-    if candidates is not None:
-        return min(candidates[-1], max(largest, candidates[0]))
+    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with.
+
+    It does not depend on the candidates, so that more of them can be tried later; one alone has nothing to compare.
+    """
+    if candidates is not None and len(candidates) == 1:
+        return candidates[0]
     reach = _LEAST_GENEROUS if found is None else max(_LEAST_GENEROUS, 2 * found.cutoff)
     return min(reach, _MOST_GENEROUS, largest)
 
