@@ -98,7 +98,8 @@ def _add_select_rank(parser: argparse.ArgumentParser) -> None:
 def add_ranks(parser: argparse.ArgumentParser) -> None:
     candidates = "auto (default), or numbers and ranges that include both ends: 7, 2:30, 5:60:5, 2,4,8:12"
     parser.add_argument("--ranks", type=ranks, default="auto", metavar="RANKS", help=candidates)
-    parser.add_argument("--sampling", type=float, help="fraction of the pairs to train on (default: calibrated)")
+    share = "fraction of the pairs to train on (default: as many as the folds allow; calibrated with --alpha 0)"
+    parser.add_argument("--sampling", type=float, help=share)
 
 
 def ranks(text: str) -> str | list[int]:

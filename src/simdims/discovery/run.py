@@ -67,8 +67,8 @@ def discover(
         it is cross-validated all the same: how well it predicts similarities that a fit has not seen is
         ``metrics["held_out_r2"]``.
     sampling : float, optional
-        The share of the pairs to train on in the cross-validation. By default it is calibrated for a selection; a
-        single number of dimensions trains on as many pairs as 5 folds allow (76%).
+        The share of the pairs to train on in the cross-validation. By default as many as 5 folds allow (76%); without
+        a penalty (``alpha=0``) it is calibrated for a selection.
     n_repeats : int, optional
         Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000 (1 for a single number of dimensions), 1
         beyond.
