@@ -612,8 +612,8 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
         )
     if said:
         is_penalised = any(problem.penalty)
-        penalty = "" if is_penalised else "Penalise the loadings ({alpha=auto}). "
-        warn(" ".join(said), f"{penalty}Fewer dimensions, more pairs, or an observed diagonal also help.")
+        remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
+        warn(" ".join(said), remedy if is_penalised else f"Penalise the loadings ({{alpha=auto}}). {remedy}")
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

@@ -138,13 +138,14 @@ def _fit(found: Discovery) -> list[str]:
     chosen = found.settings.get("estimator")
     how = "block coordinate descent" if chosen is None else f"the settings {chosen}"
     alpha = found.consensus.alpha
-    chosen_how = ", chosen by held-out pairs" if found.settings.get("alpha") == "auto" else ""
+    is_chosen = found.settings.get("alpha") == "auto"
+    chosen_how = ", chosen by held-out pairs" if is_chosen else ""
     penalty = (
         [
-            f"The loadings had a ridge penalty of alpha = {alpha:.3g}{chosen_how}, in units in which 1 removes what "
+            f"The loadings had a penalty of alpha = {alpha:.3g}{chosen_how}, in units in which 1 removes what "
             "shuffled similarities show beyond their mean."
         ]
-        if alpha > 0 and chosen is None
+        if alpha > 0
         else []
     )
     return [
@@ -180,6 +181,8 @@ def _sampling(selection: RankSelection) -> list[str]:
         return [
             f"For cross-validation, fits were trained on {_percent(selection.training_share)} of the observed pairs."
         ]
+    if selection.protocol == "penalised":
+        return []
     return [
         f"The share of pairs for training was calibrated on the similarities alone ({calibration.n_bootstraps} "
         f"bootstraps), chosen to retain {_percent(1 - calibration.tolerance)} of the spectral mass of the "
