@@ -205,9 +205,15 @@ class SRF(TransformerMixin, BaseEstimator):
         problem = problem_of(arrays_of(similarity))
         rng = generator_of(self.random_state)
         start = self._start(problem, rng)
-        self.alpha_ = self._resolve_alpha(problem, start, rng)
+        self.alpha_, found = self._resolve_alpha(problem, start, rng)
         problem = solvers.penalised(problem, self.alpha_, self.l1_ratio)
-        solution = self._solve([problem], [start], self.alpha_)[0]
+        if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_missing(problem):
+            # Few pairs have many minima: the end of the path and two ways to the penalty compete.
+            starts = [start, self._start(problem, rng)]
+            starts = [*solvers.approach([problem] * 2, starts, self.alpha_, self._step), found]
+            solution = self._finish([problem], [solvers.best_start(problem, starts, self._step)])[0]
+        else:
+            solution = self._solve([problem], [start], self.alpha_)[0]
         shares = np.square(solution.W, dtype=np.float64).sum(axis=0)
         self.embedding_ = solution.W.take(np.argsort(-shares, kind="stable"), axis=1)
         self.n_iter_ = solution.n_iter
@@ -443,9 +449,12 @@ class SRF(TransformerMixin, BaseEstimator):
                 "similarity to each fitted item."
             )
 
-    def _resolve_alpha(self, problem: solvers.Problem, start: NDArray, rng: np.random.RandomState) -> float:
+    def _resolve_alpha(
+        self, problem: solvers.Problem, start: NDArray, rng: np.random.RandomState
+    ) -> tuple[float, NDArray]:
+        """The penalty, and the embedding found where it was chosen."""
         if not isinstance(self.alpha, str):
-            return float(self.alpha)
+            return float(self.alpha), start
         return solvers.choose_alpha(problem, start, self.l1_ratio, self._step, rng)
 
     def _solve(
@@ -454,6 +463,10 @@ class SRF(TransformerMixin, BaseEstimator):
         """Fit problems, which have their penalty, with the parameters as they are; on a device all at once."""
         if isinstance(self.init, str):
             starts = solvers.approach(problems, starts, alpha, self._step)
+        return self._finish(problems, starts)
+
+    def _finish(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[solvers.Solution]:
+        """Fit problems from starts as they are."""
         report = self._report if self.verbose else None
         if self.device != "cpu":
             return solvers.solve_on(self.device, problems, starts, max_iter=self.max_iter, tol=self.tol, report=report)
@@ -548,7 +561,7 @@ def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int)
     """The penalty that fits of a problem use: that of `estimator`, or the one chosen from the data."""
     model = clone(estimator).set_params(n_components=rank)
     rng = generator_of(seed)
-    return model._resolve_alpha(problem, model._start(problem, rng), rng)
+    return model._resolve_alpha(problem, model._start(problem, rng), rng)[0]
 
 
 def settings_of(estimator: SRF) -> dict[str, str]:

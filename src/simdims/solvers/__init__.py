@@ -20,7 +20,7 @@ from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
 from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
 from simdims.solvers.loop import Report
-from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, choose_alpha
+from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
 from simdims.solvers.penalty import noise_scale, penalised
 from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
@@ -51,6 +51,7 @@ __all__ = [
     "Solution",
     "approach",
     "as_problem",
+    "best_start",
     "can_fill",
     "choose_alpha",
     "determinacy",

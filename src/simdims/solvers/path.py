@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from simdims.solvers.criterion import objective
 from simdims.solvers.penalty import noise_scale, penalised
 from simdims.solvers.problem import (
     FactorProblem,
@@ -38,14 +39,15 @@ STEP_TOL, STEP_SWEEPS = 1e-3, 20
 #: Ratios of neighbouring penalties, first along the whole path and then around the best of it.
 _COARSE, _FINE = 1.6, 1.13
 
-#: A path ends after so many penalties in a row that do not lower the held-out error by this part of it.
-_PATIENCE, _GAIN = 3, 1e-3
+#: A path ends after so many penalties in a row that do not lower the held-out error by this part of it, and where no
+#: more than this part of the variance is left to explain.
+_PATIENCE, _GAIN, _EXPLAINED = 3, 1e-3, 1e-5
 
 #: Width, in log(alpha), of the kernel that smooths held-out errors along the path: they are noisy where pairs are few.
 _WIDTH = 0.4
 
-#: The part of what the best penalty explains that a weaker one may lose: a penalty has to be worth its bias.
-_NEARLY = 0.01
+#: What a weaker penalty than the best may lose, as a part of R2 (1 - R2): a penalty has to be worth its bias.
+_NEARLY = 0.02
 
 #: The share of the known pairs that is held out, and the most of them that are.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
@@ -68,15 +70,21 @@ class Held(NamedTuple):
     values: np.ndarray
     weights: np.ndarray
 
-    def error(self, W: np.ndarray, low: float, high: float) -> float:
-        """Weighted mean squared error of the predictions, clipped to the range of what was seen."""
-        predicted = np.einsum("ek,ek->e", W[self.rows], W[self.columns], dtype=np.float64).clip(low, high)
-        return float(np.average((predicted - self.values) ** 2, weights=self.weights))
+    def judge(self, W: np.ndarray, low: float, high: float) -> tuple[float, float]:
+        """What predictions, clipped to the range of what was seen, leave unexplained: as they are, and rescaled.
 
-    def variance(self) -> float:
-        """The error of the mean."""
-        mean = np.average(self.values, weights=self.weights)
-        return float(np.average((self.values - mean) ** 2, weights=self.weights))
+        Both are shares of the variance: of the mean squared error, and 1 less the squared correlation, which does not
+        mind that a penalty makes predictions too small.
+        """
+        predicted = np.einsum("ek,ek->e", W[self.rows], W[self.columns], dtype=np.float64).clip(low, high)
+        share = self.weights / self.weights.sum()
+        observed, centred = self.values - share @ self.values, predicted - share @ predicted
+        variance, own = share @ observed**2, share @ centred**2
+        if variance == 0.0:
+            return 0.0, 0.0
+        together = max(share @ (observed * centred), 0.0)
+        explained = together**2 / (own * variance) if own > 0 else 0.0
+        return float(share @ (predicted - self.values) ** 2 / variance), float(1.0 - explained)
 
 
 def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: float, fit: Fit) -> Sequence[np.ndarray]:
@@ -93,26 +101,37 @@ def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: f
     return starts
 
 
-def choose_alpha(problem: Problem, W: np.ndarray, l1_ratio: float, fit: Fit, rng: np.random.RandomState) -> float:
-    """The penalty whose fits best predict pairs that were held out, along a path that starts at W."""
+def choose_alpha(
+    problem: Problem, W: np.ndarray, l1_ratio: float, fit: Fit, rng: np.random.RandomState
+) -> tuple[float, np.ndarray]:
+    """The penalty whose fits best predict pairs that were held out, along a path that starts at W; and W there."""
     if noise_scale(problem)[0] == 0.0:
-        return 0.0
+        return 0.0, W
+    n_items, start = problem.n_items, W
     problem, W = _some_items(problem, W, rng)
     n_splits = int(np.clip(2 * _FEW_HELD_OUT / (_HELD_OUT * problem.n_known), 1, _MOST_SPLITS))
     splits = [hold_out(problem, rng) for _ in range(n_splits)]
     path = _Path([split for split in splits if len(split[1].rows)], W, l1_ratio, fit)
     if not path.splits:
-        return 0.0
+        return 0.0, start
     alpha, n_idle = _STRONGEST, 0
-    while alpha > _WEAKEST and n_idle < _PATIENCE:
-        lowest = min(path.errors.values(), default=np.inf)
+    lowest = np.inf
+    while alpha > _WEAKEST and n_idle < _PATIENCE and lowest > _EXPLAINED:
         n_idle = 0 if path.follow(alpha) < (1 - _GAIN) * lowest else n_idle + 1
+        lowest = min(lowest, path.errors[alpha])
         alpha /= _COARSE
     best = min(path.errors, key=lambda alpha: path.errors[alpha])
     n_fine = round(np.log(_COARSE) / np.log(_FINE))
     for step in range(n_fine - 1, -n_fine, -1):
         path.follow(best * _COARSE ** (step / n_fine))
-    return path.best()
+    chosen = path.best()
+    return chosen, path.fits[chosen][0] if problem.n_items == n_items else start
+
+
+def best_start(problem: Problem, starts: Sequence[np.ndarray], fit: Fit) -> np.ndarray:
+    """The start with the lowest objective after a step with the penalty of the problem."""
+    found = fit([problem] * len(starts), starts)
+    return min(found, key=lambda W: objective(problem, W))
 
 
 class _Path:
@@ -123,6 +142,7 @@ class _Path:
         self.ranges = [observed_range(training) for training, _ in splits]
         self.fits: dict[float, list[np.ndarray]] = {np.inf: [W] * len(splits)}
         self.errors: dict[float, float] = {}
+        self.rescaled: dict[float, float] = {}
 
     def follow(self, alpha: float) -> float:
         """Fit all splits with a penalty, unless that was done; return the error on the pairs held out."""
@@ -132,16 +152,23 @@ class _Path:
         problems = [penalised(training, alpha, self.l1_ratio) for training, _ in self.splits]
         self.fits[alpha] = self.fit(problems, [_revived(W, self.start) for W in stronger])
         parts = zip(self.splits, self.fits[alpha], self.ranges, strict=True)
-        self.errors[alpha] = float(np.mean([held.error(W, *ends) for (_, held), W, ends in parts]))
+        judged = np.mean([held.judge(W, *ends) for (_, held), W, ends in parts], axis=0)
+        self.errors[alpha], self.rescaled[alpha] = map(float, judged)
         return self.errors[alpha]
 
     def best(self) -> float:
-        """The weakest penalty that explains nearly as much as the best, by errors smoothed along the path."""
-        alphas, errors = np.array(list(self.errors)), np.array(list(self.errors.values()))
+        """The stronger of two penalties, by errors smoothed along the path.
+
+        One is the weakest that explains nearly as much as the best. The other is the best for rescaled predictions: in
+        data that are mostly noise, the first is too weak, because it makes up for what a penalty takes away from W.
+        """
+        alphas = np.array(list(self.errors))
         kernel = np.exp(-0.5 * ((np.log(alphas)[:, None] - np.log(alphas)) / _WIDTH) ** 2)
-        smoothed = kernel @ errors / kernel.sum(axis=1)
-        explained = np.mean([held.variance() for _, held in self.splits]) - smoothed.min()
-        return float(alphas[smoothed <= smoothed.min() + _NEARLY * max(explained, 0.0)].min())
+        kernel /= kernel.sum(axis=1, keepdims=True)
+        errors, rescaled = (kernel @ np.array(list(found.values())) for found in (self.errors, self.rescaled))
+        least = float(errors.min())
+        weakest = alphas[errors <= least + _NEARLY * max(1.0 - least, 0.0) * least].min()
+        return float(max(weakest, alphas[np.argmin(rescaled)]))
 
 
 def _revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
