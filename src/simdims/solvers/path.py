@@ -46,8 +46,9 @@ _PATIENCE, _GAIN, _EXPLAINED = 3, 1e-3, 1e-5
 #: Width, in log(alpha), of the kernel that smooths held-out errors along the path: they are noisy where pairs are few.
 _WIDTH = 0.4
 
-#: What a weaker penalty than the best may lose, as a part of R2 (1 - R2): a penalty has to be worth its bias.
-_NEARLY = 0.02
+#: What a weaker penalty than the best may lose, as a part of R2 (1 - R2), by predictions as they are and rescaled: a
+#: penalty has to be worth its bias.
+_NEARLY = (0.02, 0.005)
 
 #: The share of the known pairs that is held out, and the most of them that are.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
@@ -157,18 +158,20 @@ class _Path:
         return self.errors[alpha]
 
     def best(self) -> float:
-        """The stronger of two penalties, by errors smoothed along the path.
+        """The weakest penalty that explains nearly as much as the best, by errors smoothed along the path.
 
-        One is the weakest that explains nearly as much as the best. The other is the best for rescaled predictions: in
-        data that are mostly noise, the first is too weak, because it makes up for what a penalty takes away from W.
+        Of the penalties for predictions as they are and rescaled it is the stronger: in data that are mostly noise, the
+        first is too weak, because it makes up for what a penalty takes away from W.
         """
         alphas = np.array(list(self.errors))
         kernel = np.exp(-0.5 * ((np.log(alphas)[:, None] - np.log(alphas)) / _WIDTH) ** 2)
         kernel /= kernel.sum(axis=1, keepdims=True)
-        errors, rescaled = (kernel @ np.array(list(found.values())) for found in (self.errors, self.rescaled))
-        least = float(errors.min())
-        weakest = alphas[errors <= least + _NEARLY * max(1.0 - least, 0.0) * least].min()
-        return float(max(weakest, alphas[np.argmin(rescaled)]))
+        weakest = []
+        for found, nearly in zip((self.errors, self.rescaled), _NEARLY, strict=True):
+            errors = kernel @ np.array(list(found.values()))
+            least = float(errors.min())
+            weakest.append(alphas[errors <= least + nearly * max(1.0 - least, 0.0) * least].min())
+        return float(max(weakest))
 
 
 def _revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
