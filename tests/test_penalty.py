@@ -14,6 +14,10 @@ from simdims import (
     Similarity,
     discover,
     fit_consensus,
+    from_dissimilarity,
+    from_ratings,
+    from_triplets,
+    load_similarity,
     select_rank,
     simulate,
     solvers,
@@ -463,3 +467,28 @@ def test_the_command_line_has_the_penalty_and_the_level_of_tests(tmp_path, capsy
         said = capsys.readouterr()
         assert '"alpha": 0.2' in said.out
         assert ("deprecated" in said.err) == is_deprecated
+
+
+def test_the_diagonal_that_nobody_judged_is_one_or_missing(tmp_path, capsys):
+    table = {"a": ["cat", "dog", "car"], "b": ["dog", "car", "cat"], "rating": [6.0, 2.0, 1.0]}
+    columns = {"item1": "a", "item2": "b", "rating": "rating", "low": 1, "high": 7}
+    D = 1.0 - example(n=6)
+    np.fill_diagonal(D, 0.0)
+    triplets = np.array([[0, 1, 2], [1, 2, 3], [0, 3, 1]])
+    for make, given, options in (
+        (from_ratings, table, columns),
+        (from_dissimilarity, D, {}),
+        (from_triplets, triplets, {"weights": "counts"}),
+    ):
+        one, missing = (make(given, **options, diagonal=diagonal) for diagonal in ("one", "missing"))
+        assert (np.diagonal(one.values) == 1).all()
+        assert np.isnan(np.diagonal(missing.values)).all()
+        off = ~np.eye(one.n_items, dtype=bool)
+        np.testing.assert_array_equal(one.values[off], missing.values[off])
+        with pytest.raises(ParameterError) as caught:
+            make(given, **options, diagonal="two")
+        assert caught.value.name == "diagonal"
+    np.save(tmp_path / "t.npy", triplets)
+    words = ["similarity", "triplets", str(tmp_path / "t.npy"), str(tmp_path / "S.npz"), "--diagonal", "missing"]
+    assert main(words) == 0
+    assert np.isnan(np.diagonal(load_similarity(tmp_path / "S.npz").values)).all()

@@ -165,6 +165,12 @@ def check_weights_option(weights: object) -> None:
     require_choice("weights", weights, (None, "counts"))
 
 
+def own_similarity(diagonal: object) -> float:
+    """Return the similarity of an item with itself where nobody judged it: 1, or NaN."""
+    require_choice("diagonal", diagonal, ("one", "missing"))
+    return 1.0 if diagonal == "one" else np.nan
+
+
 def count_weights(counts: NDArray) -> NDArray[np.float64]:
     """Return counts of pairs as weights, with the mean of the positive ones on the diagonal."""
     weights = counts.astype(np.float64)

@@ -25,6 +25,7 @@ from simdims._tables import (
     as_frame,
     check_weights_option,
     count_weights,
+    own_similarity,
     read_items,
     read_numbers,
     report,
@@ -53,10 +54,11 @@ def from_ratings(
     low: float | None = None,
     high: float | None = None,
     weights: str | None = None,
+    diagonal: str = "one",
 ) -> Similarity:
     """Similarities from pairwise ratings: the mean rating of each pair, on a scale from 0 to 1.
 
-    Both orders of a pair are one pair, pairs without a rating are missing, and the diagonal is 1.
+    Both orders of a pair are one pair, pairs without a rating are missing.
 
     Parameters
     ----------
@@ -76,6 +78,8 @@ def from_ratings(
     weights : {"counts"}, optional
         "counts" weights every pair by its number of participants (of ratings without `participant`), and each
         diagonal entry by the mean of these numbers over the rated pairs.
+    diagonal : {"one", "missing"}, default="one"
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted.
 
     Returns
     -------
@@ -95,6 +99,7 @@ def from_ratings(
            [ nan, 0.92, 1.  ]])
     """
     check_weights_option(weights)
+    own = own_similarity(diagonal)
     check_ends(low, high)
     roles = {"item1": item1, "item2": item2, "rating": rating}
     frame = as_frame(table, **roles, **({} if participant is None else {"participant": participant}))
@@ -120,7 +125,7 @@ def from_ratings(
     info |= {"n_items": n, "n_pairs": n * (n - 1) // 2, "n_pairs_rated": len(pairs), "low": low, "high": high}
     report("from_ratings", info)
     values = _filled(n, pairs, np.minimum(means, 1.0), np.nan)
-    np.fill_diagonal(values, 1.0)
+    np.fill_diagonal(values, own)
     counted = frozen(count_weights(_filled(n, pairs, counts, 0.0))) if weights else None
     return Similarity(frozen(values), names, counted, info=info)
 
@@ -134,6 +139,7 @@ def from_dissimilarity(
     negative: str | None = None,
     labels: Sequence[str] | None = None,
     weights: str | None = None,
+    diagonal: str = "one",
     key: str | None = None,
 ) -> Similarity:
     """Similarities from dissimilarities: one matrix, or several people's, averaged.
@@ -161,13 +167,15 @@ def from_dissimilarity(
         One distinct name per item; those of a DataFrame must be the same.
     weights : {"counts"}, optional
         "counts" weights every pair by the number of people who have it, and the diagonal by the number of people.
+    diagonal : {"one", "missing"}, default="one"
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted.
     key : str, optional
         The variable of an .npz, .h5, .hdf5 or .mat file, if D is a path; "variable.field" for a MATLAB struct.
 
     Returns
     -------
     Similarity
-        Dense, with a diagonal of 1; float32 if D is one float32 matrix, else float64. `info` holds the method and its
+        Dense; float32 if D is one float32 matrix, else float64. `info` holds the method and its
         scale, and the numbers of people, items, pairs and observed pairs; for a file also its name, what was found in
         it, and the names of the people if it has them.
 
@@ -180,6 +188,7 @@ def from_dissimilarity(
            [0.  , 0.25, 1.  ]])
     """
     check_weights_option(weights)
+    own = own_similarity(diagonal)
     require_flag("clip", clip)
     if clip and negative not in (None, "clip"):
         raise ParameterError("negative", "must be None or 'clip' with {clip=True}", shown(negative))
@@ -201,7 +210,7 @@ def from_dissimilarity(
     if not pairs.any():
         raise ParameterError("D", "must hold at least one pair of two different items", "none")
     values, found = _convert(distances, pairs, method, sigma, negative)
-    np.fill_diagonal(values, 1.0)
+    np.fill_diagonal(values, own)
     info = {
         **origin,
         "source": "dissimilarity",

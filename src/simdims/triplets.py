@@ -19,7 +19,7 @@ from simdims._parameters import (
     require_number,
     shown,
 )
-from simdims._tables import check_weights_option, count_weights, read_items, report, row_name
+from simdims._tables import check_weights_option, count_weights, own_similarity, read_items, report, row_name
 from simdims.similarity import Similarity, is_frame
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.ownership import frozen
@@ -36,11 +36,12 @@ def from_triplets(
     smoothing: float = 1.0,
     weights: str | None = None,
     labels: Sequence[str] | None = None,
+    diagonal: str = "one",
 ) -> Similarity:
     """Similarities from odd-one-out judgements: how often a pair was kept when it was shown.
 
     s_ij = (c_ij + alpha) / (m_ij + 2 alpha), where m_ij triplets showed the pair and in c_ij of them the third item was
-    the odd one out. Pairs that were never shown are missing, and the diagonal is 1.
+    the odd one out. Pairs that were never shown are missing.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def from_triplets(
     labels : sequence, optional
         One distinct name per item. Items given as text must be among them and take their order; by default they are
         sorted (by value if all of them are numbers).
+    diagonal : {"one", "missing"}, default="one"
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted.
 
     Returns
     -------
@@ -84,6 +87,7 @@ def from_triplets(
            [0.33, 0.33, 0.75, 1.  ]])
     """
     check_weights_option(weights)
+    own = own_similarity(diagonal)
     require_number("smoothing", smoothing, "at least 0")
     if n_items is not None:
         require_count("n_items", n_items, at_least=3)
@@ -104,7 +108,7 @@ def from_triplets(
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing was shown and nothing is smoothed
         values /= n_shown + 2 * float(smoothing)
     values[unseen] = np.nan
-    np.fill_diagonal(values, 1.0)
+    np.fill_diagonal(values, own)
     n_pairs_shown = (n**2 - int(np.count_nonzero(unseen))) // 2
     info = {
         "source": "triplets",

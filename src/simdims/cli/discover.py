@@ -29,7 +29,7 @@ _LONG = 900
 #: Dimensions that are summarised, and items named for each.
 _N_ABOUT, _N_NAMED = 3, 3
 
-_SHARED = ("key", "label_file", "header", "weights", "negative", "low", "high")
+_SHARED = ("key", "label_file", "header", "weights", "diagonal", "negative", "low", "high")
 
 
 def add(commands: Any) -> None:

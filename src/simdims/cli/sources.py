@@ -38,7 +38,7 @@ _TABLES = ".csv, .tsv, .txt or .parquet"
 class Source(NamedTuple):
     """A kind of raw data: the words of its command, its options, and the function that makes similarities from it.
 
-    `shared` are options that several kinds have: key, label_file, header, weights, negative, low, high.
+    `shared` are options that several kinds have: key, label_file, header, weights, diagonal, negative, low, high.
     """
 
     summary: str
@@ -79,6 +79,8 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
     if "weights" in names:
         weights = "weight each pair by its number of answers, ratings or people"
         parser.add_argument("--weights", choices=["counts"], help=weights)
+        own = "similarity of an item with itself, which nobody judged: one (default) or missing"
+        parser.add_argument("--diagonal", choices=["one", "missing"], help=own)
     if "negative" in names:
         add_negative(parser)
 
@@ -153,6 +155,7 @@ def _triplets(options: argparse.Namespace) -> Similarity:
         raw.read_triplets(options.source, options.columns, options.header),
         labels=read_labels(options),
         **arguments(options, "odd", "n_items", "smoothing", "weights"),
+        diagonal=options.diagonal or "one",
     )
 
 
@@ -168,9 +171,8 @@ def _ratings(options: argparse.Namespace) -> Similarity:
 
     names = [options.item1, options.item2, options.participant]
     table = raw.read_trials(options.source, [name for name in names if name is not None], options.rating)
-    return from_ratings(
-        table, **arguments(options, "item1", "item2", "rating", "participant", "low", "high", "weights")
-    )
+    names = ["item1", "item2", "rating", "participant", "low", "high", "weights"]
+    return from_ratings(table, **arguments(options, *names), diagonal=options.diagonal or "one")
 
 
 def _add_associations(parser: Any) -> None:
@@ -206,7 +208,7 @@ def _dissimilarity(options: argparse.Namespace) -> Similarity:
     from simdims.construct import from_dissimilarity
 
     given = arguments(options, "method", "sigma", "negative", "weights", "key")
-    S = from_dissimilarity(options.source, labels=read_labels(options), **given)
+    S = from_dissimilarity(options.source, labels=read_labels(options), diagonal=options.diagonal or "one", **given)
     say_if_shifted(S)
     return S
 
@@ -224,7 +226,7 @@ SOURCES = {
         "from odd-one-out judgements of three items",
         f"one answer per row, as three positions (from 0) or names: .npy, {_TABLES}",
         "simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
-        ("label_file", "header", "weights"),
+        ("label_file", "header", "weights", "diagonal"),
         _add_triplets,
         _triplets,
     ),
@@ -232,7 +234,7 @@ SOURCES = {
         "from ratings of how similar two items are",
         f"a table with one rating per row: {_TABLES}",
         "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer --low 1 --high 7",
-        ("weights", "low", "high"),
+        ("weights", "diagonal", "low", "high"),
         _add_ratings,
         _ratings,
     ),
@@ -249,7 +251,7 @@ SOURCES = {
         "a square matrix, its upper triangle as a vector, a stack of square matrices with people first or last, or a "
         f"MATLAB struct array: .npy, .npz, .h5, .mat, {_TABLES}",
         "simdims similarity dissimilarity rdm.mat faces.npz --method correlation --negative clip",
-        ("key", "label_file", "weights", "negative"),
+        ("key", "label_file", "weights", "diagonal", "negative"),
         _add_dissimilarity,
         _dissimilarity,
     ),
