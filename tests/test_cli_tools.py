@@ -158,9 +158,9 @@ def test_the_demo_of_digits_writes_a_page_with_pictures(capsys):
     said = capsys.readouterr()
     assert said.out.endswith("Report: demo_output/digits/report.html\nSeed: 0\n")
     assert "60 of the 1,797 handwritten digits" in said.err
-    assert "10, 15 dimensions, 1 x 5 folds, 5 random starts" in said.err
+    assert "15 dimensions, 1 x 5 folds, 5 random starts" in said.err
     found = Discovery.load("demo_output/digits")
-    assert (found.n_items, found.consensus.n_runs, found.selection.n_repeats) == (60, 5, 1)
+    assert (found.n_items, found.n_components, found.consensus.n_runs) == (60, 15, 5)
     page = Path("demo_output/digits/report.html").read_text()
     assert page.count("data:image/png") == 60
     assert main(["demo", "--items", "60", "--jobs", "1", "--quiet"]) == 0  # it replaces itself
