@@ -33,6 +33,7 @@ def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
         "power --out {}/numbers.json",
         "selection speed --out {}",
         "selection admm --out {}",
+        "penalty simulated --out {}",
     ],
 )
 def test_the_others_run_too(command, tmp_path):
