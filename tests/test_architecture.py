@@ -27,10 +27,13 @@ ORDER = [
     "solvers",
     "_journal",
     "similarity",
+    "systems",
     "_tables",
+    "_by_system",
     "triplets",
     "metrics",
     "srf",
+    "joint",
     "features",
     "construct",
     "associations",
@@ -50,7 +53,7 @@ ORDER = [
 
 # Library -> the files that may import it, at any depth.
 ONLY_IN = {
-    "numba": {"solvers/kernels.py", "solvers/accelerated.py"},
+    "numba": {"solvers/kernels.py", "solvers/accelerated.py", "solvers/joint_kernels.py"},
     "torch": {"solvers/torch.py"},
     "joblib": {"_parallel.py"},
 }

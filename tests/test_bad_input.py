@@ -17,8 +17,10 @@ import simdims
 from simdims import (
     SRF,
     Discovery,
+    JointSRF,
     ParameterError,
     Similarity,
+    SimilaritySet,
     _memory,
     align,
     as_similarity,
@@ -42,6 +44,7 @@ from simdims import (
     select_rank,
     simulate,
     split_half_reliability,
+    weight_test,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -49,6 +52,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 W = simulate.dirichlet(12, 3, random_state=0)
 S = W @ W.T
 S.flags.writeable = W.flags.writeable = False  # a write anywhere is an error at once
+S_ONE = S
+PEOPLE = SimilaritySet([S, S])
 NAMES = [f"item {i}" for i in range(12)]
 NAN, INF = float("nan"), float("inf")
 TRIPLETS = np.array([np.random.RandomState(seed).permutation(12)[:3] for seed in range(40)])
@@ -96,6 +101,14 @@ def fit(S=S, **parameters):
     return SRF(**parameters).fit(S)
 
 
+def fit_jointly(S=None, **parameters):
+    return JointSRF(**{"n_components": 2, **parameters}).fit(np.stack([S_ONE, S_ONE]) if S is None else S)
+
+
+def weights_for(S):
+    return JointSRF(2, alpha=0.0, shrinkage=0.1, random_state=0).fit([Similarity(S_ONE, NAMES)] * 2).weights_for(S)
+
+
 def save_similarity(similarity, path):
     similarity.save(path)
 
@@ -115,6 +128,7 @@ def methods_text(tests):
 # Rows that call a method, and the public name that they stand for.
 STANDS_FOR = {
     fit: "SRF", transform: "SRF", score: "SRF", save_similarity: "Similarity", Similarity.from_factors: "Similarity",
+    fit_jointly: "JointSRF", weights_for: "JointSRF",
     Discovery.load: "Discovery", save_discovery: "Discovery", methods_text: "Discovery",
 }  # fmt: skip
 
@@ -575,6 +589,35 @@ TABLE = [
     (plots.item_fingerprint, {"result": W, "item": "cat"}, ValueError, "item", "'cat'"),
     (plots.power_curves, {"study": STUDY, "column": "size"}, ValueError, "column", "'size'"),
     (plots.rank_selection, {"result": W}, TypeError, "result", "ndarray"),
+    # Several systems at once.
+    (as_similarity, {"x": PEOPLE}, TypeError, "values", "SimilaritySet"),
+    (discover, {"S": PEOPLE}, TypeError, "values", "SimilaritySet"),
+    (SimilaritySet, {"similarities": []}, ValueError, "similarities", "none"),
+    (SimilaritySet, {"similarities": S}, ValueError, "similarities", "(12, 12)"),
+    (SimilaritySet, {"similarities": 3}, TypeError, "similarities", "int"),
+    (SimilaritySet, {"similarities": [S, S], "names": ["a", "a"]}, ValueError, "names", "'a' more than once"),
+    (SimilaritySet, {"similarities": [S], "info": {"age": [1, 2]}}, ValueError, "info", "2 in 'age'"),
+    (SimilaritySet, {"similarities": [S, S[:5, :5]]}, ValueError, "similarities", "12 in 'system1' and 5 in 'system2'"),
+    (fit_jointly, {"n_components": 0}, ValueError, "n_components", "0"),
+    (fit_jointly, {"n_components": 13}, ValueError, "n_components", "13"),
+    (fit_jointly, {"alpha": "some"}, ValueError, "alpha", "'some'"),
+    (fit_jointly, {"alpha": -1.0}, ValueError, "alpha", "-1.0"),
+    (fit_jointly, {"shrinkage": "some"}, ValueError, "shrinkage", "'some'"),
+    (fit_jointly, {"shrinkage": -0.5}, ValueError, "shrinkage", "-0.5"),
+    (fit_jointly, {"shrinkage": NAN}, ValueError, "shrinkage", "nan"),
+    (fit_jointly, {"shrinkage": None}, TypeError, "shrinkage", "None"),
+    (fit_jointly, {"l1_ratio": 2}, ValueError, "l1_ratio", "2"),
+    (fit_jointly, {"init": "spectral"}, ValueError, "init", "'spectral'"),
+    (fit_jointly, {"init": W}, ValueError, "init", "(12, 3)"),
+    (fit_jointly, {"S": S}, ValueError, "similarities", "(12, 12)"),
+    (weights_for, {"S": S[:5, :5]}, ValueError, "S", "5 items"),
+    (weights_for, {"S": pd.DataFrame(S[:2, :2], list("xy"), list("xy"))}, ValueError, "S", "'x', 'y'"),
+    (weight_test, {"result": "weights", "by": [1]}, TypeError, "result", "'weights'"),
+    (weight_test, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
+    (weight_test, {"result": W, "by": "age"}, ValueError, "by", "'age'"),
+    (plots.system_weights, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
+    (plots.system_weights, {"result": W, "kind": "pie"}, ValueError, "kind", "'pie'"),
+    (plots.system_weights, {"result": W, "by": list(range(12))}, ValueError, "by", "12"),
     (plots.reconstruction, {"result": S}, (TypeError, ValueError), "embedding", "None"),
     (plots.reconstruction, {"result": S, "embedding": W, "max_pairs": 0}, ValueError, "max_pairs", "0"),
     (plots.reliability, {"result": "high"}, TypeError, "result", "str"),
@@ -614,6 +657,8 @@ def same(one, other):
         return False
     if isinstance(one, Similarity):
         return all(same(getattr(one, name), getattr(other, name)) for name in ("values", "labels", "weights", "absent"))
+    if isinstance(one, SimilaritySet):
+        return one.names == other.names and all(map(same, one, other))
     if isinstance(one, np.ndarray):
         is_same = one.dtype == other.dtype and one.shape == other.shape
         return is_same and (repr(one) == repr(other) if one.dtype == object else one.tobytes() == other.tobytes())

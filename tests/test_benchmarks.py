@@ -29,6 +29,7 @@ def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
         "construct --out {}/numbers.json",
         "fit --out {}/numbers.json",
         "inference --out {}/numbers.json",
+        "joint --out {}/numbers.json",
         "matching",
         "power --out {}/numbers.json",
         "selection speed --out {}",

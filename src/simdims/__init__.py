@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
     from simdims.features import from_features
-    from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test
+    from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test, weight_test
     from simdims.io import load_similarity
+    from simdims.joint import JointSRF
     from simdims.selection import Calibration, RankSelection, calibrate, parallel_analysis, scree_test, select_rank
     from simdims.similarity import Similarity, as_similarity
     from simdims.srf import SRF
+    from simdims.systems import SimilaritySet
     from simdims.triplets import from_triplets
 
 __version__ = "0.1.0"
@@ -33,9 +35,11 @@ __all__ = [
     "Consensus",
     "Discovery",
     "HypothesisTests",
+    "JointSRF",
     "ParameterError",
     "RankSelection",
     "Similarity",
+    "SimilaritySet",
     "__version__",
     "align",
     "as_similarity",
@@ -59,6 +63,7 @@ __all__ = [
     "select_rank",
     "simulate",
     "split_half_reliability",
+    "weight_test",
 ]
 
 # Public name -> the module that defines it; a public module is its own name.
@@ -68,9 +73,11 @@ _DEFINED_IN = {
     "Consensus": "consensus",
     "Discovery": "discovery",
     "HypothesisTests": "inference",
+    "JointSRF": "joint",
     "ParameterError": "_parameters",
     "RankSelection": "selection",
     "Similarity": "similarity",
+    "SimilaritySet": "systems",
     "align": "consensus",
     "as_similarity": "similarity",
     "calibrate": "selection",
@@ -93,6 +100,7 @@ _DEFINED_IN = {
     "select_rank": "selection",
     "simulate": "simulate",
     "split_half_reliability": "consensus",
+    "weight_test": "inference",
 }
 
 

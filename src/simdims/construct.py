@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
+from simdims._by_system import covariates, listed_set, refuse_diagonal_beside
 from simdims._memory import require
 from simdims._parameters import (
     ParameterError,
@@ -39,9 +42,42 @@ from simdims.similarity.ownership import frozen
 from simdims.similarity.scale import check_ends, find_scale, lift_negatives
 from simdims.similarity.symmetry import equal_triangles, n_items_of, people_first
 from simdims.similarity.validation import as_array, as_numbers, as_table, refuse_entries
+from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@overload
+def from_ratings(
+    table: Any,
+    *,
+    item1: Hashable,
+    item2: Hashable,
+    rating: Hashable,
+    participant: Hashable | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    weights: str | None = None,
+    diagonal: str | None = None,
+    by: None = None,
+) -> Similarity: ...
+
+
+@overload
+def from_ratings(
+    table: Any,
+    *,
+    item1: Hashable,
+    item2: Hashable,
+    rating: Hashable,
+    participant: Hashable | None = None,
+    low: float | None = None,
+    high: float | None = None,
+    weights: str | None = None,
+    diagonal: str | None = None,
+    by: str | int,
+) -> SimilaritySet: ...
 
 
 def from_ratings(
@@ -54,8 +90,9 @@ def from_ratings(
     low: float | None = None,
     high: float | None = None,
     weights: str | None = None,
-    diagonal: str = "one",
-) -> Similarity:
+    diagonal: str | None = None,
+    by: str | int | None = None,
+) -> Similarity | SimilaritySet:
     """Similarities from pairwise ratings: the mean rating of each pair, on a scale from 0 to 1.
 
     Both orders of a pair are one pair, pairs without a rating are missing.
@@ -78,13 +115,20 @@ def from_ratings(
     weights : {"counts"}, optional
         "counts" weights every pair by its number of participants (of ratings without `participant`), and each
         diagonal entry by the mean of these numbers over the rated pairs.
-    diagonal : {"one", "missing"}, default="one"
-        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted.
+    diagonal : {"one", "missing"}, optional
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
+        default 1, and missing with `by`, where "one" is refused.
+    by : column name, optional
+        The column that says which system (person, group, session) a rating belongs to. The systems are then kept apart,
+        on one scale.
 
     Returns
     -------
     Similarity
         Dense. `info` holds the numbers of rows read and excluded, of items, pairs and rated pairs, and the scale.
+    SimilaritySet
+        With `by`: one sparse system for each value of that column, without a diagonal, which nobody rated. Columns
+        of the table with one value per system become `info`.
 
     Examples
     --------
@@ -99,10 +143,13 @@ def from_ratings(
            [ nan, 0.92, 1.  ]])
     """
     check_weights_option(weights)
-    own = own_similarity(diagonal)
+    own = own_similarity("one" if diagonal is None else diagonal)
+    refuse_diagonal_beside(by, diagonal)
     check_ends(low, high)
     roles = {"item1": item1, "item2": item2, "rating": rating}
     frame = as_frame(table, **roles, **({} if participant is None else {"participant": participant}))
+    if by is not None:
+        as_frame(frame, **roles, by=by)
     warn_of_other_measure(rating)
     (first, second), names = read_items(frame, [item1, item2])
     ratings = read_numbers(frame, rating)
@@ -113,9 +160,12 @@ def from_ratings(
     used, info = _used_rows(frame, rating, ratings, first == second, low, high)
 
     n = len(names)
-    require(40 * n**2, f"A matrix of {n} items", "rate fewer items, or check that item1 and item2 name items")
     pairs = np.minimum(first, second)[used] * n + np.maximum(first, second)[used]
     scores = (ratings[used] - low) / (high - low)
+    if by is not None:
+        left_out = [*roles.values(), by, participant]
+        return _ratings_by_system(frame, by, participant, left_out, used, pairs, scores, names, bool(weights))
+    require(40 * n**2, f"A matrix of {n} items", "rate fewer items, or check that item1 and item2 name items")
     if participant is not None:
         (people,), persons = read_items(frame, [participant])
         info["n_participants"] = len(persons)
@@ -130,6 +180,34 @@ def from_ratings(
     return Similarity(frozen(values), names, counted, info=info)
 
 
+def _ratings_by_system(
+    frame: pd.DataFrame,
+    by: str | int,
+    participant: Hashable | None,
+    left_out: list[Hashable],
+    used: NDArray[np.bool_],
+    pairs: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    items: list[str],
+    weighted: bool,
+) -> SimilaritySet:
+    """The mean ratings of the pairs of each system; over its participants, where they are another column."""
+    (groups,), names = read_items(frame, [by])
+    n_pairs = len(items) ** 2
+    answers = groups[used] * n_pairs + pairs
+    if participant is not None and participant != by:
+        (people,), persons = read_items(frame, [participant])
+        answers, scores, _ = _means(answers * len(persons) + people[used], scores)
+        answers = answers // len(persons)
+    answers, means, counts = _means(answers, scores)
+    of, pair = np.divmod(answers, n_pairs)
+    info = covariates(frame, groups, len(names), left_out)
+    both = (pair // len(items), pair % len(items))
+    means = np.minimum(means, 1.0)
+    return listed_set(of, names, both, means, counts if weighted else None, items, len(items), info)
+
+
+@overload
 def from_dissimilarity(
     D: Any,
     *,
@@ -139,9 +217,41 @@ def from_dissimilarity(
     negative: str | None = None,
     labels: Sequence[str] | None = None,
     weights: str | None = None,
-    diagonal: str = "one",
     key: str | None = None,
-) -> Similarity:
+    diagonal: str | None = None,
+    by: None = None,
+) -> Similarity: ...
+
+
+@overload
+def from_dissimilarity(
+    D: Any,
+    *,
+    method: str = "max",
+    sigma: float | None = None,
+    clip: bool = False,
+    negative: str | None = None,
+    labels: Sequence[str] | None = None,
+    weights: str | None = None,
+    key: str | None = None,
+    diagonal: str | None = None,
+    by: str | Sequence[str],
+) -> SimilaritySet: ...
+
+
+def from_dissimilarity(
+    D: Any,
+    *,
+    method: str = "max",
+    sigma: float | None = None,
+    clip: bool = False,
+    negative: str | None = None,
+    labels: Sequence[str] | None = None,
+    weights: str | None = None,
+    key: str | None = None,
+    diagonal: str | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Similarity | SimilaritySet:
     """Similarities from dissimilarities: one matrix, or several people's, averaged.
 
     Parameters
@@ -167,10 +277,16 @@ def from_dissimilarity(
         One distinct name per item; those of a DataFrame must be the same.
     weights : {"counts"}, optional
         "counts" weights every pair by the number of people who have it, and the diagonal by the number of people.
-    diagonal : {"one", "missing"}, default="one"
-        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted.
+    diagonal : {"one", "missing"}, optional
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
+        default 1, and missing with `by`, where "one" is refused.
     key : str, optional
         The variable of an .npz, .h5, .hdf5 or .mat file, if D is a path; "variable.field" for a MATLAB struct.
+    by : str or sequence, optional
+        Keeps the matrices of a stack apart, each with a scale of its own: what they are ("person" gives the names
+        person1, person2, ..., unless a file has names for them), or one name per matrix. Where D is a DataFrame, or a
+        table in a file, with a column of this name, D is a list of pairs, one per row: this column says whose the
+        dissimilarity is, two others name the items, and the last one holds the value. `weights` must be None.
 
     Returns
     -------
@@ -178,6 +294,8 @@ def from_dissimilarity(
         Dense; float32 if D is one float32 matrix, else float64. `info` holds the method and its
         scale, and the numbers of people, items, pairs and observed pairs; for a file also its name, what was found in
         it, and the names of the people if it has them.
+    SimilaritySet
+        With `by`: one system per matrix, without a diagonal, which nobody judged.
 
     Examples
     --------
@@ -188,7 +306,8 @@ def from_dissimilarity(
            [0.  , 0.25, 1.  ]])
     """
     check_weights_option(weights)
-    own = own_similarity(diagonal)
+    own = own_similarity("one" if diagonal is None else diagonal)
+    refuse_diagonal_beside(by, diagonal)
     require_flag("clip", clip)
     if clip and negative not in (None, "clip"):
         raise ParameterError("negative", "must be None or 'clip' with {clip=True}", shown(negative))
@@ -196,11 +315,20 @@ def from_dissimilarity(
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
     if isinstance(D, str | os.PathLike):
-        from simdims.io.raw import read_dissimilarity
+        from simdims.io.raw import has_column, read_dissimilarity
+        from simdims.io.tables import read_sheet
 
-        D, labels, origin = read_dissimilarity(D, key, labels)
+        if isinstance(by, str) and has_column(Path(D), by):
+            D = read_sheet(Path(D), None, None).frame
+        else:
+            D, labels, origin = read_dissimilarity(D, key, labels)
     elif key is not None:
         raise ParameterError("key", "must be None unless D is the path of a file", shown(key))
+    if by is not None:
+        if weights is not None:
+            raise ParameterError("weights", "must be None beside {by}, as no pair is averaged", shown(weights))
+        settings = {"method": method, "sigma": sigma, "negative": negative, "labels": labels}
+        return _people_apart(D, by, origin.get("people"), settings)
     people, names = _people(D, labels)
     squares = (_square(person, name, names) for name, person in people.items())
     distances, counts = mean_over_people(squares, len(people))
@@ -223,6 +351,52 @@ def from_dissimilarity(
     }
     report("from_dissimilarity", info)
     return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info)
+
+
+def _people_apart(D: Any, by: Any, own_names: Sequence[str] | None, settings: dict[str, Any]) -> SimilaritySet:
+    """The similarities of each person of a stack or of a list of pairs, without a diagonal."""
+    names: Any
+    if is_frame(D) and isinstance(by, str) and by in list(D.columns):
+        people, names = _squares_of_list(D, by)
+    else:
+        people = list(_people(D, settings["labels"])[0].values())
+        numbered = own_names or [f"{by}{m + 1}" for m in range(len(people))]
+        names = numbered if isinstance(by, str) else by
+    import pandas as pd
+
+    systems = []
+    for person in people:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Observed on the diagonal")  # items that this person did not judge
+            own = from_dissimilarity(person, **settings)
+        values = own.values.copy()
+        np.fill_diagonal(values, np.nan)
+        items = None if own.labels is None else list(own.labels)
+        systems.append(values if items is None else pd.DataFrame(values, index=items, columns=items))
+    return SimilaritySet(systems, names=names)
+
+
+def _squares_of_list(D: pd.DataFrame, by: str) -> tuple[list[pd.DataFrame], list[str]]:
+    """A square table of all items per person from a list of pairs with three further columns."""
+    import pandas as pd
+
+    others = [column for column in D.columns if column != by]
+    if len(others) != 3:
+        rule = f"must have three columns beside {by!r}, for two items and their dissimilarity"
+        raise ParameterError("D", rule, f"{len(others)}")
+    (first, second), items = read_items(D, others[:2])
+    values = read_numbers(D, others[2])
+    (groups,), names = read_items(D, [by])
+    squares = []
+    for g in range(len(names)):
+        square = np.full((len(items), len(items)), np.nan)
+        rows = np.flatnonzero((groups == g) & ~np.isnan(values))
+        keys = np.minimum(first, second)[rows] * len(items) + np.maximum(first, second)[rows]
+        pairs, means, _ = _means(keys, values[rows])
+        i, j = np.divmod(pairs, len(items))
+        square[i, j] = square[j, i] = means
+        squares.append(pd.DataFrame(square, index=items, columns=items))
+    return squares, names
 
 
 def _check_method(method: Any, sigma: Any, negative: Any) -> None:

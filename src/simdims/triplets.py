@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._by_system import listed_set, refuse_diagonal_beside
 from simdims._memory import require
 from simdims._parameters import (
     ParameterError,
@@ -23,9 +24,38 @@ from simdims._tables import check_weights_option, count_weights, own_similarity,
 from simdims.similarity import Similarity, is_frame
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.ownership import frozen
+from simdims.systems import SimilaritySet
 
 # Triplets that are counted at a time, unless there are more pairs: every chunk needs a count of all pairs.
 _CHUNK = 2**21
+
+
+@overload
+def from_triplets(
+    triplets: Any,
+    *,
+    odd: int | Hashable = -1,
+    n_items: int | None = None,
+    smoothing: float = 1.0,
+    weights: str | None = None,
+    labels: Sequence[str] | None = None,
+    diagonal: str | None = None,
+    by: None = None,
+) -> Similarity: ...
+
+
+@overload
+def from_triplets(
+    triplets: Any,
+    *,
+    odd: int | Hashable = -1,
+    n_items: int | None = None,
+    smoothing: float = 1.0,
+    weights: str | None = None,
+    labels: Sequence[str] | None = None,
+    diagonal: str | None = None,
+    by: str | int,
+) -> SimilaritySet: ...
 
 
 def from_triplets(
@@ -36,8 +66,9 @@ def from_triplets(
     smoothing: float = 1.0,
     weights: str | None = None,
     labels: Sequence[str] | None = None,
-    diagonal: str = "one",
-) -> Similarity:
+    diagonal: str | None = None,
+    by: str | int | None = None,
+) -> Similarity | SimilaritySet:
     """Similarities from odd-one-out judgements: how often a pair was kept when it was shown.
 
     s_ij = (c_ij + alpha) / (m_ij + 2 alpha), where m_ij triplets showed the pair and in c_ij of them the third item was
@@ -60,14 +91,20 @@ def from_triplets(
     labels : sequence, optional
         One distinct name per item. Items given as text must be among them and take their order; by default they are
         sorted (by value if all of them are numbers).
-    diagonal : {"one", "missing"}, default="one"
-        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted.
+    diagonal : {"one", "missing"}, optional
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
+        default 1, and missing with `by`, where "one" is refused.
+    by : column name, optional
+        The column of a DataFrame, beside the three of the items, that says which system (person, group, session) an
+        answer belongs to. The systems are then kept apart. `odd` is a position among the other three columns.
 
     Returns
     -------
     Similarity
         Dense. `info` holds the numbers of triplets, items, pairs and pairs shown, and the mean number of answers per
         pair that was shown.
+    SimilaritySet
+        With `by`: one sparse system for each value of that column, without a diagonal, which nobody judged.
 
     References
     ----------
@@ -87,10 +124,14 @@ def from_triplets(
            [0.33, 0.33, 0.75, 1.  ]])
     """
     check_weights_option(weights)
-    own = own_similarity(diagonal)
+    own = own_similarity("one" if diagonal is None else diagonal)
+    refuse_diagonal_beside(by, diagonal)
     require_number("smoothing", smoothing, "at least 0")
     if n_items is not None:
         require_count("n_items", n_items, at_least=3)
+    frame = triplets
+    if by is not None:
+        triplets = _without_column(frame, by)
     names = None
     if labels is not None:
         names = clean_labels(labels, len(labels) if n_items is None and hasattr(labels, "__len__") else n_items or 0)
@@ -101,6 +142,10 @@ def from_triplets(
     n = len(names) if names is not None else int(n_items or int(items.max()) + 1)
     _check_items(items, table, n)
 
+    if by is not None:
+        (groups,), systems = read_items(frame, [by])
+        counted = _count_by_system(items.astype(np.int64), odd_place, n, groups)
+        return _triplets_by_system(*counted, systems, names, n, float(smoothing), bool(weights))
     require(40 * n**2, f"Counting the pairs of {n} items", "number the items from 0 without gaps, or leave some out")
     kept, n_shown = _count_pairs(items, odd_place, n)
     unseen = n_shown == 0
@@ -121,6 +166,46 @@ def from_triplets(
     }
     report("from_triplets", info)
     return Similarity(frozen(values), names, frozen(count_weights(n_shown)) if weights else None, info=info)
+
+
+def _without_column(frame: Any, by: str | int) -> Any:
+    """The columns of the items."""
+    if not is_frame(frame):
+        rule = "must be None unless triplets are a DataFrame with a column of this name"
+        raise ParameterError("by", rule, shown(by))
+    if list(frame.columns).count(by) != 1:
+        raise ParameterError("by", "must name a column of triplets", f"{by!r}: it has {list(frame.columns)}")
+    return frame.drop(columns=by)
+
+
+def _count_by_system(
+    items: NDArray[np.int64], odd: int, n_items: int, groups: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.intp]]:
+    """Keys g n^2 + i n + j (i < j) of the pairs that system g saw, how often it kept each, and how often it saw it."""
+    a, b = (items[:, column] for column in range(3) if column != odd)
+    c = items[:, odd]
+    keys = [
+        groups.astype(np.int64) * n_items**2 + np.minimum(one, two) * n_items + np.maximum(one, two)
+        for one, two in ((a, b), (a, c), (b, c))
+    ]
+    pairs, place = np.unique(np.concatenate(keys), return_inverse=True)
+    return pairs, np.bincount(place[: len(items)], minlength=len(pairs)), np.bincount(place)
+
+
+def _triplets_by_system(
+    keys: NDArray[np.int64],
+    kept: NDArray[np.intp],
+    shown_pairs: NDArray[np.intp],
+    systems: list[str],
+    names: tuple[str, ...] | None,
+    n_items: int,
+    smoothing: float,
+    weighted: bool,
+) -> SimilaritySet:
+    values = (kept + smoothing) / (shown_pairs + 2 * smoothing)
+    of, pair = np.divmod(keys, n_items**2)
+    both = (pair // n_items, pair % n_items)
+    return listed_set(of, systems, both, values, shown_pairs if weighted else None, names, n_items)
 
 
 def read_answers(

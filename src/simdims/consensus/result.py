@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,14 @@ class Consensus:
         a checkpoint of an earlier version without a `random_state`.
     alpha : float
         The penalty on the loadings; 0 is none.
+    weights : ndarray of shape (n_runs, n_systems, n_components) or None
+        For a SimilaritySet: the weights of each run, in the order of its aligned dimensions. The others are None.
+    systems : tuple of str or None
+        The names of the systems.
+    system_info : DataFrame or None
+        What is known about the systems.
+    shrinkage : float or None
+        How strongly weights were drawn to 1.
     n_runs, n_items, n_components : int
     """
 
@@ -68,10 +77,16 @@ class Consensus:
     labels: tuple[str, ...] | None = None
     seed: int | None = None
     alpha: float = 0.0
+    weights: NDArray[np.float64] | None = None
+    systems: tuple[str, ...] | None = None
+    system_info: pd.DataFrame | None = None
+    shrinkage: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", read_only(self.weights))
 
     @property
     def embedding(self) -> NDArray[np.floating]:
@@ -105,6 +120,16 @@ class Consensus:
         index = None if self.labels is None else list(self.labels)
         return pd.DataFrame(self.embedding.copy(), index=index, columns=self._names())
 
+    def weights_frame(self) -> pd.DataFrame:
+        """The weights of the systems in the most central run, a row per system; for a SimilaritySet only."""
+        import pandas as pd
+
+        if self.weights is None or self.systems is None:
+            raise ValueError(
+                "weights_frame needs a consensus of several systems: pass a SimilaritySet to fit_consensus."
+            )
+        return pd.DataFrame(self.weights[self.selected].copy(), index=list(self.systems), columns=self._names())
+
     def summary(self) -> str:
         """The result in words."""
         between = self.agreement[np.triu_indices(self.n_runs, 1)]
@@ -119,6 +144,9 @@ class Consensus:
             f"Objective {self.objectives[self.selected]:.6g} ({_ordinal(place)} of {self.n_runs} runs; range "
             f"{self.objectives.min():.6g} to {self.objectives.max():.6g}){penalty_words(self.alpha)}.",
         ]
+        if self.systems is not None:
+            drawn = "all weights are 1" if np.isinf(self.shrinkage or 0.0) else f"shrinkage {self.shrinkage:.3g}"
+            lines.append(f"{_count(len(self.systems), 'system')} with weights on these dimensions ({drawn}).")
         if not self.converged.all():
             n_unconverged = int(np.count_nonzero(~self.converged))
             lines.append(f"{n_unconverged} of {self.n_runs} runs did not converge: raise max_iter of the estimator.")
@@ -148,6 +176,20 @@ class Consensus:
         names = self._names()
         listed = ", ".join(f"{names[k]} ({shown})" for k, shown in list(low.items())[:_N_NAMED])
         return f" Below {LOW}: {listed}{', ...' if len(low) > _N_NAMED else ''}."
+
+
+def warn_of_unconverged(consensus: Consensus, max_iter: int, tol: float) -> None:
+    """Warn of runs that did not converge, at the line that called the caller of this."""
+    n_unconverged = int(np.count_nonzero(~consensus.converged))
+    if n_unconverged:
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            f"{n_unconverged} of {consensus.n_runs} runs did not converge in max_iter={max_iter} iterations "
+            f"(tol={tol:g}): raise max_iter of the estimator, or its tol if that is precise enough.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def penalty_words(alpha: float) -> str:

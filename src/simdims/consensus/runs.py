@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._journal import Journal, fingerprint
@@ -19,10 +17,13 @@ from simdims._parameters import ParameterError, ParameterTypeError, require_coun
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
-from simdims.consensus.result import Consensus
+from simdims.consensus.result import Consensus, warn_of_unconverged
+from simdims.consensus.systems import fit_set
+from simdims.joint import JointSRF
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, solve_many, warn_of_underdetermined, with_alpha
+from simdims.systems import SimilaritySet
 
 #: Real similarities often need more sweeps than SRF's default of 500 to reach its tol (docs/consensus.md).
 _DEFAULT_MAX_ITER = 2000
@@ -51,7 +52,7 @@ def fit_consensus(
     n_runs: int = 30,
     n_splits: int = 100,
     alpha: float | str = 0.0,
-    estimator: SRF | None = None,
+    estimator: SRF | JointSRF | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -65,8 +66,9 @@ def fit_consensus(
 
     Parameters
     ----------
-    S : Similarity or anything `as_similarity` takes
-        The similarities.
+    S : Similarity or anything `as_similarity` takes, or SimilaritySet
+        The similarities. A set is fitted jointly (see `JointSRF`): the dimensions of all runs are aligned, and the
+        weights of the systems follow them.
     n_components : int
         Number of dimensions, between 1 and the number of items.
     n_runs : int, default=30
@@ -75,13 +77,14 @@ def fit_consensus(
         Number of random splits of the items for the reliabilities; see `split_half_reliability`.
     alpha : float or "auto", default=0.0
         Penalty on the loadings; see `SRF`. "auto" is chosen by held-out pairs, once for all runs.
-    estimator : SRF, optional
+    estimator : SRF or JointSRF, optional
         The settings of the fits, with ``init="random"``; n_components and random_state are overridden. By default
-        ``SRF(max_iter=2000)``. Its own `alpha` is used.
+        ``SRF(max_iter=2000)``. Its own `alpha` is used. For a SimilaritySet it is a JointSRF; its penalty and
+        shrinkage, where they are "auto", are chosen once for all runs.
     checkpoint : path, optional
         A folder for finished fits. An interrupted call resumes from there if it is repeated with the same data and
         settings, with the same result (on a device, up to rounding, which depends on the fits in a batch); a larger
-        `n_runs` adds runs.
+        `n_runs` adds runs. Not for a SimilaritySet.
     random_state : int, RandomState or None, default=None
         Seed of starts and splits; None draws one, or takes that of the checkpoint.
     n_jobs : int, optional
@@ -123,11 +126,22 @@ def fit_consensus(
     >>> consensus.mean_reliability > 0.99
     True
     """
+    if isinstance(S, SimilaritySet):
+        settings: dict[str, Any] = {
+            "n_runs": n_runs,
+            "n_splits": n_splits,
+            "alpha": alpha,
+            "random_state": random_state,
+        }
+        settings |= {"estimator": estimator, "checkpoint": checkpoint, "n_jobs": n_jobs, "progress": progress}
+        return fit_set(S, n_components, **settings)
     similarity = as_similarity(S, copy=False)
     require_count("n_components", n_components)
     if n_components > similarity.n_items:
         rule = f"must be between 1 and {similarity.n_items}, the number of items"
         raise ParameterError("n_components", rule, f"{n_components}")
+    if isinstance(estimator, JointSRF):
+        raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
     estimator = check_runs(n_runs, with_alpha(estimator, alpha, 0.0, default_estimator()))
     require_count("n_splits", n_splits)
     reliability.check_halves(similarity.n_items)
@@ -167,14 +181,7 @@ def fit_consensus(
         labels=None if similarity.labels is None else tuple(similarity.labels),
         alpha=float(estimator.alpha),
     )
-    n_unconverged = int(np.count_nonzero(~consensus.converged))
-    if n_unconverged:
-        warnings.warn(
-            f"{n_unconverged} of {n_runs} runs did not converge in max_iter={estimator.max_iter} iterations "
-            f"(tol={estimator.tol:g}): raise max_iter of the estimator, or its tol if that is precise enough.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    warn_of_unconverged(consensus, estimator.max_iter, estimator.tol)
     problem = solvers.penalised(problem_of(arrays), consensus.alpha)
     warn_of_underdetermined(problem, consensus.embedding, similarity.labels)
     return consensus

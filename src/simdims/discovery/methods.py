@@ -263,12 +263,14 @@ def _tests(tests: HypothesisTests) -> list[str]:
         "rsa": "against the similarities of the observed pairs (Mantel test)",
         "combined": "against its matching dimension and against the similarities, with the smaller of the two weighted "
         "p-values referred to its own permutation distribution",
+        "weights": "against the weights that the systems have on one dimension",
     }[tests.test]
+    what = "systems" if tests.test == "weights" else "items"
     sided = "one-sided" if tests.alternative == "greater" else "two-sided"
     found = int(tests.significant.sum())
     return [
         f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} joint "
-        f"permutations of the items ({sided}); p-values were adjusted by the Benjamini-Hochberg procedure at "
+        f"permutations of the {what} ({sided}); p-values were adjusted by the Benjamini-Hochberg procedure at "
         f"{tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
         f"The test statistic was the {tests.method}.",
     ]

@@ -27,13 +27,13 @@ class HypothesisTests:
 
     Attributes
     ----------
-    test : {"dimension", "rsa", "combined"}
+    test : {"dimension", "rsa", "combined", "weights"}
         Which test it is.
     hypotheses : tuple of str
         The names of the hypotheses.
     statistic : ndarray of shape (n_hypotheses,)
         The correlation with the matched dimension or with the similarities; for the combined test the smaller of the
-        weighted p-values of its parts.
+        weighted p-values of its parts; for weights their correlation with groups or scores.
     pvalue : ndarray of shape (n_hypotheses,)
         (1 + number of permutations that are at least as extreme) / (1 + `n_permutations`).
     dimension : tuple of str or None
@@ -150,9 +150,10 @@ class HypothesisTests:
     def summary(self) -> str:
         """The findings in words, with one line per hypothesis."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
+        what = "systems" if self.test == "weights" else "items"
         lines = [
             self._headline(),
-            f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the items, "
+            f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}, "
             f"{sides}; Benjamini-Hochberg at {self.alpha:g}.",
         ]
         width = max(map(len, self.hypotheses[:N_SHOWN]))
@@ -183,6 +184,9 @@ class HypothesisTests:
 
     def _headline(self) -> str:
         n, found = len(self.hypotheses), int(self.significant.sum())
+        if self.test == "weights":
+            dimensions = "dimension" if n == 1 else "dimensions"
+            return f"The weights of {found} of {n} {dimensions} are significantly related to the {self._related_to()}."
         subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
         singular = 1 in (n, found)
         verb, their = ("correlates", "its") if singular else ("correlate", "their")
@@ -200,8 +204,12 @@ class HypothesisTests:
         verb = "is" if singular else "are"
         return f"{subject} {verb} found in the representation{': ' if counts else ''}{', '.join(counts)}."
 
+    def _related_to(self) -> str:
+        return "scores" if "scores" in self.method else "groups"
+
     def _verdict(self, place: int) -> str:
         words = {
+            "weights": f"weights are related to the {self._related_to()}",
             "dimension": f"correlates with {self.dimension[place]}",
             "rsa": "correlates with the similarities",
             "both": f"correlates with {self.dimension[place]} and with the similarities",

@@ -13,6 +13,7 @@ from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
+from simdims.plots.systems import system_weights
 
 __all__ = [
     "alignment",
@@ -28,5 +29,6 @@ __all__ = [
     "reliability",
     "save_figure",
     "similarity_heatmap",
+    "system_weights",
     "word_cloud",
 ]

@@ -369,6 +369,12 @@ def as_similarity(
     require_choice("symmetrize", symmetrize, (None, "mean", "max"))
     require_choice("negative", negative, (None, "clip", "shift"))
     require_flag("copy", copy)
+    if hasattr(x, "n_systems"):
+        rule, remedy = (
+            "must be the similarities of one system",
+            "pass one of its systems or its mean(), or use JointSRF",
+        )
+        raise ParameterTypeError("values", rule, f"a {type(x).__name__}", remedy)
     of_result = getattr(x, "similarity", None)
     x = of_result if isinstance(of_result, Similarity) else x  # a Discovery's
     if isinstance(x, Similarity):

@@ -19,6 +19,19 @@ from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
 from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
+from simdims.solvers.joint import (
+    JointProblem,
+    JointSolution,
+    given_joint_start,
+    joint_problem,
+    joint_start,
+    pairs_per_system,
+    penalised_jointly,
+    solve_jointly,
+    weight_equations,
+    weights_of,
+)
+from simdims.solvers.joint_path import approach_jointly, choose_jointly
 from simdims.solvers.loop import Report
 from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
 from simdims.solvers.penalty import noise_scale, penalised
@@ -46,28 +59,40 @@ __all__ = [
     "STEP_SWEEPS",
     "STEP_TOL",
     "Determinacy",
+    "JointProblem",
+    "JointSolution",
     "Penalty",
     "Problem",
     "Solution",
     "approach",
+    "approach_jointly",
     "as_problem",
     "best_start",
     "can_fill",
     "choose_alpha",
+    "choose_jointly",
     "determinacy",
     "embed",
     "factor_problem",
+    "given_joint_start",
     "given_start",
     "has_missing",
+    "joint_problem",
+    "joint_start",
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",
+    "pairs_per_system",
     "penalised",
+    "penalised_jointly",
     "random_start",
     "require_scale",
     "solve",
+    "solve_jointly",
     "solve_on",
     "spectral_start",
+    "weight_equations",
+    "weights_of",
 ]
 
 #: Coordinate descent on a convex problem of r numbers ends long before.

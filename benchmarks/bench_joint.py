@@ -1,0 +1,138 @@
+"""Time, memory and accuracy of joint fits of several systems.
+
+    python benchmarks/bench_joint.py [--quick] [--out benchmarks/results/joint.json]
+
+People: 683 people, 93 items, about 130 ratings each, 8 dimensions, default settings; should take less than 20 s and 1
+GB. Systems: dense matrices of some hundred items. Recovery: 20 systems, 60 items, 6 dimensions, 15% of the pairs each
+at SNR 0.5, best of ten starts: alignment of the dimensions and correlation of the weights with the true ones.
+Prints Markdown tables and writes every number to a JSON file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from simdims import JointSRF, SimilaritySet, align, from_ratings, simulate
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small problems, to see that it runs")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "joint.json")
+    options = parser.parse_args()
+    sizes = [(8, 60, 4)] if options.quick else [(16, 92, 8), (16, 92, 20), (50, 300, 10), (10, 1000, 20)]
+    results = {
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__},
+        "people": measure_people(*((40, 30, 60, 3) if options.quick else (683, 93, 127, 8))),
+        "systems": [measure_systems(*size) for size in sizes],
+        "recovery": measure_recovery(*((1, 2) if options.quick else (8, 10))),
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(results, indent=2))
+    print_tables(results)
+    print(f"\nWritten to {options.out}")
+
+
+def measure_people(n_people: int, n_items: int, n_ratings: int, rank: int) -> dict[str, Any]:
+    """Ratings of pairs by many people, from the table to the weights."""
+    rng = np.random.default_rng(0)
+    W = simulate.dirichlet(n_items, rank, alpha=0.3, random_state=0)
+    a = rng.gamma(2.0, 0.5, size=(n_people, rank))
+    a /= a.mean(axis=0)
+    first, second = np.triu_indices(n_items, 1)
+    chosen = np.concatenate([rng.choice(len(first), size=n_ratings, replace=False) for _ in range(n_people)])
+    person, i, j = np.repeat(np.arange(n_people), n_ratings), first[chosen], second[chosen]
+    ratings = np.maximum(np.sum(W[i] * a[person] * W[j], axis=1) + 0.15 * rng.normal(size=len(i)), 0.0)
+    table = pd.DataFrame({"i": i, "j": j, "rating": ratings, "person": person})
+    start, processor = time.perf_counter(), time.process_time()
+    people = from_ratings(table, item1="i", item2="j", rating="rating", low=0, high=float(ratings.max()), by="person")
+    read = time.perf_counter()
+    joint = JointSRF(rank, random_state=0).fit(people)
+    found = align(joint.embedding_, W)
+    correlations = [np.corrcoef(a[:, k], joint.weights_[:, p])[0, 1] for k, p in enumerate(found.permutation)]
+    return {
+        "size": [n_people, n_items, len(table), rank],
+        "seconds_set": read - start,
+        "seconds_fit": time.perf_counter() - read,
+        "seconds_processor": time.process_time() - processor,
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "alpha": joint.alpha_,
+        "shrinkage": joint.shrinkage_,
+        "alignment": float(np.mean(found.similarity)),
+        "correlation": float(np.mean(correlations)),
+    }
+
+
+def measure_systems(n_systems: int, n_items: int, rank: int) -> dict[str, Any]:
+    """Complete matrices: a fit with given penalties, and one that chooses them."""
+    stack, *_ = simulated(n_systems, n_items, rank, 1.0, 0.8, 0)
+    systems = SimilaritySet(stack)
+    JointSRF(rank, alpha=0.05, shrinkage=0.1, max_iter=20, tol=1.0, random_state=0).fit(systems)  # compiles
+    row: dict[str, Any] = {"size": [n_systems, n_items, rank]}
+    for name, settings in (("given", {"alpha": 0.05, "shrinkage": 0.1}), ("auto", {})):
+        start, processor = time.perf_counter(), time.process_time()
+        joint = JointSRF(rank, random_state=0, **settings).fit(systems)
+        row |= {f"seconds_{name}": time.perf_counter() - start, f"processor_{name}": time.process_time() - processor}
+        row[f"sweeps_{name}"] = joint.n_iter_
+    return row
+
+
+def measure_recovery(n_seeds: int, n_starts: int) -> dict[str, Any]:
+    """Alignment and correlation of the best of several starts, by objective."""
+    rows = []
+    for seed in range(n_seeds):
+        stack, W, a = simulated(20, 60, 6, 0.15, 0.5, seed)
+        first = JointSRF(6, random_state=0).fit(stack)
+        settings = {"alpha": first.alpha_, "shrinkage": first.shrinkage_}
+        fits = [first, *(JointSRF(6, random_state=start, **settings).fit(stack) for start in range(1, n_starts))]
+        best = min(fits, key=lambda fit: fit.objective_)
+        found = align(best.embedding_, W)
+        correlations = [np.corrcoef(a[:, k], best.weights_[:, p])[0, 1] for k, p in enumerate(found.permutation)]
+        rows.append([float(np.mean(found.similarity)), float(np.mean(correlations)), best.alpha_, best.shrinkage_])
+    return {"seeds": rows, "mean": np.mean(rows, axis=0).tolist()}
+
+
+def simulated(
+    n_systems: int, n_items: int, rank: int, observed: float, snr: float, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Similarities with missing pairs, the dimensions, and weights between 0 and 2."""
+    rng = np.random.default_rng(seed)
+    W = simulate.dirichlet(n_items, rank, alpha=0.3, random_state=seed)
+    a = rng.uniform(0, 2, size=(n_systems, rank))
+    a /= a.mean(axis=0)
+    stack = np.empty((n_systems, n_items, n_items))
+    for m in range(n_systems):
+        S = simulate.add_noise((W * a[m]) @ W.T, snr, random_state=1000 * seed + m)
+        stack[m] = simulate.mask_pairs(S, observed, random_state=2000 * seed + m, keep_diagonal=observed == 1.0)
+    return stack, W, a
+
+
+def print_tables(results: dict[str, Any]) -> None:
+    people = results["people"]
+    print("| people | items | ratings | dimensions | set (s) | fit (s) | processor (s) | GB | alignment | weights |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    times = [people[name] for name in ("seconds_set", "seconds_fit", "seconds_processor", "peak_gb")]
+    figures = [*times, people["alignment"], people["correlation"]]
+    print(f"| {' | '.join(map(str, people['size']))} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
+    print("\n| systems | items | dimensions | given penalties (s) | sweeps | chosen penalties (s) |")
+    print("|---|---|---|---|---|---|")
+    for row in results["systems"]:
+        size = " | ".join(map(str, row["size"]))
+        print(f"| {size} | {row['seconds_given']:.2f} | {row['sweeps_given']} | {row['seconds_auto']:.2f} |")
+    alignment, correlation, *_ = results["recovery"]["mean"]
+    n_seeds = len(results["recovery"]["seeds"])
+    print(f"\nRecovery over {n_seeds} seeds: alignment {alignment:.3f}, correlation of weights {correlation:.3f}")
+
+
+if __name__ == "__main__":
+    main()

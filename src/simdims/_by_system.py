@@ -1,0 +1,79 @@
+"""Judgements of several systems, kept apart: what `by=` does in the functions that make similarities of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from simdims._parameters import ParameterError, plural, shortlist, warn
+from simdims.similarity import Similarity
+from simdims.similarity.ownership import frozen
+from simdims.systems import SimilaritySet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def listed_set(
+    groups: NDArray[np.intp],
+    names: Sequence[str],
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]],
+    values: NDArray[np.float64],
+    counts: NDArray | None,
+    labels: Sequence[str] | None,
+    n_items: int,
+    info: dict[str, Any] | None = None,
+) -> SimilaritySet:
+    """A set of sparse systems from lists: the system of each pair, its two items, its value and its weight."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(len(names) + 1))
+    similarities, positions, kept = [], [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a few pairs of one system say little about what kind of values they are
+        for g in range(len(names)):
+            rows = order[ends[g] : ends[g + 1]]
+            if not len(rows):
+                continue
+            i, j = pairs[0][rows], pairs[1][rows]
+            items, place = np.unique(np.concatenate([i, j]), return_inverse=True)
+            at, shape = (place[: len(i)], place[len(i) :]), (len(items), len(items))
+            own = [str(item) if labels is None else labels[item] for item in items]
+            stored = sparse.csr_array((values[rows], at), shape=shape)
+            weights = None if counts is None else sparse.csr_array((counts[rows].astype(np.float64), at), shape=shape)
+            similarities.append(Similarity(frozen(stored), own, weights, "missing"))
+            positions.append(items)
+            kept.append(g)
+    if len(kept) < len(names):
+        left_out = [names[g] for g in range(len(names)) if g not in kept]
+        warn(
+            f"Left out {len(left_out)} {plural('system', len(left_out))} without a judged pair: {shortlist(left_out)}."
+        )
+    info = None if info is None else {key: [column[g] for g in kept] for key, column in info.items()}
+    return SimilaritySet.of_parts(
+        similarities, positions, [names[g] for g in kept], info, labels, n_items, checked=False
+    )
+
+
+def refuse_diagonal_beside(by: Any, diagonal: str | None) -> None:
+    """Refuse a diagonal of ones for systems kept apart: it would count more than the few pairs that each judged."""
+    if by is not None and diagonal == "one":
+        raise ParameterError("diagonal", "must be None or 'missing' beside {by}", "'one'")
+
+
+def covariates(
+    frame: pd.DataFrame, groups: NDArray[np.intp], n_systems: int, left_out: Sequence[Hashable]
+) -> dict[str, Any]:
+    """The columns of a table that have one value per system, as one value per system."""
+    columns: dict[str, Any] = {}
+    for name in frame.columns:
+        if any(name is other or name == other for other in left_out):
+            continue
+        by_group = frame[name].groupby(groups)
+        if by_group.nunique(dropna=False).max() == 1:
+            columns[str(name)] = by_group.first().reindex(range(n_systems)).tolist()
+    return columns

@@ -1,0 +1,171 @@
+"""The file that SimilaritySet.save writes, and the way back: plain arrays in an .npz file, no pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from simdims._journal import replacing_file
+from simdims._parameters import ParameterError, ParameterTypeError
+from simdims.io.arrays import checked, npz_variables, reading, require_all
+from simdims.io.native import MEMBERS
+from simdims.similarity import Similarity
+from simdims.similarity.ownership import frozen
+from simdims.systems import SimilaritySet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The version of the format, and the array that holds it.
+FORMAT, MARK = 1, "simdims_set"
+
+
+def save_set(systems: SimilaritySet, path: str | os.PathLike[str]) -> None:
+    """Write a set; all systems share a few arrays, one part after the other."""
+    target = Path(path)
+    if target.suffix.lower() != ".npz":
+        raise ParameterError("path", "must end in .npz", f"{target.name!r}")
+    heads, data, weights, indices, starts, labels = [], [], [], [], [], []
+    for one in systems:
+        heads.append({"n_items": one.n_items, "signed": one.signed, "absent": one.absent, "info": _plain(one.info)})
+        if one.factors is not None:
+            heads[-1] |= {"kind": "factors", "dtype": str(one.factors.dtype)}
+            data.append(one.factors.ravel())
+        elif sparse.issparse(one.values):
+            heads[-1] |= {"kind": "sparse", "dtype": str(one.values.dtype)}
+            data.append(one.values.data)
+            indices.append(one.values.indices)
+            starts.append(one.values.indptr)
+        else:
+            heads[-1] |= {"kind": "dense", "dtype": str(one.values.dtype)}
+            data.append(one.values.ravel())
+        heads[-1]["size"] = len(data[-1])
+        if one.weights is not None:
+            own = one.weights.data if sparse.issparse(one.weights) else one.weights.ravel()
+            heads[-1] |= {"weights": len(own), "weights_dtype": str(own.dtype)}
+            weights.append(own)
+        labels.append(None if one.labels is None else list(one.labels))
+    shared = {"labels": None if systems.labels is None else list(systems.labels), "n_items": systems.n_items}
+    text = {"names": list(systems.names), "systems": heads, "own_labels": labels, **shared}
+    arrays: dict[str, Any] = {
+        MARK: np.array(FORMAT),
+        "text": np.array(json.dumps(text)),
+        "info": np.array(_frame_as_json(systems.info)),
+        "data": _joined(data, np.float64),
+        "weights": _joined(weights, np.float64),
+        "indices": _joined(indices, np.int64),
+        "starts": _joined(starts, np.int64),
+        "positions": _joined(systems.positions, np.int64),
+    }
+    with replacing_file(target.resolve()) as file:
+        np.savez(file, **{MEMBERS: np.array(list(arrays)), **arrays})
+
+
+def load_set(path: str | os.PathLike[str]) -> SimilaritySet:
+    """Read the set that save_set wrote."""
+    target = Path(path)
+    variables = npz_variables(target)
+    if MARK not in variables:
+        raise ParameterError("path", "must be a file that SimilaritySet.save wrote", f"{target.name!r}")
+    require_all(variables)
+    with reading(".npz"), np.load(target, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file}
+        if int(arrays[MARK]) != FORMAT:
+            raise ValueError(f"format {int(arrays[MARK])}, which a newer simdims wrote")
+    with reading("saved SimilaritySet"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what there was to say was said when the set was made
+        text = json.loads(str(arrays["text"]))
+        parts = {name: _Reader(arrays[name]) for name in ("data", "weights", "indices", "starts", "positions")}
+        made = [_read(head, own, parts) for head, own in zip(text["systems"], text["own_labels"], strict=True)]
+        info = _frame_of(json.loads(str(arrays["info"])))
+    return SimilaritySet.of_parts(
+        [one for one, _ in made], [at for _, at in made], text["names"], info, text["labels"], text["n_items"]
+    )
+
+
+class _Reader:
+    """An array that is read from its beginning to its end."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.at = array, 0
+
+    def next(self, n: int, dtype: Any = None) -> np.ndarray:
+        """The next `n` numbers, as an array that nobody else has."""
+        if self.at + n > len(self.array):
+            raise ValueError("arrays that end too early")
+        part = self.array[self.at : self.at + n].astype(dtype or self.array.dtype)
+        self.at += n
+        return part
+
+
+def _read(head: dict[str, Any], labels: list[str] | None, parts: dict[str, _Reader]) -> tuple[Similarity, np.ndarray]:
+    n = int(head["n_items"])
+    data = parts["data"].next(head["size"], head["dtype"])
+    weights = parts["weights"].next(head["weights"], head["weights_dtype"]) if "weights" in head else None
+    at = parts["positions"].next(n).astype(np.intp)
+    if head["kind"] == "factors":
+        made = Similarity.from_factors(frozen(data.reshape(n, -1)), labels, signed=head["signed"], info=head["info"])
+        return made, at
+    values: Any
+    omega: Any
+    if head["kind"] == "dense":
+        values, omega = data.reshape(n, n), None if weights is None else weights.reshape(n, n)
+    else:
+        indices, starts = parts["indices"].next(len(data)), parts["starts"].next(n + 1)
+        values, omega = (
+            None if one is None else checked(sparse.csr_array((one, indices, starts), shape=(n, n)))
+            for one in (data, weights)
+        )
+    own_weights = None if omega is None else frozen(omega)
+    return Similarity(frozen(values), labels, own_weights, head["absent"], info=head["info"]), at
+
+
+def _joined(parts: Any, dtype: Any) -> np.ndarray:
+    return np.concatenate([np.asarray(part, dtype=dtype) for part in parts]) if len(parts) else np.empty(0, dtype)
+
+
+def _plain(info: Any) -> dict[str, Any]:
+    return json.loads(json.dumps(dict(info), default=_plain_value))
+
+
+def _frame_as_json(frame: pd.DataFrame) -> str:
+    columns: dict[str, dict[str, Any]] = {}
+    for name, column in frame.items():
+        values = [None if _is_na(cell) else cell for cell in column.tolist()]
+        columns[str(name)] = {"dtype": str(column.dtype), "values": values}
+        if str(column.dtype) == "category":
+            columns[str(name)] |= {"categories": column.cat.categories.tolist(), "ordered": bool(column.cat.ordered)}
+    return json.dumps(columns, default=_plain_value)
+
+
+def _frame_of(columns: dict[str, Any]) -> dict[str, Any]:
+    import pandas as pd
+
+    made = {}
+    for name, column in columns.items():
+        dtype = column["dtype"]
+        if "categories" in column:
+            dtype = pd.CategoricalDtype(column["categories"], column["ordered"])
+        made[name] = pd.Series(column["values"], dtype=object).astype(dtype)
+    return made
+
+
+def _is_na(cell: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.isna(cell)) if np.ndim(cell) == 0 else False
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    rule = "must hold plain values to be saved"
+    raise ParameterTypeError("info", rule, f"an object of type {type(value).__name__}")

@@ -1,0 +1,394 @@
+"""JointSRF, the estimator for several systems at once: one embedding, and each system's weights on its dimensions."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from simdims import solvers
+from simdims._parallel import generator_of
+from simdims._parameters import (
+    ParameterError,
+    require_choice,
+    require_count,
+    require_number,
+    require_real,
+    shortlist,
+    shown,
+    warn,
+)
+from simdims.metrics import explained_variance
+from simdims.similarity.arrays import arrays_of, problem_of
+from simdims.srf import SRF, check_alpha
+from simdims.systems import SimilaritySet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class JointSRF(BaseEstimator):
+    """Dimensions of several systems at once: S_m ~ W diag(a_m) W^T with W >= 0 and weights a_m >= 0.
+
+    All systems (people, brain regions, models, moments) share the dimensions W, and each uses them to its own degree:
+    a_mk is the weight of dimension k in system m, INDSCAL's idea with non-negative dimensions and missing pairs. The
+    mean weight of each dimension is 1, so that W is in the units of the average similarities, a weight of 1 is an
+    average one, and a dimension with weight 0 is one that the system does not have. Minimises
+
+        sum_m 1/2 sum_ij Omega_mij (S_mij - sum_k a_mk w_ik w_jk)^2 + penalty(W) + mu/2 sum_mk (a_mk - 1)^2
+
+    under a_mk >= 0 and sum_m a_mk = M. With one system the weights are 1, and the fit is that of SRF.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of dimensions, between 1 and the number of items.
+    alpha : float or "auto", default="auto"
+        Penalty on the loadings W, as in SRF; the edges of the spectra of shuffled similarities, which set its scale,
+        add up in squares over systems. "auto" chooses it by pairs that are held out within every system.
+    shrinkage : float or "auto", default="auto"
+        How strongly weights are drawn to 1: mu = shrinkage * sum Omega S^2 / (M n_components). 0 leaves them free, 1
+        counts for about as much as the pairs of one system, and infinity gives all systems the same weights: the fit to
+        their average. "auto" chooses by pairs that are held out, and takes infinity where weights do not help to
+        predict them.
+    l1_ratio : float, default=0.0
+        Part of the penalty that is a sum of loadings rather than of their squares; between 0 and 1.
+    init : "random" or array of shape (n_items, n_components), default="random"
+        Where W starts. Weights start at 1.
+    max_iter : int, default=500
+        Maximum number of sweeps over the items and the weights.
+    tol : float, default=1e-4
+        The fit stops when ten sweeps lower the objective by less than `tol` of it.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of the pairs that are held out.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_items, n_components)
+        W, with the dimensions sorted by their share of the average reconstruction, the largest first.
+    weights_ : ndarray of shape (n_systems, n_components)
+        a, in the order of `names_`; each column has mean 1.
+    names_ : tuple of str
+        The systems.
+    alpha_, shrinkage_ : float
+        The values that were used.
+    objective_ : float
+        The minimum found, penalties included.
+    data_objective_ : float
+        Its part that depends on the similarities.
+    history_ : ndarray of shape (n_iter_ + 1,)
+        The objective at the start and after each sweep; it never increases by more than rounding.
+    n_iter_ : int
+        Sweeps that were done.
+    converged_ : bool
+        Whether `tol` was met within `max_iter`.
+    kkt_residual_ : float
+        The larger of two norms of projected gradients, in W and in the weights, each relative to that of its data part;
+        0 at a KKT point.
+    solver_ : str
+        "bcd".
+    n_features_in_ : int
+        Number of items.
+    feature_names_in_ : ndarray of str
+        The labels of the items, where they have them.
+
+    References
+    ----------
+    Carroll, J. D. and Chang, J.-J. (1970). Analysis of individual differences in multidimensional scaling via an n-way
+    generalization of "Eckart-Young" decomposition. Psychometrika 35, 283-319.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import JointSRF, simulate
+    >>> W = simulate.dirichlet(40, 3, random_state=0)
+    >>> a = np.array([[2.0, 1.0, 0.5], [0.0, 1.0, 1.5]])
+    >>> joint = JointSRF(3, random_state=0).fit(np.stack([(W * a_m) @ W.T for a_m in a]))
+    >>> np.sort(joint.weights_.round(1), axis=1)
+    array([[0.5, 1. , 2. ],
+           [0. , 1. , 1.5]])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        alpha: float | str = "auto",
+        shrinkage: float | str = "auto",
+        l1_ratio: float = 0.0,
+        init: str | ArrayLike = "random",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.alpha = alpha
+        self.shrinkage = shrinkage
+        self.l1_ratio = l1_ratio
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, S: Any, y: None = None) -> JointSRF:
+        """Fit dimensions and weights to the similarities of several systems.
+
+        Parameters
+        ----------
+        S : SimilaritySet, or what it is made of: a list, a mapping or an array of shape (n_systems, n_items, n_items)
+            The similarities.
+        y : None
+            Ignored; present by scikit-learn's convention.
+
+        Returns
+        -------
+        JointSRF
+            The estimator itself.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `tol` was not met within `max_iter`.
+        UserWarning
+            If there are more loadings and weights than observed similarities, or, without shrinkage, systems with fewer
+            pairs than dimensions.
+        """
+        self._check_parameters()
+        systems = as_systems(S)
+        if self.n_components > systems.n_items:
+            rule = f"must be between 1 and n_items = {systems.n_items}"
+            raise ParameterError("n_components", rule, f"{self.n_components}")
+        self._remember(systems)
+        if systems.n_systems == 1 and len(systems.positions[0]) == systems.n_items:
+            return self._fit_one(systems)
+        problem = problem_of_set(systems)
+        rng = generator_of(self.random_state)
+        start = self._start(problem, rng)
+        alpha, shrinkage = (None if isinstance(given, str) else float(given) for given in (self.alpha, self.shrinkage))
+        self.alpha_, self.shrinkage_ = solvers.choose_jointly(problem, start, alpha, shrinkage, self.l1_ratio, rng)
+        problem = self._penalised(problem)
+        if isinstance(self.init, str):
+            start = solvers.approach_jointly(problem, start, self.alpha_)
+        solution = solvers.solve_jointly(problem, start, max_iter=self.max_iter, tol=self.tol)
+        order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable")
+        self.embedding_, self.weights_ = solution.W[:, order], solution.weights[:, order]
+        self.n_iter_, self.converged_ = solution.n_iter, solution.converged
+        self.objective_, self.data_objective_ = solution.objective, solution.data_objective
+        self.history_, self.kkt_residual_ = solution.history, solution.kkt_residual
+        self.solver_ = "bcd"
+        self._mu = problem.mu * problem.scale
+        if not self.converged_:
+            warnings.warn(
+                f"JointSRF did not converge in max_iter={self.max_iter} sweeps (tol={self.tol:g}, KKT residual "
+                f"{self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self._warn_of_underdetermined(problem)
+        return self
+
+    def weights_for(self, S: Any) -> NDArray[np.float64]:
+        """The weights of new systems with the dimensions as they are.
+
+        Each system's weights minimise its own part of the objective, drawn to 1 as strongly as in the fit; the mean
+        over new systems is not constrained.
+
+        Parameters
+        ----------
+        S : similarities of one system, as `as_similarity` takes them, or a SimilaritySet
+            Their items must be among the fitted ones, matched by label; without labels, all of them in their order.
+
+        Returns
+        -------
+        ndarray of shape (n_components,), or (n_systems, n_components) for a SimilaritySet
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from simdims import JointSRF, simulate
+        >>> W = simulate.dirichlet(40, 2, random_state=0)
+        >>> systems = np.stack([(W * a) @ W.T for a in ([1.5, 0.5], [0.5, 1.5])])
+        >>> joint = JointSRF(2, alpha=0.0, shrinkage=0.0, random_state=0).fit(systems)
+        >>> joint.weights_for(W @ W.T).round(2)
+        array([1., 1.])
+        """
+        check_is_fitted(self)
+        systems = S if isinstance(S, SimilaritySet) else SimilaritySet([S])
+        problem = problem_of_set(systems, self._places(systems), self.n_features_in_)
+        found = solvers.weights_of(with_shrinkage(problem, self._mu), self.embedding_)
+        return found if isinstance(S, SimilaritySet) else found[0]
+
+    def reconstruct(self, system: int | str) -> NDArray[np.float64]:
+        """The similarities that the model predicts for a fitted system, W diag(a_m) W^T, for every pair.
+
+        Parameters
+        ----------
+        system : int or str
+            Its place or its name.
+
+        Returns
+        -------
+        ndarray of shape (n_items, n_items)
+        """
+        check_is_fitted(self)
+        return (self.embedding_ * self.weights_[self._number(system)]) @ self.embedding_.T
+
+    def score(self, S: Any, y: None = None) -> NDArray[np.float64]:
+        """Share of the variance of each system's similarities that the model explains (R2).
+
+        Parameters
+        ----------
+        S : SimilaritySet, or what it is made of
+            Systems of the fit, matched by name: the fitted similarities, or pairs that were held out of the fit.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_systems,)
+            R2 over the observed pairs of two different items; see `simdims.metrics.explained_variance`.
+        """
+        check_is_fitted(self)
+        systems = as_systems(S)
+        unknown = [repr(name) for name in systems.names if name not in self.names_]
+        if unknown:
+            rule = "must hold systems of the fit"
+            raise ParameterError("S", rule, shortlist(unknown), "see weights_for() for the weights of others")
+        scores = []
+        for name, similarity, at in zip(systems.names, systems, self._places(systems), strict=True):
+            a = self.weights_[self._number(name)]
+            scores.append(explained_variance(similarity, self.embedding_[at] * np.sqrt(a)))
+        return np.array(scores)
+
+    def embedding_frame(self) -> pd.DataFrame:
+        """The embedding with a row for each item and a named column for each dimension."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        items = getattr(self, "feature_names_in_", None)
+        return pd.DataFrame(self.embedding_, index=items, columns=self._dimensions())
+
+    def weights_frame(self) -> pd.DataFrame:
+        """The weights with a row for each system and a named column for each dimension."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        return pd.DataFrame(self.weights_, index=list(self.names_), columns=self._dimensions())
+
+    def _dimensions(self) -> list[str]:
+        return [f"dimension{k + 1}" for k in range(self.embedding_.shape[1])]
+
+    def _number(self, system: int | str) -> int:
+        if isinstance(system, str):
+            if system not in self.names_:
+                raise KeyError(f"no system is called {system!r}: there are {shortlist(list(map(repr, self.names_)))}")
+            return self.names_.index(system)
+        return range(len(self.names_))[system]
+
+    def _check_parameters(self) -> None:
+        require_count("n_components", self.n_components)
+        require_count("max_iter", self.max_iter, at_most=10**7)
+        require_number("tol", self.tol, "at least 0")
+        check_alpha(self.alpha)
+        if isinstance(self.shrinkage, str):
+            if self.shrinkage != "auto":
+                raise ParameterError("shrinkage", "must be a number or 'auto'", shown(self.shrinkage))
+        else:
+            require_real("shrinkage", self.shrinkage)
+            if not self.shrinkage >= 0:
+                raise ParameterError("shrinkage", "must be at least 0", shown(self.shrinkage))
+        require_number("l1_ratio", self.l1_ratio, "at least 0")
+        if self.l1_ratio > 1:
+            raise ParameterError("l1_ratio", "must be between 0 and 1", shown(self.l1_ratio))
+        if isinstance(self.init, str):
+            require_choice("init", self.init, ("random",))
+
+    def _remember(self, systems: SimilaritySet) -> None:
+        self.names_, self.info_ = systems.names, systems.info
+        self.n_features_in_ = systems.n_items
+        if systems.labels is not None:
+            self.feature_names_in_ = np.array(systems.labels, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _fit_one(self, systems: SimilaritySet) -> JointSRF:
+        """One system: its weights are 1, and what is left is SRF."""
+        given = {name: getattr(self, name) for name in ("alpha", "l1_ratio", "init", "max_iter", "tol", "random_state")}
+        fitted = SRF(self.n_components, **given).fit(systems[0])
+        self.embedding_, self.weights_ = fitted.embedding_, np.ones((1, self.n_components))
+        self.alpha_, self.shrinkage_ = fitted.alpha_, np.inf if isinstance(self.shrinkage, str) else self.shrinkage
+        for name in ("n_iter_", "converged_", "objective_", "data_objective_", "history_", "kkt_residual_", "solver_"):
+            setattr(self, name, getattr(fitted, name))
+        problem = self._penalised(problem_of_set(systems))
+        self._mu = problem.mu * problem.scale
+        return self
+
+    def _penalised(self, problem: solvers.JointProblem) -> solvers.JointProblem:
+        return solvers.penalised_jointly(problem, self.n_components, self.alpha_, self.l1_ratio, self.shrinkage_)
+
+    def _start(self, problem: solvers.JointProblem, rng: np.random.RandomState) -> NDArray[np.float64]:
+        if isinstance(self.init, str):
+            return solvers.joint_start(problem, self.n_components, rng)
+        return solvers.given_joint_start(problem, self.n_components, self.init)
+
+    def _places(self, systems: SimilaritySet) -> list[NDArray[np.intp]]:
+        """Where the items of systems are among the fitted ones."""
+        fitted = getattr(self, "feature_names_in_", None)
+        if fitted is None or systems.labels is None:
+            if systems.n_items != self.n_features_in_:
+                rule = f"must have the {self.n_features_in_} fitted items, or their labels"
+                raise ParameterError("S", rule, f"{systems.n_items} items")
+            return list(systems.positions)
+        place = {label: at for at, label in enumerate(fitted)}
+        unknown = [repr(label) for label in systems.labels if label not in place]
+        if unknown:
+            raise ParameterError("S", "must have items of the fit", shortlist(unknown))
+        among = np.array([place[label] for label in systems.labels])
+        return [among[at] for at in systems.positions]
+
+    def _warn_of_underdetermined(self, problem: solvers.JointProblem) -> None:
+        n_values = problem.n_known // 2 + int(np.count_nonzero(problem.diagonal_weights))
+        n_free = self.embedding_.size + (0 if np.isinf(self.shrinkage_) else self.weights_.size)
+        if n_values < n_free:
+            warn(
+                f"The fit is underdetermined: {n_free:,} loadings and weights from {n_values:,} observed similarities. "
+                "In-sample figures say nothing about other pairs.",
+                "Use fewer dimensions or observe more pairs.",
+            )
+        if self.shrinkage_ == 0:
+            counts = solvers.pairs_per_system(problem)
+            few = [
+                f"{name} ({count})"
+                for name, count in zip(self.names_, counts, strict=True)
+                if count < self.n_components
+            ]
+            if few:
+                warn(
+                    f"{len(few)} systems have fewer observed pairs than the {self.n_components} dimensions: "
+                    f"{shortlist(few)}. The data do not determine their weights.",
+                    "Use {shrinkage=auto} or leave these systems out.",
+                )
+
+
+def as_systems(S: Any) -> SimilaritySet:
+    """A SimilaritySet, or one made of what it is made of."""
+    return S if isinstance(S, SimilaritySet) else SimilaritySet(S)
+
+
+def problem_of_set(
+    systems: SimilaritySet, places: list[NDArray[np.intp]] | None = None, n_items: int | None = None
+) -> solvers.JointProblem:
+    """What a joint fit of a set solves, with its items at `places` among `n_items`."""
+    problems = [problem_of(arrays_of(one)) for one in systems]
+    return solvers.joint_problem(problems, places or systems.positions, n_items or systems.n_items)
+
+
+def with_shrinkage(problem: solvers.JointProblem, mu: float) -> solvers.JointProblem:
+    """The problem with a shrinkage in the caller's units of weights."""
+    return replace(problem, mu=mu / problem.scale)

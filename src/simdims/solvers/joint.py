@@ -1,0 +1,427 @@
+"""Joint fits of several systems: S_m ~ W diag(a_m) W^T with W >= 0, a_m >= 0 and mean weight 1 per dimension.
+
+    F(W, a) = sum_m f_m(W diag(a_m)^1/2) + penalty(W) + mu/2 sum_mk (a_mk - 1)^2,    sum_m a_mk = M for each k.
+
+A sweep updates every row of W over all systems, and then the weights, one dimension at a time over all systems. The
+mean of 1 is a constraint of that step rather than a rescaling afterwards, so that F never increases. With one system
+the weights are 1, and F is the objective of SRF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdims import _memory
+from simdims._parameters import ParameterError, ParameterTypeError
+from simdims.solvers import joint_kernels, kernels
+from simdims.solvers.complete import N_PASSES
+from simdims.solvers.loop import WINDOW, Loop, Report
+from simdims.solvers.penalty import noise_scale
+from simdims.solvers.problem import (
+    NO_PENALTY,
+    FactorProblem,
+    MatrixProblem,
+    PairProblem,
+    Penalty,
+    Problem,
+    matrix_of,
+    observed_range,
+    pairs_of,
+)
+
+#: Rows whose products share one BLAS call per system.
+_BLOCK = 32
+
+#: Passes over the dimensions in one update of the weights.
+_WEIGHT_PASSES = 10
+
+#: Passes over the weights of one system by itself: a convex problem of r numbers ends long before.
+_ALONE_PASSES = 10_000
+
+#: The loading that an item without an observed diagonal may reach, in units of the root of the largest similarity.
+_LARGEST_LOADING = 10.0
+
+#: The sweep from which W is extrapolated.
+_EXTRAPOLATE_FROM = 5
+
+
+class Listed(NamedTuple):
+    """Pairs of all systems in compressed rows, by item, then system, then partner; each in both orders, no diagonal."""
+
+    starts: np.ndarray
+    systems: np.ndarray
+    partners: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True)
+class JointProblem:
+    """What a joint fit solves, with weights relative to the largest of all systems, `scale`.
+
+    `dense` holds the systems with all pairs known, by number; `zeros` is the weight c_m of the zeros that lists leave
+    out, and of all pairs in systems that are dense. `diagonal` and `diagonal_weights` have a row per system.
+    """
+
+    n_items: int
+    dense: dict[int, np.ndarray]
+    listed: Listed
+    zeros: np.ndarray
+    diagonal: np.ndarray
+    diagonal_weights: np.ndarray
+    limits: np.ndarray
+    squares: float
+    largest: float
+    noise: tuple[float, float]
+    scale: float
+    penalty: Penalty = NO_PENALTY
+    mu: float = 0.0
+
+    @property
+    def n_systems(self) -> int:
+        """Number of systems."""
+        return len(self.zeros)
+
+    @property
+    def n_known(self) -> int:
+        """Known pairs of two different items over all systems, each counted from both sides."""
+        return 2 * int(pairs_per_system(self).sum())
+
+
+@dataclass(frozen=True)
+class JointSolution:
+    """An embedding and weights, and what is true of them; objectives are in the units of the caller's weights."""
+
+    W: np.ndarray
+    weights: np.ndarray
+    objective: float
+    data_objective: float
+    history: np.ndarray
+    n_iter: int
+    converged: bool
+    kkt_residual: float
+
+
+def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], n_items: int) -> JointProblem:
+    """The problem of several systems, each with the places of its items among all `n_items`."""
+    scale = max(problem.scale for problem in problems)
+    n_systems = len(problems)
+    zeros, dense, lists = np.zeros(n_systems), {}, []
+    diagonal, diagonal_weights = np.zeros((n_systems, n_items)), np.zeros((n_systems, n_items))
+    squares = largest = edges = spread = weight = 0.0
+    for m, (problem, at) in enumerate(zip(problems, positions, strict=True)):
+        relative = problem.scale / scale
+        edge, deviation = noise_scale(problem)
+        edges += (relative * edge) ** 2 * problem.n_items / n_items
+        own_weight = relative * float(problem.n_known)
+        spread, weight = spread + own_weight * deviation**2, weight + own_weight
+        largest = max(largest, observed_range(problem)[1])
+        diagonal[m, at], diagonal_weights[m, at] = problem.diagonal, relative * problem.diagonal_weights
+        whole = len(at) == n_items
+        matrix = matrix_of(problem) if isinstance(problem, FactorProblem) else problem
+        if isinstance(matrix, MatrixProblem) and matrix.complete and whole and np.array_equal(at, np.arange(n_items)):
+            dense[m], zeros[m] = matrix.values, relative
+            squares += relative * matrix.squares
+            continue
+        pairs = _as_pairs(matrix, whole)
+        zeros[m] = relative * pairs.background
+        lists.append((m, at, pairs, relative))
+        squares += relative * float(
+            pairs.weights.astype(np.float64) @ pairs.values.astype(np.float64) ** 2
+            + pairs.diagonal_weights @ pairs.diagonal**2
+        )
+    unknown = ~(diagonal_weights > 0).any(axis=0)
+    return JointProblem(
+        n_items=n_items,
+        dense=dense,
+        listed=_listed(lists, n_items),
+        zeros=zeros,
+        diagonal=diagonal,
+        diagonal_weights=diagonal_weights,
+        limits=np.where(unknown, _LARGEST_LOADING * np.sqrt(largest), np.inf),
+        squares=squares,
+        largest=largest,
+        noise=(float(np.sqrt(edges)), float(np.sqrt(spread / weight)) if weight else 0.0),
+        scale=scale,
+    )
+
+
+def _as_pairs(problem: MatrixProblem | PairProblem, whole: bool) -> PairProblem:
+    """Lists of pairs; the zeros that a system with few of the items does not store are listed."""
+    if isinstance(problem, PairProblem) and (whole or problem.background == 0.0):
+        return problem
+    matrix = matrix_of(problem)
+    if matrix.complete and matrix.unknown.size:  # what is unknown of the diagonal is stored as zero there
+        values = matrix.values.copy()
+        values[matrix.unknown, matrix.unknown] = np.nan
+        matrix = replace(matrix, values=values)
+    return pairs_of(matrix)
+
+
+def _listed(lists: list[tuple[int, np.ndarray, PairProblem, float]], n_items: int) -> Listed:
+    n_pairs = sum(len(pairs.values) for _, _, pairs, _ in lists)
+    _memory.require(2 * 32 * n_pairs, f"Lists of the {n_pairs // 2} pairs of all systems", "fit fewer systems or items")
+    rows, partners = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    systems, values, weights = np.empty(n_pairs, np.int32), np.empty(n_pairs), np.empty(n_pairs)
+    first = 0
+    for m, at, pairs, relative in lists:
+        part = slice(first, first + len(pairs.values))
+        rows[part] = np.repeat(at, np.diff(pairs.starts))
+        partners[part], systems[part] = at[pairs.partners], m
+        values[part], weights[part] = pairs.values, relative * pairs.weights
+        first = part.stop
+    order = np.lexsort((partners, systems, rows))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_items))])
+    return Listed(starts, systems[order], partners[order], values[order], weights[order])
+
+
+def penalised_jointly(
+    problem: JointProblem, rank: int, alpha: float, l1_ratio: float = 0.0, shrinkage: float = 0.0
+) -> JointProblem:
+    """The problem with a penalty on W and one on the differences between systems.
+
+    lambda/2 = alpha times the edge of the spectrum of sum_m Omega_m o S_m with the similarities of each system
+    shuffled: the squares of the systems' own edges add up. mu = shrinkage sum Omega S^2 / (M r).
+    """
+    edge, deviation = problem.noise
+    half = alpha * edge
+    penalty = Penalty((1.0 - l1_ratio) * half, l1_ratio * half * np.sqrt(deviation))
+    limits = problem.limits if alpha == 0.0 else np.full(problem.n_items, np.inf)
+    mu = shrinkage * problem.squares / (problem.n_systems * rank)
+    return replace(problem, penalty=penalty, limits=limits, mu=mu)
+
+
+def joint_start(problem: JointProblem, rank: int, rng: np.random.RandomState) -> np.ndarray:
+    """W ~ U(0, 1), scaled to the mean of the known similarities of all systems."""
+    W = rng.uniform(size=(problem.n_items, rank))
+    sums = W.sum(axis=0)
+    return W * np.sqrt(max(_mean_similarity(problem), 0.0) * problem.n_items**2 / (sums @ sums))
+
+
+def given_joint_start(problem: JointProblem, rank: int, init: Any) -> np.ndarray:
+    """A W that is given."""
+    try:
+        W = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError):
+        got = f"an object of type {type(init).__name__}"
+        raise ParameterTypeError("init", "must be 'random' or an array of numbers", got) from None
+    shape = (problem.n_items, rank)
+    if W.shape != shape:
+        raise ParameterError("init", f"must have shape (n_items, n_components) = {shape}", f"{W.shape}")
+    if not (W.min() >= 0 and 0 < W.max() < np.inf):
+        got = f"values from {W.min():g} to {W.max():g}"
+        raise ParameterError("init", "must be non-negative, finite and not all zero", got)
+    return W
+
+
+def pairs_per_system(problem: JointProblem) -> np.ndarray:
+    """How many pairs of two different items are known in each system."""
+    listed = np.bincount(problem.listed.systems, minlength=problem.n_systems)
+    known = np.bincount(problem.listed.systems[problem.listed.weights > 0], minlength=problem.n_systems)
+    unlisted = problem.n_items * (problem.n_items - 1) - listed
+    return (known + np.where(problem.zeros > 0, unlisted, 0)) // 2
+
+
+def _mean_similarity(problem: JointProblem) -> float:
+    listed = problem.listed
+    counts = np.bincount(listed.systems, minlength=problem.n_systems)
+    n_unlisted = problem.n_items * (problem.n_items - 1) - counts
+    total = float(listed.weights @ listed.values + np.sum(problem.diagonal_weights * problem.diagonal))
+    total += sum(problem.zeros[m] * (S.sum() - np.trace(S)) for m, S in problem.dense.items())
+    weight = float(listed.weights.sum() + problem.diagonal_weights.sum() + problem.zeros @ n_unlisted)
+    return total / weight
+
+
+def solve_jointly(
+    problem: JointProblem,
+    W0: np.ndarray,
+    weights0: np.ndarray | None = None,
+    *,
+    max_iter: int,
+    tol: float,
+    report: Report = None,
+) -> JointSolution:
+    """Minimise F from W0 and weights of mean 1 per dimension (ones by default), which are not changed."""
+    W = np.array(W0, dtype=np.float64, order="C")
+    sweeps = JointSweeps(problem, W.shape[1], weights0)
+    floor = max(1e-14, 1e-8 * tol) * 0.5 * problem.squares
+    loop = Loop(sweeps, W, max_iter, (WINDOW, float(tol), floor), report)
+    loop.run()
+    descent = loop.descent()
+    found = evaluate_jointly(problem, W, sweeps.weights)
+    history = descent.history * problem.scale
+    history[-1] = found.objective * problem.scale
+    return JointSolution(
+        W=W,
+        weights=sweeps.weights,
+        objective=history[-1],
+        data_objective=found.data_objective * problem.scale,
+        history=history,
+        n_iter=descent.n_iter,
+        converged=descent.converged,
+        kkt_residual=found.kkt_residual,
+    )
+
+
+class JointSweeps:
+    """Sweeps over the rows of W and the weights; they never raise F and know by how much they lower it."""
+
+    may_rise = False
+    extrapolate_from: float = _EXTRAPOLATE_FROM
+
+    def __init__(self, problem: JointProblem, rank: int, weights: np.ndarray | None = None) -> None:
+        self.problem, self.limits = problem, problem.limits
+        ones = np.ones((problem.n_systems, rank))
+        self.weights = ones if weights is None else np.array(weights, dtype=np.float64, order="C")
+
+    def objective(self, W: np.ndarray) -> float:
+        """F(W) with the weights as they are."""
+        problem, a = self.problem, self.weights
+        return data_objective(problem, W, a) + problem.penalty.of(W) + shrinkage_term(problem, a)
+
+    def sweep(self, W: np.ndarray) -> float:
+        """Update every row of W and then all weights once, in place; return the change of F."""
+        change = self._sweep_rows(W)
+        if self.problem.n_systems > 1 and np.isfinite(self.problem.mu):
+            G, y = weight_equations(self.problem, W)
+            change += joint_kernels.update_weights(G, y, self.problem.mu, self.weights, _WEIGHT_PASSES)
+        return change
+
+    def _sweep_rows(self, W: np.ndarray) -> float:
+        problem, a = self.problem, self.weights
+        n, rank = W.shape
+        cross = (a * problem.zeros[:, None]).T @ a
+        gram = W.T @ W
+        penalty = problem.penalty
+        size = _BLOCK if problem.dense else n
+        products, within = np.empty((0, rank)), np.empty((0, 0, rank))
+        change = 0.0
+        for first in range(0, n, size):
+            rows = slice(first, min(first + size, n))
+            if problem.dense:
+                products, within = self._products(rows, W)
+            change += joint_kernels.update_joint_rows(
+                *problem.listed, problem.zeros, a, cross, problem.diagonal, problem.diagonal_weights, problem.limits,
+                penalty.ridge, penalty.lasso, products, within, W, gram, rows.start, rows.stop, N_PASSES,
+            )  # fmt: skip
+        return change
+
+    def _products(self, rows: slice, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """sum_m c_m D_m (S_m W), without the diagonal of S_m, and sum_m c_m S_m a_m within the rows."""
+        problem = self.problem
+        n_rows = rows.stop - rows.start
+        products, within = np.zeros((n_rows, W.shape[1])), np.zeros((n_rows, n_rows, W.shape[1]))
+        own = np.arange(n_rows)
+        for m, S in problem.dense.items():
+            block, scaled = S[rows].astype(np.float64, copy=False), problem.zeros[m] * self.weights[m]
+            products += (block @ W - block[own, rows.start + own][:, None] * W[rows]) * scaled
+            within += block[:, rows][:, :, None] * scaled
+        return products, within
+
+    def shorten(self) -> bool:
+        """Steps are never too long."""
+        return False
+
+
+def weight_equations(problem: JointProblem, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """G_m = sum_ij Omega_mij z z^T and y_m = sum_ij Omega_mij S_mij z with z = w_i o w_j, for each system."""
+    n_systems, rank = problem.n_systems, W.shape[1]
+    G, y = np.zeros((n_systems, rank, rank)), np.zeros((n_systems, rank))
+    joint_kernels.weight_sums(*problem.listed, problem.zeros, W, G, y)
+    U = W * W
+    if problem.zeros.any():
+        gram = W.T @ W
+        G += problem.zeros[:, None, None] * (gram * gram - U.T @ U)
+    for m, S in problem.dense.items():
+        stored = np.diagonal(S).astype(np.float64)
+        y[m] += problem.zeros[m] * (np.einsum("ik,ik->k", S.astype(np.float64, copy=False) @ W, W) - stored @ U)
+    outer = (U[:, :, None] * U[:, None, :]).reshape(len(U), -1)
+    G += (problem.diagonal_weights @ outer).reshape(G.shape)
+    y += (problem.diagonal_weights * problem.diagonal) @ U
+    return G, y
+
+
+def weights_of(problem: JointProblem, W: np.ndarray) -> np.ndarray:
+    """The weights of each system by itself with W fixed, without the constraint on their mean."""
+    G, y = weight_equations(problem, W)
+    weights = np.ones((problem.n_systems, W.shape[1]))
+    if np.isfinite(problem.mu):
+        for m in range(problem.n_systems):
+            kernels.embed_rows(G[m], y[m : m + 1] + problem.mu, problem.mu, 0.0, weights[m : m + 1], _ALONE_PASSES)
+    return weights
+
+
+def data_objective(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> float:
+    """sum_m f_m, from the residuals."""
+    return gradient(problem, W, a)[0]
+
+
+def shrinkage_term(problem: JointProblem, a: np.ndarray) -> float:
+    """mu/2 sum_mk (a_mk - 1)^2; zero where all weights are 1."""
+    deviation = float(np.sum((a - 1.0) ** 2))
+    return 0.5 * problem.mu * deviation if deviation else 0.0
+
+
+def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """The data's part of F, its gradient in W, and the data's part of that, (Omega * S) W D summed over systems."""
+    slope, pull = np.zeros_like(W), np.zeros_like(W)
+    total = joint_kernels.joint_gradient(*problem.listed, problem.zeros, a, W, slope, pull)
+    U, gram = W * W, W.T @ W
+    for m in range(problem.n_systems):
+        scaled = W * a[m]
+        if m in problem.dense:
+            S = problem.dense[m].astype(np.float64, copy=False)
+            residual = S - scaled @ W.T
+            np.fill_diagonal(residual, 0.0)
+            total += problem.zeros[m] * float(np.vdot(residual, residual))
+            slope += problem.zeros[m] * (residual @ scaled)
+            pull += problem.zeros[m] * (S @ scaled - np.diagonal(S)[:, None] * scaled)
+        elif problem.zeros[m]:
+            own = U @ a[m]
+            total += problem.zeros[m] * float(a[m] @ (gram * gram) @ a[m] - own @ own)
+            slope -= problem.zeros[m] * ((W @ (gram * np.outer(a[m], a[m]))) - own[:, None] * scaled)
+    residual = problem.diagonal - a @ U.T
+    total += float(np.sum(problem.diagonal_weights * residual**2))
+    slope += W * ((problem.diagonal_weights * residual).T @ a)
+    pull += W * ((problem.diagonal_weights * problem.diagonal).T @ a)
+    return 0.5 * total, -2.0 * slope, pull
+
+
+class JointEvaluation(NamedTuple):
+    """F, its data part, and the larger of the KKT residuals of W and of the weights."""
+
+    objective: float
+    data_objective: float
+    kkt_residual: float
+
+
+def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> JointEvaluation:
+    """The figures that end a fit: each residual is a projected gradient relative to its data part."""
+    value, slope, pull = gradient(problem, W, a)
+    penalty = problem.penalty
+    slope += 2.0 * penalty.ridge * W + 2.0 * penalty.lasso
+    np.minimum(slope, 0.0, out=slope, where=W == 0)
+    at_limit = ((1 - 5e-7) * problem.limits[:, None] <= W) & (slope < 0)
+    slope[at_limit] = 0.0
+    scale = 2.0 * float(np.linalg.norm(pull))
+    residual = float(np.linalg.norm(slope)) / (scale or 1.0)
+    if problem.n_systems > 1 and np.isfinite(problem.mu):
+        residual = max(residual, _weight_residual(problem, W, a))
+    total = value + penalty.of(W) + shrinkage_term(problem, a)
+    return JointEvaluation(total, value, residual)
+
+
+def _weight_residual(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> float:
+    """The gradient in the weights less its multiplier, their mean over positive weights, relative to |y|."""
+    G, y = weight_equations(problem, W)
+    slope = np.einsum("mkh,mh->mk", G, a) - y + problem.mu * (a - 1.0)
+    diagonal = np.einsum("mkk->mk", G) + problem.mu
+    known = diagonal > joint_kernels.SMALLEST * diagonal.max(axis=0)
+    free = known & (a > 0)
+    slope -= np.sum(slope * free, axis=0) / np.maximum(free.sum(axis=0), 1)
+    slope = np.where(known, np.where(free, slope, np.minimum(slope, 0.0)), 0.0)
+    return float(np.linalg.norm(slope)) / (float(np.linalg.norm(y)) or 1.0)

@@ -1,0 +1,530 @@
+"""SimilaritySet: similarities between the same items in several systems, as people, brain regions or models."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from simdims import _memory
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    is_whole,
+    plural,
+    shortlist,
+    shown,
+    warn,
+)
+from simdims.similarity import Similarity, as_similarity, frame_cells, frame_labels, is_default_axis, is_frame, percent
+from simdims.similarity.ownership import frozen
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A system whose largest similarity differs from the usual one by more than this factor is on another scale.
+_MIXED_SCALES = 5.0
+
+#: Fewer pairs than this say too little about the scale of a system.
+_PAIRS_FOR_SCALE = 10
+
+
+class SimilaritySet:
+    """The similarities of several systems between the same items: people, brain regions, models or moments in time.
+
+    Each system is a Similarity of its own, with its own missing pairs, its own weights and its own meaning of absent
+    pairs. Items are matched by their labels. An item that a system lacks is missing there; it needs a pair in some
+    system, not in each. What a system stores is kept as it is: sparse similarities stay sparse.
+
+    Parameters
+    ----------
+    similarities : sequence or mapping of similarities, array of shape (n_systems, n_items, n_items), or rsatoolbox RDMs
+        Similarities as `as_similarity` takes them; a mapping gives names to the systems. An array has systems first and
+        NaN where a pair is missing, diagonal included; in one, and in a DataFrame, an item without any value is one
+        that the system lacks. Without labels, all systems must have the same number of items, in the same order. RDMs
+        become 1 - d / max(d), each by itself, and their descriptors become `info`.
+    names : sequence, optional
+        One distinct name per system; by default the keys of the mapping, the index of `info`, or system1, system2, ...
+    info : DataFrame or mapping of columns, optional
+        What is known about the systems (group, age, score, time), one row per system. Rows are matched by name if the
+        index of a DataFrame has the names of the systems.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The systems.
+    labels : tuple of str or None
+        The items: those of all systems, in the order in which they first appear.
+    info : DataFrame
+        One row per system, indexed by `names`; without columns where nothing is known.
+    n_systems, n_items : int
+
+    Warns
+    -----
+    UserWarning
+        If systems seem to be on different scales, or to be dissimilarities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import SimilaritySet
+    >>> anna = [[1.0, 0.8, 0.1], [0.8, 1.0, 0.2], [0.1, 0.2, 1.0]]
+    >>> ben = [[1.0, 0.3, np.nan], [0.3, 1.0, 0.6], [np.nan, 0.6, 1.0]]
+    >>> people = SimilaritySet({"Anna": anna, "Ben": ben}, info={"age": [31, 25]})
+    >>> people
+    SimilaritySet(2 systems, 3 items, 83.3% of pairs observed)
+    >>> people["Ben"]
+    Similarity(3 items, dense float64, 66.7% of pairs observed)
+    >>> people[people.info["age"] > 30].names
+    ('Anna',)
+    """
+
+    def __init__(self, similarities: Any, names: Sequence[str] | None = None, info: Any = None) -> None:
+        given, own_names, own_info = _given_systems(similarities)
+        n = len(given)
+        names = _first_named(names, own_names, info)
+        self.names = tuple(f"system{m + 1}" for m in range(n)) if names is None else _clean_names(names, n)
+        self.info = _clean_info(own_info if info is None else info, self.names)
+        systems = _as_systems(given, self.names)
+        self._set(systems)
+        _check_connected(self)
+        _check_items(self)
+        _warn_of_scales(self)
+
+    def _set(self, systems: list[_System]) -> None:
+        self.labels, self.n_items = labels, _ = _common_items(systems, self.names)
+        place = None if labels is None else {label: at for at, label in enumerate(labels)}
+        self._similarities = tuple(system.similarity for system in systems)
+        self._positions = tuple(
+            system.positions if place is None else np.array([place[label] for label in system.similarity.labels or ()])
+            for system in systems
+        )
+
+    @classmethod
+    def of_parts(
+        cls,
+        similarities: Sequence[Similarity],
+        positions: Sequence[NDArray[np.intp]],
+        names: Sequence[str],
+        info: Any,
+        labels: Sequence[str] | None,
+        n_items: int,
+        *,
+        checked: bool = True,
+    ) -> SimilaritySet:
+        """A set of systems with the places of their items among all `n_items`; `checked` if it was a set before."""
+        made = cls.__new__(cls)
+        made.names = _clean_names(names, len(similarities))
+        made.info = _clean_info(info, made.names)
+        made.labels, made.n_items = None if labels is None else tuple(labels), n_items
+        made._similarities, made._positions = tuple(similarities), tuple(positions)
+        if not checked:
+            _check_connected(made)
+            _warn_of_scales(made)
+        return made
+
+    @property
+    def n_systems(self) -> int:
+        """The number of systems."""
+        return len(self.names)
+
+    @property
+    def positions(self) -> tuple[NDArray[np.intp], ...]:
+        """For each system, the places of its items among all items."""
+        return self._positions
+
+    @property
+    def density(self) -> float:
+        """The share of the pairs of two different items that are observed, over all systems."""
+        n_pairs = self.n_items * (self.n_items - 1)
+        observed = sum(one.density * one.n_items * (one.n_items - 1) for one in self._similarities)
+        return observed / (n_pairs * self.n_systems)
+
+    def __len__(self) -> int:
+        return self.n_systems
+
+    def __iter__(self) -> Iterator[Similarity]:
+        return iter(self._similarities)
+
+    def items(self) -> Iterator[tuple[str, Similarity]]:
+        """Pairs of the name of a system and its Similarity."""
+        return zip(self.names, self._similarities, strict=True)
+
+    def __getitem__(self, key: Any) -> Similarity | SimilaritySet:
+        """One system by its place or name, as a Similarity; or several, by a slice, a list or a mask, as a set."""
+        if isinstance(key, str) or is_whole(key):
+            return self._similarities[self._place_of(key)]
+        places = self._places_of(key)
+        if not len(places):
+            raise ParameterError("systems", "must be at least one", "none")
+        chosen = SimilaritySet.__new__(SimilaritySet)
+        chosen.names = tuple(self.names[m] for m in places)
+        if len(set(chosen.names)) < len(places):
+            raise ParameterError("systems", "must be different ones", shortlist(list(map(repr, chosen.names))))
+        chosen.info = self.info.iloc[places]
+        is_named = self.labels is not None
+        chosen._set([_System(self._similarities[m], self._positions[m], self.n_items, is_named) for m in places])
+        return chosen
+
+    def _place_of(self, key: Any) -> int:
+        if isinstance(key, str):
+            if key not in self.names:
+                raise KeyError(f"no system is called {key!r}: there are {shortlist(list(map(repr, self.names)))}")
+            return self.names.index(key)
+        if not -self.n_systems <= key < self.n_systems:
+            raise IndexError(f"system {key} does not exist: there are {self.n_systems}")
+        return int(key)
+
+    def _places_of(self, key: Any) -> list[int]:
+        if isinstance(key, slice):
+            return list(range(self.n_systems))[key]
+        if isinstance(key, Iterable):
+            chosen = list(key)
+            if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
+                if len(chosen) != self.n_systems:
+                    rule = f"must have one value for each of the {self.n_systems} systems"
+                    raise ParameterError("mask", rule, f"{len(chosen)}")
+                return np.flatnonzero(chosen).tolist()
+            if all(isinstance(one, str) or is_whole(one) for one in chosen):
+                return [self._place_of(one) % self.n_systems for one in chosen]
+        raise TypeError(f"systems are chosen by place, name, slice, list or mask, got {shown(key)}")
+
+    def mean(self) -> Similarity:
+        """The average over the systems that have a pair, weighted by how much the pair counts in each.
+
+        Returns
+        -------
+        Similarity
+            Weighted by the sum of the weights over the systems (relative to the number of systems) where this differs
+            between pairs. Sparse if all systems are.
+
+        Examples
+        --------
+        >>> from simdims import SimilaritySet
+        >>> SimilaritySet([[[1.0, 0.8], [0.8, 1.0]], [[1.0, 0.4], [0.4, 1.0]]]).mean().values
+        array([[1. , 0.6],
+               [0.6, 1. ]])
+        """
+        if all(one.factors is None and sparse.issparse(one.values) for one in self._similarities):
+            return self._sparse_mean()
+        n = self.n_items
+        _memory.require(24 * n * n, f"The mean of the similarities of {n} items", "average fewer items")
+        total, weight = np.zeros((n, n)), np.zeros((n, n))
+        for one, at in zip(self._similarities, self._positions, strict=True):
+            values, omega = dense_parts(one)
+            total[np.ix_(at, at)] += omega * values
+            weight[np.ix_(at, at)] += omega
+        with np.errstate(invalid="ignore"):
+            values = total / weight
+        differs = np.ptp(weight[weight > 0]) > 0
+        return Similarity(frozen(values), self.labels, frozen(weight / self.n_systems) if differs else None)
+
+    def _sparse_mean(self) -> Similarity:
+        """The mean without a dense matrix: pairs that no system stores stay absent."""
+        n, share = self.n_items, 1.0 / self.n_systems
+        parts = [_entries(one, at) for one, at in zip(self._similarities, self._positions, strict=True)]
+        rows, columns, values, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
+        background = np.array([one.absent_weight for one in self._similarities])
+        absent = float(background.sum() * share)
+        beyond = weights - np.repeat(background, [len(part[0]) for part in parts]) * (rows != columns)
+        pattern, entry = np.unique(rows.astype(np.int64) * n + columns, return_inverse=True)
+        own = pattern // n == pattern % n
+        omega = np.bincount(entry, weights=beyond) * share + absent * ~own
+        total = np.bincount(entry, weights=weights * values) * share
+        with np.errstate(invalid="ignore"):
+            mean = np.where(omega > 0, total / omega, np.nan)
+        at = (pattern // n, pattern % n)
+        known = omega[omega > 0]
+        matrices = [sparse.csr_array((data, at), shape=(n, n)) for data in (mean, omega)]
+        meaning = {0.0: "missing", 1.0: "zero"}.get(absent, absent)
+        plain = np.ptp(known) == 0 and absent == 0
+        return Similarity(matrices[0], self.labels, None if plain else matrices[1], meaning)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to an .npz file that `SimilaritySet.load` reads, without pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in .npz. An existing file is replaced once the new one is complete.
+        """
+        from simdims.io.systems import save_set
+
+        save_set(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> SimilaritySet:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            An .npz file.
+
+        Returns
+        -------
+        SimilaritySet
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from simdims import SimilaritySet
+        >>> people = SimilaritySet([[[1.0, 0.8], [0.8, 1.0]], [[1.0, 0.4], [0.4, 1.0]]], names=["Anna", "Ben"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     people.save(f"{folder}/people.npz")
+        ...     SimilaritySet.load(f"{folder}/people.npz").names
+        ('Anna', 'Ben')
+        """
+        from simdims.io.systems import load_set
+
+        return load_set(path)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{self.n_systems} {plural('system', self.n_systems)}",
+            f"{self.n_items} {plural('item', self.n_items)}",
+        ]
+        parts.append(f"{percent(self.density)} of pairs observed")
+        if self.labels is not None:
+            parts.append("labelled")
+        return f"SimilaritySet({', '.join(parts)})"
+
+
+class _System(NamedTuple):
+    """The similarities of a system, where its items are among those that it was given with, and if these have names."""
+
+    similarity: Similarity
+    positions: NDArray[np.intp]
+    n_items: int
+    is_named: bool
+
+
+def dense_parts(one: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values, zero where a pair is missing, and weights of a Similarity, as dense matrices."""
+    n = one.n_items
+    if one.factors is not None:
+        return (one.factors @ one.factors.T).astype(np.float64), np.ones((n, n))
+    if sparse.issparse(one.values):
+        rows, columns, stored, weights = _entries(one, np.arange(n))
+        values, omega = np.zeros((n, n)), np.full((n, n), one.absent_weight)
+        np.fill_diagonal(omega, 0.0)
+        values[rows, columns], omega[rows, columns] = stored, weights
+        return values, omega
+    known = ~np.isnan(one.values)
+    omega = known * (np.ones((n, n)) if one.weights is None else one.weights.astype(np.float64))
+    return np.where(known, one.values, 0.0).astype(np.float64), omega
+
+
+def _entries(one: Similarity, at: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Rows and columns among all items, values (zero where unknown) and weights of what a sparse Similarity stores."""
+    stored = one.values.tocoo()
+    weights = np.ones(stored.nnz) if one.weights is None else one.weights.tocoo().data.astype(np.float64)
+    known = ~np.isnan(stored.data)
+    return at[stored.row], at[stored.col], np.where(known, stored.data, 0.0).astype(np.float64), weights * known
+
+
+def _given_systems(similarities: Any) -> tuple[list[Any], list[Any] | None, dict[str, Any] | None]:
+    """One object per system, and the names and covariates that come with them."""
+    if isinstance(similarities, SimilaritySet):
+        return (
+            list(similarities),
+            list(similarities.names),
+            {str(key): column for key, column in similarities.info.items()},
+        )
+    if isinstance(similarities, Mapping):
+        given, names = list(similarities.values()), list(similarities)
+    elif type(similarities).__module__.partition(".")[0] == "rsatoolbox":
+        descriptors = {key: list(column) for key, column in similarities.rdm_descriptors.items() if key != "index"}
+        return [similarities[m] for m in range(similarities.n_rdm)], None, descriptors
+    elif isinstance(similarities, np.ndarray):
+        if similarities.ndim != 3 or similarities.shape[1] != similarities.shape[2]:
+            got = f"an array of shape {similarities.shape}"
+            raise ParameterError("similarities", "must have shape (n_systems, n_items, n_items)", got)
+        given, names = list(similarities), None
+    elif isinstance(similarities, Sequence) and not isinstance(similarities, str | bytes):
+        given, names = list(similarities), None
+    else:
+        rule = "must be a list, a mapping or an array of similarities, systems first, or rsatoolbox RDMs"
+        raise ParameterTypeError("similarities", rule, type(similarities).__name__)
+    if not given:
+        raise ParameterError("similarities", "must hold at least one system", "none")
+    return given, names, None
+
+
+def _first_named(names: Any, own_names: Any, info: Any) -> Any:
+    if names is not None:
+        return names
+    if own_names is not None:
+        return own_names
+    return list(info.index) if is_frame(info) and not is_default_axis(info.index) else None
+
+
+def _clean_names(names: Any, n_systems: int) -> tuple[str, ...]:
+    if isinstance(names, str | bytes | Mapping) or not isinstance(names, Iterable):
+        raise ParameterTypeError("names", "must be a sequence with one name per system", shown(names))
+    cleaned = tuple(str(name) for name in names)
+    if len(cleaned) != n_systems:
+        raise ParameterError("names", f"must have one name for each of the {n_systems} systems", f"{len(cleaned)}")
+    repeated = [repr(name) for name, count in Counter(cleaned).items() if count > 1]
+    if repeated:
+        raise ParameterError("names", "must be distinct", f"{shortlist(repeated)} more than once")
+    return cleaned
+
+
+def _clean_info(info: Any, names: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    if info is None:
+        return pd.DataFrame(index=pd.Index(names, dtype=object))
+    if not (is_frame(info) or isinstance(info, Mapping)):
+        raise ParameterTypeError("info", "must be a DataFrame or a mapping of columns", type(info).__name__)
+    n = len(names)
+    lengths = {column: np.size(values) for column, values in info.items()}
+    wrong = [f"{length} in {column!r}" for column, length in lengths.items() if length != n]
+    if wrong:
+        raise ParameterError("info", f"must have one row for each of the {n} systems", shortlist(wrong))
+    plain = {key: pd.Series(values).reset_index(drop=True) for key, values in info.items()}
+    frame = info.copy() if is_frame(info) else pd.DataFrame(plain)
+    if is_frame(info) and not is_default_axis(frame.index):
+        rows = [str(row) for row in frame.index]
+        if set(rows) != set(names) or len(set(rows)) < n:
+            other = [repr(row) for row in rows if row not in names] or ["repeated names"]
+            raise ParameterError("info", "must be indexed by the names of the systems", shortlist(other))
+        frame = frame.iloc[[rows.index(name) for name in names]]
+    return frame.set_axis(pd.Index(names, dtype=object), axis=0).rename(columns=str)
+
+
+def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:
+    """Each system as a Similarity; what is wrong with one is said with its name."""
+    systems, suspects = [], []
+    for name, one in zip(names, given, strict=True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                system = _as_system(one)
+            except (TypeError, ValueError) as error:
+                error.add_note(f"This is about system {name!r}.")
+                raise
+        if system.similarity.density == 0 or system.similarity.n_items < 2:
+            raise ParameterError(
+                "similarities", "must hold a pair of two different items in each system", f"none in {name!r}"
+            )
+        for found in caught:
+            text = str(found.message)
+            if "dissimilarit" in text:
+                suspects.append(name)
+            elif not text.startswith("Observed on the diagonal"):
+                warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
+        systems.append(system)
+    if 2 * len(suspects) > len(systems):
+        warn(
+            f"{len(suspects)} of {len(systems)} systems look like dissimilarities: {shortlist(suspects)}.",
+            "Convert them with {from_dissimilarity()}.",
+        )
+    return systems
+
+
+def _as_system(one: Any) -> _System:
+    """A Similarity of the items that have a value, and their places among those given."""
+    if is_frame(one):
+        values, labels = frame_cells(one), frame_labels(one, "values", None)
+    elif isinstance(one, np.ndarray | list):
+        values, labels = np.asarray(one), None
+    else:
+        similarity = as_similarity(one)
+        n = similarity.n_items
+        return _System(similarity, np.arange(n), n, similarity.labels is not None)
+    is_square = values.ndim == 2 and values.shape[0] == values.shape[1] and values.dtype.kind in "biuf"
+    present = ~np.isnan(values).all(axis=0) if is_square else np.ones(len(values), dtype=bool)
+    n, is_named = len(values), labels is not None
+    if present.all() or not present.any():
+        return _System(as_similarity(values, labels=labels), np.arange(n), n, is_named)
+    at = np.flatnonzero(present)
+    own = [str(i) if labels is None else labels[i] for i in at]
+    return _System(as_similarity(frozen(values[np.ix_(at, at)]), labels=own), at, n, is_named)
+
+
+def _common_items(systems: list[_System], names: tuple[str, ...]) -> tuple[tuple[str, ...] | None, int]:
+    """The labels of the items of all systems, or None, and how many they are."""
+    named = [system.is_named for system in systems]
+    if not any(named):
+        first = systems[0].n_items
+        for name, system in zip(names, systems, strict=True):
+            if system.n_items != first:
+                got = f"{first} in {names[0]!r} and {system.n_items} in {name!r}"
+                raise ParameterError("similarities", "must have labels unless all have the same items", got)
+        return None, first
+    if not all(named):
+        got = f"labels in {names[named.index(True)]!r} and none in {names[named.index(False)]!r}"
+        raise ParameterError("similarities", "must all have labels, or none of them", got)
+    labels = tuple(dict.fromkeys(label for system in systems for label in system.similarity.labels or ()))
+    return labels, len(labels)
+
+
+def _check_connected(systems: SimilaritySet) -> None:
+    """Refuse systems that share no items with the others: nothing relates their dimensions."""
+    n = systems.n_systems
+    at = np.concatenate(systems.positions)
+    of = np.repeat(np.arange(n), [len(places) for places in systems.positions])
+    size = n + systems.n_items
+    graph = sparse.coo_array((np.ones(len(at)), (of, n + at)), shape=(size, size))
+    groups = connected_components(graph, directed=False)[1][:n]
+    apart = [name for name, group in zip(systems.names, groups, strict=True) if group != groups[0]]
+    if apart:
+        first = f"{systems.names[0]!r}"
+        rule = "must share items, by which their dimensions are related"
+        raise ParameterError("similarities", rule, f"none in common between {first} and {shortlist(apart)}")
+
+
+def _check_items(systems: SimilaritySet) -> None:
+    """Refuse items without a pair in any system."""
+    n_partners = np.zeros(systems.n_items)
+    for one, at in zip(systems, systems.positions, strict=True):
+        n_partners[at] += partners_of(one)
+    alone = np.flatnonzero(n_partners == 0)
+    if alone.size:
+        listed = [str(i) if systems.labels is None else repr(systems.labels[i]) for i in alone]
+        got = f"none for {alone.size} {plural('item', alone.size)}: {shortlist(listed)}"
+        raise ParameterError("similarities", "must hold a pair of every item in some system", got, "remove them")
+
+
+def partners_of(one: Similarity) -> NDArray[np.float64]:
+    """How many other items each item of a Similarity has an observed pair with."""
+    n = one.n_items
+    if one.factors is not None:
+        return np.full(n, n - 1.0)
+    if not sparse.issparse(one.values):
+        known = ~np.isnan(one.values) if one.weights is None else ~np.isnan(one.values) & (one.weights > 0)
+        return known.sum(axis=0) - known.diagonal().astype(np.float64)
+    rows, columns, _, weights = _entries(one, np.arange(n))
+    others = rows != columns
+    counts = np.bincount(rows[others & (weights > 0)], minlength=n).astype(np.float64)
+    return counts if one.absent_weight == 0 else n - 1 - np.bincount(rows[others], minlength=n) + counts
+
+
+def _warn_of_scales(systems: SimilaritySet) -> None:
+    """Warn of systems whose largest similarities are of another size than those of most others."""
+    largest = {}
+    for name, one in systems.items():
+        stored = (
+            one.factors if one.factors is not None else one.values.data if sparse.issparse(one.values) else one.values
+        )
+        if 0.5 * one.density * one.n_items * (one.n_items - 1) >= _PAIRS_FOR_SCALE:
+            largest[name] = float(np.nanmax(stored)) ** (2 if one.factors is not None else 1)
+    positive = {name: value for name, value in largest.items() if value > 0}
+    usual = float(np.quantile(list(positive.values()), 0.5, method="lower")) if positive else 1.0
+    order = sorted(positive, key=lambda name: -abs(np.log(positive[name] / usual)))
+    far = [name for name in order if abs(np.log(positive[name] / usual)) > np.log(_MIXED_SCALES)]
+    if far:
+        warn(
+            f"Systems seem to be on different scales: the largest similarity is usually {usual:.3g}, but "
+            f"{shortlist([f'{positive[name]:.3g} in {name!r}' for name in far])}.",
+            "Rescale them to one scale first, as with {low} and {high} of as_similarity.",
+        )

@@ -1,0 +1,167 @@
+"""by= in the functions that make similarities of judgements: systems kept apart are what each gives by itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from simdims import JointSRF, ParameterError, SimilaritySet, from_dissimilarity, from_ratings, from_triplets
+
+
+def without_diagonal(S):
+    values = S.to_frame().to_numpy(copy=True)
+    np.fill_diagonal(values, np.nan)
+    return pd.DataFrame(values, S.labels, S.labels)
+
+
+def ratings(seed=0, n=200):
+    rng = np.random.default_rng(seed)
+    pairs = rng.permuted(np.tile(np.arange(8), (n, 1)), axis=1)[:, :2]
+    person = rng.integers(4, size=n)
+    return pd.DataFrame(
+        {
+            "a": [f"item{i}" for i in pairs[:, 0]],
+            "b": [f"item{i}" for i in pairs[:, 1]],
+            "rating": rng.integers(1, 8, size=n),
+            "who": [f"p{m}" for m in person],
+            "group": [["old", "young"][m % 2] for m in person],
+            "trial": np.arange(n),
+        }
+    )
+
+
+COLUMNS = {"item1": "a", "item2": "b", "rating": "rating", "low": 1, "high": 7}
+
+
+@pytest.mark.parametrize("weights", [None, "counts"])
+def test_ratings_of_each_person_are_those_of_their_own_table(weights):
+    table = ratings()
+    people = from_ratings(table, **COLUMNS, weights=weights, by="who")
+    assert people.names == ("p0", "p1", "p2", "p3")
+    assert people.info["group"].tolist() == ["old", "young", "old", "young"]
+    assert list(people.info.columns) == ["group"]
+    for name, own in people.items():
+        assert sparse.issparse(own.values)
+        alone = from_ratings(table[table["who"] == name], **COLUMNS, weights=weights)
+        pd.testing.assert_frame_equal(own.to_frame(), without_diagonal(alone), check_names=False)
+        if weights:
+            expected = np.where(np.isnan(without_diagonal(alone)), 0.0, alone.weights)
+            np.testing.assert_array_equal(own.weights.toarray(), expected)
+
+
+def test_participants_within_a_group_count_the_same():
+    table = ratings()
+    groups = from_ratings(table, **COLUMNS, participant="who", by="group")
+    for name, own in groups.items():
+        alone = from_ratings(table[table["group"] == name], **COLUMNS, participant="who")
+        pd.testing.assert_frame_equal(own.to_frame(), without_diagonal(alone), check_names=False)
+
+
+def test_people_share_the_scale_of_the_table():
+    table = ratings()
+    table.loc[table["who"] == "p1", "rating"] = 4
+    with pytest.warns(UserWarning, match="low"):
+        people = from_ratings(table, item1="a", item2="b", rating="rating", by="who")
+    assert set(people["p1"].values.data) == {0.5}
+
+
+def test_a_person_without_a_rated_pair_is_left_out_with_a_warning():
+    table = ratings()
+    table["rating"] = table["rating"].astype(float).where(table["who"] != "p2")
+    with pytest.warns(UserWarning, match="Left out 1 system without a judged pair: p2"):
+        people = from_ratings(table, **COLUMNS, by="who")
+    assert people.names == ("p0", "p1", "p3")
+    assert people.info["group"].tolist() == ["old", "young", "young"]
+
+
+@pytest.mark.parametrize("weights", [None, "counts"])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_triplets_of_each_person_are_those_of_their_own_table(weights, as_text):
+    rng = np.random.default_rng(0)
+    items = rng.permuted(np.tile(np.arange(7), (300, 1)), axis=1)[:, :3]
+    table = pd.DataFrame(items, columns=["one", "two", "odd"])
+    if as_text:
+        table = table.map(lambda i: f"item{i}")
+    table.insert(0, "who", rng.choice(["x", "y"], size=300))
+    people = from_triplets(table, odd="odd", by="who", weights=weights, smoothing=0.5)
+    assert people.names == ("x", "y")
+    for name, own in people.items():
+        answers = table[table["who"] == name].drop(columns="who")
+        alone = from_triplets(answers, odd="odd", weights=weights, smoothing=0.5)
+        expected = alone.values.copy()
+        np.fill_diagonal(expected, np.nan)
+        np.testing.assert_allclose(own.to_frame().to_numpy(), expected)
+        if weights:
+            np.testing.assert_array_equal(own.weights.toarray(), np.where(np.isnan(expected), 0.0, alone.weights))
+
+
+def distances(seed=0, n_people=3, n=6):
+    points = np.random.default_rng(seed).normal(size=(n_people, n, 2))
+    return np.linalg.norm(points[:, :, None] - points[:, None], axis=-1)
+
+
+@pytest.mark.parametrize("method", ["max", "gaussian"])
+def test_dissimilarities_of_a_stack_are_kept_apart(method):
+    stack = distances()
+    labels = list("abcdef")
+    people = from_dissimilarity(stack, method=method, labels=labels, by="person")
+    assert people.names == ("person1", "person2", "person3")
+    assert from_dissimilarity(stack, by=["x", "y", "z"]).names == ("x", "y", "z")
+    for own, D in zip(people, stack, strict=True):
+        alone = from_dissimilarity(D, method=method, labels=labels)
+        pd.testing.assert_frame_equal(own.to_frame(), without_diagonal(alone), check_names=False)
+
+
+def test_a_list_of_dissimilarities_is_a_square_per_person(tmp_path):
+    stack = distances()
+    stack[1, 2] = stack[1, :, 2] = np.nan
+    rows = [
+        {"who": f"p{m}", "first": f"i{i}", "second": f"i{j}", "d": stack[m, i, j]}
+        for m in range(3) for i in range(6) for j in range(i)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    labels = [f"i{i}" for i in range(6)]
+    people = from_dissimilarity(table, by="who")
+    assert people.names == ("p0", "p1", "p2")
+    assert people["p1"].n_items == 5
+    for m in (0, 2):
+        alone = without_diagonal(from_dissimilarity(stack[m], labels=labels))
+        pd.testing.assert_frame_equal(people[m].to_frame(), alone, check_names=False)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    again = from_dissimilarity(tmp_path / "people.csv", by="who")
+    np.testing.assert_allclose(again.mean().values, people.mean().values)
+
+
+def test_helms_file_is_one_call_from_a_fit(data_path):
+    people = from_dissimilarity(data_path("helm/helm_1959.csv"), by="subject")
+    assert (people.n_systems, people.n_items) == (16, 10)
+    assert JointSRF(2, alpha=0.0, shrinkage=0.1, random_state=0).fit(people).weights_.shape == (16, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: from_ratings(ratings(), **COLUMNS, by="nobody"), "by must name a column of table, got 'nobody'"),
+        (lambda: from_ratings(ratings(), **COLUMNS, by="a"), "by and item1= must name two different columns"),
+        (lambda: from_triplets([[0, 1, 2]], by="who"), "by must be None unless triplets are a DataFrame"),
+        (lambda: from_triplets(pd.DataFrame([[0, 1, 2]]), by="who"), "by must name a column of triplets"),
+        (
+            lambda: from_dissimilarity(distances(), by="p", diagonal="one"),
+            "diagonal must be None or 'missing' beside by=",
+        ),
+        (lambda: from_ratings(ratings(), **COLUMNS, by="who", diagonal="one"), "diagonal must be None or 'missing'"),
+        (lambda: from_dissimilarity(distances(), by=["x"]), "names must have one name for each of the 3 systems"),
+        (lambda: from_dissimilarity(distances(), by="p", weights="counts"), "weights must be None beside by="),
+        (
+            lambda: from_dissimilarity(pd.DataFrame({"who": ["x"], "a": ["i"], "b": ["j"]}), by="who"),
+            "D must have three columns beside 'who', .* got 2",
+        ),
+    ],
+)
+def test_bad_input_is_refused(call, words):
+    with pytest.raises((ParameterError, ValueError), match=words):
+        call()
+
+
+def test_one_column_may_say_who_and_which_system():
+    assert isinstance(from_ratings(ratings(), **COLUMNS, participant="who", by="who"), SimilaritySet)
