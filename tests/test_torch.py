@@ -198,7 +198,7 @@ def test_rank_selection_uses_the_device(device, monkeypatch):
     settings = {"sampling": 0.7, "n_repeats": 2, "random_state": 0, "progress": False}
     there = select_rank(noisy(n=60), range(2, 7), estimator=SRF(device=device, tol=1e-2, max_iter=300), **settings)
     assert batches == [10] * 5  # all fits of a rank at once
-    here = select_rank(noisy(n=60), range(2, 7), **settings)
+    here = select_rank(noisy(n=60), range(2, 7), alpha=0.0, **settings)
     assert there.rank == here.rank
     np.testing.assert_allclose(there.curve["error"], here.curve["error"], rtol=0.05)
 
@@ -284,3 +284,30 @@ def test_a_device_that_runs_out_of_memory_is_an_error(monkeypatch):
     monkeypatch.setattr(on_device, "_fit_batch", full)
     with pytest.raises(MemoryError, match="A fit of 48 items and 4 dimensions needs"):
         fit(masked(), "torch-cpu")
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("kind", ["complete", "no diagonal", "half", "half, no diagonal", "counts", "factors"])
+def test_a_penalised_fit_ends_where_that_of_the_processor_ends(kind, l1_ratio):
+    from test_penalty import PROBLEMS, dense, slow_objective
+
+    similarity = PROBLEMS[kind]()
+    S, omega = dense(similarity)
+    settings = {"alpha": 0.2, "l1_ratio": l1_ratio, "random_state": 0, "max_iter": 3000}
+    there = SRF(3, device="torch-cpu", tol=1e-7, **settings).fit(similarity)
+    here = SRF(3, tol=1e-9, init=there.embedding_, **{**settings, "random_state": None}).fit(similarity)
+    data, whole = slow_objective(there.embedding_.astype(float), S, omega, 0.2, l1_ratio)
+    assert there.objective_ == pytest.approx(whole, rel=1e-5)
+    assert there.data_objective_ == pytest.approx(data, rel=1e-4)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-4)
+    assert there.kkt_residual_ < 5e-3
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_penalty_is_chosen_on_a_device_too():
+    from test_penalty import example, masked
+
+    S = masked(example(), 0.5, diagonal=False)
+    srf = SRF(3, alpha="auto", device="torch-cpu", random_state=0).fit(S)
+    assert 0 < srf.alpha_ <= 1
+    assert srf.score(S) > 0.5
