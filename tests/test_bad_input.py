@@ -25,6 +25,7 @@ from simdims import (
     calibrate,
     combined_test,
     datasets,
+    detectable_dimensions,
     dimension_test,
     discover,
     fit_consensus,
@@ -464,6 +465,12 @@ TABLE = [
         ValueError,
         "values must be large enough to be squared and summed, got a largest of",
     ),
+    (detectable_dimensions, {"S": S, "level": 0}, ValueError, "level must lie strictly between 0 and 1, got 0."),
+    (detectable_dimensions, {"S": S, "n_flips": 10}, ValueError, "n_flips must be at least 19, got 10."),
+    (detectable_dimensions, {"S": S, "n_flips": 19, "level": 0.01}, ValueError, "n_flips must be at least 99, got 19."),
+    (detectable_dimensions, {"S": S, "max_rank": 0}, ValueError, "max_rank must be at least 1, got 0."),
+    (detectable_dimensions, {"S": S, "start": 2.5}, TypeError, "start must be"),
+    (detectable_dimensions, {"S": np.eye(2)}, ValueError, "S must have at least 3 items"),
     (parallel_analysis, {"S": S, "quantile": 1}, ValueError, "quantile must lie strictly between 0 and 1, got 1."),
     (parallel_analysis, {"S": S, "n_samples": 0}, ValueError, "n_samples must be at least 1, got 0."),
     (
@@ -714,7 +721,7 @@ def test_the_table_is_long_and_has_a_row_for_everything_public():
     assert len(TABLE) >= 80
     covered = {STANDS_FOR.get(row[0], row[0].__name__) for row in TABLE}
     # Made by functions, never by users.
-    results = {"Calibration", "Consensus", "HypothesisTests", "ParameterError", "RankSelection"}
+    results = {"Calibration", "Consensus", "DetectableDimensions", "HypothesisTests", "ParameterError", "RankSelection"}
     rooms = {"datasets", "metrics", "plots", "simulate"}
     public = set(simdims.__all__) - results - rooms - {"__version__"}
     for room in (metrics, plots, simulate):

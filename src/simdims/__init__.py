@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from simdims.features import from_features
     from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test
     from simdims.io import load_similarity
-    from simdims.selection import Calibration, RankSelection, calibrate, parallel_analysis, scree_test, select_rank
+    from simdims.selection import (
+        Calibration,
+        DetectableDimensions,
+        RankSelection,
+        calibrate,
+        detectable_dimensions,
+        parallel_analysis,
+        scree_test,
+        select_rank,
+    )
     from simdims.similarity import Similarity, as_similarity
     from simdims.srf import SRF
     from simdims.triplets import from_triplets
@@ -31,6 +40,7 @@ __all__ = [
     "SRF",
     "Calibration",
     "Consensus",
+    "DetectableDimensions",
     "Discovery",
     "HypothesisTests",
     "ParameterError",
@@ -42,6 +52,7 @@ __all__ = [
     "calibrate",
     "combined_test",
     "datasets",
+    "detectable_dimensions",
     "dimension_test",
     "discover",
     "fit_consensus",
@@ -66,6 +77,7 @@ _DEFINED_IN = {
     "SRF": "srf",
     "Calibration": "selection",
     "Consensus": "consensus",
+    "DetectableDimensions": "selection",
     "Discovery": "discovery",
     "HypothesisTests": "inference",
     "ParameterError": "_parameters",
@@ -76,6 +88,7 @@ _DEFINED_IN = {
     "calibrate": "selection",
     "combined_test": "inference",
     "datasets": "datasets",
+    "detectable_dimensions": "selection",
     "dimension_test": "inference",
     "discover": "discovery",
     "fit_consensus": "consensus",

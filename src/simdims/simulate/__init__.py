@@ -1,8 +1,8 @@
 """Simulated data with known dimensions: embeddings, noise at a given signal-to-noise ratio, missing pairs, and power.
 
 A data set is simulated in three steps, each a function from arrays to an array: draw an embedding W, which gives the
-similarities S = W W^T; add noise to S (or to W before); and leave out pairs. `detectable_rank` tells how many dimensions
-are then left to find.
+similarities S = W W^T; add noise to S (or to W before); and leave out pairs. `detectable_rank` counts the dimensions
+that are then left to find.
 """
 
 from simdims.simulate.answers import triplet_answers

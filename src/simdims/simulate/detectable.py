@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -63,14 +65,18 @@ def detectable_rank(
         raise ParameterError("observed", "must be above 0", "0")
     if sigma is not None:
         require_number("sigma", sigma, "at least 0")
-    else:
-        require_between("snr", snr, 0, 1)
-        if snr == 0:
-            return 0
-        sigma = _deviation(embedding) * np.sqrt((1 - snr) / snr) if snr < 1 else 0.0
+    deviation = _noise(embedding, snr) if sigma is None else float(sigma)
     eigenvalues = np.linalg.eigvalsh(embedding.T @ embedding)
     rounding = len(embedding) * np.finfo(np.float64).eps * eigenvalues[-1]
-    return int(np.count_nonzero(eigenvalues > max(sigma * np.sqrt(len(embedding) / observed), rounding)))
+    return int(np.count_nonzero(eigenvalues > max(deviation * np.sqrt(len(embedding) / observed), rounding)))
+
+
+def _noise(W: np.ndarray, snr: Any) -> float:
+    """The standard deviation of noise at a signal-to-noise ratio."""
+    require_between("snr", snr, 0, 1)
+    if snr == 1:
+        return 0.0
+    return _deviation(W) * np.sqrt((1 - snr) / snr) if snr > 0 else np.inf
 
 
 def _deviation(W: np.ndarray) -> float:

@@ -38,7 +38,7 @@ from simdims.solvers.problem import (
     require_scale,
     row_blocks,
 )
-from simdims.solvers.spectra import leading_eigenpairs
+from simdims.solvers.spectra import largest_eigenvalue, leading_eigenpairs
 from simdims.solvers.start import given_start, random_start, spectral_start
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "factor_problem",
     "given_start",
     "has_missing",
+    "largest_eigenvalue",
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",
