@@ -27,6 +27,7 @@ from simdims import (
     calibrate,
     combined_test,
     datasets,
+    detectable_dimensions,
     dimension_test,
     discover,
     fit_consensus,
@@ -470,6 +471,19 @@ TABLE = [
     (score, {"S": [[1.0], [1.0, 2.0]]}, ValueError, "S", ""),
     (score, {"S": pd.DataFrame(S, index=["a"] * 12, columns=["a"] * 12)}, ValueError, "S", ""),
     # Many fits.
+    (detectable_dimensions, {"S": S, "level": 0}, ValueError, "level", "0"),
+    (detectable_dimensions, {"S": S, "n_flips": 10}, ValueError, "n_flips", "10"),
+    (detectable_dimensions, {"S": S, "n_flips": 19, "level": 0.01}, ValueError, "n_flips", "19"),
+    (detectable_dimensions, {"S": S, "max_rank": 0}, ValueError, "max_rank", "0"),
+    (detectable_dimensions, {"S": S, "start": 2.5}, TypeError, "start", "2.5"),
+    (detectable_dimensions, {"S": np.eye(2)}, ValueError, "S", "2"),
+    (simulate.detectable_rank, {"W": W}, ValueError, "sigma", ""),
+    (simulate.detectable_rank, {"W": W, "snr": 0.5, "sigma": 0.1}, ValueError, "sigma", "0.1"),
+    (simulate.detectable_rank, {"W": W, "snr": 2}, ValueError, "snr", "2"),
+    (simulate.detectable_rank, {"W": W, "sigma": -1}, ValueError, "sigma", "-1"),
+    (simulate.detectable_rank, {"W": W, "snr": 0.5, "observed": 0}, ValueError, "observed", "0"),
+    (simulate.detectable_rank, {"W": -W, "snr": 0.5}, ValueError, "W", "-"),
+    (simulate.detectable_rank, {"W": np.ones((5, 1)), "snr": 0.5}, ValueError, "W", ""),
     (calibrate, {"S": S, "n_bootstraps": 0}, ValueError, "n_bootstraps", "0"),
     (calibrate, {"S": S, "tolerance": 2}, ValueError, "tolerance", "2"),
     (calibrate, {"S": S, "n_eigenpairs": 40}, ValueError, "n_eigenpairs", "40"),
@@ -694,7 +708,7 @@ def test_the_table_is_long_and_has_a_row_for_everything_public():
     assert len(TABLE) >= 80
     covered = {STANDS_FOR.get(row[0], row[0].__name__) for row in TABLE}
     # Made by functions, never by users.
-    results = {"Calibration", "Consensus", "HypothesisTests", "ParameterError", "RankSelection"}
+    results = {"Calibration", "Consensus", "DetectableDimensions", "HypothesisTests", "ParameterError", "RankSelection"}
     public = set(simdims.__all__) - results - {"datasets", "metrics", "plots", "simulate", "__version__"}
     for module in (metrics, plots, simulate):
         public |= {name for name in module.__all__ if inspect.isfunction(getattr(module, name))}

@@ -287,3 +287,64 @@ def test_generators_are_seeds_too(generator):
     np.testing.assert_array_equal(one, other)
     one, other = (simulate.triplet_answers(one, 10, random_state=generator(0)) for _ in range(2))
     np.testing.assert_array_equal(one, other)
+
+
+# detectable_rank
+
+
+def slow_detectable_rank(W, noisy, observed):
+    """The definition: eigenvalues of the true similarities beyond the noise that was really added."""
+    S = W @ W.T
+    n = len(S)
+    errors = [noisy[i, j] - S[i, j] for i in range(n) for j in range(n) if i != j]
+    return sum(theta > np.std(errors) * np.sqrt(n / observed) for theta in np.linalg.eigvalsh(S))
+
+
+@pytest.mark.parametrize("snr", [0.2, 0.4, 0.8])
+@pytest.mark.parametrize("observed", [1.0, 0.3])
+def test_the_detectable_rank_is_its_definition_with_the_noise_of_add_noise(snr, observed):
+    found = []
+    for seed in range(5):
+        W = simulate.dirichlet(60, 8, alpha=0.5, random_state=seed)
+        noisy = simulate.add_noise(W @ W.T, snr, random_state=seed)
+        found.append(simulate.detectable_rank(W, snr=snr, observed=observed))
+        assert found[-1] == slow_detectable_rank(W, noisy, observed)
+        sigma = (noisy - W @ W.T)[np.triu_indices(60, 1)].std()
+        assert found[-1] == simulate.detectable_rank(W, sigma=sigma, observed=observed)
+    assert max(found) > 1
+
+
+def test_more_noise_and_fewer_pairs_never_make_more_dimensions_detectable():
+    W = simulate.dirichlet(100, 12, alpha=0.3, random_state=0)
+    by_noise = [simulate.detectable_rank(W, snr=snr) for snr in (0, 0.05, 0.1, 0.3, 0.6, 1)]
+    by_pairs = [simulate.detectable_rank(W, snr=0.3, observed=share) for share in (0.05, 0.2, 0.5, 1)]
+    assert by_noise == sorted(by_noise)
+    assert by_pairs == sorted(by_pairs)
+    assert by_noise[0] == 0
+    assert by_noise[-1] == 12
+    assert by_pairs[0] < by_pairs[-1]
+
+
+def test_without_noise_the_detectable_rank_is_the_rank():
+    W = simulate.dirichlet(50, 4, random_state=0)
+    repeated = np.column_stack([W, W])
+    assert simulate.detectable_rank(repeated, snr=1) == simulate.detectable_rank(repeated, sigma=0) == 4
+    assert simulate.detectable_rank(np.zeros((5, 2)), sigma=0) == 0
+
+
+@pytest.mark.parametrize("observed", [1.0, 0.5])
+@pytest.mark.parametrize(("excess", "seen"), [(0.8, False), (1.5, True)])
+def test_eigenvectors_of_noisy_similarities_show_detectable_dimensions_only(excess, seen, observed):
+    """A single dimension, below and above the limit: the squared overlap of its eigenvector, 1 - 1 / excess^2 or 0."""
+    rng = np.random.default_rng(0)
+    n = 1500
+    W = np.sqrt(rng.uniform(size=(n, 1)))
+    theta = float(np.sum(W**2))
+    sigma = theta / excess / np.sqrt(n / observed)
+    assert simulate.detectable_rank(W, sigma=sigma, observed=observed) == seen
+    noise = np.triu(sigma * rng.standard_normal((n, n)), 1)
+    noisy = np.triu(W @ W.T, 1) + noise
+    noisy[rng.uniform(size=(n, n)) > observed] = 0
+    _, vectors = np.linalg.eigh(noisy + noisy.T)
+    overlap = float(vectors[:, -1] @ W[:, 0]) ** 2 / theta
+    assert overlap == pytest.approx(1 - 1 / excess**2 if seen else 0, abs=0.1)

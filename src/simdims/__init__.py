@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test, weight_test
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
-    from simdims.selection import Calibration, RankSelection, calibrate, parallel_analysis, scree_test, select_rank
+    from simdims.selection import (
+        Calibration,
+        DetectableDimensions,
+        RankSelection,
+        calibrate,
+        detectable_dimensions,
+        parallel_analysis,
+        scree_test,
+        select_rank,
+    )
     from simdims.similarity import Similarity, as_similarity
     from simdims.srf import SRF
     from simdims.systems import SimilaritySet
@@ -33,6 +42,7 @@ __all__ = [
     "SRF",
     "Calibration",
     "Consensus",
+    "DetectableDimensions",
     "Discovery",
     "HypothesisTests",
     "JointSRF",
@@ -46,6 +56,7 @@ __all__ = [
     "calibrate",
     "combined_test",
     "datasets",
+    "detectable_dimensions",
     "dimension_test",
     "discover",
     "fit_consensus",
@@ -71,6 +82,7 @@ _DEFINED_IN = {
     "SRF": "srf",
     "Calibration": "selection",
     "Consensus": "consensus",
+    "DetectableDimensions": "selection",
     "Discovery": "discovery",
     "HypothesisTests": "inference",
     "JointSRF": "joint",
@@ -83,6 +95,7 @@ _DEFINED_IN = {
     "calibrate": "selection",
     "combined_test": "inference",
     "datasets": "datasets",
+    "detectable_dimensions": "selection",
     "dimension_test": "inference",
     "discover": "discovery",
     "fit_consensus": "consensus",

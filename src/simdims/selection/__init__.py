@@ -1,9 +1,20 @@
-"""How many dimensions the similarities support: calibrated cross-validation, and the two older ways to count."""
+"""How many dimensions the similarities support, by cross-validation, can be told from noise, or show in eigenvalues."""
 
 from simdims._progress import Progress
 from simdims.selection.calibration import Calibration, calibrate
 from simdims.selection.crossvalidation import select_rank
+from simdims.selection.detection import DetectableDimensions, detectable_dimensions
 from simdims.selection.result import RankSelection
 from simdims.selection.spectrum import parallel_analysis, scree_test
 
-__all__ = ["Calibration", "Progress", "RankSelection", "calibrate", "parallel_analysis", "scree_test", "select_rank"]
+__all__ = [
+    "Calibration",
+    "DetectableDimensions",
+    "Progress",
+    "RankSelection",
+    "calibrate",
+    "detectable_dimensions",
+    "parallel_analysis",
+    "scree_test",
+    "select_rank",
+]

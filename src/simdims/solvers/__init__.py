@@ -51,7 +51,7 @@ from simdims.solvers.problem import (
     require_scale,
     row_blocks,
 )
-from simdims.solvers.spectra import leading_eigenpairs
+from simdims.solvers.spectra import largest_eigenvalue, leading_eigenpairs
 from simdims.solvers.start import given_start, random_start, spectral_start
 
 __all__ = [
@@ -79,6 +79,7 @@ __all__ = [
     "has_missing",
     "joint_problem",
     "joint_start",
+    "largest_eigenvalue",
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",

@@ -1,0 +1,298 @@
+"""detectable_dimensions: how many dimensions can be told from noise, by residuals with random signs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims import _parallel, _threads, solvers
+from simdims._parameters import require_count
+from simdims.selection.calibration import check_items, require_share
+from simdims.selection.residuals import compare_with_noise
+from simdims.selection.splits import plain
+from simdims.similarity import as_similarity
+from simdims.similarity.arrays import problem_of
+from simdims.solvers.problem import mean_similarity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: How closely fits come to their minimum (tol, max_iter): as a rule, and where next to nothing is left to explain.
+_FIT, _CLOSE_FIT = (1e-3, 300), (1e-5, 1000)
+
+#: Residuals with less than this share of the variance of the similarities are rounding errors, and with less than the
+#: second one worth a closer fit.
+_ROUNDING, _NEARLY_EXACT = 1e-6, 1e-2
+
+#: Random signs per number of dimensions, up to and beyond so many items: the more items, the less two draws differ.
+_FLIPS, _MANY_ITEMS, _FLIPS_OF_MANY = 99, 1000, 19
+
+#: The most dimensions that are tested unless more are asked for.
+_MOST_DIMENSIONS = 200
+
+#: Beyond the largest number that is too few, numbers so many times as large are tested.
+_STEP = 1.6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DetectableDimensions:
+    """What `detectable_dimensions` found.
+
+    Attributes
+    ----------
+    rank : int
+        The number of dimensions that can be told from noise: with one less, the residuals still have structure that
+        noise does not have. It is a lower bound, since weak dimensions may exist and not stand out. The first dimension
+        always counts, because non-negative similarities have a mean: 1 says that nothing beyond it stands out.
+    at_edge : bool
+        Whether the largest number that was tested, ``rank - 1``, is still too few: larger ones were not looked at.
+    table : DataFrame
+        One row per number tested: rank, unexplained (the share of the variation of the similarities that is left),
+        eigenvalue (the largest of the residuals), null_mean, null_standard_deviation and null_quantile (of residuals
+        with random signs; the quantile is that of 1 - level), pvalue, and too_few (whether structure is left). Where
+        next to nothing is left to explain, residuals are rounding errors and those of the null are NaN.
+    null_distribution : ndarray of shape (n_tested, n_flips)
+        The largest eigenvalues of residuals with random signs, a row for each of the table.
+    level : float
+        The level of each test.
+    n_items, n_flips : int
+    seed : int
+        The number that, passed as `random_state` with the same data and settings, gives this result again.
+    """
+
+    rank: int
+    at_edge: bool
+    table: pd.DataFrame
+    null_distribution: NDArray[np.float64]
+    level: float
+    n_items: int
+    seed: int
+
+    @property
+    def n_flips(self) -> int:
+        """Random draws of signs per number of dimensions."""
+        return self.null_distribution.shape[1]
+
+    def words(self) -> str:
+        """How many, as the end of a sentence: "at least 14 can be told from noise"."""
+        return f"{'no more than one' if self.rank == 1 else f'at least {self.rank}'} can be told from noise"
+
+    def summary(self) -> str:
+        """What was found, in words."""
+        row = {int(row["rank"]): row for row in self.table.to_dict("records")}
+        share = f"{1 - self.level:.0%} of those with random signs"
+        found, eigenvalue = self.rank, "the largest eigenvalue of the residuals"
+        lines = [
+            f"{'No more than one dimension' if found == 1 else f'At least {found} dimensions'} can be told from noise."
+        ]
+        if found > 1:
+            before = row[found - 1]
+            lines.append(
+                f"With {found - 1}, {eigenvalue} ({before['eigenvalue']:.3g}) exceeds {share} "
+                f"({before['null_quantile']:.3g})."
+            )
+        if self.at_edge:
+            lines.append(f"{found - 1} was the largest number tested.")
+        elif np.isnan(row[found]["pvalue"]):
+            lines.append(f"With {found}, the residuals are rounding errors.")
+        else:
+            last = row[found]
+            lines.append(
+                f"With {found}, {eigenvalue} ({last['eigenvalue']:.3g}) does not exceed {share} "
+                f"({last['null_quantile']:.3g}; p = {last['pvalue']:.2g})."
+            )
+        lines.append(f"Numbers tested: {', '.join(map(str, sorted(row)))}, with {self.n_flips} draws of signs each.")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers and lists, as JSON takes them; null where there is no number."""
+        plain_values = {name: getattr(self, name) for name in ("rank", "at_edge", "level", "n_items", "seed")}
+        records = [
+            {name: None if value != value else value for name, value in record.items()}
+            for record in self.table.to_dict("records")
+        ]
+        null = [None if np.isnan(draws).any() else draws.tolist() for draws in self.null_distribution]
+        return {**plain_values, "table": records, "null_distribution": null}
+
+    def __repr__(self) -> str:
+        more = ", at_edge" if self.at_edge else ""
+        return (
+            f"DetectableDimensions(rank={self.rank}{more}, {len(self.table)} numbers x {self.n_flips} draws of signs)"
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def detectable_dimensions(
+    S: Any,
+    *,
+    start: int = 1,
+    max_rank: int | None = None,
+    level: float = 0.05,
+    n_flips: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> DetectableDimensions:
+    """Count the dimensions that can be told from noise, whether or not they help to predict held-out pairs.
+
+    With too few dimensions, the residuals of a fit have a dimension left, and with it an eigenvalue that noise does not
+    have. Giving every residual a random sign keeps its size and removes all structure. A number of dimensions is too
+    few if the largest eigenvalue of the residuals S - W W^T exceeds `1 - level` of those with random signs. The result
+    is the smallest number that is not too few. It is found by bisection: larger numbers are tested until one is not too
+    few, then those between it and the largest that is.
+
+    Parameters
+    ----------
+    S : Similarity or anything `as_similarity` takes
+        The similarities. Missing pairs have no residual, and residuals are weighted as in the fit. Sparse similarities
+        stay sparse; of more than 2,000 items whose absent pairs are zeros, a random sample stands for those.
+    start : int, default=1
+        The number that is tested first. A good guess saves time.
+    max_rank : int, optional
+        The largest number tested. By default 200, or less where there are few items or pairs.
+    level : float, default=0.05
+        The probability with which noise alone is taken for a dimension, per test.
+    n_flips : int, optional
+        Random draws of signs per number tested; 99 up to 1,000 items, 19 beyond.
+    random_state : int, RandomState or None, default=None
+        Seed of signs and starts; None is fresh entropy.
+
+    Returns
+    -------
+    DetectableDimensions
+
+    Notes
+    -----
+    A fit takes up a part of the noise, and what it leaves lies in fewer directions than there are items. Random signs
+    spread it over all of them, which lowers its largest eigenvalue. The eigenvalues with random signs are therefore
+    divided by (1 - L / n_pairs)^(1/4), with L the number of positive loadings and n_pairs = n (n - 1) / 2. Without this
+    correction about a third of all tests with the true number of dimensions find one more.
+
+    Noise must be independent between pairs, as that of ratings is. Noise of features is not: it is structure that all
+    pairs of an item share, and counts as dimensions. So does what a product of loadings cannot express.
+
+    Examples
+    --------
+    >>> from simdims import detectable_dimensions, simulate
+    >>> W = simulate.dirichlet(80, 5, alpha=0.3, random_state=0)
+    >>> S = simulate.add_noise(W @ W.T, 0.6, random_state=0)
+    >>> detectable_dimensions(S, random_state=0).rank
+    5
+    """
+    similarity = as_similarity(S, copy=False)
+    n = similarity.n_items
+    check_items(n)
+    require_share("level", level)
+    flips = default_flips(n) if n_flips is None else n_flips
+    require_count("n_flips", flips, at_least=int(np.ceil(round(1 / level - 1, 9))))
+    problem = problem_of(plain(similarity))
+    largest = largest_testable(problem)
+    if max_rank is not None:
+        require_count("max_rank", max_rank)
+        largest = min(largest, int(max_rank))
+    else:
+        largest = min(largest, _MOST_DIMENSIONS)
+    require_count("start", start)
+    seed = _parallel.settle_seed(random_state)
+    test = _Test(problem, level, int(flips), _parallel.root_seed(seed))
+    with _threads.one_blas_thread():
+        rank = smallest_sufficient(test.is_too_few, min(int(start), largest), largest)
+    return test.conclude(rank, rank > largest, seed)
+
+
+def default_flips(n_items: int) -> int:
+    """Random draws of signs per number of dimensions."""
+    return _FLIPS if n_items <= _MANY_ITEMS else _FLIPS_OF_MANY
+
+
+def largest_testable(problem: solvers.Problem) -> int:
+    """The largest number of dimensions whose fits leave enough of the noise to compare with.
+
+    A third of the items, and no more loadings than three quarters of the observed pairs.
+    """
+    n = problem.n_items
+    return int(max(1, min((n - 1) // 3, 3 * problem.n_known // 8 // n)))
+
+
+def smallest_sufficient(is_too_few: Callable[[int], bool], start: int, largest: int) -> int:
+    """The smallest number that is not too few, by bisection, or `largest` + 1; no number is asked for twice."""
+    low, high, rank = 0, largest + 1, start
+    while high - low > 1:
+        if is_too_few(rank):
+            low = rank
+        else:
+            high = rank
+        beyond = max(low + 1, round(_STEP * low))
+        rank = min(beyond, largest) if high > largest else (low + high) // 2
+    return high
+
+
+class _Test:
+    """Fits numbers of dimensions, compares their residuals with noise, and remembers what it found."""
+
+    def __init__(self, problem: solvers.Problem, level: float, n_flips: int, root: int) -> None:
+        self.problem, self.level, self.n_flips, self.root = problem, float(level), n_flips, root
+        # What residuals are compared with: the norm of S - mean, weighted as they are.
+        self.scale = solvers.noise_scale(problem)[0] / 2.0 * problem.n_items**0.5
+        size = mean_similarity(problem) * problem.n_known**0.5
+        self.negligible = max(_ROUNDING**0.5 * self.scale, _ROUNDING * size)
+        self.rows: dict[int, dict[str, Any]] = {}
+        self.null: dict[int, np.ndarray] = {}
+
+    def is_too_few(self, rank: int) -> bool:
+        """Whether the residuals of a fit have structure that noise does not have."""
+        row, null = self._compare(rank, *_FIT)
+        if row["too_few"] and row["unexplained"] < _NEARLY_EXACT:
+            row, null = self._compare(rank, *_CLOSE_FIT)
+        self.rows[rank], self.null[rank] = row, null
+        return bool(row["too_few"])
+
+    def _compare(self, rank: int, tol: float, max_iter: int) -> tuple[dict[str, Any], np.ndarray]:
+        seed = _parallel.seed_of(self.root, rank)
+        start = solvers.spectral_start(self.problem, rank, np.random.RandomState(seed))
+        W = solvers.solve(self.problem, start, tol=tol, max_iter=max_iter).W
+        rng = np.random.default_rng(seed)
+        found = compare_with_noise(self.problem, W, self.n_flips, rng, negligible=self.negligible)
+        null = found.flipped / spread_by_signs(W) if len(found.flipped) else np.full(self.n_flips, np.nan)
+        pvalue = (1 + np.count_nonzero(null >= found.eigenvalue)) / (1 + len(null)) if len(found.flipped) else np.nan
+        return {
+            "rank": rank,
+            "unexplained": (found.norm / self.scale) ** 2 if self.scale > 0 else 0.0,
+            "eigenvalue": found.eigenvalue,
+            "null_mean": null.mean(),
+            "null_standard_deviation": null.std(ddof=1) if len(null) > 1 else 0.0,
+            "null_quantile": np.quantile(null, 1 - self.level),
+            "pvalue": pvalue,
+            "too_few": bool(pvalue <= self.level),
+        }, null
+
+    def conclude(self, rank: int, at_edge: bool, seed: int) -> DetectableDimensions:
+        """All that was found, in the order of the numbers tested."""
+        import pandas as pd
+
+        tested = sorted(self.rows)
+        return DetectableDimensions(
+            rank=rank,
+            at_edge=at_edge,
+            table=pd.DataFrame([self.rows[one] for one in tested]),
+            null_distribution=np.array([self.null[one] for one in tested]),
+            level=self.level,
+            n_items=self.problem.n_items,
+            seed=seed,
+        )
+
+
+def spread_by_signs(W: np.ndarray) -> float:
+    """The factor by which random signs lower the largest eigenvalue of the residuals of a fit to noise.
+
+    A fit with r dimensions of n items leaves noise in n - r directions only, with a largest eigenvalue proportional to
+    sqrt(n - r). Random signs spread its sum of squares, which is lowered by ((n - r) / n)^2, over n directions: that
+    eigenvalue is sqrt(1 - r / n) times as large. Loadings of zero take up nothing, so r is the mean number of positive
+    loadings per item, and sqrt(1 - r / n) is about (1 - L / n_pairs)^(1/4).
+    """
+    n, n_loadings = len(W), np.count_nonzero(W)
+    return float((1.0 - min(n_loadings / (n * (n - 1) / 2), 1.0)) ** 0.25)
