@@ -109,15 +109,19 @@ def measure_accuracy(cell: dict) -> dict:
     start = time.perf_counter()
     selection = select_rank(S, random_state=cell["seed"], n_jobs=1, progress=False)
     seconds = time.perf_counter() - start
-    alone = selection.scores.groupby("rank")["error_alone"].mean()
+    plain = select_rank(S, alpha=0.0, random_state=cell["seed"], n_jobs=1, progress=False)
+    alone = plain.scores.groupby("rank")["error_alone"].mean()
+    W = simulate.dirichlet(N_ITEMS, cell["rank"], alpha=cell["alpha"], random_state=cell["seed"])
     eigenvalues = np.linalg.eigvalsh(np.nan_to_num(S))[::-1]
     return {
         "select_rank": selection.rank,
-        "smallest averaged error": selection.minimum,
+        "without penalty": plain.rank,
+        "smallest averaged error": plain.minimum,
         "paper's protocol": int(alone.idxmin()),
         "scree": scree_test(S),
         "parallel 95%": parallel_analysis(S, random_state=0),
         "parallel median": parallel_analysis(S, quantile=0.5, random_state=0),
+        "detectable": simulate.detectable_rank(W, snr=cell["snr"], observed=cell["observed"]),
         "seconds": seconds,
         "sampling": selection.sampling,
         "cutoff": selection.calibration.cutoff,
@@ -128,7 +132,16 @@ def measure_accuracy(cell: dict) -> dict:
     }
 
 
-METHODS = ["select_rank", "smallest averaged error", "paper's protocol", "scree", "parallel 95%", "parallel median"]
+METHODS = [
+    "select_rank",
+    "without penalty",
+    "smallest averaged error",
+    "paper's protocol",
+    "scree",
+    "parallel 95%",
+    "parallel median",
+    "detectable",
+]
 
 
 def show_accuracy(runs: list[dict]) -> None:
