@@ -76,7 +76,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
     import numpy as np
     import pandas as pd
 
-    from simdims import SRF, Similarity, calibrate, dimension_test, discover, load_similarity, plots
+    from simdims import SRF, JointSRF, Similarity, calibrate, dimension_test, discover, load_similarity, plots
     from simdims.datasets import fetch_mur92_behaviour, load_miserables
 
     (folder / "S.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
@@ -98,6 +98,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "hypothesis_tests": (tests,), "item_fingerprint": (found, 0), "power_curves": (study,),
         "rank_selection": (found,), "reconstruction": (found,), "reliability": (found,),
         "save_figure": (None, folder / "x.pdf"), "similarity_heatmap": (S,), "word_cloud": (found, 1),
+        "system_weights": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
     }  # fmt: skip
     features = {f"plots.{name}": lambda name=name: getattr(plots, name)(*drawn[name]) for name in plots.__all__}
     features |= {

@@ -361,6 +361,14 @@ def _problem(similarity):
     return solvers.as_problem(similarity.values, similarity.weights)
 
 
+@pytest.mark.parametrize("n", [3, 4, 5, 8])
+def test_a_penalty_can_be_chosen_for_a_handful_of_items(n):
+    W = np.kron(np.eye(2), np.ones((n, 1)))[:n] * np.linspace(0.8, 1, n)[:, None]
+    for seed in range(20):
+        srf = SRF(2, alpha="auto", random_state=seed).fit(W @ W.T)
+        assert 0 <= srf.alpha_ < 2
+
+
 def test_equal_similarities_get_no_penalty():
     S = np.full((12, 12), 0.5)
     assert SRF(1, alpha="auto", random_state=0).fit(S).alpha_ == 0.0

@@ -71,6 +71,10 @@ class Held(NamedTuple):
     values: np.ndarray
     weights: np.ndarray
 
+    def varies(self) -> bool:
+        """Whether there is anything to explain."""
+        return bool(len(self.values) and self.values.min() < self.values.max())
+
     def judge(self, W: np.ndarray, low: float, high: float) -> tuple[float, float]:
         """What predictions, clipped to the range of what was seen, leave unexplained: as they are, and rescaled.
 
@@ -81,8 +85,6 @@ class Held(NamedTuple):
         share = self.weights / self.weights.sum()
         observed, centred = self.values - share @ self.values, predicted - share @ predicted
         variance, own = share @ observed**2, share @ centred**2
-        if variance == 0.0:
-            return 0.0, 0.0
         together = max(share @ (observed * centred), 0.0)
         explained = together**2 / (own * variance) if own > 0 else 0.0
         return float(share @ (predicted - self.values) ** 2 / variance), float(1.0 - explained)
@@ -112,7 +114,7 @@ def choose_alpha(
     problem, W = _some_items(problem, W, rng)
     n_splits = int(np.clip(2 * _FEW_HELD_OUT / (_HELD_OUT * problem.n_known), 1, _MOST_SPLITS))
     splits = [hold_out(problem, rng) for _ in range(n_splits)]
-    path = _Path([split for split in splits if len(split[1].rows)], W, l1_ratio, fit)
+    path = _Path([split for split in splits if split[1].varies()], W, l1_ratio, fit)
     if not path.splits:
         return 0.0, start
     alpha, n_idle = _STRONGEST, 0
@@ -170,7 +172,8 @@ class _Path:
         for found, nearly in zip((self.errors, self.rescaled), _NEARLY, strict=True):
             errors = kernel @ np.array(list(found.values()))
             least = float(errors.min())
-            weakest.append(alphas[errors <= least + nearly * max(1.0 - least, 0.0) * least].min())
+            allowed = nearly * max(1.0 - least, 0.0) * max(least, 0.0)  # rounding may leave less than nothing
+            weakest.append(alphas[errors <= least + allowed].min())
         return float(max(weakest))
 
 
