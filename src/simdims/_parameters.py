@@ -58,10 +58,11 @@ class ParameterError(ValueError):
         self.name, self.rule, self.got, self.remedy = name, rule, got, remedy
         self.file: str | None = None
 
-    def sentence(self, name: str, spelling: Spelling = in_python) -> str:
-        """The sentence, with the argument called `name`."""
+    def sentence(self, name: str, spelling: Spelling = in_python, *, shows_none: bool = True) -> str:
+        """The sentence, with the argument called `name`; a value of None is shown unless `shows_none` is False."""
         file = "" if self.file is None else f"{self.file}: "
-        got = "" if self.got is None else f", got {self.got}"
+        is_hidden = self.got is None or (self.got == "None" and not shows_none)
+        got = "" if is_hidden else f", got {self.got}"
         remedy = "" if self.remedy is None else f": {spelled(self.remedy, spelling)}"
         return f"{file}{name} {spelled(self.rule, spelling)}{got}{remedy}."
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from copy import copy
 from typing import Any
 
 from simdims._parameters import ParameterError, SimdimsWarning, in_python
@@ -45,10 +44,8 @@ def in_options(said: Exception, top: argparse.ArgumentParser, options: argparse.
     spelling = Spelling(top, options)
     if isinstance(said, SimdimsWarning):
         return said.sentence(spelling)
-    if said.got == "None":  # an option that was not given has no value to show
-        said = copy(said)
-        said.got = None
-    return said.sentence(spelling.subject(said.name), spelling)
+    # An option that was not given has no value to show.
+    return said.sentence(spelling.subject(said.name), spelling, shows_none=False)
 
 
 class Spelling:
