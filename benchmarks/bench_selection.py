@@ -5,8 +5,8 @@
     python benchmarks/bench_selection.py speed    [--quick]
 
 accuracy: simulations of the paper (150 items, Dirichlet loadings, Gaussian noise on S, all or half of the pairs
-observed); the mean absolute error of the rank that select_rank, the paper's protocol, the scree test and parallel
-analysis find. admm: the same with the paper's solver at its settings (200 x 50 iterations) on a subset, against bcd on
+observed); the mean absolute error of the rank that select_rank, the paper's protocol, the scree test, parallel analysis
+and detectable_dimensions ("told from noise") find, and of the detectable rank, the limit for all of them. admm: the same with the paper's solver at its settings (200 x 50 iterations) on a subset, against bcd on
 the same splits and candidates. speed: select_rank with bcd against admm, and calibrate. Prints Markdown tables and
 writes every number to benchmarks/results/selection_*.json.
 
@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
-from simdims import SRF, calibrate, parallel_analysis, scree_test, select_rank, simulate
+from simdims import SRF, calibrate, detectable_dimensions, parallel_analysis, scree_test, select_rank, simulate
 
 RESULTS = Path(__file__).parent / "results"
 N_ITEMS = 150
@@ -121,6 +121,7 @@ def measure_accuracy(cell: dict) -> dict:
         "scree": scree_test(S),
         "parallel 95%": parallel_analysis(S, random_state=0),
         "parallel median": parallel_analysis(S, quantile=0.5, random_state=0),
+        "told from noise": detectable_dimensions(S, random_state=cell["seed"]).rank,
         "detectable": simulate.detectable_rank(W, snr=cell["snr"], observed=cell["observed"]),
         "seconds": seconds,
         "sampling": selection.sampling,
@@ -140,6 +141,7 @@ METHODS = [
     "scree",
     "parallel 95%",
     "parallel median",
+    "told from noise",
     "detectable",
 ]
 

@@ -1,11 +1,14 @@
 """detectable_dimensions: residuals against residuals with random signs."""
 
+import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from similarity_examples import as_csr, similarities
+from test_selection_of_noise import KINDS, noise
 
 from simdims import DetectableDimensions, Similarity, as_similarity, detectable_dimensions, simulate, solvers
 from simdims.selection import detection, residuals
@@ -243,8 +246,19 @@ def test_a_result_says_what_it_is():
     assert len(written["null_distribution"]) == len(found.table)
     exact = detectable_dimensions(np.ones((10, 10)), random_state=0)
     assert exact.words() == "no more than one can be told from noise"
-    assert exact.to_dict()["null_distribution"] == [None]
     assert exact.to_dict()["table"][0]["pvalue"] is None
+    for one in (found, exact):
+        again = DetectableDimensions.from_dict(json.loads(json.dumps(one.to_dict())))
+        assert (again.rank, again.at_edge, again.level, again.seed) == (one.rank, one.at_edge, one.level, one.seed)
+        pd.testing.assert_frame_equal(again.table, one.table, check_exact=True)
+        np.testing.assert_array_equal(again.null_distribution, one.null_distribution)
+
+
+def test_progress_is_told_after_every_number():
+    told = []
+    found = detectable_dimensions(noisy(), random_state=0, progress=told.append)
+    assert [one.done for one in told] == list(range(1, len(found.table) + 1))
+    assert {int(one.detail.removeprefix("rank ")) for one in told} == set(found.table["rank"])
 
 
 # --- calibration -------------------------------------------------------------------------------------------------
@@ -280,43 +294,16 @@ def test_the_true_number_is_too_few_as_often_as_the_level_says(n, r, alpha, snr,
     assert wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
-def shuffled(S, rng):
-    """The similarities of different items in random places."""
-    pairs = np.triu_indices(len(S), 1)
-    mixed = np.zeros_like(S)
-    mixed[pairs] = rng.permutation(S[pairs])
-    mixed += mixed.T
-    np.fill_diagonal(mixed, np.diagonal(S))
-    return mixed
-
-
-def noise_only(seed, kind):
-    rng = np.random.default_rng(seed)
-    if kind == "shuffled":
-        return shuffled(noisy(n=60, r=4, snr=0.7, seed=seed), rng)
-    values = {
-        "uniform": rng.uniform(size=(60, 60)),
-        "clipped": np.maximum(rng.standard_normal((60, 60)), 0),
-        "counts": rng.poisson(0.5, size=(60, 60)).astype(float),
-        "half": rng.uniform(size=(60, 60)),
-    }[kind]
-    S = np.triu(values) + np.triu(values, 1).T
-    return np.asarray(simulate.mask_pairs(S, 0.5, random_state=seed)) if kind == "half" else S
-
-
-KINDS = ["uniform", "clipped", "counts", "half", "shuffled"]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_has_no_more_than_one_dimension(kind):
-    found = [detectable_dimensions(noise_only(seed, kind), random_state=seed).rank for seed in range(20, 26)]
+    found = [detectable_dimensions(noise(kind, 60, seed), random_state=seed).rank for seed in range(20, 26)]
     assert sum(rank > 1 for rank in found) <= 2  # 0.2% with a level of 5%
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_has_more_than_one_dimension_as_often_as_the_level_says(kind):
-    found = np.mean([detectable_dimensions(noise_only(seed, kind), random_state=seed).rank > 1 for seed in range(200)])
+    found = np.mean([detectable_dimensions(noise(kind, 60, seed), random_state=seed).rank > 1 for seed in range(200)])
     assert found <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
 
 

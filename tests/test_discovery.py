@@ -22,6 +22,7 @@ from simdims import (
     align,
     combined_test,
     datasets,
+    detectable_dimensions,
     dimension_test,
     discover,
     fit_consensus,
@@ -30,6 +31,7 @@ from simdims import (
     from_triplets,
     load_similarity,
     metrics,
+    plots,
     rsa_test,
     select_rank,
     simulate,
@@ -83,6 +85,12 @@ def same(one: Discovery, other: Discovery) -> None:
     pd.testing.assert_frame_equal(one.selection.curve, other.selection.curve, check_exact=True)
     columns = [name for name in one.selection.scores if name != "seconds"]
     pd.testing.assert_frame_equal(one.selection.scores[columns], other.selection.scores[columns], check_exact=True)
+    assert one.selection.resampled == other.selection.resampled
+    assert (one.detectable is None) == (other.detectable is None)
+    if one.detectable is not None:
+        assert one.detectable.summary() == other.detectable.summary()
+        pd.testing.assert_frame_equal(one.detectable.table, other.detectable.table, check_exact=True)
+        assert np.array_equal(one.detectable.null_distribution, other.detectable.null_distribution, equal_nan=True)
 
 
 def test_it_does_what_its_parts_do(found):
@@ -428,6 +436,67 @@ def test_a_checkpoint_gives_the_same_result_and_is_used(found, tmp_path):
     again = discover(noisy(), **{**QUICK, "progress": calls.append}, checkpoint=tmp_path / "work")
     same(again, found)
     assert {call.stage for call in calls} == {"reliability"}  # no fit is made again
+
+
+# --- dimensions that can be told from noise ------------------------------------------------------------------------
+
+
+def test_dimensions_that_can_be_told_from_noise_stand_beside_those_selected(found, tmp_path):
+    detected = detectable_dimensions(
+        noisy(), start=found.n_components, max_rank=2 * found.n_components + 10, random_state=seed_of(root_seed(0), 4)
+    )
+    assert found.detectable is not None
+    pd.testing.assert_frame_equal(found.detectable.table, detected.table, check_exact=True)
+    sentence = f"Cross-validation supports {found.n_components}; at least {detected.rank} can be told from noise."
+    assert sentence == found.detected()
+    assert sentence in found.summary()
+    assert f"At least {detected.rank} dimensions could be told from noise" in found.methods_text()
+    assert "in at least 90% of the resamples" in found.methods_text()
+    page = found.report(tmp_path / "page.html").read_text()
+    assert sentence in page
+    assert found.selection.resampled.words() in page
+
+
+def test_a_given_number_is_not_compared_with_noise():
+    for ranks in (3, [3]):
+        found = discover(noisy(), **{**QUICK, "ranks": ranks})
+        assert found.detectable is None
+        assert found.detected() == ""
+        assert "told from noise" not in found.summary() + found.methods_text()
+
+
+def test_without_memory_for_residuals_there_is_no_count(monkeypatch, found):
+    def refuse(*_, **__):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(run, "detectable_dimensions", refuse)
+    without = discover(noisy(), **QUICK)
+    assert without.detectable is None
+    assert np.array_equal(without.embedding, found.embedding)
+
+
+def test_a_damaged_count_in_a_checkpoint_is_made_again(found, tmp_path):
+    discover(noisy(), **QUICK, checkpoint=tmp_path / "work")
+    kept = tmp_path / "work" / f"detectable-{found.n_components}"
+    kept.write_text(kept.read_text().replace("0.01", "0.02"))
+    same(discover(noisy(), **QUICK, checkpoint=tmp_path / "work"), found)
+    assert "0.02" not in kept.read_text()
+
+
+def test_a_folder_without_counts_and_resamples_loads(folder, found):
+    def as_it_was(manifest):
+        del manifest["detectable"]
+        del manifest["selection"]["resampled"]
+
+    change_manifest(folder, as_it_was)
+    earlier = Discovery.load(folder)
+    assert earlier.detectable is None
+    assert earlier.selection.resampled is None
+    assert earlier.selection.rank == found.selection.rank
+    for text in (earlier.summary(), earlier.methods_text()):
+        assert "told from noise" not in text
+        assert "resample" not in text
+    plots.rank_selection(earlier)
 
 
 def test_a_checkpoint_without_a_seed_resumes_with_the_first_one(tmp_path):

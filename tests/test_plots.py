@@ -3,6 +3,7 @@
 import html
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import matplotlib
@@ -17,11 +18,22 @@ from matplotlib.figure import Figure
 from scipy import sparse
 
 import simdims
-from simdims import SRF, ParameterError, Similarity, calibrate, combined_test, discover, plots, simulate
+from simdims import (
+    SRF,
+    ParameterError,
+    Similarity,
+    calibrate,
+    combined_test,
+    detectable_dimensions,
+    discover,
+    plots,
+    simulate,
+)
 from simdims.inference import HypothesisTests
 from simdims.plots._style import fitted, text_size
 from simdims.plots.dimensions import arrange
 from simdims.plots.similarities import _some_pairs, observed_means
+from simdims.selection.resampling import Resampled
 
 ODD = ["$5 and $x_1^", "<script>alert(1)</script>", "two\nlines\tand tabs", "%&_#{}\\", "Ærøskøbing", "x" * 300]
 
@@ -340,6 +352,31 @@ def test_rank_selection_marks_the_choice_the_valley_and_baselines(found):
     np.testing.assert_allclose(curve.get_ydata(), selection.curve["error"])
     assert tuple(line_of(ax, "within 1 s.e. of best")[0]) == selection.valley
     drawn(ax)
+
+
+def spans_of(ax):
+    """Where upright bands begin and end, by their label."""
+    rectangles = [patch for patch in ax.patches if patch.get_label() and not patch.get_label().startswith("_")]
+    return {patch.get_label(): (patch.get_x(), patch.get_x() + patch.get_width()) for patch in rectangles}
+
+
+def test_rank_selection_marks_resamples_and_where_noise_begins(found):
+    resampled = Resampled((3, 4, 5), (0.2, 0.7, 0.1), 1000)
+    selection = replace(found.selection, resampled=resampled)
+    last = selection.curve["rank"].max()
+    detected = detectable_dimensions(found.similarity, random_state=0)
+    one = replace(found, selection=selection, detectable=replace(detected, rank=3, at_edge=False))
+    ax = plots.rank_selection(one)
+    spans = spans_of(ax)
+    assert spans["90% of resamples: 3 to 5"] == pytest.approx((2.65, 5.35))
+    assert spans["not told from noise"] == pytest.approx((3.35, last + 0.35))
+    assert lines_at(ax)["told from noise: 3 or more"] == 3
+    drawn(ax)
+    bounded = plots.rank_selection(replace(one, detectable=replace(detected, rank=3, at_edge=True)))
+    assert "not told from noise" not in spans_of(bounded)
+    alone = replace(one, detectable=replace(detected, rank=1))
+    assert lines_at(plots.rank_selection(alone))["told from noise: no more than 1"] == 1
+    assert spans_of(plots.rank_selection(replace(selection, resampled=None))) == {}
 
 
 def test_relative_errors_begin_at_one_and_bands_are_those_of_the_table(found):

@@ -141,6 +141,10 @@ def test_the_curve_of_the_selection_is_there(found, page):
     selection = page[2]["selection"]
     assert (selection["ranks"], selection["rank"]) == ([2, 3, 4], found.selection.rank)
     assert selection["errors"] == pytest.approx(list(found.selection.curve["error"]))
+    low, high = found.selection.resampled.interval()
+    assert selection["resampled"] == {"low": low, "high": high, "words": found.selection.resampled.words()}
+    detected = found.detectable
+    assert selection["detectable"] == {"rank": detected.rank, "at_edge": detected.at_edge, "words": detected.words()}
 
 
 @pytest.mark.parametrize("kind", ["dimension", "rsa", "combined"])

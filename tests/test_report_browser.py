@@ -320,6 +320,17 @@ def test_the_curve_tells_each_number_by_keys(page):
     expect(page.locator("#number-words .readout")).to_contain_text("2 dimensions: error")
 
 
+def test_the_curve_shows_resamples_and_where_noise_begins(found, page):
+    expect(page.locator("#number-words")).to_contain_text(found.selection.resampled.words())
+    expect(page.locator("#number-words")).to_contain_text(found.detectable.words())
+    chart = page.locator("#number-chart")
+    assert chart.locator("rect.resampled").count() == 1
+    line, chosen = chart.locator("line.noise"), chart.locator("circle.chosen")
+    assert found.detectable.rank == found.selection.rank
+    assert float(line.get_attribute("x1")) == pytest.approx(float(chosen.get_attribute("cx")))
+    assert chart.locator("rect.noise").count() == 1
+
+
 def test_the_theme_changes_and_is_kept(words_page, open_page):
     page = open_page(words_page[1], color_scheme="light")
     colour = "getComputedStyle(document.body).backgroundColor"

@@ -249,6 +249,7 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
         "metrics": found.metrics,
         "dimensions": found.dimensions_frame().reset_index(),
         "selection": selection,
+        "detectable_dimensions": None if found.detectable is None else found.detectable.rank,
         "settings": found.settings,
     }
     return Findings("\n".join(words), values, found.seed)
@@ -262,7 +263,8 @@ def findings(found: Discovery) -> list[str]:
     if selection is None:
         number += ", as asked for."
     else:
-        number = f"{number}: {selection.choice()}. {selection.edge()}".rstrip()
+        sentences = [f"{number}{selection.resamples()}: {selection.choice()}.", selection.edge(), found.detected()]
+        number = " ".join(sentence for sentence in sentences if sentence)
     reliability = found.consensus.reliability
     figures = [found.held_out_words]
     explained = found.metrics.get("explained_variance")

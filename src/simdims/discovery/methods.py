@@ -159,7 +159,7 @@ def _selection(found: Discovery) -> list[str]:
     selection = found.selection
     if selection is None:
         return [f"The number of dimensions was set to {found.n_components} in advance.", *_validation(found)]
-    return [*_sampling(selection), *_folds(selection), _choice(selection)]
+    return [*_sampling(selection), *_folds(selection), _choice(selection), *_resampled(selection), *_detectable(found)]
 
 
 def _validation(found: Discovery) -> list[str]:
@@ -217,6 +217,32 @@ def _choice(selection: RankSelection) -> str:
         f"{clearly} of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
         f"{NEGLIGIBLE:.1%} of the variance of the similarities): {n} (smallest error at {selection.minimum}; {valley})."
     )
+
+
+def _resampled(selection: RankSelection) -> list[str]:
+    """What resampled items would have chosen."""
+    if selection.resampled is None or len(selection.tried) == 1:
+        return []
+    low, high = selection.resampled.interval()
+    chosen = f"{low}" if low == high else f"{low} to {high}"
+    return [
+        f"With the items resampled ({selection.resampled.n_resamples:,} times, without refitting), the same rule chose "
+        f"{chosen} {plural('dimension', high)} in at least 90% of the resamples."
+    ]
+
+
+def _detectable(found: Discovery) -> list[str]:
+    """The test against residuals with random signs."""
+    detected = found.detectable
+    if detected is None:
+        return []
+    how = (
+        "by comparing the largest eigenvalue of the residuals with those of residuals with random signs "
+        f"({detected.n_flips} draws, level {detected.level:g} per test)"
+    )
+    if detected.rank == 1:
+        return [f"No more than one dimension could be told from noise {how}."]
+    return [f"At least {detected.rank} dimensions could be told from noise {how}."]
 
 
 def _stability(found: Discovery) -> list[str]:

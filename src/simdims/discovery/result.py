@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims.consensus import Consensus
-from simdims.selection import RankSelection
+from simdims.selection import DetectableDimensions, RankSelection
 from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 
@@ -50,6 +50,10 @@ class Discovery:
         None where an earlier version wrote the folder or began the checkpoint, and did not record it.
     estimated_seconds : float or None
         How long it was expected to take, where that was estimated, as the command line does.
+    detectable : DetectableDimensions or None
+        How many dimensions can be told from noise, whether or not they improve predictions; up to twice the selected
+        number and 10 more are looked for. None where the number of dimensions was given, where memory is too small for
+        it, and in folders of earlier versions.
     evidence_of_structure : bool or None
         Whether held-out similarities are predicted better than by their mean, by two standard errors; None where that
         is not known. Where it is False the dimensions describe noise.
@@ -64,6 +68,7 @@ class Discovery:
     metrics: dict[str, float]
     settings: dict[str, Any]
     estimated_seconds: float | None = None
+    detectable: DetectableDimensions | None = None
 
     @property
     def seed(self) -> int | None:
@@ -80,6 +85,12 @@ class Discovery:
     def held_out_words(self) -> str:
         """The held-out R2, or why it is not known."""
         return held_out_words(self.held_out, self.settings.get("held_out", {}).get("reason", NOT_RECORDED))
+
+    def detected(self) -> str:
+        """How many dimensions are selected, and how many can be told from noise, as a sentence; else nothing."""
+        if self.detectable is None:
+            return ""
+        return f"Cross-validation supports {self.n_components}; {self.detectable.words()}."
 
     @property
     def evidence_of_structure(self) -> bool | None:
@@ -145,6 +156,8 @@ class Discovery:
         lines = []
         if self.selection is not None:
             lines.append(self.selection.summary())
+            if self.detectable is not None:
+                lines.append(self.detected())
         else:
             if self.held_out is not None and not self.held_out.is_evidence:
                 lines.append(self.held_out.verdict())

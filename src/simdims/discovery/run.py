@@ -21,7 +21,13 @@ from simdims.consensus.reliability import check_halves
 from simdims.consensus.runs import check_runs
 from simdims.discovery.estimate import estimate_seconds
 from simdims.discovery.result import Discovery
-from simdims.selection import RankSelection, crossvalidation, select_rank
+from simdims.selection import (
+    DetectableDimensions,
+    RankSelection,
+    crossvalidation,
+    detectable_dimensions,
+    select_rank,
+)
 from simdims.selection.calibration import require_share
 from simdims.selection.crossvalidation import DEFAULT_FOLDS, MOST_TRAINING, TooFewPairsError, check_ranks
 from simdims.selection.result import DOES_NOT_VARY
@@ -31,10 +37,16 @@ from simdims.srf import SRF, with_alpha
 logger = logging.getLogger("simdims")
 
 #: First word of the name of a task, from which its seed follows.
-_SELECT, _CONSENSUS, _MEASURE, _HELD_OUT = 0, 1, 2, 3
+_SELECT, _CONSENSUS, _MEASURE, _HELD_OUT, _DETECT = 0, 1, 2, 3, 4
 
 #: Where a checkpoint keeps the cross-validation of a given number of dimensions.
 _HELD_OUT_FOLDER = "held-out"
+
+#: Where a checkpoint keeps the dimensions that can be told from noise, followed by the number selected.
+_DETECTED = "detectable-"
+
+#: How far beyond the selected number dimensions are looked for that can be told from noise: a factor, and some more.
+_REACH, _REACH_BEYOND = 2, 10
 
 #: Items of implicit similarities whose pairs are held out where the number of dimensions is given, and no fewer than
 #: so many per dimension.
@@ -142,6 +154,7 @@ def discover(
         n_jobs=n_jobs,
         progress=progress,
     )
+    detectable = _detect(similarity, selection, root, checkpoint, progress)
     settings = _settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
     settings["alpha"] = alpha if estimator is None else estimator.alpha
     return Discovery(
@@ -150,6 +163,7 @@ def discover(
         consensus=consensus,
         metrics={**measure(similarity, consensus, _parallel.seed_of(root, _MEASURE)), **validated.metrics},
         settings={**settings, "held_out": validated.settings},
+        detectable=detectable,
     )
 
 
@@ -192,6 +206,39 @@ def _cross_validate(
         {"held_out_r2": r2, "held_out_r2_standard_error": standard_error},
         {name: getattr(selection, name) for name in ("n_items", "n_folds", "n_repeats", "training_share", "protocol")},
     )
+
+
+def _detect(
+    similarity: Similarity,
+    selection: RankSelection | None,
+    root: int,
+    checkpoint: str | os.PathLike[str] | None,
+    progress: bool | Callback | None,
+) -> DetectableDimensions | None:
+    """How many dimensions can be told from noise, beside those that were selected, if some were."""
+    if selection is None or len(selection.tried) == 1:
+        return None
+    file = None if checkpoint is None else Path(checkpoint, f"{_DETECTED}{selection.rank}")
+    if file is not None and file.exists():
+        try:
+            return DetectableDimensions.from_dict(unsealed(file.read_bytes()))
+        except (ValueError, KeyError, TypeError):
+            logger.info("discover: %s is damaged and computed again", file)
+    try:
+        found = detectable_dimensions(
+            similarity,
+            start=selection.rank,
+            max_rank=_REACH * selection.rank + _REACH_BEYOND,
+            random_state=_parallel.seed_of(root, _DETECT),
+            progress=progress,
+        )
+    except MemoryError as error:
+        logger.info("discover: no count of dimensions that can be told from noise: %s", error)
+        return None
+    if file is not None:
+        with replacing(file) as part:
+            part.write_text(sealed(found.to_dict()))
+    return found
 
 
 def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
@@ -308,7 +355,7 @@ def _seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tupl
     strangers = [
         path.name
         for path in (folder.iterdir() if folder.is_dir() else ())
-        if path.name not in known and not path.name.startswith("consensus-") and not path.name.endswith(".part")
+        if path.name not in known and not path.name.startswith(("consensus-", _DETECTED)) and path.suffix != ".part"
     ]
     if strangers:
         raise ParameterError(

@@ -18,7 +18,8 @@ from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
 from simdims.io import load_similarity
 from simdims.io.tables import write_csv
-from simdims.selection import Calibration, RankSelection
+from simdims.selection import Calibration, DetectableDimensions, RankSelection
+from simdims.selection.resampling import Resampled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,6 +187,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         metrics=manifest["metrics"],
         settings=manifest["settings"],
         estimated_seconds=manifest["estimated_seconds"],
+        detectable=_detectable(manifest.get("detectable")),
     )
 
 
@@ -200,6 +202,7 @@ def _write(found: Discovery, folder: Path) -> None:
         "metrics": found.metrics,
         "settings": found.settings,
         "estimated_seconds": found.estimated_seconds,
+        "detectable": None if found.detectable is None else found.detectable.to_dict(),
     }
     if selection is not None:
         tables |= {"selection_fits": selection.scores, "selection_curve": selection.curve}
@@ -293,6 +296,10 @@ def _selection(values: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> 
         found = Calibration(**found, **curves)
     for name in ("valley", "tried"):
         values[name] = tuple(values[name])
+    again = values.get("resampled")  # not in folders of earlier versions
+    if again is not None:
+        shares = tuple(again["frequencies"])
+        values["resampled"] = Resampled(tuple(again["ranks"]), shares, again["n_resamples"])
     tables: dict[str, Any] = {
         table: pd.DataFrame(
             {name.removeprefix(f"{table}_"): arrays[name] for name in arrays if name.startswith(f"{table}_")}
@@ -300,6 +307,10 @@ def _selection(values: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> 
         for table in _SELECTION_TABLES
     }
     return RankSelection(**values, **tables, calibration=found)
+
+
+def _detectable(values: dict[str, Any] | None) -> DetectableDimensions | None:
+    return None if values is None else DetectableDimensions.from_dict(values)
 
 
 def _digest(path: Path) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simdims._parameters import ParameterError, require_choice, require_flag, require_number, require_type
 from simdims.discovery import Discovery
 from simdims.plots import _style as style
-from simdims.selection import Calibration, RankSelection
+from simdims.selection import Calibration, DetectableDimensions, RankSelection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _DASHES = (":", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)))
 #: Errors that differ by more than this factor get a logarithmic axis.
 _WIDE = 10.0
+#: A range of ranks is drawn so far beyond its ends.
+_HALF = 0.35
 
 
 def rank_selection(
@@ -34,7 +36,7 @@ def rank_selection(
     Parameters
     ----------
     result : RankSelection or Discovery
-        The selection.
+        The selection. That of a Discovery comes with the number of dimensions that can be told from noise.
     relative : bool, default=False
         Whether to divide errors by the smallest one, as in the paper's supplement.
     bands : {"both", "deviation", "error"} or None, default="both"
@@ -48,8 +50,10 @@ def rank_selection(
     Returns
     -------
     matplotlib Axes
-        Filled marks are the valley: ranks within one standard error of the best. The y-axis is logarithmic if errors
-        differ by more than a factor of ten.
+        Filled marks are the valley: ranks within one standard error of the best. The vertical line is the choice, and
+        the band around it holds 90% of the choices with resampled items. The dotted line is the number of dimensions
+        that can be told from noise; what lies beyond is grey, unless larger numbers were not tested. The y-axis is
+        logarithmic if errors differ by more than a factor of ten.
 
     Examples
     --------
@@ -82,10 +86,12 @@ def rank_selection(
     valley = np.isin(ranks, selection.valley)
     ax.plot(ranks[~valley], error[~valley], "o", ms=3, mfc="white", mec=style.MAIN, mew=0.8, zorder=4)
     ax.plot(ranks[valley], error[valley], "o", ms=3.4, color=style.MAIN, zorder=4, label="within 1 s.e. of best")
-    ax.axvline(selection.rank, color=style.ACCENT, linewidth=1.0, zorder=2, label=f"chosen: {selection.rank}")
+    _mark_choice(ax, selection)
     for place, (name, rank) in enumerate((baselines or {}).items()):
         line: dict[str, Any] = {"color": style.COLOURS[2 + place % 5], "linestyle": _DASHES[place % len(_DASHES)]}
         ax.axvline(rank, linewidth=1.0, zorder=2, label=f"{style.shown(name)}: {rank}", **line)
+    if isinstance(result, Discovery) and result.detectable is not None:
+        _mark_noise(ax, result.detectable, int(ranks[-1]))
     style.tidy(ax, "Number of dimensions", "Error relative to the smallest" if relative else "Held-out squared error")
     if error.min() > 0 and error.max() > _WIDE * error.min():
         _use_logarithmic_axis(ax, error)
@@ -143,6 +149,25 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     style.whole_ticks(leakage)
     style.key(leakage, loc="best")
     return np.array([loss, leakage], dtype=object)
+
+
+def _mark_choice(ax: Axes, selection: RankSelection) -> None:
+    """The chosen rank, and the range of those that resampled items choose."""
+    if selection.resampled is not None and len(selection.tried) > 1:
+        low, high = selection.resampled.interval()
+        look: dict[str, Any] = {"color": style.ACCENT, "alpha": 0.15, "linewidth": 0, "zorder": 0.2}
+        ax.axvspan(low - _HALF, high + _HALF, label=selection.resampled.words(), **look)
+    ax.axvline(selection.rank, color=style.ACCENT, linewidth=1.0, zorder=2, label=f"chosen: {selection.rank}")
+
+
+def _mark_noise(ax: Axes, detectable: DetectableDimensions, last: int) -> None:
+    """The number of dimensions that can be told from noise, and what lies beyond it."""
+    at = detectable.rank
+    look: dict[str, Any] = {"color": style.QUIET, "linewidth": 1.0, "linestyle": (0, (1, 1.5)), "zorder": 2}
+    ax.axvline(at, label=f"told from noise: {f'{at} or more' if at > 1 else 'no more than 1'}", **look)
+    if not detectable.at_edge and at < last:
+        shade: dict[str, Any] = {"color": style.QUIET, "alpha": 0.12, "linewidth": 0, "zorder": 0.1}
+        ax.axvspan(at + _HALF, last + _HALF, label="not told from noise", **shade)
 
 
 def _selection_of(result: Any) -> RankSelection:

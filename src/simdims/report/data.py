@@ -16,7 +16,7 @@ from simdims import __version__
 from simdims._journal import fingerprint
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
-from simdims.selection import RankSelection
+from simdims.selection import DetectableDimensions, RankSelection
 
 #: Top items per dimension that the page holds, for its card and its block of similarities.
 N_TOP = 16
@@ -47,7 +47,7 @@ def facts(found: Discovery, tests: HypothesisTests | None, tops: list[NDArray[np
             }
             for k, top in enumerate(tops)
         ],
-        "selection": None if found.selection is None else _selection_facts(found.selection),
+        "selection": None if found.selection is None else _selection_facts(found.selection, found.detectable),
         "tests": None if tests is None else _tests_facts(tests, found.n_components),
     }
 
@@ -106,8 +106,9 @@ def _fingerprint(found: Discovery) -> str:
     return digest.hexdigest()[:20]
 
 
-def _selection_facts(selection: RankSelection) -> dict[str, Any]:
-    curve = selection.curve
+def _selection_facts(selection: RankSelection, detectable: DetectableDimensions | None) -> dict[str, Any]:
+    curve, resampled = selection.curve, selection.resampled if len(selection.tried) > 1 else None
+    ends = None if resampled is None else resampled.interval()
     return {
         "rank": int(selection.rank),
         "minimum": int(selection.minimum),
@@ -118,6 +119,9 @@ def _selection_facts(selection: RankSelection) -> dict[str, Any]:
         "standard_errors": _numbers(curve["standard_error"]),
         "explained": _numbers(curve["explained_variance"]),
         "in_valley": [bool(value) for value in curve["in_valley"]],
+        "resampled": ends and resampled and {"low": ends[0], "high": ends[1], "words": resampled.words()},
+        "detectable": detectable
+        and {"rank": detectable.rank, "at_edge": detectable.at_edge, "words": detectable.words()},
     }
 
 

@@ -69,9 +69,10 @@ def _number(found: Discovery) -> str:
         return f"{given} {_penalty(found)}".rstrip()
     if len(selection.tried) == 1:
         return f"The number of dimensions, {selection.rank}, is {selection.choice()}."
-    text = f"The number of dimensions was chosen by cross-validation: {selection.rank}, {selection.choice()}."
-    text = f"{text} {selection.edge()}".rstrip()
-    return f"{text} {_penalty(found)}".rstrip()
+    number = f"{selection.rank}{selection.resamples()}, {selection.choice()}"
+    sentences = [f"The number of dimensions was chosen by cross-validation: {number}."]
+    sentences += [selection.edge(), found.detected(), _penalty(found)]
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _penalty(found: Discovery) -> str:

@@ -4,6 +4,7 @@ from simdims._progress import Progress
 from simdims.selection.calibration import Calibration, calibrate
 from simdims.selection.crossvalidation import select_rank
 from simdims.selection.detection import DetectableDimensions, detectable_dimensions
+from simdims.selection.resampling import Resampled
 from simdims.selection.result import RankSelection
 from simdims.selection.spectrum import parallel_analysis, scree_test
 
@@ -12,6 +13,7 @@ __all__ = [
     "DetectableDimensions",
     "Progress",
     "RankSelection",
+    "Resampled",
     "calibrate",
     "detectable_dimensions",
     "parallel_analysis",

@@ -19,6 +19,7 @@ from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
 from simdims.selection.fits import (
     ALPHA,
+    RESAMPLES,
     Design,
     Fit,
     Task,
@@ -32,6 +33,7 @@ from simdims.selection.fits import (
     variance_of,
 )
 from simdims.selection.rank_search import search_ranks
+from simdims.selection.resampling import resample_choice
 from simdims.selection.result import RankSelection, Score, choose, conclude
 from simdims.selection.splits import (
     MOST_SAMPLING,
@@ -177,6 +179,7 @@ def select_rank(
         tried = _try_ranks(candidates, largest, found, trials)
         chosen = choose(trials.scores, protocol, trials.variance)[1]
         final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
+    rng = np.random.default_rng(_parallel.seed_of(root, RESAMPLES))
     selection = conclude(
         trials.scores,
         sampling=asked,
@@ -193,6 +196,7 @@ def select_rank(
         seed=seed,
         alpha=final,
         comparison_alpha=compared,
+        resampled=resample_choice(trials.scores, protocol, trials.variance, rng),
     )
     _warn_of_edges(selection)
     return selection

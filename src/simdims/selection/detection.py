@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from simdims import _parallel, _threads, solvers
 from simdims._parameters import require_count
+from simdims._progress import Callback, Reporter, reporting
 from simdims.selection.calibration import check_items, require_share
 from simdims.selection.residuals import compare_with_noise
 from simdims.selection.splits import plain
@@ -115,8 +116,21 @@ class DetectableDimensions:
             {name: None if value != value else value for name, value in record.items()}
             for record in self.table.to_dict("records")
         ]
-        null = [None if np.isnan(draws).any() else draws.tolist() for draws in self.null_distribution]
+        null = [[None if value != value else value for value in draws] for draws in self.null_distribution.tolist()]
         return {**plain_values, "table": records, "null_distribution": null}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> DetectableDimensions:
+        """The way back from `to_dict`."""
+        import pandas as pd
+
+        table = pd.DataFrame(values["table"])
+        numbers = [name for name in table if name not in ("rank", "too_few")]
+        return cls(
+            **{name: values[name] for name in ("rank", "at_edge", "level", "n_items", "seed")},
+            table=table.astype(dict.fromkeys(numbers, np.float64)),
+            null_distribution=np.array(values["null_distribution"], dtype=np.float64),
+        )
 
     def __repr__(self) -> str:
         more = ", at_edge" if self.at_edge else ""
@@ -136,6 +150,7 @@ def detectable_dimensions(
     level: float = 0.05,
     n_flips: int | None = None,
     random_state: int | np.random.RandomState | None = None,
+    progress: bool | Callback | None = False,
 ) -> DetectableDimensions:
     """Count the dimensions that can be told from noise, whether or not they help to predict held-out pairs.
 
@@ -160,6 +175,9 @@ def detectable_dimensions(
         Random draws of signs per number tested; 99 up to 1,000 items, 19 beyond.
     random_state : int, RandomState or None, default=None
         Seed of signs and starts; None is fresh entropy.
+    progress : bool or callable, optional
+        A bar (True), none (False), a function that is called with a Progress after every number tested, or (None) a bar
+        where the standard error is a terminal or a notebook.
 
     Returns
     -------
@@ -198,8 +216,9 @@ def detectable_dimensions(
         largest = min(largest, _MOST_DIMENSIONS)
     require_count("start", start)
     seed = _parallel.settle_seed(random_state)
-    test = _Test(problem, level, int(flips), _parallel.root_seed(seed))
-    with _threads.one_blas_thread():
+    with _threads.one_blas_thread(), reporting(progress) as reporter:
+        reporter.begin("tell from noise", 0)
+        test = _Test(problem, level, int(flips), _parallel.root_seed(seed), reporter)
         rank = smallest_sufficient(test.is_too_few, min(int(start), largest), largest)
     return test.conclude(rank, rank > largest, seed)
 
@@ -220,22 +239,27 @@ def largest_testable(problem: solvers.Problem) -> int:
 
 def smallest_sufficient(is_too_few: Callable[[int], bool], start: int, largest: int) -> int:
     """The smallest number that is not too few, by bisection, or `largest` + 1; no number is asked for twice."""
-    low, high, rank = 0, largest + 1, start
+    low, high, rank, down = 0, largest + 1, start, 1
     while high - low > 1:
         if is_too_few(rank):
             low = rank
         else:
             high = rank
-        beyond = max(low + 1, round(_STEP * low))
-        rank = min(beyond, largest) if high > largest else (low + high) // 2
+        if high > largest:  # none is enough yet
+            rank = min(max(low + 1, round(_STEP * low)), largest)
+        elif low == 0:  # none is too few yet
+            rank, down = max(1, high - down), 2 * down
+        else:
+            rank = (low + high) // 2
     return high
 
 
 class _Test:
     """Fits numbers of dimensions, compares their residuals with noise, and remembers what it found."""
 
-    def __init__(self, problem: solvers.Problem, level: float, n_flips: int, root: int) -> None:
+    def __init__(self, problem: solvers.Problem, level: float, n_flips: int, root: int, reporter: Reporter) -> None:
         self.problem, self.level, self.n_flips, self.root = problem, float(level), n_flips, root
+        self.reporter = reporter
         # What residuals are compared with: the norm of S - mean, weighted as they are.
         self.scale = solvers.noise_scale(problem)[0] / 2.0 * problem.n_items**0.5
         size = mean_similarity(problem) * problem.n_known**0.5
@@ -245,10 +269,12 @@ class _Test:
 
     def is_too_few(self, rank: int) -> bool:
         """Whether the residuals of a fit have structure that noise does not have."""
+        self.reporter.extend(1)
         row, null = self._compare(rank, *_FIT)
         if row["too_few"] and row["unexplained"] < _NEARLY_EXACT:
             row, null = self._compare(rank, *_CLOSE_FIT)
         self.rows[rank], self.null[rank] = row, null
+        self.reporter.step(f"rank {rank}")
         return bool(row["too_few"])
 
     def _compare(self, rank: int, tol: float, max_iter: int) -> tuple[dict[str, Any], np.ndarray]:

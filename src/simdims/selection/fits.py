@@ -15,7 +15,7 @@ from simdims.similarity.arrays import Arrays
 from simdims.srf import SRF, solve_many
 
 #: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
-_PAIRS, _SPLIT, _FIT, _SAMPLE, ALPHA = 2, 3, 4, 5, 6
+_PAIRS, _SPLIT, _FIT, _SAMPLE, ALPHA, RESAMPLES = 2, 3, 4, 5, 6, 7
 
 #: Products of pairs that are computed at once.
 _CHUNK = 2**21

@@ -13,6 +13,8 @@ from simdims.selection.calibration import Calibration
 if TYPE_CHECKING:
     import pandas as pd
 
+    from simdims.selection.resampling import Resampled
+
 #: A rank is clearly worse than the best where its error is larger by more than so many standard errors ...
 CLEARLY = {"averaged": 2.0, "penalised": 0.25}
 #: ... or by more than this share: a dimension that few items have may double the error and be within its noise.
@@ -51,6 +53,9 @@ class RankSelection:
     curve : DataFrame
         One row per rank: rank, error, explained_variance (held-out R2), standard_deviation and standard_error
         over fits, difference to the smallest error and its standard_error_of_difference, in_valley.
+    resampled : Resampled or None
+        Which ranks are chosen with the items resampled, and how often: ``ranks``, ``frequencies`` and ``interval()``.
+        No fit is repeated; the errors are those of the same fits. None where an earlier version did not record it.
     alpha : float
         The penalty for fits with the chosen number of dimensions; 0 is none.
     comparison_alpha : float
@@ -102,6 +107,7 @@ class RankSelection:
     seed: int | None = None
     alpha: float = 0.0
     comparison_alpha: float = 0.0
+    resampled: Resampled | None = None
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -117,6 +123,10 @@ class RankSelection:
     def at_edge(self) -> bool:
         """Whether the smallest error belongs to the largest rank that was tried: larger ones may be better."""
         return self.minimum == max(self.tried) < self.n_items - 1 and len(self.tried) > 1
+
+    def resamples(self) -> str:
+        """What resampled items choose, in brackets that follow the number; nothing where there was no choice."""
+        return "" if self.resampled is None or len(self.tried) == 1 else f" ({self.resampled.words()})"
 
     def choice(self) -> str:
         """Why this number of dimensions, as words that follow it: "the only number tried"."""
@@ -146,10 +156,10 @@ class RankSelection:
 
     def summary(self) -> str:
         """What was found, in words."""
-        n_fits = self.n_folds * self.n_repeats
+        n_fits, dimensions = self.n_folds * self.n_repeats, "dimension" if self.rank == 1 else "dimensions"
         lines = [] if self.held_out is None or self.held_out.is_evidence else [self.held_out.verdict()]
         lines += [
-            f"{self.rank} {'dimension' if self.rank == 1 else 'dimensions'} selected: {self.choice()}.",
+            f"{self.rank} {dimensions} selected{self.resamples()}: {self.choice()}.",
             f"{held_out_words(self.held_out, self._reason())}.",
             f"Tried: {_listed(self.tried)}.",
             f"{n_fits} {'fit' if n_fits == 1 else 'fits'} each ({self.n_repeats} x {self.n_folds} folds), trained on "
@@ -195,6 +205,7 @@ class RankSelection:
             "seed": self.seed,
             "alpha": self.alpha,
             "comparison_alpha": self.comparison_alpha,
+            "resampled": None if self.resampled is None else self.resampled._asdict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "curve": self.curve.to_dict(orient="records"),
             "scores": self.scores.to_dict(orient="records"),
@@ -234,6 +245,7 @@ def conclude(
     alpha: float,
     comparison_alpha: float,
     training_share: float,
+    resampled: Resampled,
 ) -> RankSelection:
     """Everything that follows from the errors of all fits."""
     import pandas as pd
@@ -266,6 +278,7 @@ def conclude(
         seed=seed,
         alpha=alpha,
         comparison_alpha=comparison_alpha,
+        resampled=resampled,
     )
 
 
@@ -297,6 +310,11 @@ class Score(NamedTuple):
         )
 
 
+def error_row(protocol: str) -> int:
+    """Which row of `items` and `sample` has the parts in the errors that a protocol judges by."""
+    return 0 if protocol == "averaged" else 1
+
+
 def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     """The difference of two errors, and its standard error.
 
@@ -306,7 +324,7 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     It is at least sum_e u_e^2, that of independent pairs.
     """
     gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
-    row = 0 if protocol == "averaged" else 1
+    row = error_row(protocol)
     of_items, of_pairs = (
         mine[row] - others[row] - gap * mine[2]
         for mine, others in ((one.items, other.items), (one.sample, other.sample))
@@ -364,7 +382,7 @@ def held_out(score: Score, of_mean: Score, protocol: str) -> HeldOut | None:
     error, baseline = (float(one.errors(protocol).mean()) for one in (score, of_mean))
     if baseline <= 0:
         return None
-    row, ratio = 0 if protocol == "averaged" else 1, error / baseline
+    row, ratio = error_row(protocol), error / baseline
     of_items, of_pairs = (
         (ratio * means[row] - mine[row]) / baseline
         for mine, means in ((score.items, of_mean.items), (score.sample, of_mean.sample))
@@ -373,14 +391,24 @@ def held_out(score: Score, of_mean: Score, protocol: str) -> HeldOut | None:
 
 
 def choose(scores: Mapping[int, Score], protocol: str, variance: float) -> tuple[int, int]:
-    """The rank with the smallest error, and the chosen one."""
+    """The rank with the smallest error, and the chosen one: the smallest whose error is not clearly larger."""
     minimum = min(sorted(scores), key=lambda rank: scores[rank].errors(protocol).mean())
-    if protocol == "paper":
-        return minimum, minimum
-    most = MOST_WORSE * float(scores[minimum].errors(protocol).mean())
+    smallest = scores[minimum].errors(protocol).mean()
     gaps = {rank: difference(scores[rank], scores[minimum], protocol) for rank in scores}
-    clearly, least = CLEARLY[protocol], NEGLIGIBLE * variance
-    return minimum, min(rank for rank, (gap, error) in gaps.items() if gap <= max(min(clearly * error, most), least))
+    return minimum, min(
+        rank for rank, (gap, error) in gaps.items() if gap <= allowed_gaps(error, smallest, protocol, variance)
+    )
+
+
+def allowed_gaps(standard_error: Any, smallest: Any, protocol: str, variance: float) -> Any:
+    """By how much an error may exceed the smallest and not be clearly larger; numbers or arrays of them.
+
+    With the paper's protocol by nothing: the smallest error wins.
+    """
+    if protocol == "paper":
+        return 0.0 * standard_error
+    clearly = np.minimum(CLEARLY[protocol] * standard_error, MOST_WORSE * smallest)
+    return np.maximum(clearly, NEGLIGIBLE * variance)
 
 
 def _curve(scores: Mapping[int, Score], protocol: str, minimum: int, of_mean: Score) -> pd.DataFrame:

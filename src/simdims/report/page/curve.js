@@ -1,7 +1,11 @@
-// The choice of the number of dimensions: the held-out error of each candidate, with its standard error.
+// The choice of the number of dimensions: the held-out error of each candidate with its standard error, the range that
+// resampled items choose, and where noise begins.
 
 import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two } from "./dom.js";
 import { facts } from "./data.js";
+
+// How far a range of numbers is drawn beyond its ends.
+const HALF = 0.35;
 
 export function startCurve() {
   const selection = facts.selection;
@@ -41,6 +45,17 @@ export function startCurve() {
       " close to the lowest error",
     ),
     element("p.legend", {}, element("span.band-swatch", { "aria-hidden": "true" }), " ± one standard error"),
+    selection.resampled
+      ? element("p.legend", {}, element("span.range-swatch", { "aria-hidden": "true" }), ` ${selection.resampled.words}`)
+      : "",
+    selection.detectable
+      ? element(
+          "p.legend",
+          {},
+          element("span.noise-swatch", { "aria-hidden": "true" }),
+          ` ${selection.detectable.words}${selection.detectable.at_edge ? "" : "; beyond: grey"}`,
+        )
+      : "",
     readout,
   );
   const state = { active: selection.ranks.indexOf(selection.rank) };
@@ -69,12 +84,14 @@ function curve(selection, width, state, readout) {
   const high = Math.max(...errors.map((error, i) => error + spread[i]));
   const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   const bottom = Math.max(0, low - room);
+  const noise = selection.detectable;
   const first = ranks[0];
   const last = ranks[ranks.length - 1];
+  const end = noise ? Math.max(last, noise.rank) : last;
   const x = (rank) =>
-    first === last
+    first === end
       ? width / 2
-      : box.left + 10 + ((width - box.left - box.right - 20) * (rank - first)) / (last - first);
+      : box.left + 10 + ((width - box.left - box.right - 20) * (rank - first)) / (end - first);
   const y = (value) =>
     height - box.bottom - ((height - box.top - box.bottom) * (value - bottom)) / (high + room - bottom);
   const line = (values) => values.map((value, i) => `${x(ranks[i]).toFixed(1)},${y(value).toFixed(1)}`);
@@ -98,6 +115,15 @@ function curve(selection, width, state, readout) {
     const at = ((event.clientX - picture.getBoundingClientRect().left) * width) / picture.getBoundingClientRect().width;
     move(ranks.reduce((best, rank, i) => (Math.abs(x(rank) - at) < Math.abs(x(ranks[best]) - at) ? i : best), 0));
   };
+  const between = (kind, from, to) => {
+    const [one, other] = [from, to].map((rank) => Math.max(box.left, Math.min(width - box.right, x(rank))));
+    return svg(kind, { x: one, width: Math.max(0, other - one), y: box.top, height: height - box.top - box.bottom });
+  };
+  const marks = [];
+  if (selection.resampled) marks.push(between("rect.resampled", selection.resampled.low - HALF, selection.resampled.high + HALF));
+  if (noise && !noise.at_edge && noise.rank < end) marks.push(between("rect.noise", noise.rank + HALF, end + 1));
+  if (noise)
+    marks.push(svg("line.noise", { x1: x(noise.rank), x2: x(noise.rank), y1: box.top, y2: height - box.bottom }));
   const picture = svg(
     "svg",
     {
@@ -127,6 +153,7 @@ function curve(selection, width, state, readout) {
     rankTicks(ranks, x, width).map((rank) =>
       svg("text.tick", { x: x(rank), y: height - box.bottom + 18, "text-anchor": "middle" }, String(rank)),
     ),
+    marks,
     svg("polygon.band", { points: [...upper, ...lower].join(" ") }),
     svg("polyline.curve", { points: line(errors).join(" ") }),
     cursor,
