@@ -582,7 +582,7 @@ def test_a_damaged_checkpoint_of_a_discovery_changes_nothing_or_is_refused(tmp_p
     expected = run(tmp_path / "run")
     refused, unchanged = outcomes(tmp_path / "run", tmp_path / "spare", run, expected, n_each=2)
     assert set(refused) == {"settings.json", "seed"}
-    assert set(unchanged) == {"journal.jsonl", "run-0.npy", "run-1.npy"}
+    assert set(unchanged) == {"journal.jsonl", "run-0.npy", "run-1.npy", "detectable-2"}
 
 
 def test_a_damaged_folder_of_a_result_is_refused_but_for_its_tables(tmp_path, two):

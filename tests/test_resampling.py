@@ -10,7 +10,17 @@ from similarity_examples import similarities
 from simdims import select_rank
 from simdims.selection import resampling
 from simdims.selection.resampling import Resampled, resample_choice
-from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE, Score, choose, difference
+from simdims.selection.result import (
+    CLEARLY,
+    LEAST_SHARE,
+    MOST_WORSE,
+    NEGLIGIBLE,
+    ONE_IS_ENOUGH,
+    Rule,
+    Score,
+    choose,
+    difference,
+)
 
 
 def score_of(errors):
@@ -42,8 +52,8 @@ def simulated_scores(seed, gaps, n=60, spread=0.2, by_item=0.05):
 def slow_resamples(scores, protocol, variance, rng):
     """By loops, with the same random numbers."""
     ranks = sorted(scores)
-    minimum = choose(scores, protocol, variance)[0]
-    row = 0 if protocol == "averaged" else 1
+    minimum = choose(scores, Rule(protocol, variance))[0]
+    row = 1 if protocol == "paper" else 0
     n = scores[minimum].items.shape[1]
     errors = {rank: float(np.mean([fit["error"] for fit in scores[rank].fits])) for rank in ranks}
     found = dict.fromkeys(ranks, 0)
@@ -59,20 +69,28 @@ def slow_resamples(scores, protocol, variance, rng):
             change = sum((counts[i] - 1) * parts[i] for i in range(n))
             drawn[rank] = errors[rank] + (change * error / size if size > 0 else 0.0)
         best = min(ranks, key=lambda rank: drawn[rank])
-        for rank in ranks:
-            error = difference(scores[rank], scores[best], protocol)[1]
-            allowed = max(min(CLEARLY[protocol] * error, MOST_WORSE * drawn[best]), NEGLIGIBLE * variance)
-            if drawn[rank] - drawn[best] <= allowed:
-                found[rank] += 1
-                break
+        errors_of_gaps = {rank: difference(scores[rank], scores[best], protocol)[1] for rank in ranks}
+        if protocol == "averaged":
+            chosen = min(
+                rank
+                for rank in ranks
+                if drawn[rank] - drawn[best]
+                <= max(min(CLEARLY * errors_of_gaps[rank], MOST_WORSE * drawn[best]), NEGLIGIBLE * variance)
+            )
+        elif drawn[1] - drawn[best] <= ONE_IS_ENOUGH[None] * errors_of_gaps[1]:
+            chosen = 1
+        else:
+            price = LEAST_SHARE * max(0.0, variance - drawn[best])
+            chosen = min(ranks, key=lambda rank: drawn[rank] + price * rank)
+        found[chosen] += 1
     return {rank: count / 1000 for rank, count in found.items() if count}
 
 
 @pytest.mark.parametrize("protocol", ["penalised", "averaged"])
 def test_choices_are_those_of_the_obvious_loops(protocol):
-    scores = simulated_scores(0, {2: 0.1, 3: 0.02, 4: 0.0, 6: 0.01}, n=20)
-    found = resample_choice(scores, protocol, 1.0, np.random.default_rng(3))
-    expected = slow_resamples(scores, protocol, 1.0, np.random.default_rng(3))
+    scores = simulated_scores(0, {1: 0.11, 2: 0.1, 3: 0.02, 4: 0.0, 6: 0.01}, n=20)
+    found = resample_choice(scores, Rule(protocol, 3.0), np.random.default_rng(3))
+    expected = slow_resamples(scores, protocol, 3.0, np.random.default_rng(3))
     assert dict(zip(found.ranks, found.frequencies, strict=True)) == pytest.approx(expected)
     assert len(found.ranks) > 1
 
@@ -80,7 +98,7 @@ def test_choices_are_those_of_the_obvious_loops(protocol):
 def test_the_papers_choice_is_the_smallest_error_of_each_resample():
     scores = simulated_scores(1, {2: 0.0, 5: 0.0})
     gap, error = difference(scores[2], scores[5], "paper")
-    found = resample_choice(scores, "paper", 1.0, np.random.default_rng(0))
+    found = resample_choice(scores, Rule("paper", 1.0), np.random.default_rng(0))
     expected = norm.cdf(-gap / error)  # that the resampled difference is negative
     assert dict(zip(found.ranks, found.frequencies, strict=True))[2] == pytest.approx(expected, abs=0.05)
 
@@ -90,18 +108,18 @@ def test_the_papers_choice_is_the_smallest_error_of_each_resample():
 def test_resampled_differences_spread_as_their_standard_error_says(gap, by_item):
     """Of two ranks, the smaller is chosen where its resampled error exceeds the other by at most what is allowed."""
     scores = simulated_scores(2, {3: gap, 7: 0.0}, by_item=by_item, spread=0.5)
-    mean, error = difference(scores[3], scores[7], "penalised")
-    allowed = max(0.25 * error, 1e-3)
-    found = resample_choice(scores, "penalised", 1.0, np.random.default_rng(0))
+    mean, error = difference(scores[3], scores[7], "averaged")
+    allowed = max(2 * error, 1e-3)
+    found = resample_choice(scores, Rule("averaged", 1.0), np.random.default_rng(0))
     share = dict(zip(found.ranks, found.frequencies, strict=True)).get(3, 0.0)
     assert share == pytest.approx(norm.cdf((allowed - mean) / error), abs=0.05)
 
 
 def test_many_items_are_drawn_in_parts(monkeypatch):
     scores = simulated_scores(3, {2: 0.01, 3: 0.0})
-    whole = resample_choice(scores, "penalised", 1.0, np.random.default_rng(0))
+    whole = resample_choice(scores, Rule("penalised", 1.0), np.random.default_rng(0))
     monkeypatch.setattr(resampling, "_CHUNK", 60 * 70)
-    assert resample_choice(scores, "penalised", 1.0, np.random.default_rng(0)) == whole
+    assert resample_choice(scores, Rule("penalised", 1.0), np.random.default_rng(0)) == whole
 
 
 def test_intervals_leave_out_the_same_share_at_either_end():

@@ -19,7 +19,7 @@ from simdims.selection import crossvalidation, splits
 from simdims.selection import fits as fitting
 from simdims.selection.fits import Design, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
 from simdims.selection.rank_search import coarse_grid, search_ranks
-from simdims.selection.result import Score, choose, difference, held_out
+from simdims.selection.result import Rule, Score, choose, difference, held_out
 from simdims.srf import solve_many
 
 QUICK = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}
@@ -181,6 +181,62 @@ def test_errors_are_those_of_the_obvious_loops(make):
     np.testing.assert_allclose(score.errors("paper"), alone, rtol=1e-10)
 
 
+@pytest.mark.parametrize("make", [*STORAGES.values(), weighted], ids=[*STORAGES, "weighted"])
+def test_rescaled_predictions_are_on_the_line_of_the_other_folds(make):
+    matrix, design = splits.plain(make()), Design(0.5, 3, 2, 3)
+    fits = fits_of(matrix, design, 3)
+    pairs = draw_candidates(matrix, design.root)
+    folds = [draw_folds(len(pairs.rows), design, repeat) for repeat in range(design.n_repeats)]
+    held = {fit.task: np.flatnonzero(folds[fit.task.repeat] == fit.task.fold) for fit in fits}
+    predicted = {
+        fit.task: (fit.W @ fit.W.T)[pairs.rows[those], pairs.columns[those]].clip(fit.low, fit.high)
+        for fit, those in zip(fits, held.values(), strict=True)
+    }
+    expected = []
+    for task in held:
+        others = [one for one in held if one.repeat == task.repeat and one.fold != task.fold]
+        x = np.concatenate([predicted[one] for one in others])
+        e = np.concatenate([held[one] for one in others])
+        slope, intercept = np.polyfit(x, pairs.values[e], 1, w=np.sqrt(pairs.weights[e]))
+        if slope < 0:
+            slope, intercept = 0.0, np.average(pairs.values[e], weights=pairs.weights[e])
+        those = held[task]
+        squares = (intercept + slope * predicted[task] - pairs.values[those]) ** 2
+        expected.append(np.average(squares, weights=pairs.weights[those]))
+    score = fitting.score_fits(matrix, design, fits, rescaled=True)
+    np.testing.assert_allclose(score.errors("penalised"), expected, rtol=1e-9)
+    np.testing.assert_allclose(score.errors("paper"), fitting.score_fits(matrix, design, fits).errors("paper"))
+
+
+def test_predictions_without_spread_or_of_the_wrong_sign_become_the_mean():
+    pairs = draw_candidates(splits.plain(Similarity(similarities(n=12))), 0)
+    held = np.array_split(np.arange(60), 3)
+    others = [np.concatenate([held[j] for j in range(3) if j != i]) for i in range(3)]
+    means = [pairs.values[e].mean() for e in others]
+    for predicted in ([np.full(20, 0.3)] * 3, [-pairs.values[e] for e in held]):
+        found = fitting._on_a_line(pairs, held, predicted, np.zeros(3))
+        for own, mean in zip(found, means, strict=True):
+            np.testing.assert_allclose(own, mean)
+
+
+@pytest.mark.parametrize(("structure", "least"), [(True, 1.0), (None, 2.5), (False, 4.0)])
+def test_one_dimension_is_enough_unless_more_are_clearly_better(structure, least):
+    rule = Rule("penalised", 1.0, structure)
+    ranks, standard_errors = np.array([1, 2, 3]), np.array([0.01, 0.001, 0.0])
+    for above, expected in ((0.9, 0), (1.1, 2)):
+        assert rule.choose(ranks, np.array([0.5 + above * least * 0.01, 0.51, 0.5]), standard_errors) == expected
+    without = rule.choose(ranks[1:], np.array([0.5001, 0.5]), standard_errors[1:])
+    assert without == 0  # 1 was not tried, and a third dimension explains less than 0.3%
+
+
+@pytest.mark.parametrize(("gain", "expected"), [(0.0029, 3), (0.0031, 5)])
+def test_dimensions_must_explain_their_share(gain, expected):
+    """Two more dimensions that explain more or less than 0.3% each of what is explained."""
+    ranks = np.array([2, 3, 5])
+    errors = np.array([0.9, 0.4 + 2 * gain * 0.6, 0.4])
+    assert ranks[Rule("penalised", 1.0).choose(ranks, errors, np.ones(3))] == expected
+
+
 def test_predictions_are_clipped_to_what_the_fit_has_seen():
     W = np.array([[2.0], [3.0], [0.1]])
     rows, columns = np.array([0, 0, 1]), np.array([1, 2, 2])
@@ -196,7 +252,7 @@ def test_predictions_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
 
 
 def test_with_one_repeat_a_pair_has_no_other_fit_to_be_predicted_by():
-    selection = select_rank(similarities(), [2, 3, 5], **{**QUICK, "n_repeats": 1})
+    selection = select_rank(similarities(), [2, 3, 5], alpha=0.0, **{**QUICK, "n_repeats": 1})
     np.testing.assert_array_equal(selection.scores["error"], selection.scores["error_alone"])
 
 
@@ -402,15 +458,15 @@ def test_clearly_worse_is_by_two_standard_errors_or_a_tenth_but_not_by_next_to_n
 
     scores = {3: score(1.0 + gap, standard_error), 5: score(1.0, 0.0), 8: score(1.001, standard_error)}
     assert difference(scores[3], scores[5], "averaged") == pytest.approx((gap, standard_error))
-    assert choose(scores, "averaged", variance) == (5, 3 if is_close else 5)
-    assert choose(scores, "paper", variance) == (5, 5)
+    assert choose(scores, Rule("averaged", variance)) == (5, 3 if is_close else 5)
+    assert choose(scores, Rule("paper", variance)) == (5, 5)
 
 
 def test_ties_go_to_the_smaller_rank():
     fit = {"error": 1.0, "error_alone": 1.0}
     score = Score([fit], np.zeros((3, 5)), np.zeros((3, 10)), 1.0)
     for protocol in ("averaged", "paper"):
-        assert choose({4: score, 2: score, 9: score}, protocol, 1.0) == (2, 2)
+        assert choose({4: score, 2: score, 9: score}, Rule(protocol, 1.0)) == (2, 2)
 
 
 # --- what decides, and what does not -----------------------------------------------------------------------------
@@ -800,9 +856,12 @@ def stated(text):
     return numbers
 
 
+@pytest.mark.parametrize("protocol", ["averaged", "penalised"])
 @pytest.mark.parametrize("largest", [5, 13, 40])
 @pytest.mark.parametrize("minimum", TRIED)
-def test_statements_about_the_choice_are_true(selection, minimum, largest):
+def test_statements_about_the_choice_are_true(selection, minimum, largest, protocol):
+    penalised = protocol == "penalised"
+    selection = replace(selection, protocol=protocol)
     for rank in [rank for rank in TRIED if rank <= minimum]:
         for size in range(len(TRIED) + 1):
             for others in itertools.combinations([one for one in TRIED if one != minimum], size):
@@ -811,10 +870,13 @@ def test_statements_about_the_choice_are_true(selection, minimum, largest):
                 text = f"{one.choice()}. {one.edge()}"
                 assert stated(text) == set(others)
                 assert ("no other is within" in text) == (not others)
-                assert ("smallest number not clearly worse" in text) == (rank != minimum)
+                each = penalised and rank not in (1, minimum)
+                assert ("add less than 0.3% each" in text) == each
+                assert ("smallest number not clearly worse" in text) == (rank != minimum and not each)
                 assert f"lowest held-out error of the {len(TRIED)} numbers tried" in text
-                assert ("were not tried" in text) == (minimum == 13 < largest)
-                assert ("highest number that the pairs" in text) == (minimum == 13 == largest)
+                best = rank if penalised else minimum
+                assert ("were not tried" in text) == (best == 13 < largest)
+                assert ("highest number that the pairs" in text) == (best == 13 == largest)
     assert one.choice() in one.summary()
     assert one.edge() in one.summary()
 

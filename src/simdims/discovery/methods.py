@@ -10,7 +10,7 @@ import numpy as np
 from simdims import __version__
 from simdims._parameters import ParameterTypeError, plural, shown
 from simdims.inference.result import HypothesisTests
-from simdims.selection.result import CLEARLY, MOST_WORSE, NEGLIGIBLE
+from simdims.selection.result import CLEARLY, LEAST_SHARE, MOST_WORSE, NEGLIGIBLE
 from simdims.similarity.entries import value_range
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: How held-out pairs are predicted.
 _PREDICTED = {
     "averaged": "by the mean of the predictions of all fits that had not seen it",
-    "penalised": "by the fit of its fold",
+    "penalised": "by the fit of its fold, rescaled by a regression on the held-out pairs of the other folds",
     "paper": "by the fit of its fold",
 }
 
@@ -211,11 +211,18 @@ def _choice(selection: RankSelection) -> str:
     valley = f"within one standard error of the smallest error: {_ranks(selection.valley)}"
     if selection.protocol == "paper":
         return f"The smallest error belonged to {n} ({valley})."
-    clearly = {0.25: "a quarter of a standard error", 2.0: "2 standard errors"}[CLEARLY[selection.protocol]]
+    where = f"(smallest error at {selection.minimum}; {valley})"
+    if selection.protocol == "penalised" and selection.rank == 1:
+        return f"More dimensions did not lower the error clearly: we took 1 dimension {where}."
+    if selection.protocol == "penalised":
+        return (
+            f"We took the number with the smallest error after adding {LEAST_SHARE:.1%} of the explained variance for "
+            f"each dimension: {n} {where}."
+        )
     return (
         "We took the smallest number whose error was not clearly larger than the smallest (by no more than "
-        f"{clearly} of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
-        f"{NEGLIGIBLE:.1%} of the variance of the similarities): {n} (smallest error at {selection.minimum}; {valley})."
+        f"{CLEARLY:g} standard errors of the paired difference and {MOST_WORSE:.0%} of the error, or by less than "
+        f"{NEGLIGIBLE:.1%} of the variance of the similarities): {n} {where}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -17,8 +18,10 @@ from simdims._parameters import ParameterError, ParameterTypeError, require_choi
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
+from simdims.selection.detection import structure_beyond_one
 from simdims.selection.fits import (
     ALPHA,
+    BEYOND_ONE,
     RESAMPLES,
     Design,
     Fit,
@@ -34,7 +37,7 @@ from simdims.selection.fits import (
 )
 from simdims.selection.rank_search import search_ranks
 from simdims.selection.resampling import resample_choice
-from simdims.selection.result import RankSelection, Score, choose, conclude
+from simdims.selection.result import RankSelection, Rule, Score, choose, conclude
 from simdims.selection.splits import (
     MOST_SAMPLING,
     plain,
@@ -45,6 +48,8 @@ from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
 
+logger = logging.getLogger("simdims")
+
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
@@ -54,6 +59,9 @@ MOST_TRAINING = MOST_SAMPLING * (DEFAULT_FOLDS - 1) / DEFAULT_FOLDS
 
 #: Dimensions at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
 _LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
+
+#: With a penalty, no rank is tried beyond so many times the chosen one because errors still fall.
+_FAR_BEYOND = 1.6
 
 #: Similarities of folds that are built at a time for a device to fit.
 _BYTES_TOGETHER = 2**32
@@ -97,10 +105,13 @@ def select_rank(
         Folds of a pool, and pools.
     protocol : {"penalised", "averaged", "paper"}, optional
         How a held-out pair is predicted and a rank chosen; by default "penalised", or "averaged" with ``alpha=0``.
-        "penalised": by the one fit of its fold, which has a penalty and trains on as many pairs as the folds allow. The
-        smallest rank wins whose error exceeds the smallest by at most a quarter of the standard error of the difference
-        and a tenth of it (or a thousandth of the variance). "averaged": by the mean of all fits of that rank which have
-        not seen it, in whatever repeat; by at most two standard errors. "paper": by the one fit of its fold, without a
+        "penalised": by a + b w_i . w_j, with W from the fit of its fold, which has a penalty and trains on as many
+        pairs as the folds allow, and a and b from the other folds, which undo what the penalty does to the scale. The
+        smallest error wins, with 0.3% of the explained variance added to it for every dimension; but one dimension if
+        its residuals cannot be told from noise (`detectable_dimensions`) and its error is larger by less than four
+        standard errors, or in any case by less than one. "averaged": by the mean of all fits of that rank which have
+        not seen the pair, in whatever repeat; the smallest rank wins whose error is larger than the smallest by at most
+        two standard errors and a tenth, or by a thousandth of the variance. "paper": by the fit of its fold, without a
         penalty; the smallest mean error wins.
     alpha : float or "auto", default="auto"
         Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with
@@ -175,9 +186,10 @@ def select_rank(
         generous = _generous_rank(candidates, largest, found)
         compared = _settle_alpha(matrix, estimator, generous, root, journal)
         fold_estimator = clone(estimator).set_params(alpha=compared)
-        trials = _Trials(matrix, design, fold_estimator, protocol, n_jobs, journal, reporter)
+        rule = _rule(matrix, protocol, candidates, root)
+        trials = _Trials(matrix, design, fold_estimator, rule, n_jobs, journal, reporter)
         tried = _try_ranks(candidates, largest, found, trials)
-        chosen = choose(trials.scores, protocol, trials.variance)[1]
+        chosen = choose(trials.scores, rule)[1]
         final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
     rng = np.random.default_rng(_parallel.seed_of(root, RESAMPLES))
     selection = conclude(
@@ -187,16 +199,15 @@ def select_rank(
         calibration=found,
         n_folds=n_folds,
         n_repeats=n_repeats,
-        protocol=protocol,
+        rule=rule,
         tried=tried,
         n_items=n_items,
         largest=largest,
-        variance=trials.variance,
         of_mean=score_mean(matrix, design),
         seed=seed,
         alpha=final,
         comparison_alpha=compared,
-        resampled=resample_choice(trials.scores, protocol, trials.variance, rng),
+        resampled=resample_choice(trials.scores, rule, rng),
     )
     _warn_of_edges(selection)
     return selection
@@ -214,18 +225,19 @@ class _Trials:
         matrix: Arrays,
         design: Design,
         estimator: SRF,
-        protocol: str,
+        rule: Rule,
         n_jobs: int | None,
         journal: Journal | None,
         reporter: Reporter,
     ) -> None:
-        self.matrix, self.design, self.estimator, self.protocol = matrix, design, estimator, protocol
+        self.matrix, self.design, self.estimator, self.rule = matrix, design, estimator, rule
         self.n_jobs, self.journal, self.reporter = n_jobs, journal, reporter
-        self.variance = variance_of(draw_candidates(matrix, design.root))
+        self.rescaled = rule.protocol == "penalised"
         self.scores: dict[int, Score] = {}
         # Ranks that were tried with another penalty cannot be compared with these.
         records = [one for one in (journal.records if journal else []) if one.get("alpha", 0.0) == estimator.alpha]
-        self._ended = {record["rank"]: Score.from_dict(record) for record in records if record["kind"] == "rank"}
+        ended = [one for one in records if one["kind"] == "rank" and one.get("rescaled", False) == self.rescaled]
+        self._ended = {record["rank"]: Score.from_dict(record) for record in ended}
         self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
         reporter.begin("select rank", 0)
 
@@ -254,6 +266,14 @@ class _Trials:
                 of_rank[fit.task] = fit
                 if len(of_rank) == per_rank:
                     self._end(fit.task.rank, fits.pop(fit.task.rank))
+
+    def judge(self) -> tuple[int, int]:
+        """The rank with the smallest error, and the chosen one; the chosen one twice where the smallest is far beyond.
+
+        A penalised error may fall with every dimension, by less than dimensions must explain.
+        """
+        minimum, chosen = choose(self.scores, self.rule)
+        return chosen if self.rescaled and minimum > _FAR_BEYOND * chosen else minimum, chosen
 
     def _results(self, shared: tuple[Any, ...], tasks: list[Task]) -> Generator[Fit, None, None]:
         """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
@@ -292,9 +312,11 @@ class _Trials:
     def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
         """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
         ordered = [fits[task] for task in self._tasks(rank)]
-        self.scores[rank] = score_fits(self.matrix, self.design, ordered)
+        self.scores[rank] = score_fits(self.matrix, self.design, ordered, rescaled=self.rescaled)
         if self.journal is not None:
-            self.journal.append({"kind": "rank", "rank": rank, **self.scores[rank].to_dict(), **self._penalty()})
+            judged = {"rescaled": True} if self.rescaled else {}
+            score = {**self.scores[rank].to_dict(), **judged, **self._penalty()}
+            self.journal.append({"kind": "rank", "rank": rank, **score})
             self._drop_arrays(rank)
 
     def _penalty(self) -> dict[str, float | str]:
@@ -348,14 +370,21 @@ def _try_ranks(
         trials.run(candidates)
         return tuple(candidates)
     tried: list[int] = []
-    for ranks in search_ranks(
-        lambda: choose(trials.scores, trials.protocol, trials.variance),
-        largest,
-        None if found is None else found.cutoff,
-    ):
+    for ranks in search_ranks(trials.judge, largest, None if found is None else found.cutoff):
         trials.run(ranks)
         tried += ranks
     return tuple(tried)
+
+
+def _rule(matrix: Arrays, protocol: str, candidates: list[int] | None, root: int) -> Rule:
+    """How ranks are chosen; where one of them is 1, after a look at what one dimension leaves."""
+    structure = None
+    if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
+        try:
+            structure = structure_beyond_one(matrix, _parallel.seed_of(root, BEYOND_ONE))
+        except MemoryError:
+            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
+    return Rule(protocol, variance_of(draw_candidates(matrix, root)), structure)
 
 
 def _generous_rank(candidates: list[int] | None, largest: int, found: Calibration | None) -> int:

@@ -16,7 +16,7 @@ from simdims.selection.calibration import check_items, require_share
 from simdims.selection.residuals import compare_with_noise
 from simdims.selection.splits import plain
 from simdims.similarity import as_similarity
-from simdims.similarity.arrays import problem_of
+from simdims.similarity.arrays import Arrays, problem_of
 from simdims.solvers.problem import mean_similarity
 
 if TYPE_CHECKING:
@@ -221,6 +221,13 @@ def detectable_dimensions(
         test = _Test(problem, level, int(flips), _parallel.root_seed(seed), reporter)
         rank = smallest_sufficient(test.is_too_few, min(int(start), largest), largest)
     return test.conclude(rank, rank > largest, seed)
+
+
+def structure_beyond_one(matrix: Arrays, seed: int) -> bool:
+    """Whether the residuals of one dimension have structure that noise does not have, at the 5% level."""
+    problem = problem_of(matrix)
+    with _threads.one_blas_thread(), reporting(False) as reporter:
+        return _Test(problem, 0.05, default_flips(matrix.n_items), seed, reporter).is_too_few(1)
 
 
 def default_flips(n_items: int) -> int:

@@ -15,7 +15,7 @@ from simdims.similarity.arrays import Arrays
 from simdims.srf import SRF, solve_many
 
 #: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
-_PAIRS, _SPLIT, _FIT, _SAMPLE, ALPHA, RESAMPLES = 2, 3, 4, 5, 6, 7
+_PAIRS, _SPLIT, _FIT, _SAMPLE, ALPHA, RESAMPLES, BEYOND_ONE = 2, 3, 4, 5, 6, 7, 8
 
 #: Products of pairs that are computed at once.
 _CHUNK = 2**21
@@ -135,10 +135,12 @@ def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, hi
     return predicted.clip(low, high)
 
 
-def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit]) -> Score:
-    """The errors of all fits of one rank on their folds: of the mean of all fits that have not seen a pair, and alone.
+def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit], *, rescaled: bool = False) -> Score:
+    """The errors of all fits of one rank on their folds: of the predictions that are judged, and of each fit alone.
 
-    Also what standard errors need: the part that each item, and each pair of a sample, has in the mean of either.
+    Judged are the means of all fits that have not seen a pair, or if `rescaled` the predictions of the fit of its fold
+    on a line (see `_on_a_line`). Also what standard errors need: the part that each item, and each pair of a sample,
+    has in the mean of either error.
     """
     pairs = draw_candidates(matrix, design.root)
     n_pairs = len(pairs.rows)
@@ -155,11 +157,13 @@ def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit]) -> Score:
         held.append(unseen[in_fold])
         alone.append(predicted[in_fold])
     rows = []
+    repeats = np.array([fit.task.repeat for fit in fits])
+    judged = _on_a_line(pairs, held, alone, repeats) if rescaled else [total[those] / count[those] for those in held]
     place, n_sampled = _sample_of_pairs(n_pairs, design.root)
     items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
-    for fit, those, own in zip(fits, held, alone, strict=True):
+    for fit, those, *both in zip(fits, held, judged, alone, strict=True):
         share = pairs.weights[those] / pairs.weights[those].sum()
-        squares = [share * (judged - pairs.values[those]) ** 2 for judged in (total[those] / count[those], own)]
+        squares = [share * (predicted - pairs.values[those]) ** 2 for predicted in both]
         _add_parts(items, sample, pairs, place, those, [*squares, share])
         rows.append(
             {
@@ -174,6 +178,31 @@ def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit]) -> Score:
             }
         )
     return Score(rows, items / len(fits), sample / len(fits), n_pairs / n_sampled)
+
+
+def _on_a_line(
+    pairs: Pairs, held: Sequence[np.ndarray], predicted: Sequence[np.ndarray], repeats: np.ndarray
+) -> list[np.ndarray]:
+    """The predictions of every fold, a + b w_i . w_j with a and b >= 0 from the other folds of its repeat.
+
+    A penalty makes all predictions too small and pulls the mean along; where noise is strong, that costs more than a
+    weak dimension gains. On a line only what tells pairs from each other counts.
+    """
+    # Sums of 1, x, y, x^2 and x y over the pairs of each fold, from which the line of any union of folds follows.
+    sums = np.array(
+        [
+            [np.sum(pairs.weights[those] * part) for part in (1.0, x, y, x * x, x * y)]
+            for those, x in zip(held, predicted, strict=True)
+            for y in (pairs.values[those],)
+        ]
+    )
+    on_line = []
+    for fold, x in enumerate(predicted):
+        n, sx, sy, sxx, sxy = sums[repeats == repeats[fold]].sum(axis=0) - sums[fold]
+        spread = sxx - sx * sx / n
+        slope = max(0.0, (sxy - sx * sy / n) / spread) if spread > _CONSTANT * sxx else 0.0
+        on_line.append(sy / n + slope * (x - sx / n))
+    return on_line
 
 
 def score_mean(matrix: Arrays, design: Design) -> Score:

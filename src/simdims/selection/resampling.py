@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdims.selection.result import Score, allowed_gaps, choose, difference, error_row
+from simdims.selection.result import Rule, Score, choose, difference, error_row
 
 _N_RESAMPLES = 1000
 
@@ -49,10 +49,11 @@ class Resampled(NamedTuple):
         return f"{share:.0%} of resamples: {low}" + ("" if low == high else f" to {high}")
 
 
-def resample_choice(scores: Mapping[int, Score], protocol: str, variance: float, rng: np.random.Generator) -> Resampled:
+def resample_choice(scores: Mapping[int, Score], rule: Rule, rng: np.random.Generator) -> Resampled:
     """The ranks that `choose` would choose with the items resampled."""
+    protocol = rule.protocol
     ranks = np.array(sorted(scores))
-    base = int(np.flatnonzero(ranks == choose(scores, protocol, variance)[0])[0])
+    base = int(np.flatnonzero(ranks == choose(scores, rule)[0])[0])
     errors = np.array([scores[rank].errors(protocol).mean() for rank in ranks])
     standard_errors = np.array(
         [[difference(scores[one], scores[other], protocol)[1] for other in ranks] for one in ranks]
@@ -63,10 +64,7 @@ def resample_choice(scores: Mapping[int, Score], protocol: str, variance: float,
     chosen = np.zeros(len(ranks), dtype=np.int64)
     for counts in _draw_counts(parts.shape[1], rng):
         drawn = errors + (counts - 1.0) @ parts.T
-        lowest = drawn.argmin(axis=1)
-        smallest = drawn.min(axis=1, keepdims=True)
-        allowed = allowed_gaps(standard_errors[lowest], smallest, protocol, variance)
-        places = np.argmax(drawn - smallest <= allowed, axis=1)
+        places = rule.choose(ranks, drawn, standard_errors[drawn.argmin(axis=1)])
         chosen += np.bincount(places, minlength=len(ranks))
     found = np.flatnonzero(chosen)
     shares = tuple(float(count) / _N_RESAMPLES for count in chosen[found])

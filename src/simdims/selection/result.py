@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 
     from simdims.selection.resampling import Resampled
 
-#: A rank is clearly worse than the best where its error is larger by more than so many standard errors ...
-CLEARLY = {"averaged": 2.0, "penalised": 0.25}
+#: "penalised": every dimension must explain at least this share of the explained variance of held-out pairs.
+LEAST_SHARE = 3e-3
+#: ... and one dimension is enough where more of them lower its error by no more than so many standard errors: depending
+#: on whether its residuals have structure that noise does not have, or whether that is not known.
+ONE_IS_ENOUGH = {True: 1.0, False: 4.0, None: 2.5}
+
+#: "averaged": a rank is clearly worse than the best where its error is larger by more than so many standard errors ...
+CLEARLY = 2.0
 #: ... or by more than this share: a dimension that few items have may double the error and be within its noise.
 MOST_WORSE = 0.1
 #: No difference of less than this share of the variance of the similarities counts: both predict them all.
@@ -37,9 +43,7 @@ class RankSelection:
     Attributes
     ----------
     rank : int
-        The chosen number of dimensions: the smallest whose error is not clearly larger than the smallest error, that is
-        by no more than a quarter of a standard error (protocol "penalised"; two with "averaged") and a tenth of it, or
-        by less than a thousandth of the variance; or `minimum` (protocol "paper").
+        The chosen number of dimensions; `select_rank` says how for each protocol.
     minimum : int
         The number of dimensions with the smallest error.
     one_standard_error_rank : int
@@ -49,7 +53,7 @@ class RankSelection:
         the paired differences to the best rank, for pairs that depend on each other where they share an item.
     scores : DataFrame
         One row per fit: rank, repeat, fold, error (mean squared error on the fold, by which ranks are judged),
-        error_alone (of this fit's own predictions), iterations, converged, seconds.
+        error_alone (of this fit's predictions as they are), iterations, converged, seconds.
     curve : DataFrame
         One row per rank: rank, error, explained_variance (held-out R2), standard_deviation and standard_error
         over fits, difference to the smallest error and its standard_error_of_difference, in_valley.
@@ -121,8 +125,13 @@ class RankSelection:
 
     @property
     def at_edge(self) -> bool:
-        """Whether the smallest error belongs to the largest rank that was tried: larger ones may be better."""
-        return self.minimum == max(self.tried) < self.n_items - 1 and len(self.tried) > 1
+        """Whether the largest rank that was tried is the best: larger ones may be better."""
+        return self._best == max(self.tried) < self.n_items - 1 and len(self.tried) > 1
+
+    @property
+    def _best(self) -> int:
+        """The rank beyond which others would have to be tried; a penalised error may fall for ever, and say nothing."""
+        return self.rank if self.protocol == "penalised" else self.minimum
 
     def resamples(self) -> str:
         """What resampled items choose, in brackets that follow the number; nothing where there was no choice."""
@@ -137,6 +146,9 @@ class RankSelection:
         others = [rank for rank in self.valley if rank != self.minimum]
         if self.rank == self.minimum:
             words, it = f"the lowest held-out error {n_tried}", "it"
+        elif self.protocol == "penalised" and self.rank > 1:
+            words, it = f"dimensions beyond it add less than {LEAST_SHARE:.1%} each to what is explained", "the lowest"
+            words += f", up to {self.minimum} with the lowest held-out error {n_tried}"
         else:
             words, it = f"the smallest number not clearly worse than {self.minimum}", "the lowest"
             words += f", which has the lowest held-out error {n_tried}"
@@ -145,13 +157,13 @@ class RankSelection:
         return f"{words}; {_listed(others)} {'is' if len(others) == 1 else 'are'} within one standard error of {it}"
 
     def edge(self) -> str:
-        """What it means that the lowest error belongs to the largest number tried, as a sentence; else nothing."""
+        """What it means that the largest number tried is the best, as a sentence; else nothing."""
         if not self.at_edge:
             return ""
-        if self.minimum < self.largest:
-            return f"Numbers above {self.minimum} were not tried and may predict better."
-        if self.minimum == self.largest:
-            return f"{self.minimum} is the highest number that the pairs of one fit can determine."
+        if self._best < self.largest:
+            return f"Numbers above {self._best} were not tried and may predict better."
+        if self._best == self.largest:
+            return f"{self._best} is the highest number that the pairs of one fit can determine."
         return f"The pairs of one fit determine at most {self.largest} dimensions: errors of higher numbers say little."
 
     def summary(self) -> str:
@@ -235,11 +247,10 @@ def conclude(
     calibration: Calibration | None,
     n_folds: int,
     n_repeats: int,
-    protocol: str,
+    rule: Rule,
     tried: tuple[int, ...],
     n_items: int,
     largest: int,
-    variance: float,
     of_mean: Score,
     seed: int | None,
     alpha: float,
@@ -250,10 +261,11 @@ def conclude(
     """Everything that follows from the errors of all fits."""
     import pandas as pd
 
+    protocol = rule.protocol
     fits = [fit for rank in sorted(scores) for fit in scores[rank].fits]
-    if protocol != "averaged":
+    if protocol == "paper":
         fits = [{**fit, "error": fit["error_alone"]} for fit in fits]
-    minimum, chosen = choose(scores, protocol, variance)
+    minimum, chosen = choose(scores, rule)
     curve = _curve(scores, protocol, minimum, of_mean)
     held = held_out(scores[chosen], of_mean, protocol)
     valley = tuple(int(rank) for rank in curve.loc[curve["in_valley"], "rank"])
@@ -282,6 +294,35 @@ def conclude(
     )
 
 
+class Rule(NamedTuple):
+    """How a rank is chosen.
+
+    `variance` is that of the similarities, and `structure_beyond_one` whether the residuals of one dimension have
+    structure that noise does not have, if that is known.
+    """
+
+    protocol: str
+    variance: float
+    structure_beyond_one: bool | None = None
+
+    def choose(self, ranks: np.ndarray, errors: np.ndarray, standard_errors: np.ndarray) -> np.ndarray:
+        """The place of the chosen rank among ascending ranks, for errors whose last axis they are.
+
+        `standard_errors` are those of the differences to the smallest error.
+        """
+        smallest = errors.min(axis=-1, keepdims=True)
+        if self.protocol == "paper":
+            return errors.argmin(axis=-1)
+        if self.protocol == "averaged":
+            clearly = np.minimum(CLEARLY * standard_errors, MOST_WORSE * smallest)
+            return np.argmax(errors - smallest <= np.maximum(clearly, NEGLIGIBLE * self.variance), axis=-1)
+        explained = np.maximum(self.variance - smallest, 0.0)
+        chosen = np.argmin(errors + LEAST_SHARE * explained * ranks, axis=-1)
+        enough = ONE_IS_ENOUGH[self.structure_beyond_one] * standard_errors
+        one = (ranks == 1) & (errors - smallest <= enough)
+        return np.where(one.any(axis=-1), 0, chosen)
+
+
 class Score(NamedTuple):
     """The errors of one rank: a row for each fit with `error` and `error_alone`, and what standard errors need.
 
@@ -296,7 +337,7 @@ class Score(NamedTuple):
 
     def errors(self, protocol: str) -> np.ndarray:
         """One error a fit, as the protocol judges it."""
-        return np.array([fit["error" if protocol == "averaged" else "error_alone"] for fit in self.fits])
+        return np.array([fit["error_alone" if protocol == "paper" else "error"] for fit in self.fits])
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -312,7 +353,7 @@ class Score(NamedTuple):
 
 def error_row(protocol: str) -> int:
     """Which row of `items` and `sample` has the parts in the errors that a protocol judges by."""
-    return 0 if protocol == "averaged" else 1
+    return 1 if protocol == "paper" else 0
 
 
 def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
@@ -390,25 +431,13 @@ def held_out(score: Score, of_mean: Score, protocol: str) -> HeldOut | None:
     return HeldOut(1 - ratio, _standard_error(of_items, of_pairs, score.pairs_per_sampled))
 
 
-def choose(scores: Mapping[int, Score], protocol: str, variance: float) -> tuple[int, int]:
-    """The rank with the smallest error, and the chosen one: the smallest whose error is not clearly larger."""
-    minimum = min(sorted(scores), key=lambda rank: scores[rank].errors(protocol).mean())
-    smallest = scores[minimum].errors(protocol).mean()
-    gaps = {rank: difference(scores[rank], scores[minimum], protocol) for rank in scores}
-    return minimum, min(
-        rank for rank, (gap, error) in gaps.items() if gap <= allowed_gaps(error, smallest, protocol, variance)
-    )
-
-
-def allowed_gaps(standard_error: Any, smallest: Any, protocol: str, variance: float) -> Any:
-    """By how much an error may exceed the smallest and not be clearly larger; numbers or arrays of them.
-
-    With the paper's protocol by nothing: the smallest error wins.
-    """
-    if protocol == "paper":
-        return 0.0 * standard_error
-    clearly = np.minimum(CLEARLY[protocol] * standard_error, MOST_WORSE * smallest)
-    return np.maximum(clearly, NEGLIGIBLE * variance)
+def choose(scores: Mapping[int, Score], rule: Rule) -> tuple[int, int]:
+    """The rank with the smallest error, and the chosen one."""
+    ranks = np.array(sorted(scores))
+    errors = np.array([scores[rank].errors(rule.protocol).mean() for rank in ranks])
+    minimum = int(ranks[errors.argmin()])
+    standard_errors = [difference(scores[rank], scores[minimum], rule.protocol)[1] for rank in ranks]
+    return minimum, int(ranks[rule.choose(ranks, errors, np.array(standard_errors))])
 
 
 def _curve(scores: Mapping[int, Score], protocol: str, minimum: int, of_mean: Score) -> pd.DataFrame:
