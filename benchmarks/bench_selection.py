@@ -234,7 +234,7 @@ def other_noise(options: argparse.Namespace) -> list[dict]:
 def measure_noise(cell: dict) -> dict:
     S, W = noisy(cell)
     seed = FIT_SEEDS + cell["seed"]
-    plain = np.nan_to_num(np.asarray(S.matrix))
+    plain = np.asarray(S.values)
     return {
         "select_rank": select_rank(S, random_state=seed, n_jobs=1, progress=False).rank,
         "without penalty": select_rank(S, alpha=0.0, random_state=seed, n_jobs=1, progress=False).rank,
