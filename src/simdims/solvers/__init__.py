@@ -31,6 +31,7 @@ from simdims.solvers.joint import (
     weight_equations,
     weights_of,
 )
+from simdims.solvers.joint_pairs import one_system, without_pairs
 from simdims.solvers.joint_path import approach_jointly, choose_jointly
 from simdims.solvers.loop import Report
 from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
@@ -83,6 +84,7 @@ __all__ = [
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",
+    "one_system",
     "pairs_per_system",
     "penalised",
     "penalised_jointly",
@@ -94,6 +96,7 @@ __all__ = [
     "spectral_start",
     "weight_equations",
     "weights_of",
+    "without_pairs",
 ]
 
 #: Coordinate descent on a convex problem of r numbers ends long before.

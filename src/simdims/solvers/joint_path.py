@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -233,9 +234,11 @@ def _all_pairs(
 
 def _knows_all_pairs(problem: JointProblem) -> bool:
     """Whether each pair of items is known in some system."""
-    if problem.zeros.any():
-        return True
     n, listed = problem.n_items, problem.listed
-    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    keys = np.repeat(np.arange(n), np.diff(listed.starts)) * n + listed.partners
     known = listed.weights > 0
-    return len(np.unique(rows[known] * n + listed.partners[known])) == n * (n - 1)
+    if not problem.zeros.any():
+        return len(np.unique(keys[known])) == n * (n - 1)
+    # Unknown pairs are listed, without a weight, in each system in which all others are known.
+    unknown = reduce(np.intersect1d, (keys[(listed.systems == m) & ~known] for m in np.flatnonzero(problem.zeros)))
+    return len(np.setdiff1d(unknown, keys[known])) == 0
