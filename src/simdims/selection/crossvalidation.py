@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,15 @@ from simdims.selection.fits import (
     score_mean,
     variance_of,
 )
-from simdims.selection.rank_search import search_ranks
 from simdims.selection.resampling import resample_choice
-from simdims.selection.result import RankSelection, Score, choose, conclude
+from simdims.selection.result import RankSelection, choose, conclude
 from simdims.selection.splits import (
     MOST_SAMPLING,
     plain,
     pool_sampling,
     require_memory,
 )
+from simdims.selection.trials import Trials
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
@@ -175,8 +176,17 @@ def select_rank(
         generous = _generous_rank(candidates, largest, found)
         compared = _settle_alpha(matrix, estimator, generous, root, journal)
         fold_estimator = clone(estimator).set_params(alpha=compared)
-        trials = _Trials(matrix, design, fold_estimator, protocol, n_jobs, journal, reporter)
-        tried = _try_ranks(candidates, largest, found, trials)
+        trials = Trials(
+            design,
+            protocol,
+            compared,
+            variance_of(draw_candidates(matrix, root)),
+            partial(_fit_tasks, matrix, design, fold_estimator, n_jobs, journal is not None),
+            partial(score_fits, matrix, design),
+            journal,
+            reporter,
+        )
+        tried = trials.search(candidates, largest, None if found is None else found.cutoff)
         chosen = choose(trials.scores, protocol, trials.variance)[1]
         final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
     rng = np.random.default_rng(_parallel.seed_of(root, RESAMPLES))
@@ -206,105 +216,20 @@ class TooFewPairsError(ValueError):
     """There are not enough observed pairs to hold some of them out."""
 
 
-class _Trials:
-    """Fits ranks, scores them, and remembers both."""
-
-    def __init__(
-        self,
-        matrix: Arrays,
-        design: Design,
-        estimator: SRF,
-        protocol: str,
-        n_jobs: int | None,
-        journal: Journal | None,
-        reporter: Reporter,
-    ) -> None:
-        self.matrix, self.design, self.estimator, self.protocol = matrix, design, estimator, protocol
-        self.n_jobs, self.journal, self.reporter = n_jobs, journal, reporter
-        self.variance = variance_of(draw_candidates(matrix, design.root))
-        self.scores: dict[int, Score] = {}
-        # Ranks that were tried with another penalty cannot be compared with these.
-        records = [one for one in (journal.records if journal else []) if one.get("alpha", 0.0) == estimator.alpha]
-        self._ended = {record["rank"]: Score.from_dict(record) for record in records if record["kind"] == "rank"}
-        self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
-        reporter.begin("select rank", 0)
-
-    def run(self, ranks: Sequence[int]) -> None:
-        """Fit and score ranks; the largest first, so that no worker is left alone with the longest fit."""
-        ranks = [rank for rank in dict.fromkeys(ranks) if rank not in self.scores]
-        per_rank = self.design.n_folds * self.design.n_repeats
-        fits = {rank: self._earlier_fits(rank) for rank in ranks if rank not in self._ended}
-        n_earlier = sum(map(len, fits.values())) + per_rank * (len(ranks) - len(fits))
-        self.reporter.extend(per_rank * len(ranks), done=n_earlier)
-        for rank in ranks:
-            if rank in self._ended:
-                self.scores[rank] = self._ended[rank]
-                self._drop_arrays(rank)  # a kill may have come between the score and this
-            elif len(fits[rank]) == per_rank:
-                self._end(rank, fits.pop(rank))
-        tasks = [
-            task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
-        ]
-        shared = (*self.matrix, self.design, self.estimator)
-        with closing(self._results(shared, tasks)) as results:
-            for fit in results:
-                self._keep(fit)
-                self.reporter.step(f"rank {fit.task.rank}")
-                of_rank = fits[fit.task.rank]
-                of_rank[fit.task] = fit
-                if len(of_rank) == per_rank:
-                    self._end(fit.task.rank, fits.pop(fit.task.rank))
-
-    def _results(self, shared: tuple[Any, ...], tasks: list[Task]) -> Generator[Fit, None, None]:
-        """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
-        if self.estimator.device == "cpu":
-            one_by_one = self.journal is not None
-            yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=self.n_jobs, one_by_one=one_by_one)
-            return
-        together = max(1, _BYTES_TOGETHER // self.matrix.values.nbytes)
-        for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
-            left = list(of_rank)
-            while left:
-                yield from fit_folds(*shared, left[:together])
-                del left[:together]
-
-    def _tasks(self, rank: int) -> list[Task]:
-        folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)
-        return [Task(rank, repeat, fold) for repeat in repeats for fold in folds]
-
-    def _earlier_fits(self, rank: int) -> dict[Task, Fit]:
-        found = {}
-        for task in self._tasks(rank):
-            W = self.journal.kept(task.name) if self.journal and task in self._fits else None
-            if W is not None:
-                no_field = ("kind", "task", "alpha")
-                record = {name: value for name, value in self._fits[task].items() if name not in no_field}
-                found[task] = Fit(task, W, **record)
-        return found
-
-    def _keep(self, fit: Fit) -> None:
-        if self.journal is None:
-            return
-        self.journal.keep(fit.task.name, fit.W)
-        record = {name: getattr(fit, name) for name in ("low", "high", "iterations", "converged", "seconds")}
-        self.journal.append({"kind": "fit", "task": fit.task, **record, **self._penalty()})
-
-    def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
-        """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
-        ordered = [fits[task] for task in self._tasks(rank)]
-        self.scores[rank] = score_fits(self.matrix, self.design, ordered)
-        if self.journal is not None:
-            self.journal.append({"kind": "rank", "rank": rank, **self.scores[rank].to_dict(), **self._penalty()})
-            self._drop_arrays(rank)
-
-    def _penalty(self) -> dict[str, float | str]:
-        """What records say of the penalty; nothing without one, as in checkpoints of versions that had none."""
-        return {"alpha": self.estimator.alpha} if self.estimator.alpha else {}
-
-    def _drop_arrays(self, rank: int) -> None:
-        if self.journal is not None:
-            for task in self._tasks(rank):
-                self.journal.drop(task.name)
+def _fit_tasks(
+    matrix: Arrays, design: Design, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
+) -> Generator[Fit, None, None]:
+    """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
+    shared = (*matrix, design, estimator)
+    if estimator.device == "cpu":
+        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
+        return
+    together = max(1, _BYTES_TOGETHER // matrix.values.nbytes)
+    for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
+        left = list(of_rank)
+        while left:
+            yield from fit_folds(*shared, left[:together])
+            del left[:together]
 
 
 def _calibrate(
@@ -338,24 +263,6 @@ def _calibrate(
 def default_bootstraps(n_items: int) -> int:
     """Bootstraps of the calibration: the more items, the less two of them differ and the longer one takes."""
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
-
-
-def _try_ranks(
-    candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials
-) -> tuple[int, ...]:
-    """Try ranks; returns them in the order in which they were tried."""
-    if candidates is not None:
-        trials.run(candidates)
-        return tuple(candidates)
-    tried: list[int] = []
-    for ranks in search_ranks(
-        lambda: choose(trials.scores, trials.protocol, trials.variance),
-        largest,
-        None if found is None else found.cutoff,
-    ):
-        trials.run(ranks)
-        tried += ranks
-    return tuple(tried)
 
 
 def _generous_rank(candidates: list[int] | None, largest: int, found: Calibration | None) -> int:

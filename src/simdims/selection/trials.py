@@ -1,0 +1,128 @@
+"""Trials: fit and score ranks, remember both, and go on from what a checkpoint holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+
+from simdims._journal import Journal
+from simdims._progress import Reporter
+from simdims.selection.fits import Design, Fit, Task
+from simdims.selection.rank_search import search_ranks
+from simdims.selection.result import Score, choose
+
+#: Fits of tasks, in the order in which they end.
+FitTasks = Callable[[list[Task]], Generator[Fit, None, None]]
+
+ScoreFits = Callable[[Sequence[Fit]], Score]
+
+
+class Trials:
+    """Fits ranks with `fit_tasks`, scores those of a rank with `score_fits`, and remembers both.
+
+    Parameters
+    ----------
+    design : Design
+    protocol : str
+    alpha : float
+        The penalty of all fits; those of a checkpoint with another one cannot be compared with them.
+    variance : float
+        Of the similarities that may be held out.
+    fit_tasks, score_fits : callable
+    journal : Journal or None
+    reporter : Reporter
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        protocol: str,
+        alpha: float,
+        variance: float,
+        fit_tasks: FitTasks,
+        score_fits: ScoreFits,
+        journal: Journal | None,
+        reporter: Reporter,
+    ) -> None:
+        self.design, self.protocol, self.alpha, self.variance = design, protocol, alpha, variance
+        self.fit_tasks, self.score_fits = fit_tasks, score_fits
+        self.journal, self.reporter = journal, reporter
+        self.scores: dict[int, Score] = {}
+        records = [one for one in (journal.records if journal else []) if one.get("alpha", 0.0) == alpha]
+        self._ended = {record["rank"]: Score.from_dict(record) for record in records if record["kind"] == "rank"}
+        self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
+        reporter.begin("select rank", 0)
+
+    def search(self, candidates: list[int] | None, largest: int, n_stable: int | None = None) -> tuple[int, ...]:
+        """Try ranks, those given or as many as the choice needs; returns them in the order in which they were tried."""
+        if candidates is not None:
+            self.run(candidates)
+            return tuple(candidates)
+        tried: list[int] = []
+        for ranks in search_ranks(lambda: choose(self.scores, self.protocol, self.variance), largest, n_stable):
+            self.run(ranks)
+            tried += ranks
+        return tuple(tried)
+
+    def run(self, ranks: Sequence[int]) -> None:
+        """Fit and score ranks; the largest first, so that no worker is left alone with the longest fit."""
+        ranks = [rank for rank in dict.fromkeys(ranks) if rank not in self.scores]
+        per_rank = self.design.n_folds * self.design.n_repeats
+        fits = {rank: self._earlier_fits(rank) for rank in ranks if rank not in self._ended}
+        n_earlier = sum(map(len, fits.values())) + per_rank * (len(ranks) - len(fits))
+        self.reporter.extend(per_rank * len(ranks), done=n_earlier)
+        for rank in ranks:
+            if rank in self._ended:
+                self.scores[rank] = self._ended[rank]
+                self._drop_arrays(rank)  # a kill may have come between the score and this
+            elif len(fits[rank]) == per_rank:
+                self._end(rank, fits.pop(rank))
+        tasks = [
+            task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
+        ]
+        with closing(self.fit_tasks(tasks)) as results:
+            for fit in results:
+                self._keep(fit)
+                self.reporter.step(f"rank {fit.task.rank}")
+                of_rank = fits[fit.task.rank]
+                of_rank[fit.task] = fit
+                if len(of_rank) == per_rank:
+                    self._end(fit.task.rank, fits.pop(fit.task.rank))
+
+    def _tasks(self, rank: int) -> list[Task]:
+        folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)
+        return [Task(rank, repeat, fold) for repeat in repeats for fold in folds]
+
+    def _earlier_fits(self, rank: int) -> dict[Task, Fit]:
+        found = {}
+        for task in self._tasks(rank):
+            W = self.journal.kept(task.name) if self.journal and task in self._fits else None
+            if W is not None:
+                no_field = ("kind", "task", "alpha")
+                record = {name: value for name, value in self._fits[task].items() if name not in no_field}
+                found[task] = Fit(task, W, **record)
+        return found
+
+    def _keep(self, fit: Fit) -> None:
+        if self.journal is None:
+            return
+        self.journal.keep(fit.task.name, fit.W)
+        record = {name: getattr(fit, name) for name in ("low", "high", "iterations", "converged", "seconds")}
+        self.journal.append({"kind": "fit", "task": fit.task, **record, **self._penalty()})
+
+    def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
+        """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
+        ordered = [fits[task] for task in self._tasks(rank)]
+        self.scores[rank] = self.score_fits(ordered)
+        if self.journal is not None:
+            self.journal.append({"kind": "rank", "rank": rank, **self.scores[rank].to_dict(), **self._penalty()})
+            self._drop_arrays(rank)
+
+    def _penalty(self) -> dict[str, float | str]:
+        """What records say of the penalty; nothing without one, as in checkpoints of versions that had none."""
+        return {"alpha": self.alpha} if self.alpha else {}
+
+    def _drop_arrays(self, rank: int) -> None:
+        if self.journal is not None:
+            for task in self._tasks(rank):
+                self.journal.drop(task.name)
