@@ -215,7 +215,8 @@ class Discovery:
 
         Other files in the folder of an earlier Discovery, such as a report, stay.
 
-        embedding.csv (a row for each item) and dimensions.csv open in a spreadsheet; methods.txt is `methods_text`;
+        embedding.csv (a row for each item), dimensions.csv and, for several systems, weights.csv and systems.csv (a
+        row for each system) open in a spreadsheet; methods.txt is `methods_text`;
         arrays are .npz without pickle, tables .csv, and settings .json. The folder appears at once, when all of it is
         written.
 

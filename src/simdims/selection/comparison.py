@@ -76,7 +76,7 @@ class SystemsComparison:
         """
         from scipy import stats
 
-        gain, error = (float(self.comparison.loc[model, name]) for name in ("gain", "standard_error"))
+        gain, error = (float(self.comparison[name][model]) for name in ("gain", "standard_error"))
         if self.n_systems < 2 or not np.isfinite(error):
             return None
         half = float(stats.t.ppf(0.5 + _COVERAGE / 2, self.n_systems - 1)) * error

@@ -13,14 +13,15 @@ import numpy as np
 from sklearn.base import clone
 
 from simdims import __version__, _parallel, _threads
-from simdims._journal import Journal, fingerprint
-from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown, warn
+from simdims._journal import Journal, fingerprint, open_journal
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
+from simdims.joint import JointSRF
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
+from simdims.selection.checks import check_design, check_ranks, generous_rank, warn_of_edges
 from simdims.selection.fits import (
     ALPHA,
-    RESAMPLES,
     Design,
     Fit,
     Task,
@@ -33,28 +34,20 @@ from simdims.selection.fits import (
     score_mean,
     variance_of,
 )
-from simdims.selection.resampling import resample_choice
-from simdims.selection.result import RankSelection, choose, conclude
-from simdims.selection.splits import (
-    MOST_SAMPLING,
-    plain,
-    pool_sampling,
-    require_memory,
-)
+from simdims.selection.result import RankSelection, choose
+from simdims.selection.splits import DEFAULT_FOLDS, most_training, plain, require_memory
+from simdims.selection.systems import select_set
 from simdims.selection.trials import Trials
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
+from simdims.systems import SimilaritySet
 
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
-#: The largest share of the pairs that a fit can train on with this many folds.
-DEFAULT_FOLDS = 5
-MOST_TRAINING = MOST_SAMPLING * (DEFAULT_FOLDS - 1) / DEFAULT_FOLDS
-
-#: Dimensions at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
-_LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
+#: The largest share of the pairs that a fit can train on with the default number of folds.
+MOST_TRAINING = most_training(DEFAULT_FOLDS)
 
 #: Similarities of folds that are built at a time for a device to fit.
 _BYTES_TOGETHER = 2**32
@@ -69,7 +62,7 @@ def select_rank(
     n_repeats: int = 5,
     protocol: str | None = None,
     alpha: float | str = "auto",
-    estimator: SRF | None = None,
+    estimator: SRF | JointSRF | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -84,10 +77,10 @@ def select_rank(
 
     Parameters
     ----------
-    S : Similarity or anything `as_similarity` takes
-        The similarities. Of a sparse matrix whose absent pairs are zeros, as many of those are drawn as pairs are
-        stored; a held-out pair of either kind is neither a value nor a zero in the fit, and in the score the drawn
-        zeros stand for all of them.
+    S : Similarity or anything `as_similarity` takes, or SimilaritySet
+        The similarities. A set is fitted jointly (see `JointSRF`), and pairs are held out within every system. Of a
+        sparse matrix whose absent pairs are zeros, as many of those are drawn as pairs are stored; a held-out pair of
+        either kind is neither a value nor a zero in the fit, and in the score the drawn zeros stand for all of them.
     ranks : "auto" or iterable of int, default="auto"
         Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum sits at its end,
         and refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
@@ -102,14 +95,15 @@ def select_rank(
         smallest rank wins whose error exceeds the smallest by at most a quarter of the standard error of the difference
         and a tenth of it (or a thousandth of the variance). "averaged": by the mean of all fits of that rank which have
         not seen it, in whatever repeat; by at most two standard errors. "paper": by the one fit of its fold, without a
-        penalty; the smallest mean error wins.
+        penalty; the smallest mean error wins. For a SimilaritySet only "penalised".
     alpha : float or "auto", default="auto"
         Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with
         plenty of dimensions, for the fits that ranks are compared with (`comparison_alpha`), and once at the chosen
         rank (`alpha`). Penalised fits hardly overfit, so that weak dimensions show.
-    estimator : SRF, optional
+    estimator : SRF or JointSRF, optional
         The fits' settings; its n_components and random_state are set for each, and its own alpha is used. By default
-        ``SRF(tol=1e-2, max_iter=300)``.
+        ``SRF(tol=1e-2, max_iter=300)``. For a SimilaritySet it is a JointSRF, whose shrinkage, where it is "auto", is
+        chosen once, with plenty of dimensions.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
         is started again with the same data and settings, and ends with the same result.
@@ -142,6 +136,10 @@ def select_rank(
     >>> selection.rank
     3
     """
+    if isinstance(S, SimilaritySet):
+        settings: dict[str, Any] = {"protocol": protocol, "alpha": alpha, "estimator": estimator, "n_jobs": n_jobs}
+        settings |= {"checkpoint": checkpoint, "random_state": random_state, "progress": progress}
+        return select_set(S, ranks, sampling=sampling, n_folds=n_folds, n_repeats=n_repeats, **settings)
     similarity = as_similarity(S, copy=False)
     n_items = similarity.n_items
     calibration.check_items(n_items)
@@ -157,23 +155,19 @@ def select_rank(
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     require_memory(matrix, similarity.density, estimator, n_workers)
     n_folds, n_repeats = int(n_folds), int(n_repeats)
-    seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        journal = None
-        if checkpoint is not None:
-            settings = _settings(matrix, sampling, n_folds, n_repeats, estimator, seed)
-            journal = stack.enter_context(Journal(checkpoint, settings))
-            seed, root = journal.settings["random_state"], journal.settings["seed"]
-        else:
-            root = _parallel.root_seed(seed)
+        described = {} if checkpoint is None else _settings(matrix, sampling, n_folds, n_repeats, estimator)
+        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
         found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
-        trained = (n_folds - 1) / n_folds * MOST_SAMPLING if protocol == "penalised" and sampling is None else asked
+        trained = most_training(n_folds) if protocol == "penalised" and sampling is None else asked
         design = Design(trained, n_folds, n_repeats, root)
-        _check_design(matrix, design)
+        n_pairs = len(draw_candidates(matrix, root).rows)
+        check_design(n_pairs, design, partial(draw_folds, n_pairs, design))
         largest = most_dimensions(matrix, design)
-        generous = _generous_rank(candidates, largest, found)
+        n_stable = None if found is None else found.cutoff
+        generous = generous_rank(candidates, largest, n_stable)
         compared = _settle_alpha(matrix, estimator, generous, root, journal)
         fold_estimator = clone(estimator).set_params(alpha=compared)
         trials = Trials(
@@ -186,34 +180,21 @@ def select_rank(
             journal,
             reporter,
         )
-        tried = trials.search(candidates, largest, None if found is None else found.cutoff)
+        tried = trials.search(candidates, largest, n_stable)
         chosen = choose(trials.scores, protocol, trials.variance)[1]
         final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
-    rng = np.random.default_rng(_parallel.seed_of(root, RESAMPLES))
-    selection = conclude(
-        trials.scores,
+    selection = trials.conclude(
+        score_mean(matrix, design),
         sampling=asked,
-        training_share=pool_sampling(trained, n_folds) * (n_folds - 1) / n_folds,
         calibration=found,
-        n_folds=n_folds,
-        n_repeats=n_repeats,
-        protocol=protocol,
         tried=tried,
         n_items=n_items,
         largest=largest,
-        variance=trials.variance,
-        of_mean=score_mean(matrix, design),
         seed=seed,
         alpha=final,
-        comparison_alpha=compared,
-        resampled=resample_choice(trials.scores, protocol, trials.variance, rng),
     )
-    _warn_of_edges(selection)
+    warn_of_edges(selection)
     return selection
-
-
-class TooFewPairsError(ValueError):
-    """There are not enough observed pairs to hold some of them out."""
 
 
 def _fit_tasks(
@@ -265,17 +246,6 @@ def default_bootstraps(n_items: int) -> int:
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _generous_rank(candidates: list[int] | None, largest: int, found: Calibration | None) -> int:
-    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with.
-
-    It does not depend on the candidates, so that more of them can be tried later; one alone has nothing to compare.
-    """
-    if candidates is not None and len(candidates) == 1:
-        return candidates[0]
-    reach = _LEAST_GENEROUS if found is None else max(_LEAST_GENEROUS, 2 * found.cutoff)
-    return min(reach, _MOST_GENEROUS, largest)
-
-
 def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
     """The penalty at a rank: given, kept in the checkpoint, or chosen from all observed pairs."""
     if estimator.alpha != "auto":
@@ -289,28 +259,6 @@ def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal:
     if journal is not None:
         journal.append({"kind": "alpha", "rank": rank, "alpha": alpha})
     return alpha
-
-
-def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
-    """The candidates in rising order, or None for "auto"."""
-    if isinstance(ranks, str):
-        if ranks != "auto":
-            raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
-        return None
-    if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
-        ranks = [ranks]
-    if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
-        raise ParameterTypeError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
-    found = list(ranks)
-    if not found:
-        raise ParameterError("ranks", "must list at least one number of dimensions", "none")
-    for rank in found:
-        if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
-            raise ParameterTypeError("ranks", "must be integers", shown(rank))
-        if not 1 <= rank <= n_items - 1:
-            rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
-            raise ParameterError("ranks", rule, f"{rank}")
-    return sorted({int(rank) for rank in found})
 
 
 def default_estimator(device: str = "cpu") -> SRF:
@@ -342,9 +290,7 @@ def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, st
     return estimator, protocol
 
 
-def _settings(
-    matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, seed: int | None
-) -> dict[str, Any]:
+def _settings(matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF) -> dict[str, Any]:
     """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
     return {
         "work": "select_rank",
@@ -354,40 +300,4 @@ def _settings(
         "n_folds": n_folds,
         "n_repeats": n_repeats,
         "estimator": settings_of(estimator),
-        "seed": None,
-        "random_state": seed,
     }
-
-
-def _check_design(matrix: Arrays, design: Design) -> None:
-    pairs = draw_candidates(matrix, design.root)
-    for repeat in range(design.n_repeats):
-        n_pool = np.count_nonzero(draw_folds(len(pairs.rows), design, repeat) >= 0)
-        if n_pool < design.n_folds:
-            raise TooFewPairsError(
-                f"n_folds must be at most the number of pairs in a pool, got {design.n_folds} folds of {n_pool} "
-                f"pairs: S has {len(pairs.rows)} observed pairs and the pool keeps "
-                f"{pool_sampling(design.sampling, design.n_folds):.0%} of them."
-            )
-    if design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
-        trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
-        warn(
-            f"The share of pairs to train on, {design.sampling:.2f}, is not reached with {design.n_folds} folds of "
-            f"{MOST_SAMPLING:.0%} of the pairs: each fit trains on {trained:.0%} of them. More folds come closer."
-        )
-
-
-def _warn_of_edges(selection: RankSelection) -> None:
-    if selection.minimum > selection.largest:
-        warn(
-            f"A fit to {selection.training_share:.0%} of the pairs determines at most {selection.largest} dimensions, "
-            f"but {selection.minimum} {'were asked for' if len(selection.tried) == 1 else 'have the lowest error'}: "
-            "beyond that the held-out error says little. Leave larger ranks out."
-        )
-    elif selection.at_edge:
-        way_out = (
-            f"Try ranks up to {min(selection.largest, 2 * selection.minimum)} too."
-            if selection.minimum < selection.largest
-            else "It is the highest that the pairs of one fit can determine."
-        )
-        warn(f"The lowest held-out error is at the largest rank that was tried, {selection.minimum}. {way_out}")

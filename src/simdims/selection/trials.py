@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from typing import Any
 
+import numpy as np
+
+from simdims import _parallel
 from simdims._journal import Journal
 from simdims._progress import Reporter
-from simdims.selection.fits import Design, Fit, Task
+from simdims.selection.fits import RESAMPLES, Design, Fit, Task
 from simdims.selection.rank_search import search_ranks
-from simdims.selection.result import Score, choose
+from simdims.selection.resampling import resample_choice
+from simdims.selection.result import RankSelection, Score, choose, conclude
+from simdims.selection.splits import pool_sampling
 
 #: Fits of tasks, in the order in which they end.
 FitTasks = Callable[[list[Task]], Generator[Fit, None, None]]
@@ -88,6 +94,23 @@ class Trials:
                 of_rank[fit.task] = fit
                 if len(of_rank) == per_rank:
                     self._end(fit.task.rank, fits.pop(fit.task.rank))
+
+    def conclude(self, of_mean: Score, **known: Any) -> RankSelection:
+        """Everything that follows from the scores, with the score of the mean and what else is known."""
+        rng = np.random.default_rng(_parallel.seed_of(self.design.root, RESAMPLES))
+        n_folds = self.design.n_folds
+        return conclude(
+            self.scores,
+            training_share=pool_sampling(self.design.sampling, n_folds) * (n_folds - 1) / n_folds,
+            n_folds=n_folds,
+            n_repeats=self.design.n_repeats,
+            protocol=self.protocol,
+            variance=self.variance,
+            of_mean=of_mean,
+            comparison_alpha=self.alpha,
+            resampled=resample_choice(self.scores, self.protocol, self.variance, rng),
+            **known,
+        )
 
     def _tasks(self, rank: int) -> list[Task]:
         folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)

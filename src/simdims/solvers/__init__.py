@@ -31,7 +31,7 @@ from simdims.solvers.joint import (
     weight_equations,
     weights_of,
 )
-from simdims.solvers.joint_pairs import one_system, without_pairs
+from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
 from simdims.solvers.joint_path import approach_jointly, choose_jointly
 from simdims.solvers.loop import Report
 from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
@@ -80,6 +80,7 @@ __all__ = [
     "has_missing",
     "joint_problem",
     "joint_start",
+    "known_range",
     "largest_eigenvalue",
     "leading_eigenpairs",
     "noise_scale",

@@ -133,7 +133,7 @@ def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], 
             zeros[m] = relative * pairs.background
             rows = np.repeat(at, np.diff(pairs.starts))
             parts.append((m, rows, at[pairs.partners], pairs.values, relative * pairs.weights))
-    problem = JointProblem(
+    joint = JointProblem(
         n_items=n_items,
         dense=dense,
         listed=_listed(parts, n_items),
@@ -142,7 +142,7 @@ def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], 
         diagonal_weights=diagonal_weights,
         scale=scale,
     )
-    return measured(problem)
+    return measured(joint)
 
 
 def measured(problem: JointProblem) -> JointProblem:
@@ -225,11 +225,10 @@ def _listed(parts: list[_Part], n_items: int) -> Listed:
     rows, partners = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
     systems, values, weights = np.empty(n_pairs, np.int32), np.empty(n_pairs), np.empty(n_pairs)
     first = 0
-    for m, *columns in parts:
-        part = slice(first, first + len(columns[0]))
-        systems[part] = m
-        for array, column in zip((rows, partners, values, weights), columns, strict=True):
-            array[part] = column
+    for m, own_rows, own_partners, own_values, own_weights in parts:
+        part = slice(first, first + len(own_rows))
+        systems[part], rows[part], partners[part] = m, own_rows, own_partners
+        values[part], weights[part] = own_values, own_weights
         first = part.stop
     order = np.lexsort((partners, systems, rows))
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_items))])

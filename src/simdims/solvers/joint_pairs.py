@@ -57,6 +57,20 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
     )
 
 
+def known_range(problem: JointProblem) -> tuple[float, float]:
+    """The smallest and the largest known similarity of all systems; zeros where nothing is known."""
+    listed, n = problem.listed, problem.n_items
+    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    parts = [listed.values[listed.weights > 0], problem.diagonal[problem.diagonal_weights > 0]]
+    parts += [np.zeros(1)] if any(m not in problem.dense for m in np.flatnonzero(problem.zeros)) else []
+    for m, S in problem.dense.items():
+        known, own = ~np.eye(n, dtype=bool), listed.systems == m
+        known[rows[own], listed.partners[own]] = False
+        parts.append(S[known])
+    known_ones = np.concatenate(parts)
+    return (float(known_ones.min()), float(known_ones.max())) if known_ones.size else (0.0, 0.0)
+
+
 def _keys(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, partners: np.ndarray) -> np.ndarray:
     """Numbers in the order of lists: by item, then system, then partner."""
     of_rows = rows.astype(np.int64) * problem.n_systems + systems

@@ -71,6 +71,8 @@ def choose_jointly(
     gain of more than one standard error over the same weights for all, these are taken. Else the weakest shrinkage is
     taken that keeps nine tenths of the gain.
     """
+    if shrinkage is None and problem.n_systems == 1:
+        shrinkage = np.inf
     if alpha is not None and shrinkage is not None:
         return alpha, shrinkage
     if problem.noise[0] == 0.0:
