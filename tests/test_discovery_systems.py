@@ -58,6 +58,7 @@ def same(one, other):
     if one.selection is not None:
         assert one.selection.systems.equals(other.selection.systems)
         assert one.selection.shrinkage == other.selection.shrinkage
+        assert one.selection.comparison_shrinkage == other.selection.comparison_shrinkage
         assert one.selection.curve.equals(other.selection.curve)
     assert one.methods_text() == other.methods_text()
     assert one.summary() == other.summary()
@@ -69,7 +70,8 @@ def test_it_has_dimensions_weights_and_what_they_are_worth(found):
     np.testing.assert_allclose(found.weights.mean(axis=0), 1.0)
     assert list(found.weights_frame().index) == ["Ä", *"bcdef"]
     assert found.consensus.alpha == found.selection.alpha
-    assert found.consensus.shrinkage == found.selection.shrinkage == found.systems.shrinkage
+    assert found.consensus.shrinkage == found.selection.shrinkage
+    assert found.systems.shrinkage == found.selection.comparison_shrinkage
     assert found.systems.comparison.loc["weights", "r2"] == pytest.approx(found.metrics["held_out_r2"], rel=1e-10)
     assert found.systems.worthwhile
     assert found.systems.better_than("alone")

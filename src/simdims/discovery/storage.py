@@ -330,7 +330,7 @@ def _selection(values: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> 
     for name in ("valley", "tried"):
         values[name] = tuple(values[name])
     if "systems" in values:
-        values["shrinkage"] = float(values["shrinkage"])
+        values |= {name: float(values[name]) for name in ("shrinkage", "comparison_shrinkage")}
         values["systems"] = pd.DataFrame(values["systems"]).set_index("system")
     again = values.get("resampled")  # not in folders of earlier versions
     if again is not None:

@@ -41,7 +41,7 @@ class SystemsComparison:
     n_components : int
         The number of dimensions.
     shrinkage : float
-        How strongly weights were drawn to 1; infinity is "average" itself.
+        How strongly weights were drawn to 1 in the fits that are compared; infinity is "average" itself.
     worthwhile : bool
         Whether weights predict better than the average for everyone: the 95% interval of the gain over systems is
         above 0.

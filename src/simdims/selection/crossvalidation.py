@@ -103,7 +103,7 @@ def select_rank(
     estimator : SRF or JointSRF, optional
         The fits' settings; its n_components and random_state are set for each, and its own alpha is used. By default
         ``SRF(tol=1e-2, max_iter=300)``. For a SimilaritySet it is a JointSRF, whose shrinkage, where it is "auto", is
-        chosen once, with plenty of dimensions.
+        chosen with the penalty: with plenty of dimensions, and again at the chosen rank unless weights do not help.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
         is started again with the same data and settings, and ends with the same result.

@@ -83,9 +83,9 @@ class RankSelection:
         not vary, or an earlier version did not record it.
     evidence_of_structure : bool or None
         Whether `held_out_r2` is larger than two of its standard errors; None where there is none.
-    shrinkage : float or None
-        For a SimilaritySet: how strongly weights were drawn to 1 in all fits; infinity means that all weights are 1.
-        None for one system.
+    shrinkage, comparison_shrinkage : float or None
+        For a SimilaritySet: how strongly weights are drawn to 1, for fits with the chosen number of dimensions and in
+        those that ranks were compared with; infinity means that all weights are 1. None for one system.
     systems : DataFrame or None
         For a SimilaritySet, a row for each system at the chosen rank: its part of the held-out error, of the error of
         the mean, and its held-out r2, relative to its own mean. None for one system.
@@ -116,6 +116,7 @@ class RankSelection:
     comparison_alpha: float = 0.0
     resampled: Resampled | None = None
     shrinkage: float | None = None
+    comparison_shrinkage: float | None = None
     systems: pd.DataFrame | None = None
 
     @property
@@ -185,7 +186,8 @@ class RankSelection:
             lines.append(
                 "The weights of all systems are 1: weights do not help to predict held-out pairs."
                 if equal
-                else f"Weights of systems are drawn to 1 with shrinkage {self.shrinkage:.3g}."
+                else f"Weights of systems are drawn to 1 with shrinkage {self.shrinkage:.3g} (numbers were compared "
+                f"with {self.comparison_shrinkage:.3g})."
             )
         if self.calibration is not None:
             lines.append(f"Calibration: {self.calibration.summary()}")
@@ -233,10 +235,11 @@ class RankSelection:
 
     def _systems_dict(self) -> dict[str, Any]:
         """What only a selection of several systems has."""
-        if self.systems is None or self.shrinkage is None:
+        if self.systems is None or self.shrinkage is None or self.comparison_shrinkage is None:
             return {}
-        shrinkage = self.shrinkage if np.isfinite(self.shrinkage) else "inf"
-        return {"shrinkage": shrinkage, "systems": self.systems.reset_index().to_dict(orient="records")}
+        drawn = {"shrinkage": self.shrinkage, "comparison_shrinkage": self.comparison_shrinkage}
+        plain = {name: value if np.isfinite(value) else "inf" for name, value in drawn.items()}
+        return {**plain, "systems": self.systems.reset_index().to_dict(orient="records")}
 
     def __repr__(self) -> str:
         verdict = "no evidence of structure; " if self.evidence_of_structure is False else ""
@@ -274,6 +277,7 @@ def conclude(
     training_share: float,
     resampled: Resampled,
     shrinkage: float | None = None,
+    comparison_shrinkage: float | None = None,
     names: tuple[str, ...] = (),
 ) -> RankSelection:
     """Everything that follows from the errors of all fits."""
@@ -309,6 +313,7 @@ def conclude(
         comparison_alpha=comparison_alpha,
         resampled=resampled,
         shrinkage=shrinkage,
+        comparison_shrinkage=comparison_shrinkage,
         systems=_systems_frame(scores[chosen], of_mean, names),
     )
 

@@ -81,11 +81,13 @@ def select_set(
         check_design(len(pairs.rows), design, partial(draw_folds, pairs, problem.n_systems, design))
         largest = most_dimensions(problem, len(pairs.rows), design)
         generous = generous_rank(candidates, largest, None)
-        compared, shrinkage = _settle(problem, model, generous, None, root, journal)
-        trials = _trials(problem, design, _settled(model, compared, shrinkage), n_jobs, journal, reporter)
+        compared = _settle(problem, model, generous, None, root, journal)
+        trials = _trials(problem, design, _settled(model, *compared), n_jobs, journal, reporter)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, "penalised", trials.variance)[1]
-        final = compared if chosen == generous else _settle(problem, model, chosen, shrinkage, root, journal)[0]
+        # Where weights do not help with plenty of dimensions, they are not tried again.
+        held = np.inf if np.isinf(compared[1]) else None
+        final = compared if chosen == generous else _settle(problem, model, chosen, held, root, journal)
     selection = trials.conclude(
         score_mean(problem, design),
         sampling=trained,
@@ -94,8 +96,9 @@ def select_set(
         n_items=systems.n_items,
         largest=largest,
         seed=seed,
-        alpha=final,
-        shrinkage=shrinkage,
+        alpha=final[0],
+        shrinkage=final[1],
+        comparison_shrinkage=compared[1],
         names=systems.names,
     )
     warn_of_edges(selection)
@@ -115,7 +118,8 @@ def compare_systems(
 
     `estimator` is the one of the selection, whose fits at the chosen rank are those with weights.
     """
-    assert selection.systems is not None and selection.shrinkage is not None and selection.seed is not None  # noqa: PT018
+    shrinkage = selection.comparison_shrinkage
+    assert selection.systems is not None and shrinkage is not None and selection.seed is not None  # noqa: PT018
     problem = problem_of_set(systems)
     rank = selection.rank
     weighted, baseline = (selection.systems[name].to_numpy() for name in ("error", "error_of_mean"))
@@ -127,14 +131,14 @@ def compare_systems(
         journal, _, root = open_journal(stack, checkpoint, described, selection.seed)
         design = Design(selection.training_share, selection.n_folds, selection.n_repeats, root)
         equal = weighted
-        if np.isfinite(selection.shrinkage) and systems.n_systems > 1:
+        if np.isfinite(shrinkage) and systems.n_systems > 1:
             shared = _settled(estimator, selection.comparison_alpha, np.inf)
             trials = _trials(problem, design, shared, n_jobs, journal, reporter)
             trials.run([rank])
             equal = np.asarray(trials.scores[rank].systems)
         alone = _errors_alone(problem, design, estimator, rank, n_jobs, journal, reporter)
     errors = {"average": equal, "weights": weighted, "alone": alone}
-    return compare(errors, baseline, systems.names, rank, selection.shrinkage)
+    return compare(errors, baseline, systems.names, rank, shrinkage)
 
 
 def joint_fold_estimator(estimator: Any, alpha: Any, protocol: Any = None, device: str = "cpu") -> JointSRF:
