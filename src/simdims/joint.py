@@ -68,8 +68,9 @@ class JointSRF(BaseEstimator):
         Maximum number of sweeps over the items and the weights.
     tol : float, default=1e-4
         The fit stops when ten sweeps lower the objective by less than `tol` of it.
-    device : str, default="cpu"
-        Where it is fitted; "cpu" only.
+    device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
+        Where it is fitted; all but "cpu" need PyTorch (``pip install "simdims[gpu]"``) and compute in float32, with
+        each system as a matrix in the memory of the device. Penalties that are "auto" are chosen on the CPU.
     random_state : int, RandomState or None, default=None
         Seed of the start and of the pairs that are held out.
 
@@ -88,7 +89,8 @@ class JointSRF(BaseEstimator):
     data_objective_ : float
         Its part that depends on the similarities.
     history_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each sweep; it never increases by more than rounding.
+        The objective at the start and after each sweep; it never increases by more than rounding, which is 2e-6 of it
+        on a device of PyTorch.
     n_iter_ : int
         Sweeps that were done.
     converged_ : bool
@@ -97,7 +99,7 @@ class JointSRF(BaseEstimator):
         The larger of two norms of projected gradients, in W and in the weights, each relative to that of its data part;
         0 at a KKT point.
     solver_ : str
-        "bcd".
+        "bcd", or "torch" on a device of PyTorch.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str
@@ -181,14 +183,15 @@ class JointSRF(BaseEstimator):
         self.alpha_, self.shrinkage_ = solvers.choose_jointly(problem, start, alpha, shrinkage, self.l1_ratio, rng)
         problem = self._penalised(problem)
         if isinstance(self.init, str):
-            start = solvers.approach_jointly(problem, start, self.alpha_)
-        solution = solvers.solve_jointly(problem, start, max_iter=self.max_iter, tol=self.tol)
+            start = solvers.approach_jointly(problem, start, self.alpha_, self.device)
+        limits: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        solution = solvers.solve_jointly(problem, start, device=self.device, **limits)
         order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable")
         self.embedding_, self.weights_ = solution.W[:, order], solution.weights[:, order]
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
         self.objective_, self.data_objective_ = solution.objective, solution.data_objective
         self.history_, self.kkt_residual_ = solution.history, solution.kkt_residual
-        self.solver_ = "bcd"
+        self.solver_ = "bcd" if self.device == "cpu" else "torch"
         self._mu = problem.mu * problem.scale
         if not self.converged_:
             warnings.warn(
@@ -303,8 +306,6 @@ class JointSRF(BaseEstimator):
         require_count("max_iter", self.max_iter, at_most=10**7)
         require_number("tol", self.tol, "at least 0")
         require_device(self.device)
-        if self.device != "cpu":
-            raise ParameterError("device", "must be 'cpu' for joint fits", shown(self.device))
         check_alpha(self.alpha)
         if isinstance(self.shrinkage, str):
             if self.shrinkage != "auto":

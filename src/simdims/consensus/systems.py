@@ -105,14 +105,14 @@ def joint_run_estimator(estimator: Any, alpha: Any, default: float | str, device
     return joint_settings(estimator, alpha, default, fallback, device, "so that runs differ")
 
 
-def fit_run(
-    problem: solvers.JointProblem, alpha: float, rank: int, root: int, max_iter: int, tol: float, number: int
-) -> JointRun:
+def fit_run(problem: solvers.JointProblem, model: JointSRF, root: int, number: int) -> JointRun:
     """One fit, with one BLAS thread, so that results do not depend on where it runs."""
     rng = _parallel.generator_of(_parallel.seed_of(root, number))
     with _threads.one_blas_thread():
-        start = solvers.approach_jointly(problem, solvers.joint_start(problem, rank, rng), alpha)
-        found = solvers.solve_jointly(problem, start, max_iter=max_iter, tol=tol)
+        start = solvers.joint_start(problem, model.n_components, rng)
+        start = solvers.approach_jointly(problem, start, float(model.alpha), model.device)
+        limits: dict[str, Any] = {"max_iter": model.max_iter, "tol": model.tol}
+        found = solvers.solve_jointly(problem, start, device=model.device, **limits)
     order = np.argsort(-np.square(found.W).sum(axis=0), kind="stable")
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (found.W, found.weights))
     return JointRun(number, W, weights, float(found.objective), int(found.n_iter), bool(found.converged))
@@ -151,8 +151,8 @@ def _fit_runs(
     runs = {} if journal is None else _earlier_runs(journal, problem.n_items, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
     left = [number for number in range(n_runs) if number not in runs]
-    shared = (problem, model.alpha, model.n_components, root, model.max_iter, model.tol)
-    one_by_one = journal is not None
+    shared, one_by_one = (problem, model, root), journal is not None
+    n_jobs = n_jobs if model.device == "cpu" else 1
     with closing(_parallel.run_tasks(fit_run, shared, left, n_jobs=n_jobs, one_by_one=one_by_one)) as found:
         for run in found:
             runs[run.number] = run

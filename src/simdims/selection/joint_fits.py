@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def fit_alone(
         seed = _parallel.seed_of(design.root, _ALONE, rank, m)
         alpha, _ = settle_penalties(alone, estimator, rank, seed, np.inf)
         settled = JointSRF(alpha=alpha, shrinkage=np.inf, l1_ratio=estimator.l1_ratio)
-        settled.set_params(max_iter=estimator.max_iter, tol=estimator.tol)
+        settled.set_params(max_iter=estimator.max_iter, tol=estimator.tol, device=estimator.device)
         error = 0.0
         for repeat in range(design.n_repeats):
             folds = draw_folds(pairs, problem.n_systems, design, repeat)
@@ -154,8 +154,9 @@ def _fit(problem: solvers.JointProblem, estimator: JointSRF, rank: int, seed: in
     alpha, shrinkage = float(estimator.alpha), float(estimator.shrinkage)
     penalised = solvers.penalised_jointly(problem, rank, alpha, estimator.l1_ratio, shrinkage)
     start = solvers.joint_start(penalised, rank, _parallel.generator_of(seed))
-    start = solvers.approach_jointly(penalised, start, alpha)
-    return solvers.solve_jointly(penalised, start, max_iter=estimator.max_iter, tol=estimator.tol)
+    start = solvers.approach_jointly(penalised, start, alpha, estimator.device)
+    limits: dict[str, Any] = {"max_iter": estimator.max_iter, "tol": estimator.tol}
+    return solvers.solve_jointly(penalised, start, device=estimator.device, **limits)
 
 
 def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) -> np.ndarray:

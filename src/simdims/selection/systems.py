@@ -175,7 +175,7 @@ def _trials(
 
     def fit_tasks(tasks: list[Task]) -> Generator[Fit, None, None]:
         shared, one_by_one = (problem, design, estimator), journal is not None
-        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
+        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=_jobs(estimator, n_jobs), one_by_one=one_by_one)
 
     score = partial(score_fits, problem, design)
     return Trials(design, "penalised", float(estimator.alpha), variance, fit_tasks, score, journal, reporter)
@@ -195,9 +195,8 @@ def _errors_alone(
     found = {record["system"]: record["error"] for record in records if record["kind"] == "alone"}
     reporter.begin("systems alone", problem.n_systems, done=len(found))
     tasks = [m for m in range(problem.n_systems) if m not in found]
-    results = _parallel.run_tasks(
-        fit_alone, (problem, design, estimator, rank), tasks, n_jobs=n_jobs, one_by_one=journal is not None
-    )
+    shared, n_jobs = (problem, design, estimator, rank), _jobs(estimator, n_jobs)
+    results = _parallel.run_tasks(fit_alone, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None)
     with closing(results):
         for m, error in results:
             found[m] = error
@@ -205,6 +204,11 @@ def _errors_alone(
                 journal.append({"kind": "alone", "system": m, "error": error})
             reporter.step()
     return np.array([found[m] for m in range(problem.n_systems)])
+
+
+def _jobs(estimator: JointSRF, n_jobs: int | None) -> int | None:
+    """One process where fits are made on a device."""
+    return n_jobs if estimator.device == "cpu" else 1
 
 
 def _settle(

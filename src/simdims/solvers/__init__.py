@@ -19,6 +19,7 @@ from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
 from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
+from simdims.solvers.devices import without_torch
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
@@ -180,13 +181,7 @@ def solve_on(
     try:
         from simdims.solvers.torch import fit_together
     except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ModuleNotFoundError(
-            f'device={device!r} needs PyTorch, which is not installed: pip install "simdims[gpu]", or see '
-            "pytorch.org for the build that suits your GPU.",
-            name="torch",
-        ) from None
+        raise without_torch(device, error) from None
     dense = [problem for problem in problems if not isinstance(problem, PairProblem)]
     if len(dense) < len(problems):
         raise ValueError(

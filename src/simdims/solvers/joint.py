@@ -19,6 +19,7 @@ from simdims import _memory
 from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
+from simdims.solvers.devices import without_torch
 from simdims.solvers.loop import WINDOW, Loop, Report
 from simdims.solvers.problem import (
     NO_PENALTY,
@@ -35,7 +36,7 @@ from simdims.solvers.problem import (
 _BLOCK = 32
 
 #: Passes over the dimensions in one update of the weights.
-_WEIGHT_PASSES = 10
+WEIGHT_PASSES = 10
 
 #: Passes over the weights of one system by itself: a convex problem of r numbers ends long before.
 _ALONE_PASSES = 10_000
@@ -300,20 +301,25 @@ def solve_jointly(
     max_iter: int,
     tol: float,
     report: Report = None,
+    device: str = "cpu",
 ) -> JointSolution:
     """Minimise F from W0 and weights of mean 1 per dimension (ones by default), which are not changed."""
-    W = np.array(W0, dtype=np.float64, order="C")
-    sweeps = JointSweeps(problem, W.shape[1], weights0)
-    floor = max(1e-14, 1e-8 * tol) * 0.5 * problem.squares
-    loop = Loop(sweeps, W, max_iter, (WINDOW, float(tol), floor), report)
-    loop.run()
-    descent = loop.descent()
-    found = evaluate_jointly(problem, W, sweeps.weights)
+    if device == "cpu":
+        W = np.array(W0, dtype=np.float64, order="C")
+        sweeps = JointSweeps(problem, W.shape[1], weights0)
+        floor = max(1e-14, 1e-8 * tol) * 0.5 * problem.squares
+        loop = Loop(sweeps, W, max_iter, (WINDOW, float(tol), floor), report)
+        loop.run()
+        weights, descent = sweeps.weights, loop.descent()
+    else:
+        fit_jointly_on = _on_device(device)
+        W, weights, descent = fit_jointly_on(device, problem, W0, weights0, max_iter=max_iter, tol=tol, report=report)
+    found = evaluate_jointly(problem, W, weights)
     history = descent.history * problem.scale
     history[-1] = found.objective * problem.scale
     return JointSolution(
         W=W,
-        weights=sweeps.weights,
+        weights=weights,
         objective=history[-1],
         data_objective=found.data_objective * problem.scale,
         history=history,
@@ -321,6 +327,15 @@ def solve_jointly(
         converged=descent.converged,
         kkt_residual=found.kkt_residual,
     )
+
+
+def _on_device(device: str) -> Any:
+    """The function that fits on a device of torch."""
+    try:
+        from simdims.solvers.joint_torch import fit_jointly_on
+    except ModuleNotFoundError as error:
+        raise without_torch(device, error) from None
+    return fit_jointly_on
 
 
 class JointSweeps:
@@ -344,7 +359,7 @@ class JointSweeps:
         change = self._sweep_rows(W)
         if self.problem.n_systems > 1 and np.isfinite(self.problem.mu):
             G, y = weight_equations(self.problem, W)
-            change += joint_kernels.update_weights(G, y, self.problem.mu, self.weights, _WEIGHT_PASSES)
+            change += joint_kernels.update_weights(G, y, self.problem.mu, self.weights, WEIGHT_PASSES)
         return change
 
     def _sweep_rows(self, W: np.ndarray) -> float:

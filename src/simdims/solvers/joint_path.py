@@ -44,7 +44,7 @@ _PATIENCE, _GAIN = 3, 1e-3
 Fit = tuple[np.ndarray, np.ndarray]
 
 
-def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float) -> np.ndarray:
+def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float, device: str = "cpu") -> np.ndarray:
     """A start for a problem with penalty `alpha`: through stronger ones, of ridge, where few pairs are known.
 
     Where each pair is known in some system, random starts are as good.
@@ -53,7 +53,7 @@ def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float) -> np.n
         return W
     for stronger in np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1]:
         steeper = replace(problem, penalty=Penalty(stronger * problem.noise[0], 0.0))
-        W = solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL).W
+        W = solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL, device=device).W
     return W
 
 
