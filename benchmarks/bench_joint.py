@@ -4,7 +4,8 @@
 
 People: 683 people, 93 items, about 130 ratings each, 8 dimensions, default settings; should take less than 20 s and 1
 GB. Systems: dense matrices of some hundred items. Recovery: 20 systems, 60 items, 6 dimensions, 15% of the pairs each
-at SNR 0.5, best of ten starts: alignment of the dimensions and correlation of the weights with the true ones.
+at SNR 0.5, best of ten starts: alignment of the dimensions and correlation of the weights with the true ones. Rule:
+held-out error of shrinkage="auto" relative to equal weights, where people do not differ and where they do.
 Prints Markdown tables and writes every number to a JSON file.
 """
 
@@ -36,6 +37,7 @@ def main() -> None:
         "people": measure_people(*((40, 30, 60, 3) if options.quick else (683, 93, 127, 8))),
         "systems": [measure_systems(*size) for size in sizes],
         "recovery": measure_recovery(*((1, 2) if options.quick else (8, 10))),
+        "rule": measure_rule(range(900, 901 if options.quick else 910)),
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=2))
@@ -102,13 +104,47 @@ def measure_recovery(n_seeds: int, n_starts: int) -> dict[str, Any]:
     return {"seeds": rows, "mean": np.mean(rows, axis=0).tolist()}
 
 
+#: Systems, items, dimensions, share of pairs observed and SNR of the sets that the rule of shrinkage is judged by.
+RULE_SETS = [(8, 20, 3, 1.0, 0.5), (20, 40, 4, 0.3, 0.5), (20, 60, 6, 0.15, 0.5), (100, 40, 4, 0.1, 0.3)]
+
+
+def measure_rule(seeds: range) -> list[dict[str, Any]]:
+    """Held-out error of shrinkage="auto" and of free weights, relative to equal weights; a fifth of pairs held out."""
+    rows = []
+    for size in RULE_SETS:
+        for spread in (0.0, 0.3, 1.0):
+            ratios: dict[str, list[float]] = {"auto": [], "free": []}
+            chosen = []
+            for seed in seeds:
+                stack, *_ = simulated(*size, seed, spread)
+                held = np.random.default_rng(seed).uniform(size=stack.shape) < 0.2
+                held = np.triu(held, 1) & ~np.isnan(stack)
+                training = np.where(held | held.transpose(0, 2, 1), np.nan, stack)
+                errors = {}
+                for name, shrinkage in (("equal", np.inf), ("auto", "auto"), ("free", 0.0)):
+                    joint = JointSRF(size[2], shrinkage=shrinkage, random_state=seed).fit(training)
+                    predicted = np.stack([joint.reconstruct(m) for m in range(size[0])])
+                    errors[name] = float(np.mean((predicted[held] - stack[held]) ** 2))
+                    if name == "auto":
+                        chosen.append(joint.shrinkage_)
+                for name, found in ratios.items():
+                    found.append(errors[name] / errors["equal"] - 1)
+            row = {f"{name}_{of}": float(f(found)) for name, found in ratios.items() for of, f in SUMMARIES.items()}
+            equal = float(np.mean(np.isinf(chosen)))
+            rows.append({"size": list(size), "spread": spread, "equal": equal, **row, "chosen": list(map(str, chosen))})
+    return rows
+
+
+SUMMARIES = {"mean": np.mean, "worst": np.max}
+
+
 def simulated(
-    n_systems: int, n_items: int, rank: int, observed: float, snr: float, seed: int
+    n_systems: int, n_items: int, rank: int, observed: float, snr: float, seed: int, spread: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Similarities with missing pairs, the dimensions, and weights between 0 and 2."""
+    """Similarities with missing pairs, the dimensions, and weights between 1 - spread and 1 + spread."""
     rng = np.random.default_rng(seed)
     W = simulate.dirichlet(n_items, rank, alpha=0.3, random_state=seed)
-    a = rng.uniform(0, 2, size=(n_systems, rank))
+    a = rng.uniform(1 - spread, 1 + spread, size=(n_systems, rank))
     a /= a.mean(axis=0)
     stack = np.empty((n_systems, n_items, n_items))
     for m in range(n_systems):
@@ -131,6 +167,12 @@ def print_tables(results: dict[str, Any]) -> None:
         print(f"| {size} | {row['seconds_given']:.2f} | {row['sweeps_given']} | {row['seconds_auto']:.2f} |")
     alignment, correlation, *_ = results["recovery"]["mean"]
     n_seeds = len(results["recovery"]["seeds"])
+    print("\n| systems, items, dimensions, observed, SNR | weights | equal chosen | auto | worst | free |")
+    print("|---|---|---|---|---|---|")
+    for row in results["rule"]:
+        figures = [row[name] for name in ("equal", "auto_mean", "auto_worst", "free_mean")]
+        size = ", ".join(map(str, row["size"]))
+        print(f"| {size} | 1 ± {row['spread']} | {' | '.join(f'{figure:+.1%}' for figure in figures)} |")
     print(f"\nRecovery over {n_seeds} seeds: alignment {alignment:.3f}, correlation of weights {correlation:.3f}")
 
 

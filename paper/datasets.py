@@ -195,7 +195,7 @@ def _coverage(S: Similarity) -> float:
 
 def _at_published_rank(settings: Settings, name: str, discovery: Discovery, recipe: Recipe | None) -> Consensus | None:
     """Fits with the published number of dimensions; None for incomplete data or a part of them."""
-    S = discovery.similarity
+    S = discovery.mean_similarity
     if recipe is None or recipe.published.r2 is None or settings.is_smoke:
         return None
     if sparse.issparse(S.values) or _coverage(S) < NEARLY_ALL or S.n_items != recipe.published.n_items:

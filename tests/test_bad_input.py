@@ -605,7 +605,10 @@ TABLE = [
     (plots.rank_selection, {"result": W}, TypeError, "result", "ndarray"),
     # Several systems at once.
     (as_similarity, {"x": PEOPLE}, TypeError, "values", "SimilaritySet"),
-    (discover, {"S": PEOPLE}, TypeError, "values", "SimilaritySet"),
+    (discover, {"S": PEOPLE, "alpha": 0.0}, ValueError, "alpha", "0.0"),
+    (discover, {"S": PEOPLE, "checkpoint": "thesis"}, ValueError, "checkpoint", "'thesis'"),
+    (select_rank, {"S": PEOPLE, "protocol": "paper"}, ValueError, "protocol", "'paper'"),
+    (select_rank, {"S": PEOPLE, "ranks": 12}, ValueError, "ranks", "12"),
     (SimilaritySet, {"similarities": []}, ValueError, "similarities", "none"),
     (SimilaritySet, {"similarities": S}, ValueError, "similarities", "(12, 12)"),
     (SimilaritySet, {"similarities": 3}, TypeError, "similarities", "int"),

@@ -8,9 +8,10 @@ import pytest
 from scipy import optimize, sparse
 from scipy.stats import rankdata
 
-from simdims import SRF, JointSRF, ParameterError, Similarity, SimilaritySet, align, simulate
+from simdims import SRF, JointSRF, ParameterError, Similarity, SimilaritySet, align, simulate, solvers
 from simdims.joint import problem_of_set
-from simdims.solvers import penalised_jointly, solve_jointly
+from simdims.similarity.arrays import arrays_of, problem_of
+from simdims.solvers import joint_start, one_system, penalised_jointly, solve_jointly, without_pairs
 from simdims.solvers.joint import JointSweeps, evaluate_jointly
 from simdims.solvers.joint_kernels import share_out
 
@@ -54,6 +55,8 @@ STORAGES = {
     "dense without diagonal": {"observed": 1.0, "diagonal": False},
     "missing": {"observed": 0.4, "diagonal": True},
     "missing without diagonal": {"observed": 0.4, "diagonal": False},
+    "few missing": {"observed": 0.8, "diagonal": True},
+    "few missing without diagonal": {"observed": 0.8, "diagonal": False},
 }
 
 
@@ -336,7 +339,7 @@ def test_pairs_that_are_held_out_do_not_reach_the_fit_that_chooses():
     """Values of pairs held out may change what is chosen, but not the fits along the way."""
     from simdims.solvers.joint_path import hold_out_jointly
 
-    stack, *_ = simulated(4, 30, 3, observed=0.5)
+    stack, *_ = simulated(4, 30, 3, observed=0.4)
     problem = problem_of_set(SimilaritySet(stack))
     training, held = hold_out_jointly(problem, np.random.RandomState(0))
     assert 0.05 < len(held.rows) / (problem.n_known / 2) < 0.15
@@ -507,3 +510,63 @@ def helm(path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return SimilaritySet(systems)
+
+
+def of_kinds(n_items=24):
+    """A set with a complete system, one with few missing pairs, one with few known ones, and one with zeros."""
+    stack, *_ = simulated(4, n_items, 3, observed=1.0, diagonal=True)
+    few = simulate.mask_pairs(stack[1], 0.8, random_state=1)
+    listed = simulate.mask_pairs(stack[2], 0.3, random_state=2, keep_diagonal=False)
+    links = np.where(stack[3] > np.quantile(stack[3], 0.8), stack[3], 0.0)
+    zeros = Similarity(sparse.csr_array(links), absent="zero")
+    return SimilaritySet([stack[0], few, listed, zeros])
+
+
+def test_a_problem_without_some_pairs_is_that_of_similarities_without_them():
+    systems = of_kinds()
+    problem = problem_of_set(systems)
+    rng = np.random.default_rng(0)
+    parts, held, weights = [], [], []
+    for m, one in enumerate(systems):
+        values = one.values.toarray() if sparse.issparse(one.values) else one.values.copy()
+        i, j = np.nonzero(np.triu(~np.isnan(values), 1))
+        out = rng.permutation(len(i))[: len(i) // 4]
+        values[i[out], j[out]] = values[j[out], i[out]] = np.nan
+        held.append((np.full(len(out), m), i[out], j[out]))
+        omega = (~np.isnan(values)).astype(float)
+        if sparse.issparse(one.values):  # its diagonal is not stored where it is zero, and then it is missing
+            np.fill_diagonal(omega, one.values.diagonal() > 0)
+            values[np.diag_indices(len(values))] = np.where(np.diagonal(omega) > 0, np.diagonal(values), np.nan)
+        parts.append(values)
+        weights.append(omega)
+    left = without_pairs(problem, *(np.concatenate(column) for column in zip(*held, strict=True)))
+    plain = problem_of_set(SimilaritySet(parts))
+    for name in ("squares", "largest", "n_known"):
+        assert getattr(left, name) == pytest.approx(getattr(plain, name), rel=1e-12)
+    np.testing.assert_allclose(left.noise, plain.noise, rtol=1e-10)
+    W, a = rng.uniform(size=(24, 3)), rng.uniform(0.5, 1.5, size=(4, 3))
+    given = penalised_jointly(left, 3, 0.1, 0.2, 0.3)
+    found = evaluate_jointly(given, W, a)
+    assert found.objective == pytest.approx(definition(parts, W, a, given, weights), rel=1e-12)
+    start = joint_start(plain, 3, np.random.RandomState(0))
+    one, other = (
+        solve_jointly(penalised_jointly(each, 3, 0.1, 0.0, 0.3), start, max_iter=200, tol=1e-9)
+        for each in (left, plain)
+    )
+    np.testing.assert_allclose(one.objective, other.objective, rtol=1e-8)
+    np.testing.assert_allclose(one.W, other.W, atol=1e-4)
+
+
+@pytest.mark.parametrize("m", range(4))
+def test_the_problem_of_one_system_is_that_of_a_set_with_it_alone(m):
+    systems = of_kinds()
+    one, plain = one_system(problem_of_set(systems), m), problem_of_set(systems[[m]])
+    np.testing.assert_allclose([*one.noise, one.squares], [*plain.noise, plain.squares], rtol=1e-12)
+    W, a = np.random.default_rng(0).uniform(size=(24, 3)), np.ones((1, 3))
+    assert evaluate_jointly(one, W, a) == pytest.approx(evaluate_jointly(plain, W, a), rel=1e-12)
+
+
+def test_the_noise_of_a_set_is_that_of_its_systems():
+    problem = problem_of_set(of_kinds())
+    edges = [solvers.noise_scale(problem_of(arrays_of(one)))[0] for one in of_kinds()]
+    assert problem.noise[0] == pytest.approx(np.sqrt(np.sum(np.square(edges))), rel=1e-12)

@@ -193,7 +193,7 @@ def test_every_absent_pair_is_equally_likely(n_sampled):
     n_draws = 3000
     counts = np.zeros(n * n)
     for seed in range(n_draws):
-        counts[splits._sample_absent(n, taken, n_sampled, np.random.default_rng(seed))] += 1
+        counts[splits.sample_absent(n, taken, n_sampled, np.random.default_rng(seed))] += 1
     absent = [i * n + j for i in range(n) for j in range(i + 1, n) if i * n + j not in taken]
     assert counts.sum() == counts[absent].sum() == n_draws * n_sampled
     # Without replacement the counts vary less than the chi-square assumes, so its upper tail is safe.

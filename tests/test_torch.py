@@ -257,7 +257,7 @@ def test_without_torch_the_sentence_says_what_to_install(monkeypatch):
 
 def test_too_little_memory_is_an_error_with_the_size_that_would_fit(monkeypatch):
     free = 6 * on_device._BLOCK_BYTES / on_device._USABLE + 10_000
-    monkeypatch.setattr(on_device, "_free_bytes", lambda device: int(free))
+    monkeypatch.setattr(on_device, "free_bytes", lambda device: int(free))
     with pytest.raises(MemoryError, match=r"48 items and 4 dimensions needs .* about \d+ items would fit") as caught:
         fit(masked(), "torch-cpu")
     fitting = int(str(caught.value).split("about ")[1].split()[0])
@@ -270,7 +270,7 @@ def test_fits_that_do_not_fit_together_are_done_one_after_the_other(monkeypatch)
     problem = solvers.as_problem(masked())
     data, work = on_device._bytes_of(problem, N_COMPONENTS)
     monkeypatch.setattr(
-        on_device, "_free_bytes", lambda device: int((6 * on_device._BLOCK_BYTES + data + 2.5 * work) / 0.85)
+        on_device, "free_bytes", lambda device: int((6 * on_device._BLOCK_BYTES + data + 2.5 * work) / 0.85)
     )
     assert on_device._how_many([problem] * 5, N_COMPONENTS, torch.device("cpu"), shared=True) == 2
     found = solve_many(SRF(device="torch-cpu"), [problem] * 5, N_COMPONENTS, range(5))

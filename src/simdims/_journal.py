@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -213,6 +213,18 @@ class Journal:
                 self.keep(path.stem, np.load(path, allow_pickle=False))
         self._write_lines(self.records)
         self._write_settings(self.settings)
+
+
+def open_journal(
+    stack: ExitStack, checkpoint: Any, settings: Mapping[str, Any], random_state: Any
+) -> tuple[Journal | None, int | None, int]:
+    """The checkpoint, if there is one; the number that repeats everything; and the seed that follows from it."""
+    if checkpoint is None:
+        seed = settle_seed(random_state)
+        return None, seed, root_seed(seed)
+    number = None if random_state is None else settle_seed(random_state)
+    journal = stack.enter_context(Journal(checkpoint, {**settings, "seed": None, "random_state": number}))
+    return journal, journal.settings["random_state"], journal.settings["seed"]
 
 
 def as_folder(folder: Any, name: str) -> Path:

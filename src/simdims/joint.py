@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from simdims import solvers
+from simdims._journal import fingerprint
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
+    ParameterTypeError,
     require_choice,
     require_count,
+    require_device,
     require_number,
     require_real,
     shortlist,
@@ -65,6 +68,9 @@ class JointSRF(BaseEstimator):
         Maximum number of sweeps over the items and the weights.
     tol : float, default=1e-4
         The fit stops when ten sweeps lower the objective by less than `tol` of it.
+    device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
+        Where it is fitted; all but "cpu" need PyTorch (``pip install "simdims[gpu]"``) and compute in float32, with
+        each system as a matrix in the memory of the device. Penalties that are "auto" are chosen on the CPU.
     random_state : int, RandomState or None, default=None
         Seed of the start and of the pairs that are held out.
 
@@ -83,7 +89,8 @@ class JointSRF(BaseEstimator):
     data_objective_ : float
         Its part that depends on the similarities.
     history_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each sweep; it never increases by more than rounding.
+        The objective at the start and after each sweep; it never increases by more than rounding, which is 2e-6 of it
+        on a device of PyTorch.
     n_iter_ : int
         Sweeps that were done.
     converged_ : bool
@@ -92,7 +99,7 @@ class JointSRF(BaseEstimator):
         The larger of two norms of projected gradients, in W and in the weights, each relative to that of its data part;
         0 at a KKT point.
     solver_ : str
-        "bcd".
+        "bcd", or "torch" on a device of PyTorch.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str
@@ -125,6 +132,7 @@ class JointSRF(BaseEstimator):
         init: str | ArrayLike = "random",
         max_iter: int = 500,
         tol: float = 1e-4,
+        device: str = "cpu",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
@@ -134,6 +142,7 @@ class JointSRF(BaseEstimator):
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
+        self.device = device
         self.random_state = random_state
 
     def fit(self, S: Any, y: None = None) -> JointSRF:
@@ -174,14 +183,15 @@ class JointSRF(BaseEstimator):
         self.alpha_, self.shrinkage_ = solvers.choose_jointly(problem, start, alpha, shrinkage, self.l1_ratio, rng)
         problem = self._penalised(problem)
         if isinstance(self.init, str):
-            start = solvers.approach_jointly(problem, start, self.alpha_)
-        solution = solvers.solve_jointly(problem, start, max_iter=self.max_iter, tol=self.tol)
+            start = solvers.approach_jointly(problem, start, self.alpha_, self.device)
+        limits: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+        solution = solvers.solve_jointly(problem, start, device=self.device, **limits)
         order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable")
         self.embedding_, self.weights_ = solution.W[:, order], solution.weights[:, order]
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
         self.objective_, self.data_objective_ = solution.objective, solution.data_objective
         self.history_, self.kkt_residual_ = solution.history, solution.kkt_residual
-        self.solver_ = "bcd"
+        self.solver_ = "bcd" if self.device == "cpu" else "torch"
         self._mu = problem.mu * problem.scale
         if not self.converged_:
             warnings.warn(
@@ -295,6 +305,7 @@ class JointSRF(BaseEstimator):
         require_count("n_components", self.n_components)
         require_count("max_iter", self.max_iter, at_most=10**7)
         require_number("tol", self.tol, "at least 0")
+        require_device(self.device)
         check_alpha(self.alpha)
         if isinstance(self.shrinkage, str):
             if self.shrinkage != "auto":
@@ -319,7 +330,8 @@ class JointSRF(BaseEstimator):
 
     def _fit_one(self, systems: SimilaritySet) -> JointSRF:
         """One system: its weights are 1, and what is left is SRF."""
-        given = {name: getattr(self, name) for name in ("alpha", "l1_ratio", "init", "max_iter", "tol", "random_state")}
+        names = ("alpha", "l1_ratio", "init", "max_iter", "tol", "device", "random_state")
+        given = {name: getattr(self, name) for name in names}
         fitted = SRF(self.n_components, **given).fit(systems[0])
         self.embedding_, self.weights_ = fitted.embedding_, np.ones((1, self.n_components))
         self.alpha_, self.shrinkage_ = fitted.alpha_, np.inf if isinstance(self.shrinkage, str) else self.shrinkage
@@ -376,6 +388,30 @@ class JointSRF(BaseEstimator):
                 )
 
 
+def joint_settings(
+    estimator: Any, alpha: Any, default: float | str, fallback: JointSRF, device: str, reason: str
+) -> JointSRF:
+    """The settings of many joint fits: those of an estimator, whose own penalty holds, or `fallback`; checked.
+
+    `default` is the alpha that stands for none given, and `reason` why the start must be random.
+    """
+    check_alpha(alpha)
+    if estimator is None:
+        model = fallback.set_params(alpha=alpha, device=device)
+    elif not isinstance(estimator, JointSRF):
+        raise ParameterTypeError("estimator", "must be a JointSRF for a SimilaritySet", shown(estimator))
+    elif alpha != default:
+        raise ParameterError("alpha", "cannot be given beside an {estimator}, whose own alpha is used", shown(alpha))
+    elif device not in ("cpu", estimator.device):
+        raise ParameterError("device", f"must be that of the estimator, {estimator.device!r}", shown(device))
+    else:
+        model = clone(estimator)
+    if not isinstance(model.init, str):
+        raise ParameterError("estimator", f"must have init='random', {reason}", "one with an array")
+    model._check_parameters()
+    return model
+
+
 def as_systems(S: Any) -> SimilaritySet:
     """A SimilaritySet, or one made of what it is made of."""
     return S if isinstance(S, SimilaritySet) else SimilaritySet(S)
@@ -387,6 +423,12 @@ def problem_of_set(
     """What a joint fit of a set solves, with its items at `places` among `n_items`."""
     problems = [problem_of(arrays_of(one)) for one in systems]
     return solvers.joint_problem(problems, places or systems.positions, n_items or systems.n_items)
+
+
+def fingerprint_of(problem: solvers.JointProblem) -> str:
+    """A text that differs where the similarities of systems or their weights do."""
+    own = (problem.zeros, problem.diagonal, problem.diagonal_weights, problem.scale)
+    return fingerprint(*problem.listed, *own, np.array(list(problem.dense)), *problem.dense.values())
 
 
 def with_shrinkage(problem: solvers.JointProblem, mu: float) -> solvers.JointProblem:

@@ -84,7 +84,7 @@ def fit_consensus(
     checkpoint : path, optional
         A folder for finished fits. An interrupted call resumes from there if it is repeated with the same data and
         settings, with the same result (on a device, up to rounding, which depends on the fits in a batch); a larger
-        `n_runs` adds runs. Not for a SimilaritySet.
+        `n_runs` adds runs.
     random_state : int, RandomState or None, default=None
         Seed of starts and splits; None draws one, or takes that of the checkpoint.
     n_jobs : int, optional

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from simdims import _memory, _parallel, _threads, solvers
-from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown
-from simdims._progress import Callback, reporting
+from simdims import __version__, _memory, _parallel, _threads, solvers
+from simdims._journal import Journal, open_journal
+from simdims._parameters import ParameterError, require_count
+from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
 from simdims.consensus.alignment import align
 from simdims.consensus.central import agreements, most_central
 from simdims.consensus.result import Consensus, warn_of_unconverged
-from simdims.joint import JointSRF, problem_of_set
-from simdims.srf import check_alpha
+from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
+from simdims.srf import settings_of
 from simdims.systems import SimilaritySet
 
 #: As for fits of one system.
@@ -51,8 +52,7 @@ def fit_set(
     progress: bool | Callback | None,
 ) -> Consensus:
     """What fit_consensus does with a set: penalty and shrinkage are chosen once, weights follow their dimensions."""
-    model = joint_estimator(estimator, alpha).set_params(n_components=n_components)
-    model._check_parameters()
+    model = joint_run_estimator(estimator, alpha, 0.0).set_params(n_components=n_components)
     if n_components > systems.n_items:
         rule = f"must be between 1 and {systems.n_items}, the number of items"
         raise ParameterError("n_components", rule, f"{n_components}")
@@ -60,24 +60,15 @@ def fit_set(
     require_count("n_splits", n_splits)
     reliability.check_halves(systems.n_items)
     _parallel.check_n_jobs(n_jobs)
-    if checkpoint is not None:
-        raise ParameterError("checkpoint", "must be None for a SimilaritySet", shown(checkpoint))
     n_numbers = n_runs * (systems.n_items + systems.n_systems) * n_components
     _memory.require(4 * 8 * n_numbers, f"{n_runs} joint runs", "fewer runs or dimensions need less")
-    seed = _parallel.settle_seed(random_state)
-    root = _parallel.root_seed(seed)
-    with reporting(progress) as reporter:
-        problem, model = _settled(systems, model, _parallel.generator_of(_parallel.seed_of(root, 0, _CHOICE)))
-        reporter.begin("consensus", n_runs)
-        shared = (problem, model.alpha, n_components, root)
-        runs: dict[int, JointRun] = {}
-        with closing(
-            _parallel.run_tasks(fit_run, (*shared, model.max_iter, model.tol), range(n_runs), n_jobs=n_jobs)
-        ) as found:
-            for run in found:
-                runs[run.number] = run
-                reporter.step(f"run {run.number + 1}")
-        in_order = [runs[number] for number in range(n_runs)]
+    problem = problem_of_set(systems)
+    with ExitStack() as stack:
+        reporter = stack.enter_context(reporting(progress))
+        described = {} if checkpoint is None else _settings(problem, model)
+        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
+        problem, model = _settled(problem, model, root, journal)
+        in_order = _fit_runs(problem, model, n_runs, root, n_jobs, journal, reporter)
         embeddings = np.stack([run.W for run in in_order])
         with _threads.one_blas_thread():
             agreement = agreements(embeddings)
@@ -108,42 +99,90 @@ def fit_set(
     return consensus
 
 
-def joint_estimator(estimator: Any, alpha: Any) -> JointSRF:
-    """The settings of joint fits: those of an estimator, whose own penalty holds, or the default ones."""
-    check_alpha(alpha)
-    if estimator is None:
-        return JointSRF(alpha=alpha, max_iter=_DEFAULT_MAX_ITER)
-    if not isinstance(estimator, JointSRF):
-        raise ParameterTypeError("estimator", "must be a JointSRF for a SimilaritySet", shown(estimator))
-    if alpha != 0.0:
-        raise ParameterError("alpha", "cannot be given beside an {estimator}, whose own alpha is used", shown(alpha))
-    if not isinstance(estimator.init, str):
-        raise ParameterError("estimator", "must have init='random', so that runs differ", "an array")
-    return clone(estimator)
+def joint_run_estimator(estimator: Any, alpha: Any, default: float | str, device: str = "cpu") -> JointSRF:
+    """The settings of runs: those of an estimator, whose own penalty holds, or the default ones."""
+    fallback = JointSRF(max_iter=_DEFAULT_MAX_ITER)
+    return joint_settings(estimator, alpha, default, fallback, device, "so that runs differ")
 
 
-def fit_run(
-    problem: solvers.JointProblem, alpha: float, rank: int, root: int, max_iter: int, tol: float, number: int
-) -> JointRun:
+def fit_run(problem: solvers.JointProblem, model: JointSRF, root: int, number: int) -> JointRun:
     """One fit, with one BLAS thread, so that results do not depend on where it runs."""
     rng = _parallel.generator_of(_parallel.seed_of(root, number))
     with _threads.one_blas_thread():
-        start = solvers.approach_jointly(problem, solvers.joint_start(problem, rank, rng), alpha)
-        found = solvers.solve_jointly(problem, start, max_iter=max_iter, tol=tol)
+        start = solvers.joint_start(problem, model.n_components, rng)
+        start = solvers.approach_jointly(problem, start, float(model.alpha), model.device)
+        limits: dict[str, Any] = {"max_iter": model.max_iter, "tol": model.tol}
+        found = solvers.solve_jointly(problem, start, device=model.device, **limits)
     order = np.argsort(-np.square(found.W).sum(axis=0), kind="stable")
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (found.W, found.weights))
     return JointRun(number, W, weights, float(found.objective), int(found.n_iter), bool(found.converged))
 
 
 def _settled(
-    systems: SimilaritySet, model: JointSRF, rng: np.random.RandomState
+    problem: solvers.JointProblem, model: JointSRF, root: int, journal: Journal | None
 ) -> tuple[solvers.JointProblem, JointSRF]:
-    """The problem with its penalties, and the settings with numbers for them."""
-    problem = problem_of_set(systems)
+    """The problem with its penalties, and the settings with numbers for them: those of the checkpoint, or chosen."""
     rank = model.n_components
-    start = solvers.joint_start(problem, rank, rng)
-    alpha, shrinkage = (None if isinstance(one, str) else float(one) for one in (model.alpha, model.shrinkage))
-    with _threads.one_blas_thread():
-        alpha, shrinkage = solvers.choose_jointly(problem, start, alpha, shrinkage, model.l1_ratio, rng)
+    records = [one for one in (journal.records if journal else []) if one["kind"] == "penalties"]
+    if records:
+        alpha, shrinkage = float(records[0]["alpha"]), float(records[0]["shrinkage"])
+    else:
+        rng = _parallel.generator_of(_parallel.seed_of(root, 0, _CHOICE))
+        own, drawn = (None if isinstance(one, str) else float(one) for one in (model.alpha, model.shrinkage))
+        with _threads.one_blas_thread():
+            start = solvers.joint_start(problem, rank, rng)
+            alpha, shrinkage = solvers.choose_jointly(problem, start, own, drawn, model.l1_ratio, rng)
+        if journal is not None:
+            journal.append({"kind": "penalties", "alpha": alpha, "shrinkage": repr(float(shrinkage))})
     model = clone(model).set_params(alpha=alpha, shrinkage=shrinkage)
     return solvers.penalised_jointly(problem, rank, alpha, model.l1_ratio, shrinkage), model
+
+
+def _fit_runs(
+    problem: solvers.JointProblem,
+    model: JointSRF,
+    n_runs: int,
+    root: int,
+    n_jobs: int | None,
+    journal: Journal | None,
+    reporter: Reporter,
+) -> list[JointRun]:
+    """All runs in order, those in the checkpoint included."""
+    runs = {} if journal is None else _earlier_runs(journal, problem.n_items, n_runs)
+    reporter.begin("consensus", n_runs, done=len(runs))
+    left = [number for number in range(n_runs) if number not in runs]
+    shared, one_by_one = (problem, model, root), journal is not None
+    n_jobs = n_jobs if model.device == "cpu" else 1
+    with closing(_parallel.run_tasks(fit_run, shared, left, n_jobs=n_jobs, one_by_one=one_by_one)) as found:
+        for run in found:
+            runs[run.number] = run
+            if journal is not None:
+                journal.keep(f"run-{run.number}", np.vstack([run.W, run.weights]))
+                record = {name: value for name, value in run._asdict().items() if name not in ("W", "weights")}
+                journal.append({"kind": "run", **record})
+            reporter.step(f"run {run.number + 1}")
+    return [runs[number] for number in range(n_runs)]
+
+
+def _earlier_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, JointRun]:
+    """Runs of the checkpoint; the rows of an array are items and, below them, systems."""
+    found = {}
+    for record in journal.records:
+        if record["kind"] != "run" or record["number"] >= n_runs:
+            continue
+        rows = journal.kept(f"run-{record['number']}")
+        if rows is not None:
+            others = {name: value for name, value in record.items() if name != "kind"}
+            found[record["number"]] = JointRun(W=rows[:n_items], weights=rows[n_items:], **others)
+    return found
+
+
+def _settings(problem: solvers.JointProblem, model: JointSRF) -> dict[str, Any]:
+    """What a checkpoint must agree on; not the number of runs, so that more can be added."""
+    return {
+        "work": "consensus",
+        "version": __version__,
+        "data": fingerprint_of(problem),
+        "n_components": int(model.n_components),
+        "estimator": settings_of(model),
+    }

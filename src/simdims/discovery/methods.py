@@ -12,6 +12,7 @@ from simdims._parameters import ParameterTypeError, plural, shown
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, LEAST_SHARE, MOST_WORSE, NEGLIGIBLE
 from simdims.similarity.entries import value_range
+from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     from simdims.discovery.result import Discovery
@@ -45,6 +46,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
         f"implemented in simdims {version} [simdims].",
         *_data(found.similarity),
         *_fit(found),
+        *_weights(found),
         *_selection(found),
         *_stability(found),
         *_quality(found),
@@ -61,9 +63,20 @@ def _verdict(held: HeldOut) -> str:
     )
 
 
-def _data(S: Similarity) -> list[str]:
+def _data(S: Similarity | SimilaritySet) -> list[str]:
+    if isinstance(S, SimilaritySet):
+        return _data_of_systems(S)
     made = [sentence for sentence in (_origin(S.info) or _scale(S), _negatives(S.info)) if sentence]
     return [*made, f"The data were {S.n_items:,} items, {_coverage(S)}."]
+
+
+def _data_of_systems(systems: SimilaritySet) -> list[str]:
+    """How the similarities of systems were made, where all were made alike, and how many pairs were observed."""
+    made = {(_origin(one.info) or "", _negatives(one.info)) for one in systems}
+    sentences = [sentence for sentence in next(iter(made)) if sentence] if len(made) == 1 else []
+    pairs = "all pairs" if systems.density == 1 else f"{_percent(systems.density)} of the pairs"
+    counted = f"{systems.n_systems:,} {plural('system', systems.n_systems)}"
+    return [*sentences, f"The data were {systems.n_items:,} items in {counted}, with {pairs} observed."]
 
 
 def _origin(info: Mapping[str, Any]) -> str:
@@ -148,10 +161,34 @@ def _fit(found: Discovery) -> list[str]:
         if alpha > 0
         else []
     )
+    if found.consensus.systems is not None:
+        seeks = "All systems were fitted jointly: non-negative dimensions W and weights a_m with S_m ~ W diag(a_m) W^T"
+    else:
+        seeks = "SRF seeks a non-negative embedding W with S ~ W W^T"
+    return [f"{seeks} by least squares over the observed pairs (here by {how}).", *penalty]
+
+
+def _weights(found: Discovery) -> list[str]:
+    """The weights of systems, and what they are worth."""
+    shrinkage, compared = found.consensus.shrinkage, found.systems
+    if shrinkage is None:
+        return []
+    chosen = ", chosen by held-out pairs" if found.settings.get("shrinkage") == "auto" else ""
+    if np.isinf(shrinkage):
+        said = [f"All weights were 1{chosen or ' by design'}."]
+    else:
+        drawn = f", and weights were drawn to 1 with a shrinkage of {shrinkage:.3g}{chosen}" if shrinkage else ""
+        said = [f"The mean weight of each dimension over systems was 1{drawn}."]
+    if compared is None or compared.n_systems == 1:
+        return said
+    r2 = compared.comparison["r2"]
+    errors = compared.comparison["standard_error"]
     return [
-        "SRF seeks a non-negative embedding W with S ~ W W^T by least squares over the observed pairs (here by "
-        f"{how}).",
-        *penalty,
+        *said,
+        f"With {compared.n_components} {plural('dimension', compared.n_components)}, held-out R2 was "
+        f"{r2['average']:.3f} with the same weights for all systems, {r2['weights']:.3f} with weights of their own "
+        f"(standard error of the difference over systems {errors['average']:.3f}) and {r2['alone']:.3f} with each "
+        f"system fitted alone (standard error of the difference to weights {errors['alone']:.3f}).",
     ]
 
 
@@ -277,10 +314,11 @@ def _quality(found: Discovery) -> list[str]:
     held = found.held_out
     if held is None:
         return [*sentences, f"{found.held_out_words}."]
+    of_its_system = " of its system" if found.consensus.systems is not None else ""
     return [
         *sentences,
         f"Held-out similarities were predicted with R2 = {held.r2:.3f} (standard error {held.standard_error:.3f}), "
-        "compared with predicting every pair by the mean of the observed pairs.",
+        f"compared with predicting every pair by the mean of the observed pairs{of_its_system}.",
     ]
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parameters import plural
 from simdims.consensus import Consensus
-from simdims.selection import DetectableDimensions, RankSelection
+from simdims.selection import DetectableDimensions, RankSelection, SystemsComparison
 from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
+from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +33,8 @@ class Discovery:
 
     Attributes
     ----------
-    similarity : Similarity
-        The similarities.
+    similarity : Similarity or SimilaritySet
+        The similarities: of one system, or of several.
     selection : RankSelection or None
         How the number of dimensions was chosen; None where it was given.
     consensus : Consensus
@@ -57,18 +59,24 @@ class Discovery:
     evidence_of_structure : bool or None
         Whether held-out similarities are predicted better than by their mean, by two standard errors; None where that
         is not known. Where it is False the dimensions describe noise.
+    systems : SystemsComparison or None
+        For a SimilaritySet: how well held-out pairs are predicted by the average for everyone, with weights, and by
+        each system alone. None for one system.
+    weights : ndarray of shape (n_systems, n_components) or None
+        For a SimilaritySet: how much each system uses each dimension, in the most central run. None for one system.
     embedding : ndarray of shape (n_items, n_components)
     labels : tuple of str or None
     n_items, n_components : int
     """
 
-    similarity: Similarity
+    similarity: Similarity | SimilaritySet
     selection: RankSelection | None
     consensus: Consensus
     metrics: dict[str, float]
     settings: dict[str, Any]
     estimated_seconds: float | None = None
     detectable: DetectableDimensions | None = None
+    systems: SystemsComparison | None = None
 
     @property
     def seed(self) -> int | None:
@@ -103,6 +111,16 @@ class Discovery:
         return self.consensus.embedding
 
     @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """The weights of the systems in the most central run; None for one system."""
+        return None if self.consensus.weights is None else self.consensus.weights[self.consensus.selected]
+
+    @property
+    def mean_similarity(self) -> Similarity:
+        """The similarities, averaged over the systems where there are several."""
+        return self.similarity.mean() if isinstance(self.similarity, SimilaritySet) else self.similarity
+
+    @property
     def labels(self) -> tuple[str, ...] | None:
         """The names of the items."""
         return None if self.similarity.labels is None else tuple(self.similarity.labels)
@@ -125,6 +143,15 @@ class Discovery:
         pandas.DataFrame
         """
         return self.consensus.embedding_frame()
+
+    def weights_frame(self) -> pd.DataFrame:
+        """The weights with a row for each system and dimension1, dimension2, ...; for a SimilaritySet only.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return self.consensus.weights_frame()
 
     def dimensions_frame(self) -> pd.DataFrame:
         """One row per dimension: its share of the reconstruction, its reliability, and the items that have most of it.
@@ -162,6 +189,8 @@ class Discovery:
             if self.held_out is not None and not self.held_out.is_evidence:
                 lines.append(self.held_out.verdict())
             lines.append(f"{self.held_out_words}.")
+        if self.systems is not None:
+            lines.append(self.systems.summary())
         lines.append(self.consensus.summary())
         if "explained_variance" in self.metrics:
             they = "they explain" if self.n_components > 1 else "it explains"
@@ -186,7 +215,8 @@ class Discovery:
 
         Other files in the folder of an earlier Discovery, such as a report, stay.
 
-        embedding.csv (a row for each item) and dimensions.csv open in a spreadsheet; methods.txt is `methods_text`;
+        embedding.csv (a row for each item), dimensions.csv and, for several systems, weights.csv and systems.csv (a
+        row for each system) open in a spreadsheet; methods.txt is `methods_text`;
         arrays are .npz without pickle, tables .csv, and settings .json. The folder appears at once, when all of it is
         written.
 
@@ -292,9 +322,13 @@ class Discovery:
         in_sample = "" if explained is None else f", in-sample R2 {explained:.3f}"
         return (
             f"Discovery({verdict}{self.n_components} {'dimension' if self.n_components == 1 else 'dimensions'} of "
-            f"{self.n_items} items, {shown}{in_sample}, mean reliability across random starts "
+            f"{self.n_items} items{self._of_systems()}, {shown}{in_sample}, mean reliability across random starts "
             f"{self.consensus.mean_reliability:.3f})"
         )
+
+    def _of_systems(self) -> str:
+        is_set = isinstance(self.similarity, SimilaritySet)
+        return f" in {self.similarity.n_systems} {plural('system', self.similarity.n_systems)}" if is_set else ""
 
     def _beside(self) -> str:
         """What stands beside figures in sample."""

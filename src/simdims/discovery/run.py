@@ -14,13 +14,14 @@ from sklearn.base import clone
 
 from simdims import __version__, _parallel, metrics
 from simdims._journal import as_folder, lock_folder, replacing, sealed, unsealed
-from simdims._parameters import ParameterError, require_count, require_device
+from simdims._parameters import ParameterError, ParameterTypeError, require_count, require_device, shown
 from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
 from simdims.consensus.runs import check_runs
 from simdims.discovery.estimate import estimate_seconds
 from simdims.discovery.result import Discovery
+from simdims.joint import JointSRF
 from simdims.selection import (
     DetectableDimensions,
     RankSelection,
@@ -29,18 +30,24 @@ from simdims.selection import (
     select_rank,
 )
 from simdims.selection.calibration import require_share
-from simdims.selection.crossvalidation import DEFAULT_FOLDS, MOST_TRAINING, TooFewPairsError, check_ranks
+from simdims.selection.checks import TooFewPairsError, check_ranks
+from simdims.selection.crossvalidation import MOST_TRAINING
 from simdims.selection.result import DOES_NOT_VARY
+from simdims.selection.splits import DEFAULT_FOLDS
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF, with_alpha
+from simdims.systems import SimilaritySet
 
 logger = logging.getLogger("simdims")
 
 #: First word of the name of a task, from which its seed follows.
-_SELECT, _CONSENSUS, _MEASURE, _HELD_OUT, _DETECT = 0, 1, 2, 3, 4
+SELECT, CONSENSUS, _MEASURE, HELD_OUT, _DETECT = 0, 1, 2, 3, 4
 
 #: Where a checkpoint keeps the cross-validation of a given number of dimensions.
-_HELD_OUT_FOLDER = "held-out"
+HELD_OUT_FOLDER = "held-out"
+
+#: Where a checkpoint keeps the comparison of systems, followed by the number of dimensions.
+SYSTEMS_FOLDER = "systems-"
 
 #: Where a checkpoint keeps the dimensions that can be told from noise, followed by the number selected.
 _DETECTED = "detectable-"
@@ -61,7 +68,7 @@ def discover(
     n_repeats: int | None = None,
     n_runs: int | None = None,
     alpha: float | str = "auto",
-    estimator: SRF | None = None,
+    estimator: SRF | JointSRF | None = None,
     device: str = "cpu",
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -72,8 +79,9 @@ def discover(
 
     Parameters
     ----------
-    S : Similarity or anything `as_similarity` takes
-        The similarities.
+    S : Similarity or anything `as_similarity` takes, or SimilaritySet
+        The similarities. A set is fitted jointly (see `JointSRF`): the result has weights of its systems, and says in
+        ``systems`` whether these predict held-out pairs better than the average for everyone.
     ranks : "auto", int or iterable of int, default="auto"
         Numbers of dimensions to choose from; see `select_rank`. A single number is taken and nothing is selected, but
         it is cross-validated all the same: how well it predicts similarities that a fit has not seen is
@@ -83,15 +91,15 @@ def discover(
         a penalty (``alpha=0``) it is calibrated for a selection.
     n_repeats : int, optional
         Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000 (1 for a single number of dimensions), 1
-        beyond.
+        beyond. For a SimilaritySet 5 up to 20,000 observed pairs, 2 up to 200,000, 1 beyond.
     n_runs : int, optional
-        Runs of the consensus: 30 up to 2,000 items, 10 beyond.
+        Runs of the consensus: 30 up to 2,000 items (of a SimilaritySet, 200,000 observed pairs), 10 beyond.
     alpha : float or "auto", default="auto"
         Penalty on the loadings; see `SRF` and `select_rank`. "auto" chooses it by held-out pairs; 0 is the paper's
-        method.
-    estimator : SRF, optional
+        method, which is for one system only.
+    estimator : SRF or JointSRF, optional
         Settings of the final fits, see `fit_consensus`; cross-validation uses them too if they are given. Its own
-        alpha is used.
+        alpha is used. For a SimilaritySet it is a JointSRF.
     device : str, default="cpu"
         Where all fits are made, see `SRF`; of no use with an estimator, which says so itself.
     checkpoint : path, optional
@@ -119,6 +127,12 @@ def discover(
     >>> found.embedding.shape
     (60, 3)
     """
+    if isinstance(S, SimilaritySet):
+        from simdims.discovery.systems import discover_set
+
+        options: dict[str, Any] = {"checkpoint": checkpoint, "n_jobs": n_jobs, "progress": progress, "device": device}
+        options |= {"alpha": alpha, "estimator": estimator, "n_repeats": n_repeats, "n_runs": n_runs}
+        return discover_set(S, ranks=ranks, sampling=sampling, random_state=random_state, **options)
     similarity = as_similarity(S)
     n = similarity.n_items
     single = is_single(ranks)
@@ -127,7 +141,7 @@ def discover(
     n_runs = default_runs(n) if n_runs is None else n_runs
     fold_estimator, run_estimator = _estimators(estimator, alpha, device)
     _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
-    seed, root = _seeds(checkpoint, random_state)
+    seed, root = settle_seeds(checkpoint, random_state)
     validated = _cross_validate(
         similarity,
         "auto" if candidates is None else candidates,
@@ -136,7 +150,7 @@ def discover(
         sampling=sampling,
         n_repeats=n_repeats,
         estimator=fold_estimator,
-        checkpoint=None if checkpoint is None else Path(checkpoint, _HELD_OUT_FOLDER if single else "selection"),
+        checkpoint=None if checkpoint is None else Path(checkpoint, HELD_OUT_FOLDER if single else "selection"),
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -150,12 +164,12 @@ def discover(
         n_runs=n_runs,
         estimator=run_estimator,
         checkpoint=None if checkpoint is None else Path(checkpoint, f"consensus-{rank}"),
-        random_state=_parallel.seed_of(root, _CONSENSUS),
+        random_state=_parallel.seed_of(root, CONSENSUS),
         n_jobs=n_jobs,
         progress=progress,
     )
     detectable = _detect(similarity, selection, root, checkpoint, progress)
-    settings = _settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
+    settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
     settings["alpha"] = alpha if estimator is None else estimator.alpha
     return Discovery(
         similarity=similarity,
@@ -186,11 +200,11 @@ def _cross_validate(
 ) -> Validated:
     """Choose among ranks; of a single one find out how well it predicts, if that can be done at all."""
     if single:
-        similarity = held_out_items(similarity, ranks[0], _parallel.seed_of(root, _HELD_OUT, 0))
+        similarity = held_out_items(similarity, ranks[0], _parallel.seed_of(root, HELD_OUT, 0))
         sampling = MOST_TRAINING if sampling is None else sampling
-        options["random_state"] = _parallel.seed_of(root, _HELD_OUT)
+        options["random_state"] = _parallel.seed_of(root, HELD_OUT)
     else:
-        options["random_state"] = _parallel.seed_of(root, _SELECT)
+        options["random_state"] = _parallel.seed_of(root, SELECT)
     try:
         selection = select_rank(similarity, ranks, sampling=sampling, n_folds=DEFAULT_FOLDS, **options)
     except (MemoryError, TooFewPairsError) as error:
@@ -253,8 +267,10 @@ def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
     return Similarity.from_factors(similarity.factors[chosen], signed=similarity.signed)
 
 
-def _estimators(estimator: SRF | None, alpha: Any, device: Any) -> tuple[SRF, SRF]:
+def _estimators(estimator: SRF | JointSRF | None, alpha: Any, device: Any) -> tuple[SRF, SRF]:
     """The settings of cross-validation and of the final fits."""
+    if isinstance(estimator, JointSRF):
+        raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
     found = [
         with_alpha(estimator, alpha, "auto", default(device))
         for default in (crossvalidation.default_estimator, runs.default_estimator)
@@ -342,7 +358,7 @@ def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str
     return found
 
 
-def _seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
+def settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
     """The number to repeat everything with, and the seed that follows from it; the folder of an earlier call has both.
 
     The number is None where the folder is of a version that kept the seed alone.
@@ -351,11 +367,13 @@ def _seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tupl
         seed = _parallel.settle_seed(random_state)
         return seed, _parallel.root_seed(seed)
     folder = as_folder(checkpoint, "checkpoint")
-    known = {"seed", "selection", _HELD_OUT_FOLDER, "lock"}
+    known = {"seed", "selection", HELD_OUT_FOLDER, "lock"}
     strangers = [
         path.name
         for path in (folder.iterdir() if folder.is_dir() else ())
-        if path.name not in known and not path.name.startswith(("consensus-", _DETECTED)) and path.suffix != ".part"
+        if path.name not in known
+        and not path.name.startswith(("consensus-", SYSTEMS_FOLDER, _DETECTED))
+        and path.suffix != ".part"
     ]
     if strangers:
         raise ParameterError(
@@ -405,16 +423,17 @@ def _read_seeds(file: Path) -> tuple[int, int | None]:
         ) from None
 
 
-def _settings(
+def describe_settings(
     ranks: Any,
     sampling: float | None,
     n_repeats: int,
     n_runs: int,
-    estimator: SRF | None,
+    estimator: SRF | JointSRF | None,
     device: str,
     seed: int | None,
     selection: RankSelection | None,
 ) -> dict[str, Any]:
+    """What was asked for, the seed, and the versions of libraries."""
     from importlib.metadata import version
 
     import scipy

@@ -18,16 +18,17 @@ from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
 from simdims.io import load_similarity
 from simdims.io.tables import write_csv
-from simdims.selection import Calibration, DetectableDimensions, RankSelection
+from simdims.selection import Calibration, DetectableDimensions, RankSelection, SystemsComparison
 from simdims.selection.resampling import Resampled
+from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from simdims.discovery.result import Discovery
 
-#: The version of what is written; the first one had no checksum of the manifest itself.
-FORMAT = 2
+#: The version of what is written; the first one had no checksum of the manifest itself. Several systems need the last.
+FORMAT, FORMAT_OF_SYSTEMS = 2, 3
 
 #: So often a folder is read anew that a save has replaced meanwhile.
 _ATTEMPTS = 10
@@ -40,9 +41,13 @@ _FILES = (
     "dimensions.csv",
     "selection_fits.csv",
     "selection_curve.csv",
+    "weights.csv",
+    "systems.csv",
     "methods.txt",
 )
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
+#: Tables with names that people gave, which spreadsheets read rightly only after a mark.
+_NAMED = ("embedding", "weights", "systems")
 _SELECTION_TABLES = ("scores", "curve")
 _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 
@@ -167,7 +172,9 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
     from simdims.discovery.result import Discovery
 
     arrays = _read_arrays(path / "arrays.npz")
-    similarity = load_similarity(path / "similarity.npz")
+    systems = manifest.get("systems")  # not in folders of one system
+    load_any = load_similarity if systems is None else SimilaritySet.load
+    similarity: Any = load_any(path / "similarity.npz")
     labels = None if similarity.labels is None else tuple(similarity.labels)
     of_runs: dict[str, Any] = {name: arrays[name] for name in _CONSENSUS_ARRAYS}
     consensus = Consensus(
@@ -177,6 +184,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         labels=labels,
         seed=manifest["consensus"].get("seed"),
         alpha=manifest["consensus"].get("alpha", 0.0),
+        **({} if systems is None else _of_systems(systems, similarity, arrays)),
     )
     if not 0 <= consensus.selected < consensus.n_runs:
         raise IndexError
@@ -188,7 +196,22 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         settings=manifest["settings"],
         estimated_seconds=manifest["estimated_seconds"],
         detectable=_detectable(manifest.get("detectable")),
+        systems=None if not systems or systems["comparison"] is None else _comparison(systems["comparison"]),
     )
+
+
+def _of_systems(systems: dict[str, Any], similarity: SimilaritySet, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What only a consensus of several systems has."""
+    return {
+        "weights": arrays["weights"],
+        "systems": similarity.names,
+        "system_info": similarity.info,
+        "shrinkage": float(systems["shrinkage"]),
+    }
+
+
+def _comparison(values: dict[str, Any]) -> SystemsComparison:
+    return SystemsComparison.from_dict(values)
 
 
 def _write(found: Discovery, folder: Path) -> None:
@@ -204,6 +227,16 @@ def _write(found: Discovery, folder: Path) -> None:
         "estimated_seconds": found.estimated_seconds,
         "detectable": None if found.detectable is None else found.detectable.to_dict(),
     }
+    if isinstance(found.similarity, SimilaritySet):
+        compared = found.systems
+        manifest["format"] = FORMAT_OF_SYSTEMS
+        manifest["systems"] = {
+            "shrinkage": str(consensus.shrinkage),
+            "comparison": None if compared is None else compared.to_dict(),
+        }
+        arrays["weights"] = np.asarray(consensus.weights)
+        tables["weights"] = found.weights_frame().rename_axis("system").reset_index()
+        tables |= {} if compared is None else {"systems": compared.r2.reset_index()}
     if selection is not None:
         tables |= {"selection_fits": selection.scores, "selection_curve": selection.curve}
         plain = {name: value for name, value in selection.to_dict().items() if name not in ("scores", "curve")}
@@ -218,7 +251,7 @@ def _write(found: Discovery, folder: Path) -> None:
     np.savez(folder / "arrays.npz", **arrays)
     found.similarity.save(folder / "similarity.npz")
     for name, table in tables.items():
-        write_csv(table, folder / f"{name}.csv", "utf-8-sig" if name == "embedding" else "utf-8")
+        write_csv(table, folder / f"{name}.csv", "utf-8-sig" if name in _NAMED else "utf-8")
     (folder / "methods.txt").write_text(found.methods_text() + "\n", encoding="utf-8")
     manifest["files"] = {path.name: _digest(path) for path in sorted(folder.iterdir())}
     (folder / _MANIFEST).write_text(sealed(manifest, indent=1), encoding="utf-8")
@@ -268,7 +301,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         version, files = manifest["format"], dict(manifest["files"].items())
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{str(folder / _MANIFEST)!r} is damaged.") from None
-    if version not in (1, FORMAT):
+    if version not in (1, FORMAT, FORMAT_OF_SYSTEMS):
         raise ValueError(f"{str(folder)!r} has format {version}, which needs a newer version of simdims.")
     for name, digest in files.items():
         # Tables are for people, who may well save them again from a spreadsheet.
@@ -296,6 +329,9 @@ def _selection(values: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> 
         found = Calibration(**found, **curves)
     for name in ("valley", "tried"):
         values[name] = tuple(values[name])
+    if "systems" in values:
+        values |= {name: float(values[name]) for name in ("shrinkage", "comparison_shrinkage")}
+        values["systems"] = pd.DataFrame(values["systems"]).set_index("system")
     again = values.get("resampled")  # not in folders of earlier versions
     if again is not None:
         shares = tuple(again["frequencies"])

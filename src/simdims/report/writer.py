@@ -103,7 +103,7 @@ def _is_report(path: Path) -> bool:
 
 def _data(found: Discovery, shown: dict[str, Any], tops: list[Any], images: list[str] | None) -> dict[str, str]:
     """The text of each data element that the scripts read."""
-    similarity = found.similarity
+    similarity = found.mean_similarity
     loadings = pack_loadings(found.embedding)
     blocks = pairs.blocks(similarity, tops, N_TOP)
     observed = pairs.all_pairs(similarity) if 1 < found.n_items <= ALL_PAIRS_UP_TO else np.full(0, np.nan)

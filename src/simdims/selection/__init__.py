@@ -2,6 +2,7 @@
 
 from simdims._progress import Progress
 from simdims.selection.calibration import Calibration, calibrate
+from simdims.selection.comparison import SystemsComparison
 from simdims.selection.crossvalidation import select_rank
 from simdims.selection.detection import DetectableDimensions, detectable_dimensions
 from simdims.selection.resampling import Resampled
@@ -14,6 +15,7 @@ __all__ = [
     "Progress",
     "RankSelection",
     "Resampled",
+    "SystemsComparison",
     "calibrate",
     "detectable_dimensions",
     "parallel_analysis",

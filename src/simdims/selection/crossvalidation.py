@@ -5,24 +5,26 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from simdims import __version__, _parallel, _threads
-from simdims._journal import Journal, fingerprint
-from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown, warn
+from simdims._journal import Journal, fingerprint, open_journal
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
+from simdims.joint import JointSRF
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
+from simdims.selection.checks import check_design, check_ranks, generous_rank, warn_of_edges
 from simdims.selection.detection import structure_beyond_one
 from simdims.selection.fits import (
     ALPHA,
     BEYOND_ONE,
-    RESAMPLES,
     Design,
     Fit,
     Task,
@@ -35,33 +37,22 @@ from simdims.selection.fits import (
     score_mean,
     variance_of,
 )
-from simdims.selection.rank_search import search_ranks
-from simdims.selection.resampling import resample_choice
-from simdims.selection.result import RankSelection, Rule, Score, choose, conclude
-from simdims.selection.splits import (
-    MOST_SAMPLING,
-    plain,
-    pool_sampling,
-    require_memory,
-)
+from simdims.selection.result import RankSelection, Rule, choose
+from simdims.selection.splits import DEFAULT_FOLDS, most_training, plain, require_memory
+from simdims.selection.systems import select_set
+from simdims.selection.trials import Trials
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
+from simdims.systems import SimilaritySet
 
 logger = logging.getLogger("simdims")
 
 #: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
-#: The largest share of the pairs that a fit can train on with this many folds.
-DEFAULT_FOLDS = 5
-MOST_TRAINING = MOST_SAMPLING * (DEFAULT_FOLDS - 1) / DEFAULT_FOLDS
-
-#: Dimensions at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
-_LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
-
-#: With a penalty, no rank is tried beyond so many times the chosen one because errors still fall.
-_FAR_BEYOND = 1.6
+#: The largest share of the pairs that a fit can train on with the default number of folds.
+MOST_TRAINING = most_training(DEFAULT_FOLDS)
 
 #: Similarities of folds that are built at a time for a device to fit.
 _BYTES_TOGETHER = 2**32
@@ -76,7 +67,7 @@ def select_rank(
     n_repeats: int = 5,
     protocol: str | None = None,
     alpha: float | str = "auto",
-    estimator: SRF | None = None,
+    estimator: SRF | JointSRF | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
@@ -91,10 +82,10 @@ def select_rank(
 
     Parameters
     ----------
-    S : Similarity or anything `as_similarity` takes
-        The similarities. Of a sparse matrix whose absent pairs are zeros, as many of those are drawn as pairs are
-        stored; a held-out pair of either kind is neither a value nor a zero in the fit, and in the score the drawn
-        zeros stand for all of them.
+    S : Similarity or anything `as_similarity` takes, or SimilaritySet
+        The similarities. A set is fitted jointly (see `JointSRF`), and pairs are held out within every system. Of a
+        sparse matrix whose absent pairs are zeros, as many of those are drawn as pairs are stored; a held-out pair of
+        either kind is neither a value nor a zero in the fit, and in the score the drawn zeros stand for all of them.
     ranks : "auto" or iterable of int, default="auto"
         Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum sits at its end,
         and refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
@@ -112,14 +103,15 @@ def select_rank(
         standard errors, or in any case by less than one. "averaged": by the mean of all fits of that rank which have
         not seen the pair, in whatever repeat; the smallest rank wins whose error is larger than the smallest by at most
         two standard errors and a tenth, or by a thousandth of the variance. "paper": by the fit of its fold, without a
-        penalty; the smallest mean error wins.
+        penalty; the smallest mean error wins. For a SimilaritySet only "penalised".
     alpha : float or "auto", default="auto"
         Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with
         plenty of dimensions, for the fits that ranks are compared with (`comparison_alpha`), and once at the chosen
         rank (`alpha`). Penalised fits hardly overfit, so that weak dimensions show.
-    estimator : SRF, optional
+    estimator : SRF or JointSRF, optional
         The fits' settings; its n_components and random_state are set for each, and its own alpha is used. By default
-        ``SRF(tol=1e-2, max_iter=300)``.
+        ``SRF(tol=1e-2, max_iter=300)``. For a SimilaritySet it is a JointSRF, whose shrinkage, where it is "auto", is
+        chosen with the penalty: with plenty of dimensions, and again at the chosen rank unless weights do not help.
     checkpoint : path, optional
         A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
         is started again with the same data and settings, and ends with the same result.
@@ -152,6 +144,10 @@ def select_rank(
     >>> selection.rank
     3
     """
+    if isinstance(S, SimilaritySet):
+        settings: dict[str, Any] = {"protocol": protocol, "alpha": alpha, "estimator": estimator, "n_jobs": n_jobs}
+        settings |= {"checkpoint": checkpoint, "random_state": random_state, "progress": progress}
+        return select_set(S, ranks, sampling=sampling, n_folds=n_folds, n_repeats=n_repeats, **settings)
     similarity = as_similarity(S, copy=False)
     n_items = similarity.n_items
     calibration.check_items(n_items)
@@ -167,166 +163,62 @@ def select_rank(
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     require_memory(matrix, similarity.density, estimator, n_workers)
     n_folds, n_repeats = int(n_folds), int(n_repeats)
-    seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        journal = None
-        if checkpoint is not None:
-            settings = _settings(matrix, sampling, n_folds, n_repeats, estimator, seed)
-            journal = stack.enter_context(Journal(checkpoint, settings))
-            seed, root = journal.settings["random_state"], journal.settings["seed"]
-        else:
-            root = _parallel.root_seed(seed)
+        described = {} if checkpoint is None else _settings(matrix, sampling, n_folds, n_repeats, estimator)
+        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
         found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
-        trained = (n_folds - 1) / n_folds * MOST_SAMPLING if protocol == "penalised" and sampling is None else asked
+        trained = most_training(n_folds) if protocol == "penalised" and sampling is None else asked
         design = Design(trained, n_folds, n_repeats, root)
-        _check_design(matrix, design)
+        n_pairs = len(draw_candidates(matrix, root).rows)
+        check_design(n_pairs, design, partial(draw_folds, n_pairs, design))
         largest = most_dimensions(matrix, design)
-        generous = _generous_rank(candidates, largest, found)
+        n_stable = None if found is None else found.cutoff
+        generous = generous_rank(candidates, largest, n_stable)
         compared = _settle_alpha(matrix, estimator, generous, root, journal)
         fold_estimator = clone(estimator).set_params(alpha=compared)
         rule = _rule(matrix, protocol, candidates, root)
-        trials = _Trials(matrix, design, fold_estimator, rule, n_jobs, journal, reporter)
-        tried = _try_ranks(candidates, largest, found, trials)
+        trials = Trials(
+            design,
+            rule,
+            compared,
+            partial(_fit_tasks, matrix, design, fold_estimator, n_jobs, journal is not None),
+            partial(score_fits, matrix, design, rescaled=protocol == "penalised"),
+            journal,
+            reporter,
+        )
+        tried = trials.search(candidates, largest, n_stable)
         chosen = choose(trials.scores, rule)[1]
         final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
-    rng = np.random.default_rng(_parallel.seed_of(root, RESAMPLES))
-    selection = conclude(
-        trials.scores,
+    selection = trials.conclude(
+        score_mean(matrix, design),
         sampling=asked,
-        training_share=pool_sampling(trained, n_folds) * (n_folds - 1) / n_folds,
         calibration=found,
-        n_folds=n_folds,
-        n_repeats=n_repeats,
-        rule=rule,
         tried=tried,
         n_items=n_items,
         largest=largest,
-        of_mean=score_mean(matrix, design),
         seed=seed,
         alpha=final,
-        comparison_alpha=compared,
-        resampled=resample_choice(trials.scores, rule, rng),
     )
-    _warn_of_edges(selection)
+    warn_of_edges(selection)
     return selection
 
 
-class TooFewPairsError(ValueError):
-    """There are not enough observed pairs to hold some of them out."""
-
-
-class _Trials:
-    """Fits ranks, scores them, and remembers both."""
-
-    def __init__(
-        self,
-        matrix: Arrays,
-        design: Design,
-        estimator: SRF,
-        rule: Rule,
-        n_jobs: int | None,
-        journal: Journal | None,
-        reporter: Reporter,
-    ) -> None:
-        self.matrix, self.design, self.estimator, self.rule = matrix, design, estimator, rule
-        self.n_jobs, self.journal, self.reporter = n_jobs, journal, reporter
-        self.rescaled = rule.protocol == "penalised"
-        self.scores: dict[int, Score] = {}
-        # Ranks that were tried with another penalty cannot be compared with these.
-        records = [one for one in (journal.records if journal else []) if one.get("alpha", 0.0) == estimator.alpha]
-        ended = [one for one in records if one["kind"] == "rank" and one.get("rescaled", False) == self.rescaled]
-        self._ended = {record["rank"]: Score.from_dict(record) for record in ended}
-        self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
-        reporter.begin("select rank", 0)
-
-    def run(self, ranks: Sequence[int]) -> None:
-        """Fit and score ranks; the largest first, so that no worker is left alone with the longest fit."""
-        ranks = [rank for rank in dict.fromkeys(ranks) if rank not in self.scores]
-        per_rank = self.design.n_folds * self.design.n_repeats
-        fits = {rank: self._earlier_fits(rank) for rank in ranks if rank not in self._ended}
-        n_earlier = sum(map(len, fits.values())) + per_rank * (len(ranks) - len(fits))
-        self.reporter.extend(per_rank * len(ranks), done=n_earlier)
-        for rank in ranks:
-            if rank in self._ended:
-                self.scores[rank] = self._ended[rank]
-                self._drop_arrays(rank)  # a kill may have come between the score and this
-            elif len(fits[rank]) == per_rank:
-                self._end(rank, fits.pop(rank))
-        tasks = [
-            task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
-        ]
-        shared = (*self.matrix, self.design, self.estimator)
-        with closing(self._results(shared, tasks)) as results:
-            for fit in results:
-                self._keep(fit)
-                self.reporter.step(f"rank {fit.task.rank}")
-                of_rank = fits[fit.task.rank]
-                of_rank[fit.task] = fit
-                if len(of_rank) == per_rank:
-                    self._end(fit.task.rank, fits.pop(fit.task.rank))
-
-    def judge(self) -> tuple[int, int]:
-        """The rank with the smallest error, and the chosen one; the chosen one twice where the smallest is far beyond.
-
-        A penalised error may fall with every dimension, by less than dimensions must explain.
-        """
-        minimum, chosen = choose(self.scores, self.rule)
-        return chosen if self.rescaled and minimum > _FAR_BEYOND * chosen else minimum, chosen
-
-    def _results(self, shared: tuple[Any, ...], tasks: list[Task]) -> Generator[Fit, None, None]:
-        """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
-        if self.estimator.device == "cpu":
-            one_by_one = self.journal is not None
-            yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=self.n_jobs, one_by_one=one_by_one)
-            return
-        together = max(1, _BYTES_TOGETHER // self.matrix.values.nbytes)
-        for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
-            left = list(of_rank)
-            while left:
-                yield from fit_folds(*shared, left[:together])
-                del left[:together]
-
-    def _tasks(self, rank: int) -> list[Task]:
-        folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)
-        return [Task(rank, repeat, fold) for repeat in repeats for fold in folds]
-
-    def _earlier_fits(self, rank: int) -> dict[Task, Fit]:
-        found = {}
-        for task in self._tasks(rank):
-            W = self.journal.kept(task.name) if self.journal and task in self._fits else None
-            if W is not None:
-                no_field = ("kind", "task", "alpha")
-                record = {name: value for name, value in self._fits[task].items() if name not in no_field}
-                found[task] = Fit(task, W, **record)
-        return found
-
-    def _keep(self, fit: Fit) -> None:
-        if self.journal is None:
-            return
-        self.journal.keep(fit.task.name, fit.W)
-        record = {name: getattr(fit, name) for name in ("low", "high", "iterations", "converged", "seconds")}
-        self.journal.append({"kind": "fit", "task": fit.task, **record, **self._penalty()})
-
-    def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
-        """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
-        ordered = [fits[task] for task in self._tasks(rank)]
-        self.scores[rank] = score_fits(self.matrix, self.design, ordered, rescaled=self.rescaled)
-        if self.journal is not None:
-            judged = {"rescaled": True} if self.rescaled else {}
-            score = {**self.scores[rank].to_dict(), **judged, **self._penalty()}
-            self.journal.append({"kind": "rank", "rank": rank, **score})
-            self._drop_arrays(rank)
-
-    def _penalty(self) -> dict[str, float | str]:
-        """What records say of the penalty; nothing without one, as in checkpoints of versions that had none."""
-        return {"alpha": self.estimator.alpha} if self.estimator.alpha else {}
-
-    def _drop_arrays(self, rank: int) -> None:
-        if self.journal is not None:
-            for task in self._tasks(rank):
-                self.journal.drop(task.name)
+def _fit_tasks(
+    matrix: Arrays, design: Design, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
+) -> Generator[Fit, None, None]:
+    """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
+    shared = (*matrix, design, estimator)
+    if estimator.device == "cpu":
+        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
+        return
+    together = max(1, _BYTES_TOGETHER // matrix.values.nbytes)
+    for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
+        left = list(of_rank)
+        while left:
+            yield from fit_folds(*shared, left[:together])
+            del left[:together]
 
 
 def _calibrate(
@@ -362,20 +254,6 @@ def default_bootstraps(n_items: int) -> int:
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _try_ranks(
-    candidates: list[int] | None, largest: int, found: Calibration | None, trials: _Trials
-) -> tuple[int, ...]:
-    """Try ranks; returns them in the order in which they were tried."""
-    if candidates is not None:
-        trials.run(candidates)
-        return tuple(candidates)
-    tried: list[int] = []
-    for ranks in search_ranks(trials.judge, largest, None if found is None else found.cutoff):
-        trials.run(ranks)
-        tried += ranks
-    return tuple(tried)
-
-
 def _rule(matrix: Arrays, protocol: str, candidates: list[int] | None, root: int) -> Rule:
     """How ranks are chosen; where one of them is 1, after a look at what one dimension leaves."""
     structure = None
@@ -385,17 +263,6 @@ def _rule(matrix: Arrays, protocol: str, candidates: list[int] | None, root: int
         except MemoryError:
             logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
     return Rule(protocol, variance_of(draw_candidates(matrix, root)), structure)
-
-
-def _generous_rank(candidates: list[int] | None, largest: int, found: Calibration | None) -> int:
-    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with.
-
-    It does not depend on the candidates, so that more of them can be tried later; one alone has nothing to compare.
-    """
-    if candidates is not None and len(candidates) == 1:
-        return candidates[0]
-    reach = _LEAST_GENEROUS if found is None else max(_LEAST_GENEROUS, 2 * found.cutoff)
-    return min(reach, _MOST_GENEROUS, largest)
 
 
 def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
@@ -411,28 +278,6 @@ def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal:
     if journal is not None:
         journal.append({"kind": "alpha", "rank": rank, "alpha": alpha})
     return alpha
-
-
-def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
-    """The candidates in rising order, or None for "auto"."""
-    if isinstance(ranks, str):
-        if ranks != "auto":
-            raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
-        return None
-    if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
-        ranks = [ranks]
-    if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
-        raise ParameterTypeError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
-    found = list(ranks)
-    if not found:
-        raise ParameterError("ranks", "must list at least one number of dimensions", "none")
-    for rank in found:
-        if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
-            raise ParameterTypeError("ranks", "must be integers", shown(rank))
-        if not 1 <= rank <= n_items - 1:
-            rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
-            raise ParameterError("ranks", rule, f"{rank}")
-    return sorted({int(rank) for rank in found})
 
 
 def default_estimator(device: str = "cpu") -> SRF:
@@ -464,9 +309,7 @@ def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, st
     return estimator, protocol
 
 
-def _settings(
-    matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF, seed: int | None
-) -> dict[str, Any]:
+def _settings(matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF) -> dict[str, Any]:
     """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
     return {
         "work": "select_rank",
@@ -476,40 +319,4 @@ def _settings(
         "n_folds": n_folds,
         "n_repeats": n_repeats,
         "estimator": settings_of(estimator),
-        "seed": None,
-        "random_state": seed,
     }
-
-
-def _check_design(matrix: Arrays, design: Design) -> None:
-    pairs = draw_candidates(matrix, design.root)
-    for repeat in range(design.n_repeats):
-        n_pool = np.count_nonzero(draw_folds(len(pairs.rows), design, repeat) >= 0)
-        if n_pool < design.n_folds:
-            raise TooFewPairsError(
-                f"n_folds must be at most the number of pairs in a pool, got {design.n_folds} folds of {n_pool} "
-                f"pairs: S has {len(pairs.rows)} observed pairs and the pool keeps "
-                f"{pool_sampling(design.sampling, design.n_folds):.0%} of them."
-            )
-    if design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
-        trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
-        warn(
-            f"The share of pairs to train on, {design.sampling:.2f}, is not reached with {design.n_folds} folds of "
-            f"{MOST_SAMPLING:.0%} of the pairs: each fit trains on {trained:.0%} of them. More folds come closer."
-        )
-
-
-def _warn_of_edges(selection: RankSelection) -> None:
-    if selection.minimum > selection.largest:
-        warn(
-            f"A fit to {selection.training_share:.0%} of the pairs determines at most {selection.largest} dimensions, "
-            f"but {selection.minimum} {'were asked for' if len(selection.tried) == 1 else 'have the lowest error'}: "
-            "beyond that the held-out error says little. Leave larger ranks out."
-        )
-    elif selection.at_edge:
-        way_out = (
-            f"Try ranks up to {min(selection.largest, 2 * selection.minimum)} too."
-            if selection.minimum < selection.largest
-            else "It is the highest that the pairs of one fit can determine."
-        )
-        warn(f"The lowest held-out error is at the largest rank that was tried, {selection.minimum}. {way_out}")

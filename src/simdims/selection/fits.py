@@ -159,12 +159,13 @@ def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit], *, rescaled:
     rows = []
     repeats = np.array([fit.task.repeat for fit in fits])
     judged = _on_a_line(pairs, held, alone, repeats) if rescaled else [total[those] / count[those] for those in held]
-    place, n_sampled = _sample_of_pairs(n_pairs, design.root)
+    place, n_sampled = sample_of_pairs(n_pairs, design.root)
     items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
     for fit, those, *both in zip(fits, held, judged, alone, strict=True):
         share = pairs.weights[those] / pairs.weights[those].sum()
         squares = [share * (predicted - pairs.values[those]) ** 2 for predicted in both]
-        _add_parts(items, sample, pairs, place, those, [*squares, share])
+        ends = (pairs.rows[those], pairs.columns[those])
+        add_parts(items, sample, ends, place[those], [*squares, share])
         rows.append(
             {
                 "rank": fit.task.rank,
@@ -214,7 +215,7 @@ def score_mean(matrix: Arrays, design: Design) -> Score:
     n_pairs = len(pairs.rows)
     mean = np.average(pairs.values, weights=pairs.weights)
     squares = (pairs.values - mean) ** 2 if variance_of(pairs) > _CONSTANT * mean**2 else np.zeros(n_pairs)
-    place, n_sampled = _sample_of_pairs(n_pairs, design.root)
+    place, n_sampled = sample_of_pairs(n_pairs, design.root)
     items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
     rows = []
     for repeat in range(design.n_repeats):
@@ -223,23 +224,28 @@ def score_mean(matrix: Arrays, design: Design) -> Score:
             those = np.flatnonzero(folds == fold)
             share = pairs.weights[those] / pairs.weights[those].sum()
             errors = share * squares[those]
-            _add_parts(items, sample, pairs, place, those, [errors, errors, share])
+            ends = (pairs.rows[those], pairs.columns[those])
+            add_parts(items, sample, ends, place[those], [errors, errors, share])
             rows.append({"error": float(errors.sum()), "error_alone": float(errors.sum())})
     return Score(rows, items / len(rows), sample / len(rows), n_pairs / n_sampled)
 
 
-def _add_parts(
-    items: np.ndarray, sample: np.ndarray, pairs: Pairs, place: np.ndarray, those: np.ndarray, parts: list[np.ndarray]
+def add_parts(
+    items: np.ndarray,
+    sample: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
+    place: np.ndarray,
+    parts: list[np.ndarray],
 ) -> None:
-    """Add the parts of some pairs to those of their items, and of the sampled pairs among them."""
-    sampled = place[those] >= 0
+    """Add the parts of some pairs to those of their items, and of the sampled pairs among them, by their place."""
+    sampled = place >= 0
     for row, part in enumerate(parts):
-        for ends in (pairs.rows[those], pairs.columns[those]):
-            items[row] += np.bincount(ends, part, minlength=items.shape[1])
-        sample[row, place[those[sampled]]] += part[sampled]
+        for end in ends:
+            items[row] += np.bincount(end, part, minlength=items.shape[1])
+        sample[row] += np.bincount(place[sampled], part[sampled], minlength=sample.shape[1])
 
 
-def _sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
+def sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
     """For every pair its place in a sample that is the same for all ranks, or -1; and the size of the sample."""
     n_sampled = min(n_pairs, _MOST_SAMPLED)
     place = np.full(n_pairs, -1, dtype=np.int32)

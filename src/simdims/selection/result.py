@@ -82,10 +82,17 @@ class RankSelection:
         How well the chosen number of dimensions predicts similarities that no fit has seen: 1 - E / B, with E the mean
         squared error of the predictions and B that of predicting every held-out pair by the mean of all observed pairs,
         weighted as in the fit. It is 1 for perfect predictions, 0 for those that are no better than the mean, and
-        negative for worse ones. The standard error is that of a ratio of means over pairs that depend on each other
-        where they share an item. None where the similarities do not vary, or an earlier version did not record it.
+        negative for worse ones. For a SimilaritySet the mean is that of each system. The standard error is that of a
+        ratio of means over pairs that depend on each other where they share an item. None where the similarities do
+        not vary, or an earlier version did not record it.
     evidence_of_structure : bool or None
         Whether `held_out_r2` is larger than two of its standard errors; None where there is none.
+    shrinkage, comparison_shrinkage : float or None
+        For a SimilaritySet: how strongly weights are drawn to 1, for fits with the chosen number of dimensions and in
+        those that ranks were compared with; infinity means that all weights are 1. None for one system.
+    systems : DataFrame or None
+        For a SimilaritySet, a row for each system at the chosen rank: its part of the held-out error, of the error of
+        the mean, and its held-out r2, relative to its own mean. None for one system.
     seed : int or None
         The number that, passed as `random_state` with the same data and settings, gives this result again. None where
         the run began in a checkpoint of an earlier version without a `random_state`.
@@ -112,6 +119,9 @@ class RankSelection:
     alpha: float = 0.0
     comparison_alpha: float = 0.0
     resampled: Resampled | None = None
+    shrinkage: float | None = None
+    comparison_shrinkage: float | None = None
+    systems: pd.DataFrame | None = None
 
     @property
     def held_out(self) -> HeldOut | None:
@@ -175,13 +185,21 @@ class RankSelection:
             f"{held_out_words(self.held_out, self._reason())}.",
             f"Tried: {_listed(self.tried)}.",
             f"{n_fits} {'fit' if n_fits == 1 else 'fits'} each ({self.n_repeats} x {self.n_folds} folds), trained on "
-            f"{self.training_share:.0%} of the observed pairs of {self.n_items} items.",
+            f"{self.training_share:.0%} of the observed pairs of {self.n_items} items{self._of_systems()}.",
         ]
         if self.comparison_alpha > 0:
             lines.append(
                 f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} "
                 f"{'dimension' if self.rank == 1 else 'dimensions'} (numbers were compared with "
                 f"{self.comparison_alpha:.3g})."
+            )
+        if self.shrinkage is not None:
+            equal = np.isinf(self.shrinkage)
+            lines.append(
+                "The weights of all systems are 1: weights do not help to predict held-out pairs."
+                if equal
+                else f"Weights of systems are drawn to 1 with shrinkage {self.shrinkage:.3g} (numbers were compared "
+                f"with {self.comparison_shrinkage:.3g})."
             )
         if self.calibration is not None:
             lines.append(f"Calibration: {self.calibration.summary()}")
@@ -191,6 +209,9 @@ class RankSelection:
         if unsettled > 0.5:
             lines.append(f"{unsettled:.0%} of the fits did not converge: raise max_iter of the estimator.")
         return "\n".join(lines)
+
+    def _of_systems(self) -> str:
+        return "" if self.systems is None else f" in each of {len(self.systems)} systems"
 
     def _reason(self) -> str:
         """Why there is no held-out R2."""
@@ -218,10 +239,19 @@ class RankSelection:
             "alpha": self.alpha,
             "comparison_alpha": self.comparison_alpha,
             "resampled": None if self.resampled is None else self.resampled._asdict(),
+            **self._systems_dict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
             "curve": self.curve.to_dict(orient="records"),
             "scores": self.scores.to_dict(orient="records"),
         }
+
+    def _systems_dict(self) -> dict[str, Any]:
+        """What only a selection of several systems has."""
+        if self.systems is None or self.shrinkage is None or self.comparison_shrinkage is None:
+            return {}
+        drawn = {"shrinkage": self.shrinkage, "comparison_shrinkage": self.comparison_shrinkage}
+        plain = {name: value if np.isfinite(value) else "inf" for name, value in drawn.items()}
+        return {**plain, "systems": self.systems.reset_index().to_dict(orient="records")}
 
     def __repr__(self) -> str:
         verdict = "no evidence of structure; " if self.evidence_of_structure is False else ""
@@ -257,6 +287,9 @@ def conclude(
     comparison_alpha: float,
     training_share: float,
     resampled: Resampled,
+    shrinkage: float | None = None,
+    comparison_shrinkage: float | None = None,
+    names: tuple[str, ...] = (),
 ) -> RankSelection:
     """Everything that follows from the errors of all fits."""
     import pandas as pd
@@ -291,6 +324,9 @@ def conclude(
         alpha=alpha,
         comparison_alpha=comparison_alpha,
         resampled=resampled,
+        shrinkage=shrinkage,
+        comparison_shrinkage=comparison_shrinkage,
+        systems=_systems_frame(scores[chosen], of_mean, names),
     )
 
 
@@ -328,12 +364,14 @@ class Score(NamedTuple):
 
     `items` and `sample` have three rows: the parts in the mean `error`, in the mean `error_alone`, and in the weight,
     of the pairs of each item and of each pair of a random sample. The sample stands for `pairs_per_sampled` as many.
+    `systems` is the part of each system in the mean error, for several of them.
     """
 
     fits: list[dict[str, Any]]
     items: np.ndarray
     sample: np.ndarray
     pairs_per_sampled: float
+    systems: np.ndarray | None = None
 
     def errors(self, protocol: str) -> np.ndarray:
         """One error a fit, as the protocol judges it."""
@@ -341,14 +379,16 @@ class Score(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {**self._asdict(), "items": self.items.tolist(), "sample": self.sample.tolist()}
+        plain = {**self._asdict(), "items": self.items.tolist(), "sample": self.sample.tolist()}
+        systems = plain.pop("systems")
+        return plain if systems is None else {**plain, "systems": systems.tolist()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Score:
         """The way back."""
-        return cls(
-            values["fits"], np.array(values["items"]), np.array(values["sample"]), float(values["pairs_per_sampled"])
-        )
+        systems = np.array(values["systems"]) if "systems" in values else None
+        items, sample = (np.array(values[name]) for name in ("items", "sample"))
+        return cls(values["fits"], items, sample, float(values["pairs_per_sampled"]), systems)
 
 
 def error_row(protocol: str) -> int:
@@ -462,6 +502,17 @@ def _curve(scores: Mapping[int, Score], protocol: str, minimum: int, of_mean: Sc
             }
         )
     return pd.DataFrame(rows)
+
+
+def _systems_frame(score: Score, of_mean: Score, names: tuple[str, ...]) -> pd.DataFrame | None:
+    """The part of each system in the errors, and its R2."""
+    import pandas as pd
+
+    if score.systems is None or of_mean.systems is None:
+        return None
+    r2 = 1.0 - np.divide(score.systems, of_mean.systems, out=np.full(len(names), np.nan), where=of_mean.systems > 0)
+    columns = {"error": score.systems, "error_of_mean": of_mean.systems, "r2": r2}
+    return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
 
 def _listed(ranks: Sequence[int]) -> str:

@@ -19,6 +19,8 @@ from simdims.srf import SRF
 #: The largest share of the observed pairs that the pool keeps.
 MOST_SAMPLING = 0.95
 
+DEFAULT_FOLDS = 5
+
 OUTSIDE_POOL = -1
 
 #: Of each pair that may be held out: its items, value and weight, as drawn and as they are cut to folds.
@@ -102,7 +104,7 @@ def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
     n, n_stored = matrix.n_items, int(known.sum())
     taken = rows.astype(np.int64) * n + columns
     n_absent = n * (n - 1) // 2 - len(taken)
-    keys = _sample_absent(n, taken, min(n_stored, n_absent), rng)
+    keys = sample_absent(n, taken, min(n_stored, n_absent), rng)
     each = matrix.absent_weight * n_absent / max(len(keys), 1)
     return Pairs(
         np.concatenate([rows[known], keys // n]),
@@ -116,6 +118,11 @@ def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
 def pool_sampling(sampling: float, n_folds: int) -> float:
     """p_cv = min(0.95, p* k / (k - 1)): training sees the share p* of the pairs whatever k is, below the cap."""
     return min(MOST_SAMPLING, sampling * n_folds / (n_folds - 1))
+
+
+def most_training(n_folds: int) -> float:
+    """The largest share of the observed pairs that a fit can train on."""
+    return MOST_SAMPLING * (n_folds - 1) / n_folds
 
 
 def assign_folds(n_pairs: int, sampling: float, n_folds: int, rng: np.random.Generator) -> np.ndarray:
@@ -192,7 +199,7 @@ def _stored_places(matrix: Arrays) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(np.arange(matrix.n_items), np.diff(starts)), indices
 
 
-def _sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.random.Generator) -> np.ndarray:
+def sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.random.Generator) -> np.ndarray:
     """Keys i n + j (i < j) of `n_sampled` different pairs that are not `taken` (sorted), all equally likely."""
     n_pairs = n_items * (n_items - 1) // 2
     if n_sampled > (n_pairs - len(taken)) // 2:

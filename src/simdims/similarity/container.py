@@ -375,8 +375,8 @@ def as_similarity(
             "pass one of its systems or its mean(), or use JointSRF",
         )
         raise ParameterTypeError("values", rule, f"a {type(x).__name__}", remedy)
-    of_result = getattr(x, "similarity", None)
-    x = of_result if isinstance(of_result, Similarity) else x  # a Discovery's
+    of_result = getattr(x, "mean_similarity", getattr(x, "similarity", None))  # a Discovery's
+    x = of_result if isinstance(of_result, Similarity) else x
     if isinstance(x, Similarity):
         options = {"weights": weights, "absent": absent, "symmetrize": symmetrize, "negative": negative}
         _refuse_options(labels=labels, low=low, high=high, **options)

@@ -19,6 +19,7 @@ from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
 from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
+from simdims.solvers.devices import without_torch
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
@@ -31,6 +32,7 @@ from simdims.solvers.joint import (
     weight_equations,
     weights_of,
 )
+from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
 from simdims.solvers.joint_path import approach_jointly, choose_jointly
 from simdims.solvers.loop import Report
 from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
@@ -79,10 +81,12 @@ __all__ = [
     "has_missing",
     "joint_problem",
     "joint_start",
+    "known_range",
     "largest_eigenvalue",
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",
+    "one_system",
     "pairs_per_system",
     "penalised",
     "penalised_jointly",
@@ -94,6 +98,7 @@ __all__ = [
     "spectral_start",
     "weight_equations",
     "weights_of",
+    "without_pairs",
 ]
 
 #: Coordinate descent on a convex problem of r numbers ends long before.
@@ -176,13 +181,7 @@ def solve_on(
     try:
         from simdims.solvers.torch import fit_together
     except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise ModuleNotFoundError(
-            f'device={device!r} needs PyTorch, which is not installed: pip install "simdims[gpu]", or see '
-            "pytorch.org for the build that suits your GPU.",
-            name="torch",
-        ) from None
+        raise without_torch(device, error) from None
     dense = [problem for problem in problems if not isinstance(problem, PairProblem)]
     if len(dense) < len(problems):
         raise ValueError(

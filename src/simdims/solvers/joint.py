@@ -10,7 +10,7 @@ the weights are 1, and F is the objective of SRF.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,8 @@ from simdims import _memory
 from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
+from simdims.solvers.devices import without_torch
 from simdims.solvers.loop import WINDOW, Loop, Report
-from simdims.solvers.penalty import noise_scale
 from simdims.solvers.problem import (
     NO_PENALTY,
     FactorProblem,
@@ -29,7 +29,6 @@ from simdims.solvers.problem import (
     Penalty,
     Problem,
     matrix_of,
-    observed_range,
     pairs_of,
 )
 
@@ -37,7 +36,7 @@ from simdims.solvers.problem import (
 _BLOCK = 32
 
 #: Passes over the dimensions in one update of the weights.
-_WEIGHT_PASSES = 10
+WEIGHT_PASSES = 10
 
 #: Passes over the weights of one system by itself: a convex problem of r numbers ends long before.
 _ALONE_PASSES = 10_000
@@ -47,6 +46,13 @@ _LARGEST_LOADING = 10.0
 
 #: The sweep from which W is extrapolated.
 _EXTRAPOLATE_FROM = 5
+
+
+#: The share of known pairs from which a system is a matrix less its missing pairs, rather than a list of those known.
+_MOSTLY = 0.5
+
+#: Pairs to list: system, rows, partners, values and weights, each pair in both orders.
+_Part = tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Listed(NamedTuple):
@@ -63,8 +69,10 @@ class Listed(NamedTuple):
 class JointProblem:
     """What a joint fit solves, with weights relative to the largest of all systems, `scale`.
 
-    `dense` holds the systems with all pairs known, by number; `zeros` is the weight c_m of the zeros that lists leave
-    out, and of all pairs in systems that are dense. `diagonal` and `diagonal_weights` have a row per system.
+    `dense` holds the matrices of systems with most pairs known, by number; `zeros` is the weight c_m of the zeros that
+    lists leave out, and of all pairs in systems that are dense, but for those that are listed, which are zero in the
+    matrix. `diagonal` and `diagonal_weights` have a row per system. `limits`, `squares`, `largest` and `noise` follow
+    from these; see `measured`.
     """
 
     n_items: int
@@ -73,11 +81,11 @@ class JointProblem:
     zeros: np.ndarray
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
-    limits: np.ndarray
-    squares: float
-    largest: float
-    noise: tuple[float, float]
     scale: float
+    limits: np.ndarray = field(default_factory=lambda: np.empty(0))
+    squares: float = 0.0
+    largest: float = 0.0
+    noise: tuple[float, float] = (0.0, 0.0)
     penalty: Penalty = NO_PENALTY
     mu: float = 0.0
 
@@ -110,44 +118,94 @@ def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], 
     """The problem of several systems, each with the places of its items among all `n_items`."""
     scale = max(problem.scale for problem in problems)
     n_systems = len(problems)
-    zeros, dense, lists = np.zeros(n_systems), {}, []
+    zeros, dense, parts = np.zeros(n_systems), {}, []
     diagonal, diagonal_weights = np.zeros((n_systems, n_items)), np.zeros((n_systems, n_items))
-    squares = largest = edges = spread = weight = 0.0
     for m, (problem, at) in enumerate(zip(problems, positions, strict=True)):
         relative = problem.scale / scale
-        edge, deviation = noise_scale(problem)
-        edges += (relative * edge) ** 2 * problem.n_items / n_items
-        own_weight = relative * float(problem.n_known)
-        spread, weight = spread + own_weight * deviation**2, weight + own_weight
-        largest = max(largest, observed_range(problem)[1])
         diagonal[m, at], diagonal_weights[m, at] = problem.diagonal, relative * problem.diagonal_weights
-        whole = len(at) == n_items
         matrix = matrix_of(problem) if isinstance(problem, FactorProblem) else problem
-        if isinstance(matrix, MatrixProblem) and matrix.complete and whole and np.array_equal(at, np.arange(n_items)):
-            dense[m], zeros[m] = matrix.values, relative
-            squares += relative * matrix.squares
-            continue
-        pairs = _as_pairs(matrix, whole)
-        zeros[m] = relative * pairs.background
-        lists.append((m, at, pairs, relative))
-        squares += relative * float(
-            pairs.weights.astype(np.float64) @ pairs.values.astype(np.float64) ** 2
-            + pairs.diagonal_weights @ pairs.diagonal**2
-        )
-    unknown = ~(diagonal_weights > 0).any(axis=0)
-    return JointProblem(
+        whole = len(at) == n_items
+        in_order = whole and np.array_equal(at, np.arange(n_items))
+        if isinstance(matrix, MatrixProblem) and in_order and _mostly_known(matrix):
+            dense[m], zeros[m] = _without_missing(matrix), relative
+            parts += _missing_pairs(matrix, m)
+        else:
+            pairs = _as_pairs(matrix, whole)
+            zeros[m] = relative * pairs.background
+            rows = np.repeat(at, np.diff(pairs.starts))
+            parts.append((m, rows, at[pairs.partners], pairs.values, relative * pairs.weights))
+    joint = JointProblem(
         n_items=n_items,
         dense=dense,
-        listed=_listed(lists, n_items),
+        listed=_listed(parts, n_items),
         zeros=zeros,
         diagonal=diagonal,
         diagonal_weights=diagonal_weights,
-        limits=np.where(unknown, _LARGEST_LOADING * np.sqrt(largest), np.inf),
-        squares=squares,
-        largest=largest,
-        noise=(float(np.sqrt(edges)), float(np.sqrt(spread / weight)) if weight else 0.0),
         scale=scale,
     )
+    return measured(joint)
+
+
+def measured(problem: JointProblem) -> JointProblem:
+    """The problem with what its known similarities say: their squares, the largest, their noise, limits of loadings.
+
+    With mean_m and the sums of system m over its pairs of different items, the edge of the spectrum of shuffled
+    similarities is 2 sqrt(sum_m sum_ij Omega_mij^2 (S_mij - mean_m)^2 / n).
+    """
+    listed, c, n = problem.listed, problem.zeros, problem.n_items
+
+    def summed(part: np.ndarray) -> np.ndarray:
+        return np.bincount(listed.systems, part, minlength=problem.n_systems).astype(np.float64)
+
+    omega, values = listed.weights, listed.values
+    n_listed = np.bincount(listed.systems, minlength=problem.n_systems)
+    n_unlisted = n * (n - 1) - n_listed
+    first, weight = summed(omega * values), summed(omega) + c * n_unlisted
+    for m, S in problem.dense.items():
+        first[m] += c[m] * (S.sum(dtype=np.float64) - np.trace(S, dtype=np.float64))
+    means = np.divide(first, weight, out=np.zeros_like(first), where=weight > 0)
+    about_mean = omega * (values - means[listed.systems]) ** 2
+    unlisted = n_unlisted * means**2
+    squares = float(omega @ values**2 + np.sum(problem.diagonal_weights * problem.diagonal**2))
+    known = values[omega > 0]
+    largest = max(float(known.max(initial=0.0)), float(problem.diagonal.max(initial=0.0)))
+    others = ~np.eye(n, dtype=bool)
+    for m, S in problem.dense.items():
+        pairs = S[others].astype(np.float64)  # zero where a pair is listed instead
+        unlisted[m] = max(np.sum((pairs - means[m]) ** 2) - n_listed[m] * means[m] ** 2, 0.0)
+        squares += c[m] * float(pairs @ pairs)
+        largest = max(largest, float(pairs.max(initial=0.0)))
+    deviation = np.sqrt(np.sum(summed(about_mean) + c * unlisted) / weight.sum()) if weight.any() else 0.0
+    edge = 2.0 * np.sqrt(np.sum(summed(omega * about_mean) + c**2 * unlisted) / n)
+    unknown = ~(problem.diagonal_weights > 0).any(axis=0)
+    return replace(
+        problem,
+        squares=squares,
+        largest=largest,
+        noise=(float(edge), float(deviation)),
+        limits=np.where(unknown & (largest > 0), _LARGEST_LOADING * np.sqrt(largest), np.inf),
+    )
+
+
+def _mostly_known(matrix: MatrixProblem) -> bool:
+    """Whether so many pairs count the same that products with the matrix, less the missing pairs, are fastest."""
+    n = matrix.n_items
+    return not matrix.weights.size and matrix.n_known > _MOSTLY * n * (n - 1)
+
+
+def _without_missing(matrix: MatrixProblem) -> np.ndarray:
+    """The values, with zeros where a pair is missing: those are listed with weight zero."""
+    return matrix.values if matrix.complete else np.nan_to_num(matrix.values)
+
+
+def _missing_pairs(matrix: MatrixProblem, m: int) -> list[_Part]:
+    if matrix.complete:
+        return []
+    missing = np.isnan(matrix.values)
+    np.fill_diagonal(missing, False)
+    rows, partners = np.nonzero(missing)
+    nothing = np.zeros(len(rows))
+    return [(m, rows, partners, nothing, nothing)]
 
 
 def _as_pairs(problem: MatrixProblem | PairProblem, whole: bool) -> PairProblem:
@@ -162,17 +220,16 @@ def _as_pairs(problem: MatrixProblem | PairProblem, whole: bool) -> PairProblem:
     return pairs_of(matrix)
 
 
-def _listed(lists: list[tuple[int, np.ndarray, PairProblem, float]], n_items: int) -> Listed:
-    n_pairs = sum(len(pairs.values) for _, _, pairs, _ in lists)
+def _listed(parts: list[_Part], n_items: int) -> Listed:
+    n_pairs = sum(len(part[1]) for part in parts)
     _memory.require(2 * 32 * n_pairs, f"Lists of the {n_pairs // 2} pairs of all systems", "fit fewer systems or items")
     rows, partners = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
     systems, values, weights = np.empty(n_pairs, np.int32), np.empty(n_pairs), np.empty(n_pairs)
     first = 0
-    for m, at, pairs, relative in lists:
-        part = slice(first, first + len(pairs.values))
-        rows[part] = np.repeat(at, np.diff(pairs.starts))
-        partners[part], systems[part] = at[pairs.partners], m
-        values[part], weights[part] = pairs.values, relative * pairs.weights
+    for m, own_rows, own_partners, own_values, own_weights in parts:
+        part = slice(first, first + len(own_rows))
+        systems[part], rows[part], partners[part] = m, own_rows, own_partners
+        values[part], weights[part] = own_values, own_weights
         first = part.stop
     order = np.lexsort((partners, systems, rows))
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_items))])
@@ -244,20 +301,25 @@ def solve_jointly(
     max_iter: int,
     tol: float,
     report: Report = None,
+    device: str = "cpu",
 ) -> JointSolution:
     """Minimise F from W0 and weights of mean 1 per dimension (ones by default), which are not changed."""
-    W = np.array(W0, dtype=np.float64, order="C")
-    sweeps = JointSweeps(problem, W.shape[1], weights0)
-    floor = max(1e-14, 1e-8 * tol) * 0.5 * problem.squares
-    loop = Loop(sweeps, W, max_iter, (WINDOW, float(tol), floor), report)
-    loop.run()
-    descent = loop.descent()
-    found = evaluate_jointly(problem, W, sweeps.weights)
+    if device == "cpu":
+        W = np.array(W0, dtype=np.float64, order="C")
+        sweeps = JointSweeps(problem, W.shape[1], weights0)
+        floor = max(1e-14, 1e-8 * tol) * 0.5 * problem.squares
+        loop = Loop(sweeps, W, max_iter, (WINDOW, float(tol), floor), report)
+        loop.run()
+        weights, descent = sweeps.weights, loop.descent()
+    else:
+        fit_jointly_on = _on_device(device)
+        W, weights, descent = fit_jointly_on(device, problem, W0, weights0, max_iter=max_iter, tol=tol, report=report)
+    found = evaluate_jointly(problem, W, weights)
     history = descent.history * problem.scale
     history[-1] = found.objective * problem.scale
     return JointSolution(
         W=W,
-        weights=sweeps.weights,
+        weights=weights,
         objective=history[-1],
         data_objective=found.data_objective * problem.scale,
         history=history,
@@ -265,6 +327,15 @@ def solve_jointly(
         converged=descent.converged,
         kkt_residual=found.kkt_residual,
     )
+
+
+def _on_device(device: str) -> Any:
+    """The function that fits on a device of torch."""
+    try:
+        from simdims.solvers.joint_torch import fit_jointly_on
+    except ModuleNotFoundError as error:
+        raise without_torch(device, error) from None
+    return fit_jointly_on
 
 
 class JointSweeps:
@@ -288,7 +359,7 @@ class JointSweeps:
         change = self._sweep_rows(W)
         if self.problem.n_systems > 1 and np.isfinite(self.problem.mu):
             G, y = weight_equations(self.problem, W)
-            change += joint_kernels.update_weights(G, y, self.problem.mu, self.weights, _WEIGHT_PASSES)
+            change += joint_kernels.update_weights(G, y, self.problem.mu, self.weights, WEIGHT_PASSES)
         return change
 
     def _sweep_rows(self, W: np.ndarray) -> float:

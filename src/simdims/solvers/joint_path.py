@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ _PATIENCE, _GAIN = 3, 1e-3
 Fit = tuple[np.ndarray, np.ndarray]
 
 
-def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float) -> np.ndarray:
+def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float, device: str = "cpu") -> np.ndarray:
     """A start for a problem with penalty `alpha`: through stronger ones, of ridge, where few pairs are known.
 
     Where each pair is known in some system, random starts are as good.
@@ -52,7 +53,7 @@ def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float) -> np.n
         return W
     for stronger in np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1]:
         steeper = replace(problem, penalty=Penalty(stronger * problem.noise[0], 0.0))
-        W = solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL).W
+        W = solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL, device=device).W
     return W
 
 
@@ -70,6 +71,8 @@ def choose_jointly(
     gain of more than one standard error over the same weights for all, these are taken. Else the weakest shrinkage is
     taken that keeps nine tenths of the gain.
     """
+    if shrinkage is None and problem.n_systems == 1:
+        shrinkage = np.inf
     if alpha is not None and shrinkage is not None:
         return alpha, shrinkage
     if problem.noise[0] == 0.0:
@@ -233,9 +236,11 @@ def _all_pairs(
 
 def _knows_all_pairs(problem: JointProblem) -> bool:
     """Whether each pair of items is known in some system."""
-    if problem.zeros.any():
-        return True
     n, listed = problem.n_items, problem.listed
-    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    keys = np.repeat(np.arange(n), np.diff(listed.starts)) * n + listed.partners
     known = listed.weights > 0
-    return len(np.unique(rows[known] * n + listed.partners[known])) == n * (n - 1)
+    if not problem.zeros.any():
+        return len(np.unique(keys[known])) == n * (n - 1)
+    # Unknown pairs are listed, without a weight, in each system in which all others are known.
+    unknown = reduce(np.intersect1d, (keys[(listed.systems == m) & ~known] for m in np.flatnonzero(problem.zeros)))
+    return len(np.setdiff1d(unknown, keys[known])) == 0

@@ -1,4 +1,4 @@
-"""The same problems on a GPU: all rows at once, several fits at a time. The only file that imports torch.
+"""The same problems on a GPU: all rows at once, several fits at a time.
 
 Row after row is what a GPU does worst, so here all rows move together. Around Y the objective is modelled by
 
@@ -16,8 +16,9 @@ Computed in float32; sums, and the figures that end a fit, in float64 where the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ _ROUNDING = 2e-6
 _CANCELLATION = 3e-8
 
 #: Damping beyond which too little moves for a stall to mean anything.
-_MOST_DAMPING = 100.0
+MOST_DAMPING = 100.0
 
 #: Part of f(0) below which rounding the factors to float32 shows in f as a difference of large sums.
 _FEW_DIGITS = 0.01
@@ -135,7 +136,7 @@ class _Data(NamedTuple):
         return self._replace(**tensors)
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """Where the fits of a batch are: the last minimum of a model X; the point Y, with f and the gradient G there.
 
     `t` is Nesterov's counter and `damping` what c is multiplied by; `direction` is a guess of the leading eigenvector
@@ -150,9 +151,9 @@ class _State(NamedTuple):
     damping: torch.Tensor
     direction: torch.Tensor
 
-    def take(self, which: list[int]) -> _State:
+    def take(self, which: list[int]) -> State:
         """The state of some of the fits."""
-        return _State(*(part[which] for part in self))
+        return State(*(part[which] for part in self))
 
 
 def _fit_batch(
@@ -167,10 +168,9 @@ def _fit_batch(
     units = [_unit(problem) for problem in problems]
     some = slice(1) if shared else slice(None)
     everything = data = _upload(problems[some], units[some], starts[0].shape[1], device)
-    Y = torch.stack([_tensor(W, device, unit**0.5) for W, unit in zip(starts, units, strict=True)])
+    Y = torch.stack([to_device(W, device, unit**0.5) for W, unit in zip(starts, units, strict=True)])
     f, G = _objective_and_gradient(data, Y)
-    ones = torch.ones_like(f)
-    state = _State(Y, Y, f, G, ones, ones, torch.ones_like(Y[:, :1].mT))
+    state = first_state(Y, f, G)
     floors = (_floor(data) * data.sizes).expand(len(Y)).tolist()
     histories = np.empty((len(Y), max_iter + 1))
     histories[:, 0] = f.tolist()
@@ -184,7 +184,7 @@ def _fit_batch(
         lowest[active, iteration] = np.minimum(histories[active, iteration], lowest[active, iteration - 1])
         if report is not None:
             report(iteration, float(histories[active[0], iteration]) * units[active[0]] ** 2)
-        tied = (state.damping > _MOST_DAMPING).tolist()
+        tied = (state.damping > MOST_DAMPING).tolist()
         rules = [(WINDOW, float(tol), floors[at]) for at in active]
         ends = [stalled(lowest[at], iteration, rule) for at, rule in zip(active, rules, strict=True)]
         still = [place for place, end in enumerate(ends) if tied[place] or not end]
@@ -203,23 +203,43 @@ def _fit_batch(
     return found
 
 
+def first_state(Y: torch.Tensor, f: torch.Tensor, G: torch.Tensor) -> State:
+    """The state at the start, without momentum."""
+    ones = torch.ones_like(f)
+    return State(Y, Y, f, G, ones, ones, torch.ones_like(Y[:, :1].mT))
+
+
 def _unit(problem: DenseProblem) -> float:
     """About the root mean square of the similarities; a power of four, by which and whose root is divided exactly."""
     size = float(np.sqrt(problem.squares)) / problem.n_items
     return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
 
 
-def _step(data: _Data, state: _State) -> _State:
+def _step(data: _Data, state: State) -> State:
     """One iteration of every fit."""
-    X, direction = _minimise_model(data, state)
+    gram = state.Y.mT @ state.Y
+    moved = minimise_model(state, gram, data.curvature, data.ridge, data.limits)
+    rounding = _CANCELLATION * data.sizes if data.complete else 0.0
+    return advance(state, *moved, data.limits, partial(_objective_and_gradient, data), rounding)
+
+
+def advance(
+    state: State,
+    X: torch.Tensor,
+    direction: torch.Tensor,
+    limits: torch.Tensor | None,
+    measure: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+    rounding: torch.Tensor | float = 0.0,
+) -> State:
+    """The state after a minimum X of the model: beyond it, or where it was if f is higher there."""
     t = (1 + torch.sqrt(1 + 4 * state.t**2)) / 2
     momentum = (state.t - 1) / t
-    Y = _feasible(torch.lerp(state.X, X, _per_fit(1 + momentum, X)), data.limits)
-    f, G = _objective_and_gradient(data, Y)
-    worse = ~(f <= state.f * (1 + _ROUNDING) + (_CANCELLATION * data.sizes if data.complete else 0))
+    Y = _feasible(torch.lerp(state.X, X, _per_fit(1 + momentum, X)), limits)
+    f, G = measure(Y)
+    worse = ~(f <= state.f * (1 + _ROUNDING) + rounding)
     stay = worse[:, None, None]
     raised = torch.where(momentum > 0, state.damping, 2 * state.damping)
-    return _State(
+    return State(
         X=torch.where(stay, state.Y, X),
         Y=torch.where(stay, state.Y, Y),
         f=torch.where(worse, state.f, f),
@@ -230,16 +250,22 @@ def _step(data: _Data, state: _State) -> _State:
     )
 
 
-def _minimise_model(data: _Data, state: _State) -> tuple[torch.Tensor, torch.Tensor]:
+def minimise_model(
+    state: State,
+    gram: torch.Tensor,
+    curvature: torch.Tensor,
+    ridge: torch.Tensor | None,
+    limits: torch.Tensor | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Lower the model over Y + D >= 0 by accelerated projected gradient steps; also the leading direction of Y^T Y.
 
-    In every column the step is one over the largest eigenvalue of Y^T Y with its diagonal scaled to 1, and over that
-    diagonal: dimensions may be of very different sizes.
+    `gram` is Y^T Y, or what takes its place, and `curvature` is c_i. In every column the step is one over the largest
+    eigenvalue of `gram` with its diagonal scaled to 1, and over that diagonal: dimensions may be of very different
+    sizes.
     """
     Y = state.Y
-    gram = Y.mT @ Y
-    if data.ridge is not None:
-        own = data.ridge / (data.curvature.mean(dim=1, keepdim=True) * _per_fit(state.damping, Y))
+    if ridge is not None:
+        own = ridge / (curvature.mean(dim=1, keepdim=True) * _per_fit(state.damping, Y))
         gram = gram + own * torch.eye(Y.shape[2], dtype=Y.dtype, device=Y.device)
     sizes = gram.diagonal(dim1=1, dim2=2)[:, None, :]
     sizes = sizes + SMALLEST * sizes.amax(dim=2, keepdim=True) + torch.finfo(Y.dtype).tiny
@@ -247,12 +273,11 @@ def _minimise_model(data: _Data, state: _State) -> tuple[torch.Tensor, torch.Ten
     largest, direction = _largest_eigenvalue(gram / (roots * roots.mT), state.direction)
     steps = 1 / (largest * sizes)
     shrink = torch.eye(Y.shape[2], dtype=Y.dtype, device=Y.device) - gram * steps
-    curvature = 2 * data.curvature * _per_fit(state.damping, Y)
-    pull = (Y @ gram - state.G / curvature) * steps
+    pull = (Y @ gram - state.G / (2 * curvature * _per_fit(state.damping, Y))) * steps
     X = ahead = Y
     t = 1.0
     for _ in range(_INNER_STEPS):
-        moved = _feasible(torch.baddbmm(pull, ahead, shrink), data.limits)
+        moved = _feasible(torch.baddbmm(pull, ahead, shrink), limits)
         t_next = (1 + (1 + 4 * t * t) ** 0.5) / 2
         ahead = torch.lerp(X, moved, 1 + (t - 1) / t_next)
         X, t = moved, t_next
@@ -278,7 +303,7 @@ def _objective_and_gradient(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor,
     f, G = _from_products(data, W) if data.complete else _from_residuals(data, W)
     if data.ridge is not None and data.lasso is not None:
         G += 2 * (data.ridge * W + data.lasso)
-        f += _penalty(data.ridge, data.lasso, W.to(_precise(W.device)))
+        f += _penalty(data.ridge, data.lasso, W.to(precise_type(W.device)))
     return f, G
 
 
@@ -294,7 +319,7 @@ def _from_residuals(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.T
     residuals.nan_to_num_(nan=0.0)
     if data.roots is not None:
         residuals *= data.roots
-    f = 0.5 * torch.linalg.vector_norm(residuals, dim=(1, 2)).to(_precise(W.device)) ** 2
+    f = 0.5 * torch.linalg.vector_norm(residuals, dim=(1, 2)).to(precise_type(W.device)) ** 2
     if data.roots is not None:
         residuals *= data.roots
     return f, -2 * (residuals @ W)
@@ -302,7 +327,7 @@ def _from_residuals(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.T
 
 def _from_products(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Without a missing pair: f = 1/2 (|S|^2 - 2 <S W, W> + |W^T W|^2), and its gradient 2 (W W^T W - S W)."""
-    precise = _precise(W.device)
+    precise = precise_type(W.device)
     products = _products(data, W)
     gram = W.to(precise).mT @ W.to(precise)
     inner = torch.sum(products.to(precise) * W, dim=(1, 2))
@@ -339,14 +364,14 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
     ridge, lasso = ([np.full((1, 1), problem.penalty[at]) for problem in problems] for at in (0, 1))
 
     def stacked(arrays: Sequence[np.ndarray], by: Sequence[float] | None = None) -> torch.Tensor:
-        return torch.stack([_tensor(array, device, 1.0 if by is None else by[at]) for at, array in enumerate(arrays)])
+        return torch.stack([to_device(array, device, 1.0 if by is None else by[at]) for at, array in enumerate(arrays)])
 
     return _Data(
         values=stacked([_values(problem) for problem in problems], roots if factored else units),
         # A fold may hold out the one pair that counts differently: it has no weights where the others have some.
         roots=stacked([w if w.size else np.broadcast_to(1.0, v.shape) for v, w in both]).sqrt_() if weighted else None,
-        sizes=torch.tensor([problem.squares for problem in problems], dtype=_precise(device), device=device)
-        / torch.tensor(units, dtype=_precise(device), device=device) ** 2,
+        sizes=torch.tensor([problem.squares for problem in problems], dtype=precise_type(device), device=device)
+        / torch.tensor(units, dtype=precise_type(device), device=device) ** 2,
         own=stacked(own, units),
         lacking=stacked([1.0 - weights for weights in own_weights]) if lacks else None,
         limits=stacked([limit[:, None] for limit in limits], roots) if limited else None,
@@ -368,7 +393,7 @@ def _of_items(problem: DenseProblem, rank: int) -> tuple[np.ndarray, np.ndarray,
     return problem.diagonal, problem.diagonal_weights, problem.limits, 2.0 * shares
 
 
-def _tensor(array: np.ndarray, device: torch.device, unit: float = 1.0) -> torch.Tensor:
+def to_device(array: np.ndarray, device: torch.device, unit: float = 1.0) -> torch.Tensor:
     """An array over a unit, in float32 on the device, brought there in blocks of rows."""
     target = torch.empty(array.shape, dtype=torch.float32, device=device)
     n_rows = max(1, _BLOCK_BYTES // max(array[:1].nbytes, 1))
@@ -465,11 +490,11 @@ def _bytes_of(problem: DenseProblem, rank: int) -> tuple[int, int]:
 
 def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device, shared: bool) -> int:
     """Fits that the device can hold at a time; an error where it cannot hold one."""
-    free = _free_bytes(device)
+    free = free_bytes(device)
     if free is None:
         return len(problems)
     data, work = max(_bytes_of(problem, rank) for problem in problems)
-    usable = _usable(free)
+    usable = usable_bytes(free)
     if data + work > usable:
         raise _too_large(problems[0], rank, device)
     # Where each has data of its own, those that go on are copied when others end.
@@ -477,7 +502,7 @@ def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device,
     return int(min(max(at_once, 1), len(problems)))
 
 
-def _free_bytes(device: torch.device) -> int | None:
+def free_bytes(device: torch.device) -> int | None:
     """Memory that is free on a GPU, what torch holds and does not use included."""
     if device.type != "cuda":
         return None
@@ -485,12 +510,13 @@ def _free_bytes(device: torch.device) -> int | None:
     return torch.cuda.mem_get_info(device)[0] + held
 
 
-def _usable(free: int) -> float:
+def usable_bytes(free: int) -> float:
+    """What fits may take of free memory."""
     return max(_USABLE * free - 6 * _BLOCK_BYTES, 0.0)
 
 
 def _too_large(problem: DenseProblem, rank: int, device: torch.device) -> MemoryError:
-    needed, usable = sum(_bytes_of(problem, rank)), _usable(_free_bytes(device) or 0)
+    needed, usable = sum(_bytes_of(problem, rank)), usable_bytes(free_bytes(device) or 0)
     n = problem.n_items
     if isinstance(problem, FactorProblem):
         fitting = int(n * usable / needed)
@@ -505,7 +531,8 @@ def _too_large(problem: DenseProblem, rank: int, device: torch.device) -> Memory
     )
 
 
-def _precise(device: torch.device) -> torch.dtype:
+def precise_type(device: torch.device) -> torch.dtype:
+    """The type of sums: float64 where the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 

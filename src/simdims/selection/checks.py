@@ -1,0 +1,88 @@
+"""What select_rank refuses and warns of, for one system and for several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from simdims._parameters import ParameterError, ParameterTypeError, shown, warn
+from simdims.selection.fits import Design
+from simdims.selection.result import RankSelection
+from simdims.selection.splits import MOST_SAMPLING, pool_sampling
+
+#: Dimensions at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
+_LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
+
+
+class TooFewPairsError(ValueError):
+    """There are not enough observed pairs to hold some of them out."""
+
+
+def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
+    """The candidates in rising order, or None for "auto"."""
+    if isinstance(ranks, str):
+        if ranks != "auto":
+            raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
+        return None
+    if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
+        ranks = [ranks]
+    if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
+        raise ParameterTypeError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
+    found = list(ranks)
+    if not found:
+        raise ParameterError("ranks", "must list at least one number of dimensions", "none")
+    for rank in found:
+        if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
+            raise ParameterTypeError("ranks", "must be integers", shown(rank))
+        if not 1 <= rank <= n_items - 1:
+            rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
+            raise ParameterError("ranks", rule, f"{rank}")
+    return sorted({int(rank) for rank in found})
+
+
+def generous_rank(candidates: list[int] | None, largest: int, n_stable: int | None) -> int:
+    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with.
+
+    It does not depend on the candidates, so that more of them can be tried later; one alone has nothing to compare.
+    """
+    if candidates is not None and len(candidates) == 1:
+        return candidates[0]
+    reach = _LEAST_GENEROUS if n_stable is None else max(_LEAST_GENEROUS, 2 * n_stable)
+    return min(reach, _MOST_GENEROUS, largest)
+
+
+def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.ndarray]) -> None:
+    """Refuse folds of too few pairs; `draw_folds` gives the fold of every pair in a repeat."""
+    for repeat in range(design.n_repeats):
+        n_pool = np.count_nonzero(draw_folds(repeat) >= 0)
+        if n_pool < design.n_folds:
+            raise TooFewPairsError(
+                f"n_folds must be at most the number of pairs in a pool, got {design.n_folds} folds of {n_pool} "
+                f"pairs: S has {n_pairs} observed pairs and the pool keeps "
+                f"{pool_sampling(design.sampling, design.n_folds):.0%} of them."
+            )
+    if design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
+        trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
+        warn(
+            f"The share of pairs to train on, {design.sampling:.2f}, is not reached with {design.n_folds} folds of "
+            f"{MOST_SAMPLING:.0%} of the pairs: each fit trains on {trained:.0%} of them. More folds come closer."
+        )
+
+
+def warn_of_edges(selection: RankSelection) -> None:
+    """Warn if the smallest error sits at the end of the ranks, or beyond what the pairs of a fit determine."""
+    if selection.minimum > selection.largest:
+        warn(
+            f"A fit to {selection.training_share:.0%} of the pairs determines at most {selection.largest} dimensions, "
+            f"but {selection.minimum} {'were asked for' if len(selection.tried) == 1 else 'have the lowest error'}: "
+            "beyond that the held-out error says little. Leave larger ranks out."
+        )
+    elif selection.at_edge:
+        way_out = (
+            f"Try ranks up to {min(selection.largest, 2 * selection.minimum)} too."
+            if selection.minimum < selection.largest
+            else "It is the highest that the pairs of one fit can determine."
+        )
+        warn(f"The lowest held-out error is at the largest rank that was tried, {selection.minimum}. {way_out}")

@@ -1,0 +1,176 @@
+"""SystemsComparison: what weights of systems are worth, by pairs that no fit has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The models that are compared, and what a sentence calls them.
+MODELS = {
+    "average": "the average for everyone",
+    "weights": "shared dimensions with weights",
+    "alone": "each system alone",
+}
+
+#: Coverage of the interval that must exclude 0 for one model to be better than another.
+_COVERAGE = 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemsComparison:
+    """How well three models predict held-out pairs of several systems, at the same number of dimensions.
+
+    average: the same dimensions and the same weights for all systems, the fit to their average. weights: the same
+    dimensions, with weights for each system. alone: each system is fitted by itself. All of them train on the same
+    pairs and predict the same others.
+
+    Attributes
+    ----------
+    comparison : DataFrame
+        A row for each model: r2, the held-out R2 over all systems, in which the baseline is the mean of each system;
+        gain, by how much R2 is larger with weights; and its standard_error over systems.
+    r2 : DataFrame
+        Held-out R2 of each system (rows) with each model (columns), relative to the mean of that system. NaN where the
+        similarities of a system do not vary.
+    n_components : int
+        The number of dimensions.
+    shrinkage : float
+        How strongly weights were drawn to 1 in the fits that are compared; infinity is "average" itself.
+    worthwhile : bool
+        Whether weights predict better than the average for everyone: the 95% interval of the gain over systems is
+        above 0.
+    n_systems : int
+    """
+
+    comparison: pd.DataFrame
+    r2: pd.DataFrame
+    n_components: int
+    shrinkage: float
+
+    @property
+    def n_systems(self) -> int:
+        """The number of systems."""
+        return len(self.r2)
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether weights predict held-out pairs better than the average for everyone."""
+        return self.better_than("average") is True
+
+    def better_than(self, model: str) -> bool | None:
+        """Whether weights are better (True) or worse (False) than "average" or "alone"; None where that is open.
+
+        Parameters
+        ----------
+        model : {"average", "alone"}
+
+        Returns
+        -------
+        bool or None
+        """
+        from scipy import stats
+
+        gain, error = (float(self.comparison[name][model]) for name in ("gain", "standard_error"))
+        if self.n_systems < 2 or not np.isfinite(error):
+            return None
+        half = float(stats.t.ppf(0.5 + _COVERAGE / 2, self.n_systems - 1)) * error
+        return True if gain > half else False if gain < -half else None
+
+    def summary(self) -> str:
+        """What was found, in words."""
+        r2 = self.comparison["r2"]
+        if self.n_systems == 1:
+            return "There is one system, and all its weights are 1."
+        alone = self._against("alone")
+        if np.isinf(self.shrinkage):
+            return (
+                f"Weights do not improve the prediction of held-out similarities, so all of them are 1 (held-out R2 "
+                f"{r2['average']:.3f} with {MODELS['average']}). That is {alone}."
+            )
+        verdict = {True: "are worth having", None: "are not clearly worth having", False: "are not worth having"}
+        return (
+            f"Weights of systems {verdict[self.better_than('average')]}: held-out R2 is {r2['weights']:.3f} with them, "
+            f"{self._against('average')}, and {alone}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers, lists and texts; numbers that are not finite as texts."""
+        return {
+            "n_components": self.n_components,
+            "shrinkage": self.shrinkage if np.isfinite(self.shrinkage) else "inf",
+            "comparison": {str(name): _plain(column) for name, column in self.comparison.items()},
+            "r2": {str(name): _plain(column) for name, column in self.r2.items()},
+            "systems": list(self.r2.index),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> SystemsComparison:
+        """What `to_dict` describes."""
+        import pandas as pd
+
+        comparison, r2 = (
+            pd.DataFrame({name: [float(value) for value in column] for name, column in values[table].items()})
+            for table in ("comparison", "r2")
+        )
+        return cls(
+            comparison=comparison.set_axis(pd.Index(MODELS, name="model"), axis=0),
+            r2=r2.set_axis(pd.Index(values["systems"], name="system", dtype=object), axis=0),
+            n_components=int(values["n_components"]),
+            shrinkage=float(values["shrinkage"]),
+        )
+
+    def _against(self, model: str) -> str:
+        row = self.comparison.loc[model]
+        better = {True: "better than", None: "not clearly different from", False: "worse than"}[self.better_than(model)]
+        return (
+            f"{better} {MODELS[model]} ({row['r2']:.3f}; difference {row['gain']:.3f}, standard error "
+            f"{row['standard_error']:.3f} over {self.n_systems} systems)"
+        )
+
+    def __repr__(self) -> str:
+        r2 = ", ".join(f"{model} {value:.3f}" for model, value in self.comparison["r2"].items())
+        return f"SystemsComparison({self.n_systems} systems, {self.n_components} dimensions, held-out R2: {r2})"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def compare(
+    errors: dict[str, NDArray[np.float64]],
+    baseline: NDArray[np.float64],
+    names: tuple[str, ...],
+    n_components: int,
+    shrinkage: float,
+) -> SystemsComparison:
+    """The comparison that follows from the squared errors of each system: with each model, and of its own mean.
+
+    With d_m the difference of two models' errors in system m and b_m the baseline, the gain is sum d / sum b. As that
+    of a ratio, its standard error over systems is that of the mean of (d_m - gain b_m) / mean(b).
+    """
+    import pandas as pd
+
+    rows = []
+    for model in MODELS:
+        difference = errors[model] - errors["weights"]
+        gain = difference.sum() / baseline.sum()
+        parts = (difference - gain * baseline) / baseline.mean()
+        error = parts.std(ddof=1) / np.sqrt(len(parts)) if len(parts) > 1 else np.nan
+        rows.append({"r2": 1.0 - errors[model].sum() / baseline.sum(), "gain": gain, "standard_error": error})
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r2 = {model: np.where(baseline > 0, 1.0 - errors[model] / baseline, np.nan) for model in MODELS}
+    return SystemsComparison(
+        comparison=pd.DataFrame(rows, index=pd.Index(MODELS, name="model")),
+        r2=pd.DataFrame(r2, index=pd.Index(names, name="system", dtype=object)),
+        n_components=n_components,
+        shrinkage=float(shrinkage),
+    )
+
+
+def _plain(column: Any) -> list[float | str]:
+    return [float(value) if np.isfinite(value) else str(float(value)) for value in column]

@@ -1,0 +1,256 @@
+"""Cross-validation of several systems: pairs held out within each, joint fits, fits of one system, and their errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simdims import _parallel, _threads, solvers
+from simdims.joint import JointSRF
+from simdims.selection.fits import ALPHA, Design, Fit, Task, add_parts, sample_of_pairs
+from simdims.selection.result import Score
+from simdims.selection.splits import OUTSIDE_POOL, pool_sampling, sample_absent
+
+#: First word of the name of a task, from which its seed follows (fits.py and calibration.py have those before).
+_PAIRS, _SPLIT, _FIT, _ALONE = 10, 11, 12, 13
+
+#: Products of pairs that are computed at once.
+_CHUNK = 2**21
+
+#: Similarities are all the same where their variance is less than this share of their squared mean.
+_CONSTANT = 1e-12
+
+
+class JointPairs(NamedTuple):
+    """Pairs of two different items (rows < columns) of a system that a fold may hold out, and their weight in a score.
+
+    Where a system stores no zeros, as many of them are drawn as it has pairs, and they count for all of them.
+    """
+
+    systems: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+
+
+def draw_pairs(problem: solvers.JointProblem, root: int) -> JointPairs:
+    """The pairs that may be held out, the same in every repeat."""
+    n, listed = problem.n_items, problem.listed
+    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(listed.starts))
+    upper = rows < listed.partners
+    known = upper & (listed.weights > 0)
+    parts = [
+        (listed.systems[known], rows[known], listed.partners[known], listed.values[known], listed.weights[known]),
+    ]
+    for m in np.flatnonzero(problem.zeros).tolist():
+        own = upper & (listed.systems == m)
+        taken = np.sort(rows[own].astype(np.int64) * n + listed.partners[own])
+        n_absent = n * (n - 1) // 2 - len(taken)
+        is_dense = m in problem.dense
+        n_drawn = n_absent if is_dense else min(int(np.count_nonzero(known & (listed.systems == m))), n_absent)
+        rng = np.random.default_rng(_parallel.seed_of(root, _PAIRS, m))
+        i, j = np.divmod(sample_absent(n, taken, n_drawn, rng), n)
+        values = problem.dense[m][i, j].astype(np.float64) if is_dense else np.zeros(n_drawn)
+        each = problem.zeros[m] * n_absent / max(n_drawn, 1)
+        parts.append((np.full(n_drawn, m, np.int32), i, j, values, np.full(n_drawn, each)))
+    return JointPairs(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def draw_folds(pairs: JointPairs, n_systems: int, design: Design, repeat: int) -> np.ndarray:
+    """The fold of every pair in a repeat, or OUTSIDE_POOL; the pairs of each system are cut on their own."""
+    rng = np.random.default_rng(_parallel.seed_of(design.root, _SPLIT, repeat))
+    pool = np.flatnonzero(rng.random(len(pairs.rows)) < pool_sampling(design.sampling, design.n_folds))
+    order = pool[np.lexsort((rng.random(len(pool)), pairs.systems[pool]))]
+    counts = np.bincount(pairs.systems[order], minlength=n_systems)
+    within = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    # Systems begin with different folds, so that few pairs of many systems do not all fall into the first ones.
+    first = rng.integers(design.n_folds, size=n_systems)[pairs.systems[order]]
+    folds = np.full(len(pairs.rows), OUTSIDE_POOL, dtype=np.int32)
+    folds[order] = (within + first) % design.n_folds
+    return folds
+
+
+def most_dimensions(problem: solvers.JointProblem, n_pairs: int, design: Design) -> int:
+    """The largest rank with no more loadings and weights than similarities to learn them from."""
+    n = problem.n_items
+    if any(m not in problem.dense for m in np.flatnonzero(problem.zeros)):
+        return n - 1  # all the zeros are seen too
+    trained = pool_sampling(design.sampling, design.n_folds) * (1 - 1 / design.n_folds) * n_pairs
+    n_weights = problem.n_systems if problem.n_systems > 1 else 0
+    return int(min(n - 1, max(1, 1 + trained // (n + n_weights))))
+
+
+def settle_penalties(
+    problem: solvers.JointProblem, estimator: JointSRF, rank: int, root: int, shrinkage: float | None = None
+) -> tuple[float, float]:
+    """The penalty and the shrinkage at a rank: those of the estimator, or chosen; a shrinkage that is given holds."""
+    rng = _parallel.generator_of(_parallel.seed_of(root, ALPHA, rank))
+    own = [None if isinstance(one, str) else float(one) for one in (estimator.alpha, estimator.shrinkage)]
+    known = own[1] if shrinkage is None else shrinkage
+    with _threads.one_blas_thread():
+        start = solvers.joint_start(problem, rank, rng)
+        return solvers.choose_jointly(problem, start, own[0], known, estimator.l1_ratio, rng)
+
+
+def fit_fold(problem: solvers.JointProblem, design: Design, estimator: JointSRF, task: Task) -> Fit:
+    """One joint fit, wherever it runs; the weights of the systems are rows below those of the items."""
+    start = time.perf_counter()
+    with _threads.one_blas_thread():
+        pairs = draw_pairs(problem, design.root)
+        folds = draw_folds(pairs, problem.n_systems, design, task.repeat)
+        training = _without(problem, pairs, (folds < 0) | (folds == task.fold))
+        seed = _parallel.seed_of(design.root, _FIT, *task)
+        found = _fit(training, estimator, task.rank, seed)
+    low, high = solvers.known_range(training)
+    seconds = time.perf_counter() - start
+    return Fit(task, np.vstack([found.W, found.weights]), low, high, found.n_iter, found.converged, seconds)
+
+
+def fit_alone(
+    problem: solvers.JointProblem, design: Design, estimator: JointSRF, rank: int, m: int
+) -> tuple[int, float]:
+    """A system and its part of the mean error of all folds where it is fitted by itself."""
+    with _threads.one_blas_thread():
+        pairs = draw_pairs(problem, design.root)
+        mine = pairs.systems == m
+        own = JointPairs(*(column[mine] for column in pairs))._replace(systems=np.zeros(mine.sum(), np.int32))
+        alone = solvers.one_system(problem, m)
+        seed = _parallel.seed_of(design.root, _ALONE, rank, m)
+        alpha, _ = settle_penalties(alone, estimator, rank, seed, np.inf)
+        settled = JointSRF(alpha=alpha, shrinkage=np.inf, l1_ratio=estimator.l1_ratio)
+        settled.set_params(max_iter=estimator.max_iter, tol=estimator.tol, device=estimator.device)
+        error = 0.0
+        for repeat in range(design.n_repeats):
+            folds = draw_folds(pairs, problem.n_systems, design, repeat)
+            for fold in range(design.n_folds):
+                held = folds[mine] == fold
+                training = _without(alone, own, (folds[mine] < 0) | held)
+                weight = pairs.weights[folds == fold].sum()
+                squares = _errors_alone(training, own, np.flatnonzero(held), settled, rank, seed)
+                error += float(own.weights[held] @ squares) / weight
+    return m, error / (design.n_repeats * design.n_folds)
+
+
+def _errors_alone(
+    training: solvers.JointProblem, pairs: JointPairs, those: np.ndarray, estimator: JointSRF, rank: int, seed: int
+) -> np.ndarray:
+    """Squared errors of a system that is fitted by itself; without any pair to learn from it predicts zeros."""
+    if training.n_known == 0 or not len(those):
+        return pairs.values[those] ** 2
+    found = _fit(training, estimator, rank, seed)
+    predicted = predict(found.W, found.weights, pairs, those).clip(*solvers.known_range(training))
+    return (predicted - pairs.values[those]) ** 2
+
+
+def _without(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
+    return solvers.without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
+
+
+def _fit(problem: solvers.JointProblem, estimator: JointSRF, rank: int, seed: int) -> solvers.JointSolution:
+    alpha, shrinkage = float(estimator.alpha), float(estimator.shrinkage)
+    penalised = solvers.penalised_jointly(problem, rank, alpha, estimator.l1_ratio, shrinkage)
+    start = solvers.joint_start(penalised, rank, _parallel.generator_of(seed))
+    start = solvers.approach_jointly(penalised, start, alpha, estimator.device)
+    limits: dict[str, Any] = {"max_iter": estimator.max_iter, "tol": estimator.tol}
+    return solvers.solve_jointly(penalised, start, device=estimator.device, **limits)
+
+
+def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) -> np.ndarray:
+    """sum_k a_mk w_ik w_jk of some pairs."""
+    predicted = np.empty(len(those))
+    chunk = max(_CHUNK // W.shape[1], 1)
+    for start in range(0, len(those), chunk):
+        e = those[start : start + chunk]
+        products = np.einsum("ek,ek,ek->e", W[pairs.rows[e]], a[pairs.systems[e]], W[pairs.columns[e]])
+        predicted[start : start + chunk] = products
+    return predicted
+
+
+def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit]) -> Score:
+    """The errors of all fits of one rank on their folds, each pair predicted by the fit of its fold.
+
+    Pairs are dependent where they share an item, in whatever systems: the parts that standard errors need are those of
+    pairs of items, summed over systems.
+    """
+    pairs = draw_pairs(problem, design.root)
+    rows = []
+    parts = _Parts(problem, pairs, design)
+    for fit in fits:
+        W, a = fit.W[: problem.n_items], fit.W[problem.n_items :]
+        those = parts.of_fold(fit.task.repeat, fit.task.fold)
+        squares = (predict(W, a, pairs, those).clip(fit.low, fit.high) - pairs.values[those]) ** 2
+        error = parts.add(those, squares)
+        task = {"rank": fit.task.rank, "repeat": fit.task.repeat, "fold": fit.task.fold}
+        how = {"iterations": fit.iterations, "converged": fit.converged, "seconds": fit.seconds}
+        rows.append({**task, "error": error, "error_alone": error, **how})
+    return parts.score(rows)
+
+
+def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
+    """What `score_fits` finds where every pair is predicted by the mean of all observed pairs of its system.
+
+    Its errors are 0 where the similarities do not vary beyond rounding.
+    """
+    pairs = draw_pairs(problem, design.root)
+    about = about_means(pairs, problem.n_systems)
+    parts = _Parts(problem, pairs, design)
+    rows = []
+    for repeat in range(design.n_repeats):
+        for fold in range(design.n_folds):
+            those = parts.of_fold(repeat, fold)
+            error = parts.add(those, about[those])
+            rows.append({"error": error, "error_alone": error})
+    return parts.score(rows)
+
+
+def explained_variance(problem: solvers.JointProblem, W: np.ndarray, a: np.ndarray) -> float:
+    """R2 in sample over all systems, each relative to its own mean; zeros that are not stored by a sample of them."""
+    pairs = draw_pairs(problem, 0)
+    squares = (predict(W, a, pairs, np.arange(len(pairs.rows))) - pairs.values) ** 2
+    spread = float(pairs.weights @ about_means(pairs, problem.n_systems))
+    return 1.0 - float(pairs.weights @ squares) / spread if spread > 0 else np.nan
+
+
+def about_means(pairs: JointPairs, n_systems: int) -> np.ndarray:
+    """Squared differences to the mean of the pair's system; zeros where nothing varies."""
+    total = np.bincount(pairs.systems, pairs.weights, minlength=n_systems)
+    first = np.bincount(pairs.systems, pairs.weights * pairs.values, minlength=n_systems)
+    means = np.divide(first, total, out=np.zeros(n_systems), where=total > 0)
+    about = (pairs.values - means[pairs.systems]) ** 2
+    varies = np.average(about, weights=pairs.weights) > _CONSTANT * np.max(means) ** 2
+    return about if varies else np.zeros(len(about))
+
+
+class _Parts:
+    """Sums of the parts of pairs in a mean error over folds: by item, by sampled pair of items, and by system."""
+
+    def __init__(self, problem: solvers.JointProblem, pairs: JointPairs, design: Design) -> None:
+        keys = pairs.rows.astype(np.int64) * problem.n_items + pairs.columns
+        distinct, number = np.unique(keys, return_inverse=True)
+        place, n_sampled = sample_of_pairs(len(distinct), design.root)
+        self.pairs, self.place, self.pairs_per_sampled = pairs, place[number], len(distinct) / n_sampled
+        self.folds = [draw_folds(pairs, problem.n_systems, design, repeat) for repeat in range(design.n_repeats)]
+        self.items, self.sample = np.zeros((3, problem.n_items)), np.zeros((3, n_sampled))
+        self.systems = np.zeros(problem.n_systems)
+
+    def of_fold(self, repeat: int, fold: int) -> np.ndarray:
+        """The pairs that it holds out."""
+        return np.flatnonzero(self.folds[repeat] == fold)
+
+    def add(self, those: np.ndarray, squares: np.ndarray) -> float:
+        """Add the squared errors of a fold; its mean error."""
+        share = self.pairs.weights[those] / self.pairs.weights[those].sum()
+        errors = share * squares
+        ends = (self.pairs.rows[those], self.pairs.columns[those])
+        add_parts(self.items, self.sample, ends, self.place[those], [errors, errors, share])
+        self.systems += np.bincount(self.pairs.systems[those], errors, minlength=len(self.systems))
+        return float(errors.sum())
+
+    def score(self, rows: list[dict]) -> Score:
+        """The sums as parts in the mean over all folds."""
+        n = len(rows)
+        return Score(rows, self.items / n, self.sample / n, self.pairs_per_sampled, self.systems / n)

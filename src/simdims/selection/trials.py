@@ -1,0 +1,163 @@
+"""Trials: fit and score ranks, remember both, and go on from what a checkpoint holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from simdims import _parallel
+from simdims._journal import Journal
+from simdims._progress import Reporter
+from simdims.selection.fits import RESAMPLES, Design, Fit, Task
+from simdims.selection.rank_search import search_ranks
+from simdims.selection.resampling import resample_choice
+from simdims.selection.result import RankSelection, Rule, Score, choose, conclude
+from simdims.selection.splits import pool_sampling
+
+#: With a penalty, no rank is tried beyond so many times the chosen one because errors still fall.
+_FAR_BEYOND = 1.6
+
+#: Fits of tasks, in the order in which they end.
+FitTasks = Callable[[list[Task]], Generator[Fit, None, None]]
+
+ScoreFits = Callable[[Sequence[Fit]], Score]
+
+
+class Trials:
+    """Fits ranks with `fit_tasks`, scores those of a rank with `score_fits`, and remembers both.
+
+    Parameters
+    ----------
+    design : Design
+    rule : Rule
+        How a rank is chosen.
+    alpha : float
+        The penalty of all fits; those of a checkpoint with another one cannot be compared with them.
+    fit_tasks, score_fits : callable
+    journal : Journal or None
+    reporter : Reporter
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        rule: Rule,
+        alpha: float,
+        fit_tasks: FitTasks,
+        score_fits: ScoreFits,
+        journal: Journal | None,
+        reporter: Reporter,
+    ) -> None:
+        self.design, self.rule, self.alpha = design, rule, alpha
+        self.rescaled = rule.protocol == "penalised"
+        self.fit_tasks, self.score_fits = fit_tasks, score_fits
+        self.journal, self.reporter = journal, reporter
+        self.scores: dict[int, Score] = {}
+        records = [one for one in (journal.records if journal else []) if one.get("alpha", 0.0) == alpha]
+        ended = [one for one in records if one["kind"] == "rank" and one.get("rescaled", False) == self.rescaled]
+        self._ended = {record["rank"]: Score.from_dict(record) for record in ended}
+        self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
+        reporter.begin("select rank", 0)
+
+    def search(self, candidates: list[int] | None, largest: int, n_stable: int | None = None) -> tuple[int, ...]:
+        """Try ranks, those given or as many as the choice needs; returns them in the order in which they were tried."""
+        if candidates is not None:
+            self.run(candidates)
+            return tuple(candidates)
+        tried: list[int] = []
+        for ranks in search_ranks(self.judge, largest, n_stable):
+            self.run(ranks)
+            tried += ranks
+        return tuple(tried)
+
+    def run(self, ranks: Sequence[int]) -> None:
+        """Fit and score ranks; the largest first, so that no worker is left alone with the longest fit."""
+        ranks = [rank for rank in dict.fromkeys(ranks) if rank not in self.scores]
+        per_rank = self.design.n_folds * self.design.n_repeats
+        fits = {rank: self._earlier_fits(rank) for rank in ranks if rank not in self._ended}
+        n_earlier = sum(map(len, fits.values())) + per_rank * (len(ranks) - len(fits))
+        self.reporter.extend(per_rank * len(ranks), done=n_earlier)
+        for rank in ranks:
+            if rank in self._ended:
+                self.scores[rank] = self._ended[rank]
+                self._drop_arrays(rank)  # a kill may have come between the score and this
+            elif len(fits[rank]) == per_rank:
+                self._end(rank, fits.pop(rank))
+        tasks = [
+            task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
+        ]
+        with closing(self.fit_tasks(tasks)) as results:
+            for fit in results:
+                self._keep(fit)
+                self.reporter.step(f"rank {fit.task.rank}")
+                of_rank = fits[fit.task.rank]
+                of_rank[fit.task] = fit
+                if len(of_rank) == per_rank:
+                    self._end(fit.task.rank, fits.pop(fit.task.rank))
+
+    def judge(self) -> tuple[int, int]:
+        """The rank with the smallest error, and the chosen one; the chosen one twice where the smallest is far beyond.
+
+        A penalised error may fall with every dimension, by less than dimensions must explain.
+        """
+        minimum, chosen = choose(self.scores, self.rule)
+        return chosen if self.rescaled and minimum > _FAR_BEYOND * chosen else minimum, chosen
+
+    def conclude(self, of_mean: Score, **known: Any) -> RankSelection:
+        """Everything that follows from the scores, with the score of the mean and what else is known."""
+        rng = np.random.default_rng(_parallel.seed_of(self.design.root, RESAMPLES))
+        n_folds = self.design.n_folds
+        return conclude(
+            self.scores,
+            training_share=pool_sampling(self.design.sampling, n_folds) * (n_folds - 1) / n_folds,
+            n_folds=n_folds,
+            n_repeats=self.design.n_repeats,
+            rule=self.rule,
+            of_mean=of_mean,
+            comparison_alpha=self.alpha,
+            resampled=resample_choice(self.scores, self.rule, rng),
+            **known,
+        )
+
+    def _tasks(self, rank: int) -> list[Task]:
+        folds, repeats = range(self.design.n_folds), range(self.design.n_repeats)
+        return [Task(rank, repeat, fold) for repeat in repeats for fold in folds]
+
+    def _earlier_fits(self, rank: int) -> dict[Task, Fit]:
+        found = {}
+        for task in self._tasks(rank):
+            W = self.journal.kept(task.name) if self.journal and task in self._fits else None
+            if W is not None:
+                no_field = ("kind", "task", "alpha")
+                record = {name: value for name, value in self._fits[task].items() if name not in no_field}
+                found[task] = Fit(task, W, **record)
+        return found
+
+    def _keep(self, fit: Fit) -> None:
+        if self.journal is None:
+            return
+        self.journal.keep(fit.task.name, fit.W)
+        record = {name: getattr(fit, name) for name in ("low", "high", "iterations", "converged", "seconds")}
+        self.journal.append({"kind": "fit", "task": fit.task, **record, **self._penalty()})
+
+    def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
+        """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
+        ordered = [fits[task] for task in self._tasks(rank)]
+        self.scores[rank] = self.score_fits(ordered)
+        if self.journal is not None:
+            judged = {"rescaled": True} if self.rescaled else {}
+            score = {**self.scores[rank].to_dict(), **judged, **self._penalty()}
+            self.journal.append({"kind": "rank", "rank": rank, **score})
+            self._drop_arrays(rank)
+
+    def _penalty(self) -> dict[str, float | str]:
+        """What records say of the penalty; nothing without one, as in checkpoints of versions that had none."""
+        return {"alpha": self.alpha} if self.alpha else {}
+
+    def _drop_arrays(self, rank: int) -> None:
+        if self.journal is not None:
+            for task in self._tasks(rank):
+                self.journal.drop(task.name)

@@ -1,0 +1,14 @@
+"""What to say where a device needs PyTorch, and it is not installed."""
+
+from __future__ import annotations
+
+
+def without_torch(device: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The error that names the remedy, or the one given where another module is missing."""
+    if error.name != "torch":
+        return error
+    return ModuleNotFoundError(
+        f'device={device!r} needs PyTorch, which is not installed: pip install "simdims[gpu]", or see '
+        "pytorch.org for the build that suits your GPU.",
+        name="torch",
+    )

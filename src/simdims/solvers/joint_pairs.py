@@ -1,0 +1,77 @@
+"""Joint problems without some pairs, and of one system: what cross-validation fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from simdims.solvers.joint import JointProblem, Listed, measured
+
+
+def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> JointProblem:
+    """The problem in which some pairs of systems, each given once, are neither values nor zeros."""
+    n, listed = problem.n_items, problem.listed
+    stored = _keys(problem, listed.systems, np.repeat(np.arange(n), np.diff(listed.starts)), listed.partners)
+    both = [_keys(problem, systems, *ends) for ends in ((rows, columns), (columns, rows))]
+    keys = np.sort(np.concatenate(both))
+    at = np.searchsorted(stored, keys)
+    is_listed = np.append(stored, -1)[at] == keys
+    values, weights = listed.values.copy(), listed.weights.copy()
+    values[at[is_listed]] = weights[at[is_listed]] = 0.0
+    # Others are zeros of some weight, or entries of a matrix: they have to be listed without a weight.
+    added, before = keys[~is_listed], at[~is_listed]
+    new_rows, rest = np.divmod(added, n * problem.n_systems)
+    starts = listed.starts + np.concatenate([[0], np.cumsum(np.bincount(new_rows, minlength=n))])
+    left = Listed(
+        starts,
+        np.insert(listed.systems, before, rest // n),
+        np.insert(listed.partners, before, rest % n),
+        np.insert(values, before, 0.0),
+        np.insert(weights, before, 0.0),
+    )
+    dense = {}
+    for m, S in problem.dense.items():
+        own = systems == m
+        dense[m] = S.copy()
+        dense[m][rows[own], columns[own]] = dense[m][columns[own], rows[own]] = 0.0
+    return measured(replace(problem, listed=left, dense=dense))
+
+
+def one_system(problem: JointProblem, m: int) -> JointProblem:
+    """The problem of a system by itself."""
+    listed = problem.listed
+    own = listed.systems == m
+    rows = np.repeat(np.arange(problem.n_items), np.diff(listed.starts))[own]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=problem.n_items))])
+    parts = (np.zeros(len(rows), np.int32), listed.partners[own], listed.values[own], listed.weights[own])
+    return measured(
+        replace(
+            problem,
+            dense={0: problem.dense[m]} if m in problem.dense else {},
+            listed=Listed(starts, *parts),
+            zeros=problem.zeros[[m]],
+            diagonal=problem.diagonal[[m]],
+            diagonal_weights=problem.diagonal_weights[[m]],
+        )
+    )
+
+
+def known_range(problem: JointProblem) -> tuple[float, float]:
+    """The smallest and the largest known similarity of all systems; zeros where nothing is known."""
+    listed, n = problem.listed, problem.n_items
+    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    parts = [listed.values[listed.weights > 0], problem.diagonal[problem.diagonal_weights > 0]]
+    parts += [np.zeros(1)] if any(m not in problem.dense for m in np.flatnonzero(problem.zeros)) else []
+    for m, S in problem.dense.items():
+        known, own = ~np.eye(n, dtype=bool), listed.systems == m
+        known[rows[own], listed.partners[own]] = False
+        parts.append(S[known])
+    known_ones = np.concatenate(parts)
+    return (float(known_ones.min()), float(known_ones.max())) if known_ones.size else (0.0, 0.0)
+
+
+def _keys(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, partners: np.ndarray) -> np.ndarray:
+    """Numbers in the order of lists: by item, then system, then partner."""
+    of_rows = rows.astype(np.int64) * problem.n_systems + systems
+    return of_rows * problem.n_items + partners
