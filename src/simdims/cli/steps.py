@@ -79,8 +79,8 @@ def _add_calibrate(parser: argparse.ArgumentParser) -> None:
 
 def _add_select_rank(parser: argparse.ArgumentParser) -> None:
     add_ranks(parser)
-    shared.add_count(parser, "n_folds", 5, "number of folds")
-    shared.add_count(parser, "n_repeats", 5, "number of repeats")
+    shared.add_count(parser, "n_folds", None, "number of folds (default: 8 with a penalty, 5 without)")
+    shared.add_count(parser, "n_repeats", None, "number of repeats (default: 2 with a penalty, 5 without)")
     parser.add_argument(
         "--protocol",
         choices=["penalised", "averaged", "paper"],

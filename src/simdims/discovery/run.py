@@ -87,11 +87,12 @@ def discover(
         it is cross-validated all the same: how well it predicts similarities that a fit has not seen is
         ``metrics["held_out_r2"]``.
     sampling : float, optional
-        The share of the pairs to train on in the cross-validation. By default as many as 5 folds allow (76%); without
-        a penalty (``alpha=0``) it is calibrated for a selection.
+        The share of the pairs to train on in the cross-validation. By default as many as the folds allow; without a
+        penalty (``alpha=0``) it is calibrated for a selection.
     n_repeats : int, optional
-        Repeats of the cross-validation: 5 up to 1,000 items, 2 up to 4,000 (1 for a single number of dimensions), 1
-        beyond. For a SimilaritySet 5 up to 20,000 observed pairs, 2 up to 200,000, 1 beyond.
+        Repeats of the cross-validation. By default 2 of 8 folds up to 1,000 items and 1 beyond. For a single number of
+        dimensions 5 of 5 folds up to 1,000 items, 1 beyond; without a penalty 5, 2 up to 4,000 items, 1 beyond. For a
+        SimilaritySet 5 up to 20,000 observed pairs, 2 up to 200,000, 1 beyond.
     n_runs : int, optional
         Runs of the consensus: 30 up to 2,000 items (of a SimilaritySet, 200,000 observed pairs), 10 beyond.
     alpha : float or "auto", default="auto"
@@ -137,9 +138,10 @@ def discover(
     n = similarity.n_items
     single = is_single(ranks)
     candidates = check_ranks(ranks, n)
-    n_repeats = default_repeats(n, single) if n_repeats is None else n_repeats
     n_runs = default_runs(n) if n_runs is None else n_runs
     fold_estimator, run_estimator = _estimators(estimator, alpha, device)
+    penalised = fold_estimator.alpha != 0
+    n_repeats = default_repeats(n, single, penalised) if n_repeats is None else n_repeats
     _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
     seed, root = settle_seeds(checkpoint, random_state)
     validated = _cross_validate(
@@ -201,12 +203,12 @@ def _cross_validate(
     """Choose among ranks; of a single one find out how well it predicts, if that can be done at all."""
     if single:
         similarity = held_out_items(similarity, ranks[0], _parallel.seed_of(root, HELD_OUT, 0))
-        sampling = MOST_TRAINING if sampling is None else sampling
+        sampling, options["n_folds"] = MOST_TRAINING if sampling is None else sampling, DEFAULT_FOLDS
         options["random_state"] = _parallel.seed_of(root, HELD_OUT)
     else:
         options["random_state"] = _parallel.seed_of(root, SELECT)
     try:
-        selection = select_rank(similarity, ranks, sampling=sampling, n_folds=DEFAULT_FOLDS, **options)
+        selection = select_rank(similarity, ranks, sampling=sampling, **options)
     except (MemoryError, TooFewPairsError) as error:
         if not single:
             raise
@@ -329,8 +331,10 @@ def expected_seconds(
     )
 
 
-def default_repeats(n_items: int, single: bool = False) -> int:
+def default_repeats(n_items: int, single: bool = False, penalised: bool = True) -> int:
     """Repeats of the cross-validation, of several numbers of dimensions or of a single one."""
+    if penalised and not single:
+        return 2 if n_items <= 1000 else 1
     return 5 if n_items <= 1000 else 2 if n_items <= 4000 and not single else 1
 
 

@@ -63,7 +63,7 @@ def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.nd
                 f"pairs: S has {n_pairs} observed pairs and the pool keeps "
                 f"{pool_sampling(design.sampling, design.n_folds):.0%} of them."
             )
-    if design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
+    if design.sampling is not None and design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
         trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
         warn(
             f"The share of pairs to train on, {design.sampling:.2f}, is not reached with {design.n_folds} folds of "

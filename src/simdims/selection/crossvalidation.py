@@ -38,7 +38,7 @@ from simdims.selection.fits import (
     variance_of,
 )
 from simdims.selection.result import RankSelection, Rule, choose
-from simdims.selection.splits import DEFAULT_FOLDS, most_training, plain, require_memory
+from simdims.selection.splits import DEFAULT_FOLDS, FOLDS, most_training, plain, require_memory
 from simdims.selection.systems import select_set
 from simdims.selection.trials import Trials
 from simdims.similarity import as_similarity
@@ -63,8 +63,8 @@ def select_rank(
     ranks: str | Iterable[int] = "auto",
     *,
     sampling: float | None = None,
-    n_folds: int = DEFAULT_FOLDS,
-    n_repeats: int = 5,
+    n_folds: int | None = None,
+    n_repeats: int | None = None,
     protocol: str | None = None,
     alpha: float | str = "auto",
     estimator: SRF | JointSRF | None = None,
@@ -92,8 +92,9 @@ def select_rank(
     sampling : float, optional
         The share of the observed pairs that a fit trains on. By default it is p*, found by `calibrate`, or with
         protocol "penalised" the largest that the folds allow; calibration then tells where to begin the search.
-    n_folds, n_repeats : int, default=5
-        Folds of a pool, and pools.
+    n_folds, n_repeats : int, optional
+        Folds of a pool, and pools; by default 8 and 2 with protocol "penalised", otherwise (and for a SimilaritySet) 5
+        and 5.
     protocol : {"penalised", "averaged", "paper"}, optional
         How a held-out pair is predicted and a rank chosen; by default "penalised", or "averaged" with ``alpha=0``.
         "penalised": by a + b w_i . w_j, with W from the fit of its fold, which has a penalty and trains on as many
@@ -152,11 +153,13 @@ def select_rank(
     n_items = similarity.n_items
     calibration.check_items(n_items)
     candidates = check_ranks(ranks, n_items)
-    require_count("n_folds", n_folds, at_least=2)
     if sampling is not None:
         require_share("sampling", sampling)
         sampling = float(sampling)
     estimator, protocol = _check_estimator(estimator, alpha, protocol)
+    n_folds = FOLDS[protocol][0] if n_folds is None else n_folds
+    n_repeats = FOLDS[protocol][1] if n_repeats is None else n_repeats
+    require_count("n_folds", n_folds, at_least=2)
     require_count("n_repeats", n_repeats)
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
@@ -169,7 +172,7 @@ def select_rank(
         journal, seed, root = open_journal(stack, checkpoint, described, random_state)
         found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
-        trained = most_training(n_folds) if protocol == "penalised" and sampling is None else asked
+        trained = None if protocol == "penalised" and sampling is None else asked
         design = Design(trained, n_folds, n_repeats, root)
         n_pairs = len(draw_candidates(matrix, root).rows)
         check_design(n_pairs, design, partial(draw_folds, n_pairs, design))

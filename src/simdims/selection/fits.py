@@ -30,7 +30,7 @@ _CONSTANT = 1e-12
 class Design(NamedTuple):
     """What all fits of a selection share beside the similarities."""
 
-    sampling: float
+    sampling: float | None
     n_folds: int
     n_repeats: int
     root: int

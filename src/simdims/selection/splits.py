@@ -20,6 +20,9 @@ from simdims.srf import SRF
 MOST_SAMPLING = 0.95
 
 DEFAULT_FOLDS = 5
+#: Folds and repeats of each protocol. With a penalty, fits that train on more pairs find more dimensions, and few of
+#: them are needed.
+FOLDS = {"penalised": (8, 2), "averaged": (DEFAULT_FOLDS, 5), "paper": (DEFAULT_FOLDS, 5)}
 
 OUTSIDE_POOL = -1
 
@@ -115,9 +118,12 @@ def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
     )
 
 
-def pool_sampling(sampling: float, n_folds: int) -> float:
-    """p_cv = min(0.95, p* k / (k - 1)): training sees the share p* of the pairs whatever k is, below the cap."""
-    return min(MOST_SAMPLING, sampling * n_folds / (n_folds - 1))
+def pool_sampling(sampling: float | None, n_folds: int) -> float:
+    """p_cv = min(0.95, p* k / (k - 1)): training sees the share p* of the pairs whatever k is, below the cap.
+
+    Without a share, the pool has all pairs.
+    """
+    return 1.0 if sampling is None else min(MOST_SAMPLING, sampling * n_folds / (n_folds - 1))
 
 
 def most_training(n_folds: int) -> float:
@@ -125,7 +131,7 @@ def most_training(n_folds: int) -> float:
     return MOST_SAMPLING * (n_folds - 1) / n_folds
 
 
-def assign_folds(n_pairs: int, sampling: float, n_folds: int, rng: np.random.Generator) -> np.ndarray:
+def assign_folds(n_pairs: int, sampling: float | None, n_folds: int, rng: np.random.Generator) -> np.ndarray:
     """For every pair its fold, or OUTSIDE_POOL; the folds are of equal size, but for one pair."""
     pool = np.flatnonzero(rng.random(n_pairs) < pool_sampling(sampling, n_folds))
     folds = np.full(n_pairs, OUTSIDE_POOL, dtype=np.int32)

@@ -32,7 +32,7 @@ from simdims.selection.joint_fits import (
     settle_penalties,
 )
 from simdims.selection.result import RankSelection, Rule, choose
-from simdims.selection.splits import most_training
+from simdims.selection.splits import DEFAULT_FOLDS, most_training
 from simdims.selection.trials import Trials
 from simdims.srf import settings_of
 from simdims.systems import SimilaritySet
@@ -62,6 +62,8 @@ def select_set(
     """Choose the number of dimensions of joint fits by pairs that are held out within every system."""
     check_items(systems.n_items)
     candidates = check_ranks(ranks, systems.n_items)
+    n_folds = DEFAULT_FOLDS if n_folds is None else n_folds
+    n_repeats = 5 if n_repeats is None else n_repeats
     require_count("n_folds", n_folds, at_least=2)
     if sampling is not None:
         require_share("sampling", sampling)
