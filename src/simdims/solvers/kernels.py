@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# How all are compiled; those that only others here call need no way in from Python, which takes time to compile.
+# How all are compiled; those that only others here call need no way in from Python, and those that are called in one
+# place no code of their own: both take time to compile.
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 INSIDE: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True}
+ONCE: dict[str, Any] = {**INSIDE, "inline": "always"}
 
 # Nothing that lets the compiler change the order of a sum or fuse operations ("reassoc", "contract"): what it makes of
 # that depends on what it sees around a loop, and the last digits of a fit on whether a process compiled a kernel or
@@ -30,7 +32,7 @@ INSIDE: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True}
 FAST = {"nsz"}
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, limit):
     """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
 
@@ -62,7 +64,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
     return x
 
 
-@njit(**COMPILED, fastmath=FAST)
+@njit(**INSIDE, fastmath=FAST)
 def update_row(A, b, s_ii, omega_ii, limit, ridge, lasso, w, gradient, n_passes):
     """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
@@ -338,7 +340,7 @@ def _add_partners(A, b, W, partners, values, weights, background, first, last):
                 b[k] += pull * W[partners[e], k]
 
 
-@njit(**INSIDE, fastmath=FAST)
+@njit(**ONCE, fastmath=FAST)
 def _dot(W, i, j):
     """w_i . w_j, in four sums that do not wait for each other."""
     rank = W.shape[1]
@@ -447,4 +449,4 @@ def survey(S, weights):
     most = 0.0
     for value in largest:
         most = max(most, value)
-    return known.astype(np.int64), weight, sum_up(linear), sum_up(quadratic), most
+    return known, weight, sum_up(linear), sum_up(quadratic), most

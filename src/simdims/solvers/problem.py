@@ -373,7 +373,7 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
         diagonal=np.where(own > 0, diagonal, 0.0),
         diagonal_weights=own.astype(np.float64, copy=False),
         limits=_limits(own, largest),
-        known=known,
+        known=known.astype(np.int64),
         shares=weight / max(n - 1, 1),
         total=total,
         squares=squares,
