@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from simdims import _memory, solvers
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
+    SimdimsWarning,
     as_range,
     plural,
     require_choice,
@@ -42,6 +42,10 @@ logger = logging.getLogger("simdims")
 
 _DEFAULT_INNER_ITER = 10
 _DEFAULT_RHO = 3.0
+
+
+class UnconvergedWarning(SimdimsWarning, ConvergenceWarning):
+    """A fit that stopped before it converged; also a scikit-learn ConvergenceWarning."""
 
 
 class SRF(TransformerMixin, BaseEstimator):
@@ -226,7 +230,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self._penalty = problem.penalty
         self._remember_items(similarity)
         if not self.converged_:
-            warnings.warn(self._advice(), ConvergenceWarning, stacklevel=2)
+            self._warn_of_slow_convergence()
         warn_of_underdetermined(problem, self.embedding_, similarity.labels)
         return self
 
@@ -534,12 +538,14 @@ class SRF(TransformerMixin, BaseEstimator):
             logger.setLevel(logging.INFO)
         logger.info("iteration %d: objective %.6g", iteration, objective)
 
-    def _advice(self) -> str:
+    def _warn_of_slow_convergence(self) -> None:
         gained = 1 - self.history_[-1] / self.history_[max(0, self.n_iter_ - 10)] if self.history_[0] > 0 else 0.0
-        return (
+        warn(
             f"SRF did not converge in max_iter={self.max_iter} iterations: the last "
             f"{min(10, self.n_iter_)} changed the objective by {gained:.2g} of it (tol={float(self.tol):g}, KKT "
-            f"residual {self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough."
+            f"residual {self.kkt_residual_:.2g}).",
+            "Raise {max_iter}, or raise {tol} if that is precise enough.",
+            UnconvergedWarning,
         )
 
 
