@@ -58,11 +58,7 @@ class Guess(NamedTuple):
 
 
 def guess(
-    path: Path,
-    key: str | None,
-    header: bool | None,
-    known: Mapping[str, Any] | None = None,
-    kind: str | None = None,
+    path: Path, key: str | None, header: bool | None, known: Mapping[str, Any] | None = None, kind: str | None = None
 ) -> Guess:
     """Return what a file contains.
 

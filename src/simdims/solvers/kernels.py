@@ -108,7 +108,7 @@ def update_row(A, b, s_ii, omega_ii, limit, ridge, lasso, w, gradient, n_passes)
 
 
 @njit(**INSIDE, fastmath=FAST)
-def _add_outer(A, w, sign):
+def add_outer(A, w, sign):
     """A += sign w w^T, where zeros of w cost nothing."""
     for k in range(w.size):
         if w[k] != 0.0:
@@ -118,7 +118,7 @@ def _add_outer(A, w, sign):
 
 
 @njit(**INSIDE, fastmath=FAST)
-def _settle_columns(A, W, w, i, background, partners, weights):
+def settle_columns(A, W, w, i, background, partners, weights):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
     Without an observed diagonal nothing but A bounds such a coordinate, and rounding over rounding is no bound.
@@ -164,9 +164,9 @@ def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso
         for before in range(e):
             for k in range(rank):
                 b[k] += own[e, before] * moves[before, k]
-        _add_outer(gram, w, -1.0)
+        add_outer(gram, w, -1.0)
         if diagonal_weights[i] == 0.0:
-            _settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
+            settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
         own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
         change += update_row(gram, b, *own_terms, w, gradient, n_passes)
         for k in range(rank):
@@ -174,7 +174,7 @@ def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
             moves[e, k] += w[k]
-        _add_outer(gram, w, 1.0)
+        add_outer(gram, w, 1.0)
     return change
 
 
@@ -256,24 +256,9 @@ def gather_pairs(starts, partners, values, weights, background, W, block, first,
 
 @njit(**COMPILED, fastmath=FAST)
 def update_listed(
-    starts,
-    partners,
-    values,
-    weights,
-    background,
-    diagonal,
-    diagonal_weights,
-    limits,
-    ridge,
-    lasso,
-    W,
-    gram,
-    block,
-    last,
-    A,
-    b,
-    n_passes,
-):
+    starts, partners, values, weights, background, diagonal, diagonal_weights, limits, ridge, lasso, W, gram,
+    block, last, A, b, n_passes,
+):  # fmt: skip
     """Update rows block .. last - 1 of W in turn, in place, after `gather_pairs`; return the change of the objective.
 
     A_i = a (W^T W - w_i w_i^T) + sum_{listed j} (Omega_ij - a) w_j w_j^T and b_i = sum_{listed j} Omega_ij S_ij w_j,
@@ -294,20 +279,20 @@ def update_listed(
             for m in range(k):
                 A_i[m, k] = A_i[k, m]
         if background != 0.0:
-            _add_outer(gram, w, -1.0)
+            add_outer(gram, w, -1.0)
             for k in range(rank):
                 for m in range(rank):
                     A_i[k, m] += background * gram[k, m]
         if diagonal_weights[i] == 0.0:
             listed = slice(starts[i], starts[i + 1])
-            _settle_columns(A_i, W, w, i, background, partners[listed], weights[listed])
+            settle_columns(A_i, W, w, i, background, partners[listed], weights[listed])
         own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
         change += update_row(A_i, b_i, *own_terms, w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
         if background != 0.0:
-            _add_outer(gram, w, 1.0)
+            add_outer(gram, w, 1.0)
     return change
 
 
