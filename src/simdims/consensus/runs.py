@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._journal import Journal, fingerprint
-from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown
+from simdims._parameters import ParameterError, ParameterTypeError, require_components, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
 from simdims.consensus.central import agreements, aligned_to, most_central
@@ -127,19 +127,11 @@ def fit_consensus(
     True
     """
     if isinstance(S, SimilaritySet):
-        settings: dict[str, Any] = {
-            "n_runs": n_runs,
-            "n_splits": n_splits,
-            "alpha": alpha,
-            "random_state": random_state,
-        }
-        settings |= {"estimator": estimator, "checkpoint": checkpoint, "n_jobs": n_jobs, "progress": progress}
-        return fit_set(S, n_components, **settings)
+        settings: dict[str, Any] = {"n_runs": n_runs, "n_splits": n_splits, "alpha": alpha, "estimator": estimator}
+        running = {"checkpoint": checkpoint, "random_state": random_state, "n_jobs": n_jobs, "progress": progress}
+        return fit_set(S, n_components, **settings, **running)
     similarity = as_similarity(S, copy=False)
-    require_count("n_components", n_components)
-    if n_components > similarity.n_items:
-        rule = f"must be between 1 and {similarity.n_items}, the number of items"
-        raise ParameterError("n_components", rule, f"{n_components}")
+    require_components(n_components, similarity.n_items)
     if isinstance(estimator, JointSRF):
         raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
     estimator = check_runs(n_runs, with_alpha(estimator, alpha, 0.0, default_estimator()))

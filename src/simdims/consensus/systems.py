@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._journal import Journal, open_journal
-from simdims._parameters import ParameterError, require_count
+from simdims._parameters import require_components, require_count
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
 from simdims.consensus.alignment import align
@@ -53,9 +53,7 @@ def fit_set(
 ) -> Consensus:
     """What fit_consensus does with a set: penalty and shrinkage are chosen once, weights follow their dimensions."""
     model = joint_run_estimator(estimator, alpha, 0.0).set_params(n_components=n_components)
-    if n_components > systems.n_items:
-        rule = f"must be between 1 and {systems.n_items}, the number of items"
-        raise ParameterError("n_components", rule, f"{n_components}")
+    require_components(n_components, systems.n_items)
     require_count("n_runs", n_runs, at_least=2)
     require_count("n_splits", n_splits)
     reliability.check_halves(systems.n_items)
