@@ -93,7 +93,7 @@ def update_joint_rows(
         _listed_terms(systems, partners, values, weights, zeros, a, W, starts[i], starts[i + 1], A, b, v)
         if has_zeros:
             add_outer(gram, w, -1.0)
-            settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
+            settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype), 0, 0)
             A += cross * gram
         _diagonal_terms(a, diagonal[:, i], diagonal_weights[:, i], P, q)
         change += update_joint_row(A, b, P, q, limits[i], ridge, lasso, w, gradient, own, n_passes)

@@ -118,7 +118,7 @@ def add_outer(A, w, sign):
 
 
 @njit(**INSIDE, fastmath=FAST)
-def settle_columns(A, W, w, i, background, partners, weights):
+def settle_columns(A, W, w, i, background, partners, weights, first, last):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
     Without an observed diagonal nothing but A bounds such a coordinate, and rounding over rounding is no bound.
@@ -129,10 +129,10 @@ def settle_columns(A, W, w, i, background, partners, weights):
             continue
         for m in range(rank):
             A[k, m] = 0.0
-        e = 0
+        e = first
         for j in range(W.shape[0]):
             omega = background
-            if e < partners.size and partners[e] == j:
+            if e < last and partners[e] == j:
                 omega = weights[e]
                 e += 1
             if j == i or omega == 0.0 or W[j, k] == 0.0:
@@ -166,9 +166,9 @@ def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso
                 b[k] += own[e, before] * moves[before, k]
         add_outer(gram, w, -1.0)
         if diagonal_weights[i] == 0.0:
-            settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
-        own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
-        change += update_row(gram, b, *own_terms, w, gradient, n_passes)
+            settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype), 0, 0)
+        omega, limit = diagonal_weights[i], limits[i]
+        change += update_row(gram, b, diagonal[i], omega, limit, ridge[i], lasso[i], w, gradient, n_passes)
         for k in range(rank):
             moves[e, k] = -W[i, k]
             W[i, k] = w[k]
@@ -284,10 +284,9 @@ def update_listed(
                 for m in range(rank):
                     A_i[k, m] += background * gram[k, m]
         if diagonal_weights[i] == 0.0:
-            listed = slice(starts[i], starts[i + 1])
-            settle_columns(A_i, W, w, i, background, partners[listed], weights[listed])
-        own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
-        change += update_row(A_i, b_i, *own_terms, w, gradient, n_passes)
+            settle_columns(A_i, W, w, i, background, partners, weights, starts[i], starts[i + 1])
+        omega, limit = diagonal_weights[i], limits[i]
+        change += update_row(A_i, b_i, diagonal[i], omega, limit, ridge[i], lasso[i], w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
