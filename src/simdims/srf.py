@@ -501,7 +501,7 @@ class SRF(TransformerMixin, BaseEstimator):
             rule = "must be 'random', 'spectral' or an array of loadings"
             raise ParameterTypeError("init", rule, "a Similarity")
         if not isinstance(self.init, str):
-            return solvers.given_start(problem, self.n_components, self.init)
+            return solvers.given_start(self.init, (problem.n_items, self.n_components), problem.dtype)
         start = solvers.random_start if self.init == "random" else solvers.spectral_start
         return start(problem, self.n_components, rng)
 

@@ -128,7 +128,12 @@ def fit_consensus(
     """
     if isinstance(S, SimilaritySet):
         settings: dict[str, Any] = {"n_runs": n_runs, "n_splits": n_splits, "alpha": alpha, "estimator": estimator}
-        running = {"checkpoint": checkpoint, "random_state": random_state, "n_jobs": n_jobs, "progress": progress}
+        running: dict[str, Any] = {
+            "checkpoint": checkpoint,
+            "random_state": random_state,
+            "n_jobs": n_jobs,
+            "progress": progress,
+        }
         return fit_set(S, n_components, **settings, **running)
     similarity = as_similarity(S, copy=False)
     require_components(n_components, similarity.n_items)

@@ -22,7 +22,6 @@ from simdims.solvers.devices import without_torch
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
-    given_joint_start,
     joint_problem,
     joint_start,
     pairs_per_system,
@@ -75,7 +74,6 @@ __all__ = [
     "determinacy",
     "embed",
     "factor_problem",
-    "given_joint_start",
     "given_start",
     "has_missing",
     "joint_problem",

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdims import _memory
-from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
 from simdims.solvers.criterion import Evaluation, Solution, solution
@@ -245,22 +244,6 @@ def joint_start(problem: JointProblem, rank: int, rng: np.random.RandomState) ->
     W = rng.uniform(size=(problem.n_items, rank))
     sums = W.sum(axis=0)
     return W * np.sqrt(max(_mean_similarity(problem), 0.0) * problem.n_items**2 / (sums @ sums))
-
-
-def given_joint_start(problem: JointProblem, rank: int, init: Any) -> np.ndarray:
-    """A W that is given."""
-    try:
-        W = np.asarray(init, dtype=np.float64)
-    except (TypeError, ValueError):
-        got = f"an object of type {type(init).__name__}"
-        raise ParameterTypeError("init", "must be 'random' or an array of numbers", got) from None
-    shape = (problem.n_items, rank)
-    if W.shape != shape:
-        raise ParameterError("init", f"must have shape (n_items, n_components) = {shape}", f"{W.shape}")
-    if not (W.min() >= 0 and 0 < W.max() < np.inf):
-        got = f"values from {W.min():g} to {W.max():g}"
-        raise ParameterError("init", "must be non-negative, finite and not all zero", got)
-    return W
 
 
 def pairs_per_system(problem: JointProblem) -> np.ndarray:
