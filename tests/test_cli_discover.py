@@ -56,7 +56,7 @@ def test_what_could_be_several_things_is_asked(capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert re.fullmatch(
-        r"simdims: error: x.csv: Cannot tell what this file contains: .* Pass --as matrix, .*\n", said.err
+        r"simdims: error: x.csv: --as must be given .*, got a table of .*: pass --as matrix, .*\n", said.err
     )
     assert not Path("out").exists()
 
@@ -71,7 +71,7 @@ def test_a_square_that_is_not_symmetric_may_hold_features(name, capsys):
     np.savetxt("wide.txt", np.random.default_rng(0).random((70, 70)))
     assert main(["discover", name, "-o", "out", *QUICK]) == 1
     said = capsys.readouterr().err
-    assert "columns that are not symmetric. Pass --as features, or --symmetrize mean for similarities" in said
+    assert "columns that are not symmetric: pass --as features, or --symmetrize mean for similarities" in said
     assert "Read" not in said
     assert main(["discover", name, "-o", "out", "--as", "features", *QUICK]) == 0
     assert main(["discover", name, "-o", "sides", "--symmetrize", "mean", *QUICK]) == 0
@@ -81,12 +81,15 @@ def test_a_column_that_is_named_leaves_the_others_to_be_found(capsys):
     norms = pd.DataFrame([(a, b, 3, 1, 0.5) for a in "abcdef" for b in "abcdef" if a != b])
     norms.set_axis(["cue", "target", "G", "P", "FSG"], axis=1).to_csv("norms.csv", index=False)
     assert main(["discover", "norms.csv", "-o", "out", *QUICK]) == 1
-    assert "which column counts the responses: 'G', 'P', 'FSG'. Pass --count COLUMN" in capsys.readouterr().err
+    assert (
+        "--count must be given where several columns could be meant, got 'G', 'P', 'FSG': pass --count COLUMN"
+        in capsys.readouterr().err
+    )
     assert main(["discover", "norms.csv", "-o", "out", "--count", "P", *QUICK]) == 0
     words = pd.DataFrame([(a, b, "N", ord(a) + ord(b) - 190, 4) for a in "abcdef" for b in "abcdef" if a < b])
     words.set_axis(["word1", "word2", "POS", "SimLex", "conc"], axis=1).to_csv("words.csv", index=False)
     assert main(["discover", "words.csv", "-o", "out2", *QUICK]) == 1
-    assert "which column rates the pairs: 'SimLex', 'conc'. Pass --rating COLUMN" in capsys.readouterr().err
+    assert "could be meant, got 'SimLex', 'conc': pass --rating COLUMN" in capsys.readouterr().err
     assert main(["discover", "words.csv", "-o", "out2", "--rating", "SimLex", *QUICK]) == 0
     assert main(["discover", "words.csv", "-o", "out3", "--rating", "colour", *QUICK]) == 1
     assert re.search("rating.*'colour'", capsys.readouterr().err)
@@ -262,10 +265,10 @@ def test_times_and_distances_are_no_similarities(rated, capsys, name):
                 continue
             assert main(["discover", file, "-o", "out", *words, *QUICK]) == 1
             said = capsys.readouterr().err
-            assert f"Column {name!r} seems to hold " in said
+            assert f"Column {name!r} must hold similarities" in said
             assert "--rating COLUMN" in said
             assert ("--as dissimilarity" in said) == (is_distance and file == "pairs.csv")
-            assert ("Reverse them" in said) == (is_distance and file == "r.csv")
+            assert ("reverse them" in said) == (is_distance and file == "r.csv")
     assert main(["discover", "pairs.csv", "-o", "out", "--as", "dissimilarity", *QUICK]) == 0
     assert main(["discover", "r.csv", "-o", "named", "--rating", name, *QUICK]) == 0
     assert f"Column {name!r} is read as similarities, but" in capsys.readouterr().err

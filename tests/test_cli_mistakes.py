@@ -146,7 +146,7 @@ MISTAKES = [
     ("evaluate triplets W.csv twice.npy", 1, r"three different items.*\[3, 3, 4\]"),
     ("similarity triplets twice.npy s.npz", 1, r"three different items.*\[3, 3, 4\]"),
     ("evaluate triplets asymmetric.npy answers.npy", 1, "EMBEDDING .*30 rows.*not symmetric"),
-    ("evaluate triplets features.csv answers.csv", 1, "features.csv: .*--item name"),
+    ("evaluate triplets features.csv answers.csv", 1, "features.csv: .*pass its name as --item"),
     ("evaluate pairs W.csv ratings.csv --item1 left --item2 right --rating subject", 1, "Column 'subject'"),
     ("evaluate pairs W.csv properties.csv --item1 name --item2 name --rating first", 1, "PAIRS must differ"),
     ("test W.csv others.csv --labels name", 1, "'item 0'"),

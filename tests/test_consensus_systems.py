@@ -55,7 +55,7 @@ def test_workers_change_nothing(people, consensus):
         ({"estimator": SRF()}, "estimator must be a JointSRF for a SimilaritySet"),
         ({"estimator": JointSRF(), "alpha": 0.1}, "alpha cannot be given beside an estimator="),
         ({"estimator": JointSRF(init=np.ones((24, 3)))}, "estimator must have init='random'"),
-        ({"n_components": 25}, "n_components must be between 1 and 24"),
+        ({"n_components": 25}, "n_components must be between 1 and n_items = 24"),
         ({"n_runs": 1}, "n_runs must be at least 2"),
     ],
 )

@@ -136,7 +136,7 @@ def test_a_graph_of_sparse_values_comes_back_as_it_was(networkx, absent, weighte
 
 def test_pairs_left_out_beside_zeros_have_no_place_in_a_graph(networkx):
     similarity = Similarity(stored({**RING, (1, 3): np.nan}), absent="zero")
-    with pytest.raises(ValueError, match=r"1 such pair.*\.npz"):
+    with pytest.raises(ValueError, match=r"1 missing.*\.npz"):
         similarity.to_networkx()
     assert Similarity(stored({**RING, (1, 3): np.nan}), absent="missing").to_networkx().number_of_edges() == 5
 

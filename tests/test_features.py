@@ -9,7 +9,7 @@ from helpers import no_warnings, traced_memory
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import cosine_similarity, laplacian_kernel, rbf_kernel
 
-from simdims import SRF, Similarity, features, from_features, simulate
+from simdims import SRF, ParameterError, Similarity, features, from_features, simulate
 
 
 def signed(n=30, d=5, seed=0, dtype=np.float64):
@@ -247,5 +247,5 @@ def test_an_implicit_similarity_says_so():
 
 
 def test_bounds_are_refused_where_no_pair_is_missing():
-    with pytest.raises(ValueError, match="cannot be honoured by solver='bcd'"):
+    with pytest.raises(ParameterError, match="bounds must be None unless"):
         SRF(2, bounds=(0, 1)).fit(from_features(factors(), implicit=True))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from simdims import SRF, Similarity, simulate
+from simdims import SRF, ParameterError, Similarity, simulate
 from simdims.solvers import criterion, filled, sample, solve
 from simdims.solvers.bcd import _fit_sample
 from simdims.solvers.loop import Loop
@@ -384,7 +384,7 @@ def test_bounds_are_refused_where_only_the_diagonal_is_missing():
     np.fill_diagonal(S, np.nan)
     weights = np.where(np.eye(60), 1.0, 2.0)
     weights[0, 1] = weights[1, 0] = 1.0
-    with pytest.raises(ValueError, match="cannot be honoured"):
+    with pytest.raises(ParameterError, match="bounds must be None unless"):
         SRF(2, bounds=(0, 1)).fit(Similarity(S, weights=weights))
 
 

@@ -907,7 +907,7 @@ def test_bad_parquet_tables_are_refused():
     frame.to_parquet("s.parquet")
     refused("s.parquet", "row 2, column 1")
     frame.assign(a="cat", value=["0.5", "much"]).to_parquet("s.parquet")
-    refused("s.parquet", "'value'", "'much' in row 1")
+    refused("s.parquet", "'much' in row 1", argument="Column 'value'")
     pd.DataFrame(np.ones((6, 5)), columns=NAMES).to_parquet("s.parquet")
     refused("s.parquet", "6 rows and 5 columns")
 

@@ -2,12 +2,24 @@
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy.optimize import minimize, nnls
 
 from simdims.solvers import accelerated, kernels, sweeps
 from simdims.solvers.sweeps import MatrixProducts, RowTerms, sweep
 
 SEEDS = range(40)
+
+
+@njit
+def minimise_coordinate(*arguments):
+    """A way in from Python, which the kernel itself has no need of."""
+    return kernels.minimise_coordinate(*arguments)
+
+
+@njit
+def update_row(*arguments):
+    return kernels.update_row(*arguments)
 
 
 def plain_terms(diagonal):
@@ -59,7 +71,7 @@ def test_a_scalar_step_is_the_minimiser_on_a_fine_grid(seed, omega_ii):
     k = seed % len(w)
     if A[k, k] == 0 and omega_ii == 0:
         pytest.skip("the coordinate does not enter the objective")
-    step = kernels.minimise_coordinate(w[k], (A @ w - b)[k], A[k, k], s_ii, omega_ii, w @ w, np.inf)
+    step = minimise_coordinate(w[k], (A @ w - b)[k], A[k, k], s_ii, omega_ii, w @ w, np.inf)
     function = coordinate_function(row, k)
     grid = np.linspace(0, max(4.0, 2 * step), 40_001)
     values = np.array([function(x) for x in grid[::40]])
@@ -86,7 +98,7 @@ def test_the_scalar_step_is_the_papers_closed_form(seed):
         expected = np.cbrt(q / 2 - root) + np.cbrt(q / 2 + root)
     else:
         expected = np.cbrt(b**3 / (27 * a**3) - d / a)
-    step = kernels.minimise_coordinate(x, (A @ w - b_vector)[k], A[k, k], s_ii, 1.0, w @ w, np.inf)
+    step = minimise_coordinate(x, (A @ w - b_vector)[k], A[k, k], s_ii, 1.0, w @ w, np.inf)
     assert step == pytest.approx(max(expected, 0.0), rel=1e-6, abs=1e-8)
 
 
@@ -97,7 +109,7 @@ def test_a_row_update_never_raises_phi_reports_its_change_and_ends_at_a_kkt_poin
     before = phi(w, A, b, s_ii, omega_ii)
     for n_passes in (1, 3, 20_000):
         moved = w.copy()
-        change = kernels.update_row(A, b, s_ii, omega_ii, np.inf, 0.0, 0.0, moved, np.empty(len(w)), n_passes)
+        change = update_row(A, b, s_ii, omega_ii, np.inf, 0.0, 0.0, moved, np.empty(len(w)), n_passes)
         assert change <= 0
         assert before + change == pytest.approx(phi(moved, A, b, s_ii, omega_ii), abs=1e-10)
     slope = phi_slope(moved, A, b, s_ii, omega_ii)
@@ -111,7 +123,7 @@ def test_a_row_update_finds_the_global_minimum_where_phi_is_convex(seed):
     A, b, _, omega_ii, w = random_row(seed, 1.0)
     A = A + 0.1 * np.eye(len(A))
     s_ii = 0.05  # A - Omega S_ii I >= 0, so phi is convex
-    kernels.update_row(A, b, s_ii, omega_ii, np.inf, 0.0, 0.0, w, np.empty(len(w)), 20_000)
+    update_row(A, b, s_ii, omega_ii, np.inf, 0.0, 0.0, w, np.empty(len(w)), 20_000)
     starts = np.random.default_rng(seed).uniform(size=(5, len(w)))
     others = [
         minimize(phi, x0, (A, b, s_ii, omega_ii), jac=phi_slope, method="L-BFGS-B", bounds=[(0, None)] * len(w)).fun
@@ -125,14 +137,14 @@ def test_without_a_diagonal_a_row_is_non_negative_least_squares(seed):
     rng = np.random.default_rng(seed)
     others, similarities = rng.uniform(size=(20, 4)), rng.uniform(size=20)
     w = np.zeros(4)
-    kernels.update_row(others.T @ others, others.T @ similarities, 0.0, 0.0, np.inf, 0.0, 0.0, w, np.empty(4), 20_000)
+    update_row(others.T @ others, others.T @ similarities, 0.0, 0.0, np.inf, 0.0, 0.0, w, np.empty(4), 20_000)
     np.testing.assert_allclose(w, nnls(others, similarities)[0], atol=1e-6)
 
 
 def test_a_coordinate_that_no_partner_shares_is_zero():
     """With nothing observed of a dimension any value fits; zero is the one that claims nothing."""
     w = np.array([0.5, 0.5])
-    kernels.update_row(np.diag([1.0, 0.0]), np.array([0.7, 0.0]), 0.0, 0.0, np.inf, 0.0, 0.0, w, np.empty(2), 5)
+    update_row(np.diag([1.0, 0.0]), np.array([0.7, 0.0]), 0.0, 0.0, np.inf, 0.0, 0.0, w, np.empty(2), 5)
     np.testing.assert_allclose(w, [0.7, 0.0])
 
 
@@ -155,7 +167,7 @@ def test_a_sweep_reports_the_change_of_the_objective(dtype):
 @pytest.mark.parametrize("omega_ii", [0.0, 1.0])
 def test_a_limit_holds_the_loadings_of_an_item_without_a_diagonal(omega_ii):
     w = np.array([0.1])
-    kernels.update_row(np.array([[0.01]]), np.array([1.0]), 4.0, omega_ii, 2.5, 0.0, 0.0, w, np.empty(1), 50)
+    update_row(np.array([[0.01]]), np.array([1.0]), 4.0, omega_ii, 2.5, 0.0, 0.0, w, np.empty(1), 50)
     if omega_ii == 0.0:
         assert w[0] == 2.5  # and not 100
     else:

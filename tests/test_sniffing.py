@@ -146,21 +146,21 @@ def test_parquet_is_recognised_as_text_is():
 @pytest.mark.parametrize(
     ("text", "option"),
     [
-        ("name,colour,size\ncat,black,1\ndog,brown,2\ncow,brown,3\n", "--as matrix"),
-        ("trial,a,b,odd\n1,cat,dog,car\n2,dog,cat,bus\n", "--as matrix"),
-        ("only\n1\n2\n", "--as matrix"),
+        ("name,colour,size\ncat,black,1\ndog,brown,2\ncow,brown,3\n", "kind='matrix'"),
+        ("trial,a,b,odd\n1,cat,dog,car\n2,dog,cat,bus\n", "kind='matrix'"),
+        ("only\n1\n2\n", "kind='matrix'"),
         # Whole numbers could be items of pairs or triplets, or features.
-        (text_of(np.c_[np.arange(len(TRIALS)), TRIALS], "trial,i,j,k"), "--as triplets"),
-        ("".join(f"{i},{j},{(i * j) % 7 + 1}\n" for i in range(12) for j in range(i)), "--as features"),
+        (text_of(np.c_[np.arange(len(TRIALS)), TRIALS], "trial,i,j,k"), "kind='triplets'"),
+        ("".join(f"{i},{j},{(i * j) % 7 + 1}\n" for i in range(12) for j in range(i)), "kind='features'"),
         # People, cues and answers are no triplets.
-        (text_of([(n, *pair) for n, pair in enumerate(ROW_PAIRS)], "id,cue,R1"), "--as associations"),
+        (text_of([(n, *pair) for n, pair in enumerate(ROW_PAIRS)], "id,cue,R1"), "kind='associations'"),
         # A column of counts is neither guessed nor left out.
-        (text_of([(*pair, 1) for pair in ROW_PAIRS], "cue,response,R1"), "--count COLUMN, or --no-count"),
-        (text_of([(*pair, 1, 2, 3) for pair in ROW_PAIRS], "cue,response,R1,N,R1.Strength"), "--count COLUMN"),
-        (text_of([(*pair, 1, 2) for pair in ROW_PAIRS], "cue,response,FSG,BSG"), "--count COLUMN"),
-        (text_of([(*pair, "N", 3, 4) for pair in ROW_PAIRS], "word1,word2,POS,SimLex,conc"), "--rating COLUMN"),
+        (text_of([(*pair, 1) for pair in ROW_PAIRS], "cue,response,R1"), "count='COLUMN', or count=False"),
+        (text_of([(*pair, 1, 2, 3) for pair in ROW_PAIRS], "cue,response,R1,N,R1.Strength"), "count='COLUMN'"),
+        (text_of([(*pair, 1, 2) for pair in ROW_PAIRS], "cue,response,FSG,BSG"), "count='COLUMN'"),
+        (text_of([(*pair, "N", 3, 4) for pair in ROW_PAIRS], "word1,word2,POS,SimLex,conc"), "rating='COLUMN'"),
     ],
 )
 def test_what_could_be_several_things_is_asked(text, option):
-    with pytest.raises(ValueError, match=rf"^x\.csv: Cannot tell .*{option}"):
+    with pytest.raises(ValueError, match=rf"^x\.csv: .* must be given .*{option}"):
         sniffed(text)

@@ -82,16 +82,13 @@ def cell_value(cell: Any) -> float | None:
         return None
 
 
-def text_cells(cells: Sequence[tuple[str, str]], n_cells: int, decimal: str = ".") -> str:
-    """Return texts and their places ("row 7") as the end of a message, with what to do about the first.
-
-    `n_cells` is the number of all cells, `decimal` the decimal sign of the numbers among them.
-    """
+def text_cells(cells: Sequence[tuple[str, str]], n_cells: int) -> str:
+    """Return texts and their places ("row 7") as a part of a message; `n_cells` is the number of all cells."""
     listed = "; ".join(f"{text!r} in {where}" for text, where in cells[:_N_SHOWN])
     rest = len(cells) - _N_SHOWN
     more = f" and {rest:,} more" if rest > 0 else ""
     share = f" ({len(cells):,} of {n_cells:,} cells)" if n_cells > 1 else ""
-    return f"the text{'' if len(cells) == 1 else 's'} {listed}{more}{share}: {advice(cells[0][0], decimal)}"
+    return f"the text{'' if len(cells) == 1 else 's'} {listed}{more}{share}"
 
 
 def advice(text: str, decimal: str = ".") -> str:

@@ -31,13 +31,14 @@ _MOST_JOBS = 100_000
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse what is neither None nor a possible number of workers."""
+    """Refuse what is neither None nor a possible number of processes."""
     if n_jobs is None:
         return
+    rule = "must be a number of processes, or -1 for all cores"
     if not is_whole(n_jobs):
-        raise ParameterTypeError("n_jobs", "must be None or an integer", shown(n_jobs))
+        raise ParameterTypeError("n_jobs", rule, shown(n_jobs))
     if n_jobs == 0 or abs(int(n_jobs)) > _MOST_JOBS:
-        raise ParameterError("n_jobs", "must be a number of workers, or -1 for one per core", shown(n_jobs))
+        raise ParameterError("n_jobs", rule, shown(n_jobs))
 
 
 def workers_here(n_jobs: int | None) -> int:

@@ -138,6 +138,12 @@ def require_count(name: str, value: Any, at_least: int = 1, at_most: int = 10**9
         raise ParameterError(name, f"must be at most {at_most}", shown(value))
 
 
+def require_components(n_components: Any, n_items: int) -> None:
+    require_count("n_components", n_components)
+    if n_components > n_items:
+        raise ParameterError("n_components", f"must be between 1 and n_items = {n_items}", shown(n_components))
+
+
 def require_flag(name: str, value: Any) -> None:
     import numpy as np  # here, because `simdims --help` loads this module
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._cells import as_floats, number, text_cells
+from simdims._cells import advice, as_floats, number, text_cells
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown, warn
 
 if TYPE_CHECKING:
@@ -118,20 +118,21 @@ def read_numbers(
         numbers = as_floats(raw, lambda place, cell: _column_error(column, raw, place[0], where))
     if np.isinf(numbers).any():
         row = int(np.argmax(np.isinf(numbers)))
-        raise ValueError(f"Column {column!r} must hold finite numbers, got {numbers[row]:g} in {where(row)}.")
+        raise ParameterError(f"Column {column!r}", "must hold finite numbers", f"{numbers[row]:g} in {where(row)}")
     return numbers
 
 
-def _column_error(column: Hashable, cells: NDArray, row: int, where: Callable[[int], str]) -> ValueError:
+def _column_error(column: Hashable, cells: NDArray, row: int, where: Callable[[int], str]) -> ParameterError:
     if not isinstance(cells[row], str):
-        return ValueError(f"Column {column!r} must hold numbers, got {cells[row]!r} in {where(row)}.")
+        return ParameterError(f"Column {column!r}", "must hold numbers", f"{cells[row]!r} in {where(row)}")
     texts = [(cell, where(place)) for place, cell in enumerate(cells) if isinstance(cell, str) and number(cell) is None]
     return not_numbers(column, texts, len(cells))
 
 
-def not_numbers(column: Hashable, texts: Sequence[tuple[str, str]], n_cells: int, decimal: str = ".") -> ValueError:
-    """The error about a column with texts among its numbers; see text_cells."""
-    return ValueError(f"Column {column!r} must hold numbers, got {text_cells(texts, n_cells, decimal)}.")
+def not_numbers(column: Hashable, texts: Sequence[tuple[str, str]], n_cells: int, decimal: str = ".") -> ParameterError:
+    """The error about a column with texts among its numbers, whose decimal sign is `decimal`; see text_cells."""
+    remedy = advice(texts[0][0], decimal)
+    return ParameterError(f"Column {column!r}", "must hold numbers", text_cells(texts, n_cells), remedy)
 
 
 def what_else(column: Hashable) -> str | None:

@@ -347,7 +347,7 @@ class JointSRF(BaseEstimator):
     def _start(self, problem: solvers.JointProblem, rng: np.random.RandomState) -> NDArray[np.float64]:
         if isinstance(self.init, str):
             return solvers.joint_start(problem, self.n_components, rng)
-        return solvers.given_joint_start(problem, self.n_components, self.init)
+        return solvers.given_start(self.init, (problem.n_items, self.n_components), np.float64, "'random'")
 
     def _places(self, systems: SimilaritySet) -> list[NDArray[np.intp]]:
         """Where the items of systems are among the fitted ones."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,12 @@ from simdims import _memory, solvers
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
+    ParameterTypeError,
+    SimdimsWarning,
     as_range,
     plural,
     require_choice,
+    require_components,
     require_count,
     require_device,
     require_number,
@@ -42,6 +44,10 @@ logger = logging.getLogger("simdims")
 
 _DEFAULT_INNER_ITER = 10
 _DEFAULT_RHO = 3.0
+
+
+class UnconvergedWarning(SimdimsWarning, ConvergenceWarning):
+    """A fit that stopped before it converged; also a scikit-learn ConvergenceWarning."""
 
 
 class SRF(TransformerMixin, BaseEstimator):
@@ -198,10 +204,7 @@ class SRF(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         similarity = as_similarity(S, copy=False)
-        if self.n_components > similarity.n_items:
-            raise ValueError(
-                f"n_components must be between 1 and n_items = {similarity.n_items}, got {self.n_components}."
-            )
+        require_components(self.n_components, similarity.n_items)
         problem = problem_of(arrays_of(similarity))
         rng = generator_of(self.random_state)
         start = self._start(problem, rng)
@@ -226,7 +229,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self._penalty = problem.penalty
         self._remember_items(similarity)
         if not self.converged_:
-            warnings.warn(self._advice(), ConvergenceWarning, stacklevel=2)
+            self._warn_of_slow_convergence()
         warn_of_underdetermined(problem, self.embedding_, similarity.labels)
         return self
 
@@ -275,10 +278,8 @@ class SRF(TransformerMixin, BaseEstimator):
         rows = self._check_rows(S)
         new = solvers.embed(rows, self.embedding_, self._penalty)
         if not np.isfinite(new).all():
-            raise ValueError(
-                f"S must be on the scale of the similarities that were fitted, got values up to {np.nanmax(rows):.3g}, "
-                f"whose embedding overflows {new.dtype}."
-            )
+            got = f"values up to {np.nanmax(rows):.3g}, whose embedding overflows {new.dtype}"
+            raise ParameterError("S", "must be on the scale of the similarities that were fitted", got)
         return new
 
     def reconstruct(self) -> NDArray[np.floating]:
@@ -381,19 +382,15 @@ class SRF(TransformerMixin, BaseEstimator):
         if self.solver != "admm":
             for name, default in (("rho", _DEFAULT_RHO), ("inner_iter", _DEFAULT_INNER_ITER)):
                 if getattr(self, name) != default:
-                    raise ValueError(
-                        f"{name} is used by solver='admm' only and must stay at {default} with "
-                        f"solver={self.solver!r}, got {getattr(self, name)}."
-                    )
+                    rule = f"must be {default} unless {{solver=admm}}, which alone uses it"
+                    raise ParameterError(name, rule, f"{getattr(self, name)} with solver={self.solver!r}")
 
     def _check_device(self) -> None:
         for name, allowed in (("solver", ("auto",)), ("bounds", ("auto", None))):
             value = getattr(self, name)
             if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
-                raise ValueError(
-                    f"{name} must be {' or '.join(map(repr, allowed))} with device={self.device!r}, got {value!r}: the "
-                    "others run on device='cpu'."
-                )
+                rule = f"must be {' or '.join(map(repr, allowed))} unless {{device=cpu}}"
+                raise ParameterError(name, rule, f"{value!r} with device={self.device!r}")
 
     def _remember_items(self, similarity: Similarity) -> None:
         self.n_features_in_ = similarity.n_items
@@ -417,7 +414,7 @@ class SRF(TransformerMixin, BaseEstimator):
         if not hasattr(S, "columns") or type(S.columns).__name__ == "RangeIndex":
             return
         if not S.columns.is_unique:
-            raise ValueError("S must have a column for each fitted item, got columns of the same name.")
+            raise ParameterError("S", "must have a column for each fitted item", "columns of the same name")
         if all(isinstance(name, str) for name in S.columns):
             validate_data(self, S, reset=False, skip_check_array=True)
         else:
@@ -429,10 +426,8 @@ class SRF(TransformerMixin, BaseEstimator):
             return
         for place, (one, other) in enumerate(zip(fitted, labels, strict=True)):
             if one != other:
-                raise ValueError(
-                    f"S must name the fitted items in the fitted order, got {other!r} instead of {one!r} in place "
-                    f"{place}."
-                )
+                got = f"{other!r} instead of {one!r} in place {place}"
+                raise ParameterError("S", "must name the fitted items in the fitted order", got)
 
     def _check_n_columns(self, S: Any) -> None:
         if isinstance(S, Similarity):
@@ -441,7 +436,7 @@ class SRF(TransformerMixin, BaseEstimator):
             try:
                 shape = S.shape if hasattr(S, "shape") else np.shape(S)
             except ValueError:
-                raise ValueError("S must have rows of one length, got lists of different lengths.") from None
+                raise ParameterError("S", "must have rows of one length", "lists of different lengths") from None
             n_columns = shape[-1] if shape else 0
         if n_columns != self.n_features_in_:
             raise ValueError(
@@ -503,9 +498,10 @@ class SRF(TransformerMixin, BaseEstimator):
 
     def _start(self, problem: solvers.Problem, rng: np.random.RandomState) -> NDArray[np.floating]:
         if isinstance(self.init, Similarity):
-            raise TypeError("init must be 'random', 'spectral' or an array of loadings, got a Similarity.")
+            rule = "must be 'random', 'spectral' or an array of loadings"
+            raise ParameterTypeError("init", rule, "a Similarity")
         if not isinstance(self.init, str):
-            return solvers.given_start(problem, self.n_components, self.init)
+            return solvers.given_start(self.init, (problem.n_items, self.n_components), problem.dtype)
         start = solvers.random_start if self.init == "random" else solvers.spectral_start
         return start(problem, self.n_components, rng)
 
@@ -521,10 +517,8 @@ class SRF(TransformerMixin, BaseEstimator):
         else:
             resolved = as_range(bounds)
         if solver == "bcd" and not solvers.can_fill(problem):
-            raise ValueError(
-                f"bounds={bounds!r} cannot be honoured by solver='bcd' here: it holds the predictions of missing pairs "
-                "of a dense matrix, and S is sparse or misses none. Use bounds=None, or solver='admm'."
-            )
+            rule = "must be None unless {solver=admm}, or S is dense and misses pairs, whose predictions are bounded"
+            raise ParameterError("bounds", rule, f"{bounds!r} with solver='bcd'")
         return resolved
 
     def _report(self, iteration: int, objective: float) -> None:
@@ -534,12 +528,14 @@ class SRF(TransformerMixin, BaseEstimator):
             logger.setLevel(logging.INFO)
         logger.info("iteration %d: objective %.6g", iteration, objective)
 
-    def _advice(self) -> str:
+    def _warn_of_slow_convergence(self) -> None:
         gained = 1 - self.history_[-1] / self.history_[max(0, self.n_iter_ - 10)] if self.history_[0] > 0 else 0.0
-        return (
+        warn(
             f"SRF did not converge in max_iter={self.max_iter} iterations: the last "
             f"{min(10, self.n_iter_)} changed the objective by {gained:.2g} of it (tol={float(self.tol):g}, KKT "
-            f"residual {self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough."
+            f"residual {self.kkt_residual_:.2g}).",
+            "Raise {max_iter}, or raise {tol} if that is precise enough.",
+            UnconvergedWarning,
         )
 
 
@@ -638,9 +634,8 @@ def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_a
         return similarity.values
     positive = similarity.weights[similarity.weights > 0]
     if positive.size and positive.min() != positive.max():
-        raise ValueError(
-            f"S must have weights of one size, or zero, for transform, got {positive.min():g} to {positive.max():g}."
-        )
+        rule = "must have weights of one size, or zero, for transform"
+        raise ParameterError("S", rule, f"{positive.min():g} to {positive.max():g}")
     return np.where(similarity.weights > 0, similarity.values, np.nan)
 
 

@@ -251,8 +251,8 @@ def add_triplet_columns(parser: Any) -> None:
 
 
 def add_rated_pairs(parser: Any) -> None:
-    for role, what in (("item1", "first item"), ("item2", "second item"), ("rating", "ratings")):
-        parser.add_argument(f"--{role}", required=True, metavar="COLUMN", help=f"the column of the {what}")
+    for role, what in (("item1", "first items"), ("item2", "second items"), ("rating", "ratings")):
+        parser.add_argument(f"--{role}", required=True, metavar="COLUMN", help=f"the column with the {what}")
 
 
 # Running

@@ -16,13 +16,14 @@ from simdims.cli.options import (
     add_label_file,
     add_negative,
     add_overwrite,
+    add_rated_pairs,
     add_scale,
+    add_triplet_columns,
     arguments,
     described,
     number_or_text,
     read_labels,
     say_if_shifted,
-    whole_or_text,
 )
 from simdims.cli.outputs import check_target
 
@@ -140,9 +141,7 @@ def _features(options: argparse.Namespace) -> Similarity:
 
 
 def _add_triplets(parser: Any) -> None:
-    odd = "name or position (from 0; -1, the default, is the last) of the column with the odd one out"
-    parser.add_argument("--odd", type=whole_or_text, default=-1, metavar="COLUMN", help=odd)
-    parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, if a table has more")
+    add_triplet_columns(parser)
     parser.add_argument("--n-items", type=int, metavar="N", help="number of items, if some occur in no triplet")
     parser.add_argument("--smoothing", type=float, default=1.0, help="alpha in (c + alpha)/(m + 2 alpha) (default 1)")
 
@@ -160,8 +159,7 @@ def _triplets(options: argparse.Namespace) -> Similarity:
 
 
 def _add_ratings(parser: Any) -> None:
-    for option, what in (("item1", "first items"), ("item2", "second items"), ("rating", "ratings")):
-        parser.add_argument(f"--{option}", required=True, metavar="COLUMN", help=f"the column with the {what}")
+    add_rated_pairs(parser)
     parser.add_argument("--participant", metavar="COLUMN", help="the column with the person who gave the rating")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,17 @@ from simdims.consensus.alignment import align
 from simdims.metrics._embedding import as_embedding
 from simdims.metrics.structure import standard_columns
 from simdims.similarity import is_frame, refuse_other_names
+
+
+class Run(NamedTuple):
+    """One fit; `weights` are those of the systems in a joint fit."""
+
+    number: int
+    W: np.ndarray
+    objective: float
+    n_iter: int
+    converged: bool
+    weights: np.ndarray | None = None
 
 
 def central_run(embeddings: Any) -> int:
@@ -110,11 +121,13 @@ def agreements(runs: NDArray[np.floating]) -> NDArray[np.float64]:
 
 def most_central(runs: NDArray[np.floating], agreement: NDArray[np.float64]) -> int:
     """The run closest to the element-wise median of all, aligned to the one that agrees best with the others."""
-    aligned = aligned_to(runs, int(agreement.sum(axis=0).argmax()))
+    aligned, _ = aligned_to(runs, int(agreement.sum(axis=0).argmax()))
     median = np.median(aligned, axis=0)
     return int(np.argmin([np.linalg.norm(run - median) for run in aligned]))
 
 
-def aligned_to(runs: NDArray[np.floating], reference: int) -> NDArray[np.floating]:
-    """All runs aligned to one of them."""
-    return np.stack([run if k == reference else align(run, runs[reference]).embedding for k, run in enumerate(runs)])
+def aligned_to(runs: NDArray[np.floating], reference: int) -> tuple[NDArray[np.floating], list[NDArray[np.intp]]]:
+    """All runs aligned to one of them, and the order of the columns of each."""
+    orders = [align(run, runs[reference]).permutation for run in runs]
+    orders[reference] = np.arange(runs.shape[2])
+    return np.stack([run[:, order] for run, order in zip(runs, orders, strict=True)]), orders

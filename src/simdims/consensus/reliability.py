@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -12,7 +12,16 @@ from scipy.optimize import linear_sum_assignment
 
 from simdims import _parallel, _threads
 from simdims._parameters import ParameterError, require_count
-from simdims.consensus.central import agreements, aligned_to, as_runs, most_central, pair_correlations, standard_runs
+from simdims._progress import Reporter
+from simdims.consensus.central import (
+    Run,
+    agreements,
+    aligned_to,
+    as_runs,
+    most_central,
+    pair_correlations,
+    standard_runs,
+)
 from simdims.consensus.result import Consensus
 
 #: Seeds of splits are drawn from the names (_SPLIT, number); those of runs have one number only.
@@ -87,7 +96,7 @@ def split_half_reliability(
     else:
         runs = as_runs(embeddings, at_least=2)
         with _threads.one_blas_thread():
-            runs = aligned_to(runs, most_central(runs, agreements(runs)))
+            runs, _ = aligned_to(runs, most_central(runs, agreements(runs)))
     check_halves(runs.shape[1], "embeddings")
     return reliability_of(runs, n_splits, _parallel.root_seed(random_state), n_jobs)
 
@@ -136,6 +145,32 @@ def reliability_of(
     # In the order of the splits, so that rounding does not depend on which process finished first.
     total, count = np.sum([sums[number] for number in range(n_splits)], axis=0)
     return spearman_brown(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
+
+
+def consensus_of(
+    runs: Sequence[Run], n_splits: int, root: int, n_jobs: int | None, reporter: Reporter, **settings: Any
+) -> Consensus:
+    """The Consensus of runs: aligned to the most central one, their weights with them, and compared by halves."""
+    embeddings = np.stack([run.W for run in runs])
+    with _threads.one_blas_thread():
+        agreement = agreements(embeddings)
+        selected = most_central(embeddings, agreement)
+        aligned, orders = aligned_to(embeddings, selected)
+    reporter.begin("reliability", n_splits)
+    weights = [run.weights[:, order] for run, order in zip(runs, orders, strict=True) if run.weights is not None]
+    return Consensus(
+        embeddings=aligned,
+        selected=selected,
+        reliability=reliability_of(aligned, n_splits, root, n_jobs, reporter.step),
+        agreement=agreement,
+        objectives=np.array([run.objective for run in runs]),
+        converged=np.array([run.converged for run in runs]),
+        n_iter=np.array([run.n_iter for run in runs]),
+        seeds=np.array([_parallel.seed_of(root, run.number) for run in runs]),
+        n_splits=int(n_splits),
+        weights=np.stack(weights) if weights else None,
+        **settings,
+    )
 
 
 def _correlate_halves(runs: NDArray[np.floating], root: int, number: int) -> tuple[int, NDArray[np.float64]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import plural
+from simdims._parameters import plural, warn
 from simdims.similarity.ownership import read_only
 
 if TYPE_CHECKING:
@@ -179,16 +178,16 @@ class Consensus:
 
 
 def warn_of_unconverged(consensus: Consensus, max_iter: int, tol: float) -> None:
-    """Warn of runs that did not converge, at the line that called the caller of this."""
+    """Warn of runs that did not converge."""
     n_unconverged = int(np.count_nonzero(~consensus.converged))
     if n_unconverged:
-        from sklearn.exceptions import ConvergenceWarning
+        from simdims.srf import UnconvergedWarning
 
-        warnings.warn(
+        warn(
             f"{n_unconverged} of {consensus.n_runs} runs did not converge in max_iter={max_iter} iterations "
-            f"(tol={tol:g}): raise max_iter of the estimator, or its tol if that is precise enough.",
-            ConvergenceWarning,
-            stacklevel=3,
+            f"(tol={tol:g}).",
+            "Raise max_iter of the estimator, or its tol if that is precise enough.",
+            UnconvergedWarning,
         )
 
 

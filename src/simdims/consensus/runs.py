@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from contextlib import ExitStack, closing
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,10 +13,10 @@ from sklearn.base import clone
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._journal import Journal, fingerprint
-from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown
+from simdims._parameters import ParameterError, ParameterTypeError, require_components, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
-from simdims.consensus.central import agreements, aligned_to, most_central
+from simdims.consensus.central import Run
 from simdims.consensus.result import Consensus, warn_of_unconverged
 from simdims.consensus.systems import fit_set
 from simdims.joint import JointSRF
@@ -33,16 +33,6 @@ _ALPHA = 1
 
 #: Number of runs that a device fits, and a checkpoint keeps, together.
 _RUNS_PER_BATCH = 32
-
-
-class Run(NamedTuple):
-    """One fit."""
-
-    number: int
-    W: np.ndarray
-    objective: float
-    n_iter: int
-    converged: bool
 
 
 def fit_consensus(
@@ -127,19 +117,16 @@ def fit_consensus(
     True
     """
     if isinstance(S, SimilaritySet):
-        settings: dict[str, Any] = {
-            "n_runs": n_runs,
-            "n_splits": n_splits,
-            "alpha": alpha,
+        settings: dict[str, Any] = {"n_runs": n_runs, "n_splits": n_splits, "alpha": alpha, "estimator": estimator}
+        running: dict[str, Any] = {
+            "checkpoint": checkpoint,
             "random_state": random_state,
+            "n_jobs": n_jobs,
+            "progress": progress,
         }
-        settings |= {"estimator": estimator, "checkpoint": checkpoint, "n_jobs": n_jobs, "progress": progress}
-        return fit_set(S, n_components, **settings)
+        return fit_set(S, n_components, **settings, **running)
     similarity = as_similarity(S, copy=False)
-    require_count("n_components", n_components)
-    if n_components > similarity.n_items:
-        rule = f"must be between 1 and {similarity.n_items}, the number of items"
-        raise ParameterError("n_components", rule, f"{n_components}")
+    require_components(n_components, similarity.n_items)
     if isinstance(estimator, JointSRF):
         raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
     estimator = check_runs(n_runs, with_alpha(estimator, alpha, 0.0, default_estimator()))
@@ -160,27 +147,9 @@ def fit_consensus(
             root = _parallel.root_seed(seed)
         estimator = _with_settled_alpha(arrays, n_components, estimator, root, journal)
         runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
-        embeddings = np.stack([run.W for run in runs])
-        with _threads.one_blas_thread():
-            agreement = agreements(embeddings)
-            selected = most_central(embeddings, agreement)
-            aligned = aligned_to(embeddings, selected)
-        reporter.begin("reliability", n_splits)
-        reliabilities = reliability.reliability_of(aligned, n_splits, root, n_jobs, reporter.step)
-    consensus = Consensus(
-        embeddings=aligned,
-        selected=selected,
-        reliability=reliabilities,
-        agreement=agreement,
-        objectives=np.array([run.objective for run in runs]),
-        converged=np.array([run.converged for run in runs]),
-        n_iter=np.array([run.n_iter for run in runs]),
-        seeds=np.array([_parallel.seed_of(root, number) for number in range(n_runs)]),
-        n_splits=int(n_splits),
-        seed=seed,
-        labels=None if similarity.labels is None else tuple(similarity.labels),
-        alpha=float(estimator.alpha),
-    )
+        labels = None if similarity.labels is None else tuple(similarity.labels)
+        settings = {"seed": seed, "labels": labels, "alpha": float(estimator.alpha)}
+        consensus = reliability.consensus_of(runs, n_splits, root, n_jobs, reporter, **settings)
     warn_of_unconverged(consensus, estimator.max_iter, estimator.tol)
     problem = solvers.penalised(problem_of(arrays), consensus.alpha)
     warn_of_underdetermined(problem, consensus.embedding, similarity.labels)
@@ -241,7 +210,7 @@ def _fit_runs(
             runs[run.number] = run
             if journal is not None:
                 journal.keep(_file_of(run.number), run.W)
-                record = {name: value for name, value in run._asdict().items() if name != "W"}
+                record = {name: value for name, value in run._asdict().items() if name not in ("W", "weights")}
                 journal.append({"kind": "run", **record})
             reporter.step(f"run {run.number + 1}")
     return [runs[number] for number in range(n_runs)]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
 from simdims._journal import Journal, open_journal
-from simdims._parameters import ParameterError, require_count
+from simdims._parameters import require_components, require_count
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
-from simdims.consensus.alignment import align
-from simdims.consensus.central import agreements, most_central
+from simdims.consensus.central import Run
 from simdims.consensus.result import Consensus, warn_of_unconverged
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.srf import settings_of
@@ -25,17 +24,6 @@ _DEFAULT_MAX_ITER = 2000
 
 #: Second word of the name of the task that chooses the penalties, from which its seed follows.
 _CHOICE = 1
-
-
-class JointRun(NamedTuple):
-    """One fit."""
-
-    number: int
-    W: np.ndarray
-    weights: np.ndarray
-    objective: float
-    n_iter: int
-    converged: bool
 
 
 def fit_set(
@@ -53,9 +41,7 @@ def fit_set(
 ) -> Consensus:
     """What fit_consensus does with a set: penalty and shrinkage are chosen once, weights follow their dimensions."""
     model = joint_run_estimator(estimator, alpha, 0.0).set_params(n_components=n_components)
-    if n_components > systems.n_items:
-        rule = f"must be between 1 and {systems.n_items}, the number of items"
-        raise ParameterError("n_components", rule, f"{n_components}")
+    require_components(n_components, systems.n_items)
     require_count("n_runs", n_runs, at_least=2)
     require_count("n_splits", n_splits)
     reliability.check_halves(systems.n_items)
@@ -69,32 +55,9 @@ def fit_set(
         journal, seed, root = open_journal(stack, checkpoint, described, random_state)
         problem, model = _settled(problem, model, root, journal)
         in_order = _fit_runs(problem, model, n_runs, root, n_jobs, journal, reporter)
-        embeddings = np.stack([run.W for run in in_order])
-        with _threads.one_blas_thread():
-            agreement = agreements(embeddings)
-            selected = most_central(embeddings, agreement)
-            orders = [align(W, embeddings[selected]).permutation for W in embeddings]
-        aligned = np.stack([W[:, order] for W, order in zip(embeddings, orders, strict=True)])
-        reporter.begin("reliability", n_splits)
-        reliabilities = reliability.reliability_of(aligned, n_splits, root, n_jobs, reporter.step)
-    consensus = Consensus(
-        embeddings=aligned,
-        selected=selected,
-        reliability=reliabilities,
-        agreement=agreement,
-        objectives=np.array([run.objective for run in in_order]),
-        converged=np.array([run.converged for run in in_order]),
-        n_iter=np.array([run.n_iter for run in in_order]),
-        seeds=np.array([_parallel.seed_of(root, number) for number in range(n_runs)]),
-        n_splits=int(n_splits),
-        seed=seed,
-        labels=systems.labels,
-        alpha=float(model.alpha),
-        weights=np.stack([run.weights[:, order] for run, order in zip(in_order, orders, strict=True)]),
-        systems=systems.names,
-        system_info=systems.info,
-        shrinkage=float(model.shrinkage),
-    )
+        settings: dict[str, Any] = {"seed": seed, "labels": systems.labels, "alpha": float(model.alpha)}
+        settings |= {"systems": systems.names, "system_info": systems.info, "shrinkage": float(model.shrinkage)}
+        consensus = reliability.consensus_of(in_order, n_splits, root, n_jobs, reporter, **settings)
     warn_of_unconverged(consensus, model.max_iter, model.tol)
     return consensus
 
@@ -105,7 +68,7 @@ def joint_run_estimator(estimator: Any, alpha: Any, default: float | str, device
     return joint_settings(estimator, alpha, default, fallback, device, "so that runs differ")
 
 
-def fit_run(problem: solvers.JointProblem, model: JointSRF, root: int, number: int) -> JointRun:
+def fit_run(problem: solvers.JointProblem, model: JointSRF, root: int, number: int) -> Run:
     """One fit, with one BLAS thread, so that results do not depend on where it runs."""
     rng = _parallel.generator_of(_parallel.seed_of(root, number))
     with _threads.one_blas_thread():
@@ -115,7 +78,7 @@ def fit_run(problem: solvers.JointProblem, model: JointSRF, root: int, number: i
         found = solvers.solve_jointly(problem, start, device=model.device, **limits)
     order = np.argsort(-np.square(found.W).sum(axis=0), kind="stable")
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (found.W, found.weights))
-    return JointRun(number, W, weights, float(found.objective), int(found.n_iter), bool(found.converged))
+    return Run(number, W, float(found.objective), int(found.n_iter), bool(found.converged), weights)
 
 
 def _settled(
@@ -146,7 +109,7 @@ def _fit_runs(
     n_jobs: int | None,
     journal: Journal | None,
     reporter: Reporter,
-) -> list[JointRun]:
+) -> list[Run]:
     """All runs in order, those in the checkpoint included."""
     runs = {} if journal is None else _earlier_runs(journal, problem.n_items, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
@@ -164,7 +127,7 @@ def _fit_runs(
     return [runs[number] for number in range(n_runs)]
 
 
-def _earlier_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, JointRun]:
+def _earlier_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Run]:
     """Runs of the checkpoint; the rows of an array are items and, below them, systems."""
     found = {}
     for record in journal.records:
@@ -173,7 +136,7 @@ def _earlier_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Join
         rows = journal.kept(f"run-{record['number']}")
         if rows is not None:
             others = {name: value for name, value in record.items() if name != "kind"}
-            found[record["number"]] = JointRun(W=rows[:n_items], weights=rows[n_items:], **others)
+            found[record["number"]] = Run(W=rows[:n_items], weights=rows[n_items:], **others)
     return found
 
 

@@ -40,7 +40,7 @@ from simdims.systems import SimilaritySet
 
 logger = logging.getLogger("simdims")
 
-#: First word of the name of a task, from which its seed follows.
+#: The first integer that identifies a task; its seed is derived from the root seed and these integers.
 SELECT, CONSENSUS, _MEASURE, HELD_OUT, _DETECT = 0, 1, 2, 3, 4
 
 #: Where a checkpoint keeps the cross-validation of a given number of dimensions.

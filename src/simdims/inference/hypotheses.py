@@ -268,8 +268,8 @@ def _axis(axis: Any, what: str) -> tuple[str, ...] | None:
 def _distinct(names: tuple[str, ...], what: str) -> tuple[str, ...]:
     try:
         clean_labels(names, len(names))
-    except ValueError as error:
-        raise ValueError(str(error).replace("labels", what, 1)) from None
+    except ParameterError as error:
+        raise ParameterError(what, error.rule, error.got, error.remedy) from None
     return names
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simdims._memory import require
 from simdims._parallel import check_n_jobs, root_seed, run_tasks
-from simdims._parameters import ParameterError, require_choice, require_count, require_real, warn
+from simdims._parameters import require_between, require_choice, require_count, warn
 from simdims._progress import Callback, reporting
 
 # Permutations per block. Seeds belong to blocks, so results depend on this number.
@@ -128,9 +128,7 @@ def check_settings(
     """Refuse bad settings of any of the tests."""
     require_count("n_permutations", n_permutations, at_most=2**63)  # the memory check says how many are too many
     require_choice("alternative", alternative, ("greater", "two-sided"))
-    require_real("alpha", alpha)
-    if not 0 < alpha < 1:
-        raise ParameterError("alpha", "must be between 0 and 1", f"{alpha}")
+    require_between("alpha", alpha, 0, 1, strictly=True)
     check_n_jobs(n_jobs)
     require_choice("matching", matching, ("auto", "joint", "separate"))
     require_choice("method", method, ("pearson", "spearman"))

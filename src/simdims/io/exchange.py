@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 
 from simdims._dependencies import library
 from simdims._memory import require
-from simdims._parameters import plural
+from simdims._parameters import ParameterError
 from simdims.similarity import Parts, Similarity
 
 if TYPE_CHECKING:
@@ -82,10 +82,8 @@ def to_rsatoolbox(S: Similarity) -> Any:
     rdm = library("rsatoolbox.rdm", "to_rsatoolbox", "rsatoolbox")
     if S.weights is not None or isinstance(S.absent, float):
         got = "weights" if S.weights is not None else f"absent={S.absent!r}"
-        raise ValueError(
-            f"an RDM of rsatoolbox cannot hold weights of pairs, got a Similarity with {got}: drop them with "
-            "as_similarity(S.to_frame())."
-        )
+        remedy = "drop them with as_similarity(S.to_frame())"
+        raise ParameterError("S", "must have no weights of pairs, which an RDM of rsatoolbox cannot hold", got, remedy)
     values = dense_values(S).astype(np.float64)
     largest = float(np.nanmax(values))
     patterns: dict[str, list[Any]] = {"self_similarity": values.diagonal().tolist()}
@@ -116,13 +114,11 @@ def parts_of(x: Any) -> Parts | None:
 def from_networkx(graph: Any) -> Parts:
     """Return the parts of a Similarity in a networkx graph, as as_similarity documents them."""
     if graph.is_multigraph():
-        raise ValueError(
-            f"a graph must have at most one edge between two nodes, got a {type(graph).__name__}: merge the edges, for "
-            "example with networkx.Graph(graph), which keeps the last one."
-        )
+        remedy = "merge the edges, for example with networkx.Graph(graph), which keeps the last one"
+        raise ParameterError("graph", "must have one edge between two nodes", f"a {type(graph).__name__}", remedy)
     nodes = list(graph)
     if not nodes:
-        raise ValueError("a graph must have at least one node, got none.")
+        raise ParameterError("graph", "must have at least one node", "none")
     names = _node_names(graph, nodes)
     place = {node: position for position, node in enumerate(nodes)}
     entries: dict[tuple[int, int], tuple[float, Any]] = {}
@@ -141,12 +137,10 @@ def from_networkx(graph: Any) -> Parts:
         )
         loop = entries.setdefault((place[node], place[node]), entry)
         if not np.array_equal(loop[0], entry[0], equal_nan=True):
-            raise ValueError(
-                f"a node must have one similarity to itself, got a self-loop of {loop[0]:.6g} and self_similarity "
-                f"{entry[0]:.6g} for {node!r}."
-            )
+            got = f"a self-loop of {loop[0]:.6g} and self_similarity {entry[0]:.6g} for {node!r}"
+            raise ParameterError("graph", "must have one similarity of each node to itself", got)
     if not entries:
-        raise ValueError("a graph must have at least one edge, got none.")
+        raise ParameterError("graph", "must have at least one edge", "none")
     rows, columns = np.array(list(entries)).T
     numbers, weights = zip(*entries.values(), strict=True)
     shape = (len(nodes), len(nodes))
@@ -163,10 +157,8 @@ def from_networkx(graph: Any) -> Parts:
 def from_rsatoolbox(rdms: Any) -> Parts:
     """Return the parts of a Similarity in an rsatoolbox RDM, as as_similarity documents them."""
     if rdms.n_rdm != 1:
-        raise ValueError(
-            f"RDMs must hold one RDM to become a Similarity, got {rdms.n_rdm}: pass rdms[0], or average them with "
-            "from_dissimilarity(rdms.get_matrices())."
-        )
+        remedy = "pass rdms[0], or average them with from_dissimilarity(rdms.get_matrices())"
+        raise ParameterError("RDMs", "must hold one RDM to become a Similarity", f"{rdms.n_rdm}", remedy)
     patterns = rdms.pattern_descriptors
     labels = _pattern_names(patterns, rdms.n_cond)
     largest = rdms.rdm_descriptors.get("largest_similarity")
@@ -216,10 +208,8 @@ def _observed_entries(S: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray
     observed = ~np.isnan(values) if weights is None else ~np.isnan(values) & (weights > 0)
     left_out = int(np.count_nonzero(~observed & (first < second)))
     if left_out and S.absent not in (None, "missing"):
-        raise ValueError(
-            f"a graph cannot tell missing pairs from absent ones that are zeros, got {left_out} such "
-            f"{plural('pair', left_out)}: save to an .npz file, which keeps them."
-        )
+        rule = "must have no missing pairs beside absent ones that are zeros, which a graph cannot tell apart"
+        raise ParameterError("S", rule, f"{left_out} missing", "save to an .npz file, which keeps them")
     kept = observed & (first <= second)
     return first[kept], second[kept], values[kept], None if weights is None else weights[kept]
 
@@ -238,7 +228,7 @@ def _number(value: Any, name: str, where: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be a number, got {value!r} on {where}.") from None
+        raise ParameterError(name, "must be a number", f"{value!r} on {where}") from None
 
 
 def _pair_weights(
@@ -249,10 +239,8 @@ def _pair_weights(
     if n_without == len(found):
         return None
     if n_without:
-        raise ValueError(
-            "pair_weight must be on every edge, and self_weight on every node with self_similarity, or on none, got "
-            f"{len(found) - n_without} of {len(found)} entries with one."
-        )
+        rule = "must be on every edge, and self_weight on every node with self_similarity, or on none"
+        raise ParameterError("pair_weight", rule, f"{len(found) - n_without} of {len(found)} entries with one")
     numbers = [_number(weight, "pair_weight", "an edge or a node") for weight in found]
     return sparse.coo_array((np.array(numbers), (rows, columns)), shape=shape)
 

@@ -157,8 +157,9 @@ def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
         if column != labels and frame[column].dtype.kind not in "biuf":
             try:
                 frame[column] = sheet.numbers(column)
-            except ValueError as error:
-                raise ValueError(f"{error}{_advice(frame[column], labels, namer)}") from None
+            except ParameterError as error:
+                remedy = f"{error.remedy}{_advice(frame[column], labels, namer)}"
+                raise ParameterError(error.name, error.rule, error.got, remedy) from None
     return frame if labels is None else frame.set_index(labels)
 
 
@@ -168,5 +169,5 @@ def _advice(cells: pd.Series, labels: str | None, namer: str) -> str:
     if 2 * n_words < len(cells):
         return ""
     if labels is None:
-        return f" If it names the items, pass --{namer} {cells.name}."
-    return " If it is categorical, use one 0/1 column per category, or remove it."
+        return f". If it names the items, pass its name as {{{namer}}}"
+    return ". If it is categorical, use one 0/1 column per category, or remove it"

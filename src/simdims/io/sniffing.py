@@ -18,7 +18,7 @@ import numpy as np
 
 from simdims import io
 from simdims._cells import number
-from simdims._parameters import plural
+from simdims._parameters import ParameterError, plural
 from simdims._tables import what_else
 from simdims.io.arrays import read_named_arrays, read_npy, reading
 from simdims.io.native import load_npz
@@ -58,11 +58,7 @@ class Guess(NamedTuple):
 
 
 def guess(
-    path: Path,
-    key: str | None,
-    header: bool | None,
-    known: Mapping[str, Any] | None = None,
-    kind: str | None = None,
+    path: Path, key: str | None, header: bool | None, known: Mapping[str, Any] | None = None, kind: str | None = None
 ) -> Guess:
     """Return what a file contains.
 
@@ -282,15 +278,13 @@ def _rating_column(table: Table, items: tuple[int, int]) -> int | None:
     others = [place for place in numbers if what_else(table.columns[place]) is None]
     if named and numbers:
         text, row = next(iter(table.texts(named[0])), ("", "every row"))
-        raise ValueError(
-            f"Column {table.columns[named[0]]!r} must hold numbers, got the text {text!r} in {row}: if another column "
-            "holds the ratings, pass --rating COLUMN."
-        )
+        remedy = "if another column holds the ratings, pass {rating=COLUMN}"
+        raise ParameterError(_named(table, named[0]), "must hold numbers", f"the text {text!r} in {row}", remedy)
     if len(others) == 1:
         table.refuse_texts(others[0])
         return others[0]
     if len(others) > 1 and table.width > 4:
-        raise _which_column("rates the pairs", [table.columns[place] for place in others], "--rating COLUMN")
+        raise _which_column("rating", table, others, "pass {rating=COLUMN}")
     if not others:
         _refuse_other_measures(table, numbers)
     return None
@@ -332,24 +326,20 @@ def _count_column(table: Table, cue: int, response: int) -> int | None:
         table.refuse_texts(count)
     if is_clear or not numbers or (count is None and _repeats(table, cue, response)):
         return count
-    named = [table.columns[place] for place in numbers]
-    raise _which_column("counts the responses", named, "--count COLUMN, or --no-count")
+    raise _which_column("count", table, numbers, "pass {count=COLUMN}, or {count=False} to count each row once")
 
 
 def _refuse_other_measures(table: Table, places: Sequence[int]) -> None:
     """Refuse columns that hold, by their names, response times or dissimilarities."""
     for place in places:
-        name = table.columns[place]
-        if (kind := what_else(name)) is None:
+        if (kind := what_else(table.columns[place])) is None:
             continue
-        way = "Pass --rating COLUMN"
+        way = ""
         if kind == "dissimilarities":
-            reverse = "Reverse them (largest - value) in a column called similarity"
-            way = f"{'Pass --as dissimilarity' if _is_pair_list(table) else reverse}, or pass --rating COLUMN"
-        raise ValueError(
-            f"Column {name!r} seems to hold {kind}, not similarities. {way} to use a column as it is, larger values "
-            "meaning more similar."
-        )
+            reverse = "reverse them (largest - value) in a column called similarity, or "
+            way = "pass {kind=dissimilarity}, or " if _is_pair_list(table) else reverse
+        use = "pass {rating=COLUMN} to use a column as it is, larger values meaning more similar"
+        raise ParameterError(_named(table, place), "must hold similarities", f"{kind}, by its name", way + use)
 
 
 def _is_pair_list(table: Table) -> bool:
@@ -457,7 +447,8 @@ def _kind_of_npz(path: Path, key: str | None) -> Guess:
         names = [key] if key in file.files else [name for name in file.files if file[name].ndim > 1]
         if {"format", "shape", "data"} <= set(file.files) or len(names) != 1:
             return Guess("matrix", {}, KINDS["matrix"])
-        return _kind_of_array(file[names[0]], {"key": names[0]})
+        values = file[names[0]]
+    return _kind_of_array(values, {"key": names[0]})
 
 
 def _kind_of_array(values: Any, options: dict[str, Any]) -> Guess:
@@ -489,17 +480,22 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
 
 
-def _which_column(does_what: str, names: list[str], option: str) -> ValueError:
-    return ValueError(f"Cannot tell which column {does_what}: {_listed(names)}. Pass {option}.")
+def _named(table: Table, place: int) -> str:
+    return f"Column {table.columns[place]!r}"
 
 
-def _not_symmetric(n: int) -> ValueError:
-    return ValueError(
-        f"Cannot tell whether this file contains features or similarities: it has {n} rows and {n} columns that are "
-        "not symmetric. Pass --as features, or --symmetrize mean for similarities whose two sides differ."
-    )
+def _which_column(role: str, table: Table, places: Sequence[int], remedy: str) -> ParameterError:
+    listed = _listed([table.columns[place] for place in places])
+    return ParameterError(role, "must be given where several columns could be meant", listed, remedy)
 
 
-def _undecided(what: str) -> ValueError:
-    *ways, last = (f"--as {kind}" for kind in KINDS)
-    return ValueError(f"Cannot tell what this file contains: {what}. Pass {', '.join(ways)} or {last}.")
+def _not_symmetric(n: int) -> ParameterError:
+    got = f"{n} rows and {n} columns that are not symmetric"
+    remedy = "pass {kind=features}, or {symmetrize=mean} for similarities whose two sides differ"
+    return ParameterError("kind", "must be given where a file could hold features or similarities", got, remedy)
+
+
+def _undecided(what: str) -> ParameterError:
+    *ways, last = (f"{{kind={kind}}}" for kind in KINDS)
+    remedy = f"pass {', '.join(ways)} or {last}"
+    return ParameterError("kind", "must be given where it is unclear what a file contains", what, remedy)

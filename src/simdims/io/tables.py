@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._cells import (
-    DECIMAL_COMMA,
-    MISSING_SPELLINGS,
-    could_be_thousands,
-    is_missing,
-    number,
-    resembles_number,
-)
+from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, could_be_thousands, is_missing, number, resembles_number
 from simdims._dependencies import library
 from simdims._parameters import ParameterError
 from simdims._tables import not_numbers, read_numbers

@@ -19,12 +19,7 @@ _CHUNK = 2**16
 
 
 def triplet_accuracy(
-    W: Any,
-    triplets: Any,
-    *,
-    odd: int | Hashable = -1,
-    similarity: str = "dot",
-    labels: Sequence[str] | None = None,
+    W: Any, triplets: Any, *, odd: int | Hashable = -1, similarity: str = "dot", labels: Sequence[str] | None = None
 ) -> float:
     """Share of odd-one-out answers that similarities predict: the odd one out is not in the most similar pair.
 
@@ -97,12 +92,7 @@ def triplet_accuracy(
 
 
 def triplet_probabilities(
-    W: Any,
-    triplets: Any,
-    *,
-    similarity: str = "dot",
-    temperature: float = 1.0,
-    labels: Sequence[str] | None = None,
+    W: Any, triplets: Any, *, similarity: str = "dot", temperature: float = 1.0, labels: Sequence[str] | None = None
 ) -> NDArray[np.float64]:
     """Probability that each item of a triplet is chosen as the odd one out.
 

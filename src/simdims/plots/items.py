@@ -23,12 +23,7 @@ _ONE_THREAD = 2000
 
 
 def item_fingerprint(
-    result: Any,
-    item: int | str,
-    *,
-    n_dimensions: int = 10,
-    labels: Sequence[str] | None = None,
-    ax: Axes | None = None,
+    result: Any, item: int | str, *, n_dimensions: int = 10, labels: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the dimensions of one item, the largest loading first.
 

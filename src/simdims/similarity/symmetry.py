@@ -112,8 +112,7 @@ def _weights_of_measured_sides(values: Mirrored, weights: Mirrored) -> Mirrored:
     only_here = ~np.isnan(values.here) & np.isnan(values.there) & ~np.isnan(weights.here)
     only_there = np.isnan(values.here) & ~np.isnan(values.there) & ~np.isnan(weights.there)
     return weights._replace(
-        here=np.where(only_there, weights.there, weights.here),
-        there=np.where(only_here, weights.here, weights.there),
+        here=np.where(only_there, weights.there, weights.here), there=np.where(only_here, weights.here, weights.there)
     )
 
 

@@ -12,22 +12,12 @@ from scipy.special import ndtri, softmax
 
 from simdims._memory import require
 from simdims._parallel import generator_of
-from simdims._parameters import (
-    ParameterError,
-    ParameterTypeError,
-    require_between,
-    require_count,
-    require_number,
-)
+from simdims._parameters import ParameterError, ParameterTypeError, require_between, require_count, require_number
 from simdims.metrics._embedding import as_numbers, embedding_table, require_table
 
 
 def dirichlet(
-    n_items: int,
-    n_components: int,
-    *,
-    alpha: float = 0.3,
-    random_state: int | np.random.RandomState | None = None,
+    n_items: int, n_components: int, *, alpha: float = 0.3, random_state: int | np.random.RandomState | None = None
 ) -> NDArray[np.float64]:
     """Draw an embedding whose rows are independent and Dirichlet distributed.
 
@@ -162,11 +152,7 @@ def sparse_correlated(
 
 
 def from_embedding(
-    W: ArrayLike,
-    n_items: int = 50,
-    n_components: int = 5,
-    *,
-    random_state: int | np.random.RandomState | None = None,
+    W: ArrayLike, n_items: int = 50, n_components: int = 5, *, random_state: int | np.random.RandomState | None = None
 ) -> NDArray[np.float64]:
     """Sample items and dimensions of an embedding without replacement, such that no dimension is constant.
 

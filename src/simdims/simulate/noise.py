@@ -172,11 +172,7 @@ def add_feature_noise(
 
 
 def mask_pairs(
-    S: NDArray,
-    observed: float,
-    *,
-    random_state: int | np.random.RandomState | None = None,
-    keep_diagonal: bool = True,
+    S: NDArray, observed: float, *, random_state: int | np.random.RandomState | None = None, keep_diagonal: bool = True
 ) -> NDArray[np.floating]:
     """Leave out pairs at random: each unordered pair is kept with probability `observed`.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,12 +17,11 @@ from simdims import _threads
 from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
-from simdims.solvers.criterion import Bounds, Determinacy, determinacy, evaluate
+from simdims.solvers.criterion import Bounds, Determinacy, Solution, determinacy, evaluate, solution
 from simdims.solvers.devices import without_torch
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
-    given_joint_start,
     joint_problem,
     joint_start,
     pairs_per_system,
@@ -76,7 +74,6 @@ __all__ = [
     "determinacy",
     "embed",
     "factor_problem",
-    "given_joint_start",
     "given_start",
     "has_missing",
     "joint_problem",
@@ -105,19 +102,6 @@ __all__ = [
 _EMBED_PASSES = 10_000
 
 
-@dataclass(frozen=True)
-class Solution:
-    """An embedding and what is true of it; objectives are in the units of the caller's weights."""
-
-    W: np.ndarray
-    objective: float
-    data_objective: float
-    history: np.ndarray
-    n_iter: int
-    converged: bool
-    kkt_residual: float
-
-
 def solve(
     problem: Problem,
     W0: np.ndarray,
@@ -139,14 +123,7 @@ def solve(
         if solver == "admm":
             dense = matrix_of(problem)
             descent = fit_admm(
-                dense,
-                W,
-                max_iter=max_iter,
-                inner_iter=inner_iter,
-                tol=tol,
-                rho=rho,
-                bounds=bounds,
-                report=report,
+                dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
             )
             history = descent.history * dense.scale
             found = evaluate(problem, W)  # bounds are a constraint on Z, not a part of f
@@ -156,16 +133,7 @@ def solve(
             descent = fit_bcd(plan, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
             history = descent.history * problem.scale
             found = evaluate(problem, W, bounds)
-    history[-1] = found.objective * problem.scale
-    return Solution(
-        W=W,
-        objective=found.objective * problem.scale,
-        data_objective=found.data_objective * problem.scale,
-        history=history,
-        n_iter=descent.n_iter,
-        converged=descent.converged,
-        kkt_residual=found.kkt_residual,
-    )
+    return solution(W, found, problem.scale, history, descent.converged)
 
 
 def solve_on(
@@ -188,19 +156,7 @@ def solve_on(
             f"device={device!r} fits dense and implicit similarities, got sparse ones: fit them with device='cpu', or "
             "pass a dense matrix with NaN where a pair is missing."
         )
-    fits = fit_together(dense, starts, device=device, max_iter=max_iter, tol=tol, report=report)
-    return [
-        Solution(
-            W=fit.W,
-            objective=fit.figures.objective * problem.scale,
-            data_objective=fit.figures.data_objective * problem.scale,
-            history=fit.descent.history * problem.scale,
-            n_iter=fit.descent.n_iter,
-            converged=fit.descent.converged,
-            kkt_residual=fit.figures.kkt_residual,
-        )
-        for problem, fit in zip(dense, fits, strict=True)
-    ]
+    return fit_together(dense, starts, device=device, max_iter=max_iter, tol=tol, report=report)
 
 
 def can_fill(problem: Problem) -> bool:

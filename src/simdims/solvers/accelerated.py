@@ -9,10 +9,12 @@ the model is lowered over Y + D >= 0, and Nesterov's extrapolation leads to the 
 millisecond, so that these iterations, unlike sweeps, stay in compiled code.
 """
 
+import math
+
 import numpy as np
 from numba import njit
 
-from simdims.solvers.kernels import COMPILED, FAST, INSIDE, sum_up
+from simdims.solvers.kernels import COMPILED, FAST, INSIDE, ONCE, sum_up
 
 # Passes over the dimensions of the model: more did not pay.
 PASSES = 2
@@ -24,7 +26,6 @@ SMALLEST = 1e-4
 SMALL_PART = 1e-5
 
 
-@njit(**COMPILED)
 def stalled(history, t, rule):
     """Whether the last `window` sweeps gained less than `tol` of the objective, or nothing is left to explain."""
     window, tol, floor = rule
@@ -33,18 +34,20 @@ def stalled(history, t, rule):
     return t >= window and history[t - window] - history[t] <= tol * history[t]
 
 
-@njit(**INSIDE)
+def next_momentum(t):
+    """Nesterov's next counter and the momentum, zero for a counter of 1."""
+    t_next = 0.5 + math.sqrt(0.25 + t * t)
+    return t_next, (t - 1.0) / t_next
+
+
+_stalled, _next_momentum = njit(**INSIDE)(stalled), njit(**INSIDE)(next_momentum)
+
+
+@njit(**ONCE)
 def _copy(source, target):
     for i in range(source.shape[0]):
         for k in range(source.shape[1]):
             target[i, k] = source[i, k]
-
-
-@njit(**COMPILED)
-def next_momentum(t):
-    """Nesterov's next counter and the momentum, zero for a counter of 1."""
-    t_next = 0.5 + np.sqrt(0.25 + t * t)
-    return t_next, (t - 1.0) / t_next
 
 
 @njit(**INSIDE)
@@ -70,7 +73,7 @@ def _inner(A, B):
     return sum_up(sums)
 
 
-@njit(**INSIDE, fastmath=FAST)
+@njit(**ONCE, fastmath=FAST)
 def _leave_residuals(S, R):
     """Turn predictions R into S - R, zero where a pair is missing; return the sum of their squares."""
     squares = np.zeros(S.shape[1])
@@ -115,7 +118,7 @@ def _evaluate(S, squares, penalty, V, W, residuals, products, slope):
     return 0.5 * total, gram
 
 
-@njit(**INSIDE, fastmath=FAST)
+@njit(**ONCE, fastmath=FAST)
 def _lower_model(V, slope, gram, ridge, curvature):
     """Lower <slope, D> + c <D, (W^T W + ridge I) D> over V + D >= 0, in place, one dimension after the other.
 
@@ -151,7 +154,7 @@ def descend(S, squares, penalty, over, residuals, W, smallest_curvature, history
     Row i sees 1 / over_i of Y^T Y through its known pairs. `over` and `residuals` are empty where all pairs are known.
     """
     n, rank = W.shape
-    mean_over = np.mean(over) if residuals.size > 0 else 1.0
+    mean_over = sum_up(over) / n if residuals.size > 0 else 1.0
     V, products, slope = np.empty((rank, n), W.dtype), np.empty((rank, n), W.dtype), np.empty((rank, n))
     _transpose(W, V)
     previous, candidate, target = V.copy(), V.copy(), V.copy()  # previous, target: minima of the last two models
@@ -175,7 +178,7 @@ def descend(S, squares, penalty, over, residuals, W, smallest_curvature, history
             _copy(V, previous)
         if done > first:
             history[done] = f
-            ended = f <= least or stalled(history, done, rule)
+            ended = f <= least or _stalled(history, done, rule)
         if ended or done == last:
             break
         done += 1
@@ -187,7 +190,7 @@ def descend(S, squares, penalty, over, residuals, W, smallest_curvature, history
         for k in range(rank):
             for i in range(n):
                 working[k, i] = target[k, i] - previous[k, i]
-        t_next, momentum = next_momentum(t if _inner(slope, working) <= 0.0 else 1.0)
+        t_next, momentum = _next_momentum(t if _inner(slope, working) <= 0.0 else 1.0)
         for k in range(rank):
             for i in range(n):
                 x = target[k, i] + momentum * working[k, i]

@@ -5,7 +5,7 @@ The reference that other solvers are measured against, and the only one that hol
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from simdims import _memory
 from simdims.solvers import kernels
 from simdims.solvers.criterion import Bounds, objective
 from simdims.solvers.loop import Descent, Report
-from simdims.solvers.problem import MatrixProblem
+from simdims.solvers.problem import MatrixProblem, with_gaps
 from simdims.solvers.sweeps import MatrixProducts, RowTerms, row_terms, sweep
 
 #: sBSUM visits each entry of W once a sweep.
@@ -54,7 +54,7 @@ def fit_admm(
     """
     if bounds is None and problem.complete and not problem.unknown.size:
         return _plain_sweeps(problem, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, report=report)
-    problem = _with_gaps(problem)
+    problem = with_gaps(problem)
     state = initial_state(problem, W, rho=rho, start=start)
     history = [objective(problem, W)]
     for iteration in range(1, max_iter + 1):
@@ -96,16 +96,6 @@ def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bo
         problem.values, problem.weights, state.rho, low, high, state.target, state.dual
     )
     return value + problem.penalty.of(state.W), np.sqrt(gap), np.sqrt(size)
-
-
-def _with_gaps(problem: MatrixProblem) -> MatrixProblem:
-    """The problem with NaN for every unknown entry: a complete one has zeros where its diagonal is unknown."""
-    unknown = problem.unknown
-    if not (problem.complete and unknown.size):
-        return problem
-    values = problem.values.copy()
-    values[unknown, unknown] = np.nan
-    return replace(problem, values=values)
 
 
 def _plain_sweeps(

@@ -64,6 +64,27 @@ class Evaluation(NamedTuple):
     kkt_residual: float
 
 
+@dataclass(frozen=True)
+class Solution:
+    """An embedding and what is true of it; objectives are in the units of the caller's weights."""
+
+    W: np.ndarray
+    objective: float
+    data_objective: float
+    history: np.ndarray
+    n_iter: int
+    converged: bool
+    kkt_residual: float
+
+
+def solution(W: np.ndarray, found: Evaluation, scale: float, history: np.ndarray, converged: bool) -> Solution:
+    """What a fit returns: the figures measured at its end, times a scale, of which the first ends the history."""
+    objective = found.objective * scale
+    history[-1] = objective
+    data = found.data_objective * scale
+    return Solution(W, objective, data, history, len(history) - 1, converged, found.kkt_residual)
+
+
 def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     """F(W)."""
     return data_objective(problem, W, bounds) + problem.penalty.of(W)

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simdims import _memory
-from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
+from simdims.solvers.criterion import Evaluation, Solution, solution
 from simdims.solvers.devices import without_torch
 from simdims.solvers.loop import WINDOW, Loop, Report
 from simdims.solvers.problem import (
+    LARGEST_LOADING,
     NO_PENALTY,
     FactorProblem,
     MatrixProblem,
@@ -30,6 +31,7 @@ from simdims.solvers.problem import (
     Problem,
     matrix_of,
     pairs_of,
+    with_gaps,
 )
 
 #: Rows whose products share one BLAS call per system.
@@ -40,9 +42,6 @@ WEIGHT_PASSES = 10
 
 #: Passes over the weights of one system by itself: a convex problem of r numbers ends long before.
 _ALONE_PASSES = 10_000
-
-#: The loading that an item without an observed diagonal may reach, in units of the root of the largest similarity.
-_LARGEST_LOADING = 10.0
 
 #: The sweep from which W is extrapolated.
 _EXTRAPOLATE_FROM = 5
@@ -101,17 +100,10 @@ class JointProblem:
 
 
 @dataclass(frozen=True)
-class JointSolution:
-    """An embedding and weights, and what is true of them; objectives are in the units of the caller's weights."""
+class JointSolution(Solution):
+    """A solution with the weights of the systems; the KKT residual is the larger of those of W and of the weights."""
 
-    W: np.ndarray
     weights: np.ndarray
-    objective: float
-    data_objective: float
-    history: np.ndarray
-    n_iter: int
-    converged: bool
-    kkt_residual: float
 
 
 def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], n_items: int) -> JointProblem:
@@ -183,7 +175,7 @@ def measured(problem: JointProblem) -> JointProblem:
         squares=squares,
         largest=largest,
         noise=(float(edge), float(deviation)),
-        limits=np.where(unknown & (largest > 0), _LARGEST_LOADING * np.sqrt(largest), np.inf),
+        limits=np.where(unknown & (largest > 0), LARGEST_LOADING * np.sqrt(largest), np.inf),
     )
 
 
@@ -212,12 +204,7 @@ def _as_pairs(problem: MatrixProblem | PairProblem, whole: bool) -> PairProblem:
     """Lists of pairs; the zeros that a system with few of the items does not store are listed."""
     if isinstance(problem, PairProblem) and (whole or problem.background == 0.0):
         return problem
-    matrix = matrix_of(problem)
-    if matrix.complete and matrix.unknown.size:  # what is unknown of the diagonal is stored as zero there
-        values = matrix.values.copy()
-        values[matrix.unknown, matrix.unknown] = np.nan
-        matrix = replace(matrix, values=values)
-    return pairs_of(matrix)
+    return pairs_of(with_gaps(matrix_of(problem)))
 
 
 def _listed(parts: list[_Part], n_items: int) -> Listed:
@@ -257,22 +244,6 @@ def joint_start(problem: JointProblem, rank: int, rng: np.random.RandomState) ->
     W = rng.uniform(size=(problem.n_items, rank))
     sums = W.sum(axis=0)
     return W * np.sqrt(max(_mean_similarity(problem), 0.0) * problem.n_items**2 / (sums @ sums))
-
-
-def given_joint_start(problem: JointProblem, rank: int, init: Any) -> np.ndarray:
-    """A W that is given."""
-    try:
-        W = np.asarray(init, dtype=np.float64)
-    except (TypeError, ValueError):
-        got = f"an object of type {type(init).__name__}"
-        raise ParameterTypeError("init", "must be 'random' or an array of numbers", got) from None
-    shape = (problem.n_items, rank)
-    if W.shape != shape:
-        raise ParameterError("init", f"must have shape (n_items, n_components) = {shape}", f"{W.shape}")
-    if not (W.min() >= 0 and 0 < W.max() < np.inf):
-        got = f"values from {W.min():g} to {W.max():g}"
-        raise ParameterError("init", "must be non-negative, finite and not all zero", got)
-    return W
 
 
 def pairs_per_system(problem: JointProblem) -> np.ndarray:
@@ -315,18 +286,8 @@ def solve_jointly(
         fit_jointly_on = _on_device(device)
         W, weights, descent = fit_jointly_on(device, problem, W0, weights0, max_iter=max_iter, tol=tol, report=report)
     found = evaluate_jointly(problem, W, weights)
-    history = descent.history * problem.scale
-    history[-1] = found.objective * problem.scale
-    return JointSolution(
-        W=W,
-        weights=weights,
-        objective=history[-1],
-        data_objective=found.data_objective * problem.scale,
-        history=history,
-        n_iter=descent.n_iter,
-        converged=descent.converged,
-        kkt_residual=found.kkt_residual,
-    )
+    end = solution(W, found, problem.scale, descent.history * problem.scale, descent.converged)
+    return JointSolution(**vars(end), weights=weights)
 
 
 def _on_device(device: str) -> Any:
@@ -462,15 +423,7 @@ def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float
     return 0.5 * total, -2.0 * slope, pull
 
 
-class JointEvaluation(NamedTuple):
-    """F, its data part, and the larger of the KKT residuals of W and of the weights."""
-
-    objective: float
-    data_objective: float
-    kkt_residual: float
-
-
-def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> JointEvaluation:
+def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> Evaluation:
     """The figures that end a fit: each residual is a projected gradient relative to its data part."""
     value, slope, pull = gradient(problem, W, a)
     penalty = problem.penalty
@@ -483,7 +436,7 @@ def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> Joi
     if problem.n_systems > 1 and np.isfinite(problem.mu):
         residual = max(residual, _weight_residual(problem, W, a))
     total = value + penalty.of(W) + shrinkage_term(problem, a)
-    return JointEvaluation(total, value, residual)
+    return Evaluation(total, value, residual)
 
 
 def _weight_residual(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> float:

@@ -15,7 +15,7 @@ Zeros that the lists leave out have weight c_m in system m: they enter through W
 import numpy as np
 from numba import njit
 
-from simdims.solvers.kernels import COMPILED, FAST, INSIDE, minimise_coordinate
+from simdims.solvers.kernels import COMPILED, FAST, INSIDE, add_outer, minimise_coordinate, settle_columns
 
 #: A system's curvature along a dimension, relative to the largest, below which its pairs say nothing about its weight.
 SMALLEST = 1e-12
@@ -65,23 +65,6 @@ def update_joint_row(A, b, P, q, limit, ridge, lasso, w, gradient, own, n_passes
     return change
 
 
-@njit(**INSIDE, fastmath=FAST)
-def _settle(gram, W, w, i):
-    """Sum anew the columns of W^T W - w_i w_i^T of which subtraction leaves only rounding; see kernels.py."""
-    rank = w.size
-    for k in range(rank):
-        if gram[k, k] > 1e-6 * w[k] * w[k]:
-            continue
-        for m in range(rank):
-            gram[k, m] = 0.0
-        for j in range(W.shape[0]):
-            if j != i and W[j, k] != 0.0:
-                for m in range(rank):
-                    gram[k, m] += W[j, k] * W[j, m]
-        for m in range(rank):
-            gram[m, k] = gram[k, m]
-
-
 @njit(**COMPILED, fastmath=FAST)
 def update_joint_rows(
     starts, systems, partners, values, weights, zeros, a, cross, diagonal, diagonal_weights, limits,
@@ -109,8 +92,8 @@ def update_joint_rows(
                     b[k] += within[i - first, before, k] * moves[before, k]
         _listed_terms(systems, partners, values, weights, zeros, a, W, starts[i], starts[i + 1], A, b, v)
         if has_zeros:
-            _add_outer(gram, w, -1.0)
-            _settle(gram, W, w, i)
+            add_outer(gram, w, -1.0)
+            settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype), 0, 0)
             A += cross * gram
         _diagonal_terms(a, diagonal[:, i], diagonal_weights[:, i], P, q)
         change += update_joint_row(A, b, P, q, limits[i], ridge, lasso, w, gradient, own, n_passes)
@@ -118,7 +101,7 @@ def update_joint_rows(
             moves[i - first, k] = w[k] - W[i, k]
             W[i, k] = w[k]
         if has_zeros:
-            _add_outer(gram, w, 1.0)
+            add_outer(gram, w, 1.0)
     return change
 
 
@@ -142,16 +125,6 @@ def _listed_terms(systems, partners, values, weights, zeros, a, W, first, last, 
     for k in range(rank):
         for h in range(k):
             A[h, k] = A[k, h]
-
-
-@njit(**INSIDE, fastmath=FAST)
-def _add_outer(A, w, sign):
-    """A += sign w w^T."""
-    for k in range(w.size):
-        x = sign * w[k]
-        if x != 0.0:
-            for h in range(w.size):
-                A[k, h] += x * w[h]
 
 
 @njit(**INSIDE, fastmath=FAST)

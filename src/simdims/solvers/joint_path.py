@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simdims.solvers.joint import JointProblem, Listed, penalised_jointly, solve_jointly
-from simdims.solvers.path import STEP_SWEEPS, STEP_TOL
+from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, revived
 from simdims.solvers.problem import Penalty
 
 #: The share of the known pairs that is held out; pairs held out below which there are further splits, and their number.
@@ -120,7 +120,7 @@ class _Search:
         errors: dict[float, float] = {}
         fits, n_idle = self._starts(), 0
         for alpha in _ALPHAS:
-            fits = [(_revived(W, self.start), a) for W, a in fits]
+            fits = [(revived(W, self.start), a) for W, a in fits]
             fits, squares = self._follow(fits, float(alpha), shrinkage)
             error = float(np.average(squares, weights=self.weights))
             n_idle = 0 if error < (1 - _GAIN) * min(errors.values(), default=np.inf) else n_idle + 1
@@ -167,12 +167,6 @@ def _weakest_nearly_best(errors: dict[float, float], variance: float) -> float:
     smoothed = kernel @ raw / kernel.sum(axis=1)
     explained = max(variance - smoothed.min(), 0.0)
     return float(alphas[smoothed <= smoothed.min() + _MAY_LOSE * explained].min())
-
-
-def _revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """W with the start in place of dimensions that are gone: no weaker penalty brings back zeros."""
-    gone = np.square(W).sum(axis=0) < 1e-6 * np.square(start).sum(axis=0)
-    return np.where(gone, start, W) if gone.any() else W
 
 
 def hold_out_jointly(problem: JointProblem, rng: np.random.RandomState) -> tuple[JointProblem, Held]:

@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# How all are compiled; those that only others here call need no way in from Python, which takes time to compile.
+# How all are compiled; those that only others here call need no way in from Python, and those that are called in one
+# place no code of their own: both take time to compile.
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 INSIDE: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True}
+ONCE: dict[str, Any] = {**INSIDE, "inline": "always"}
 
 # Nothing that lets the compiler change the order of a sum or fuse operations ("reassoc", "contract"): what it makes of
 # that depends on what it sees around a loop, and the last digits of a fit on whether a process compiled a kernel or
@@ -30,7 +32,7 @@ INSIDE: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True}
 FAST = {"nsz"}
 
 
-@njit(**COMPILED)
+@njit(**INSIDE)
 def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, limit):
     """Minimise phi_i over its one coordinate w_k = x >= 0: the paper's scalar sBSUM step.
 
@@ -62,7 +64,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
     return x
 
 
-@njit(**COMPILED, fastmath=FAST)
+@njit(**INSIDE, fastmath=FAST)
 def update_row(A, b, s_ii, omega_ii, limit, ridge, lasso, w, gradient, n_passes):
     """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
@@ -106,7 +108,7 @@ def update_row(A, b, s_ii, omega_ii, limit, ridge, lasso, w, gradient, n_passes)
 
 
 @njit(**INSIDE, fastmath=FAST)
-def _add_outer(A, w, sign):
+def add_outer(A, w, sign):
     """A += sign w w^T, where zeros of w cost nothing."""
     for k in range(w.size):
         if w[k] != 0.0:
@@ -116,7 +118,7 @@ def _add_outer(A, w, sign):
 
 
 @njit(**INSIDE, fastmath=FAST)
-def _settle_columns(A, W, w, i, background, partners, weights):
+def settle_columns(A, W, w, i, background, partners, weights, first, last):
     """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
 
     Without an observed diagonal nothing but A bounds such a coordinate, and rounding over rounding is no bound.
@@ -127,10 +129,10 @@ def _settle_columns(A, W, w, i, background, partners, weights):
             continue
         for m in range(rank):
             A[k, m] = 0.0
-        e = 0
+        e = first
         for j in range(W.shape[0]):
             omega = background
-            if e < partners.size and partners[e] == j:
+            if e < last and partners[e] == j:
                 omega = weights[e]
                 e += 1
             if j == i or omega == 0.0 or W[j, k] == 0.0:
@@ -162,17 +164,17 @@ def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso
         for before in range(e):
             for k in range(rank):
                 b[k] += own[e, before] * moves[before, k]
-        _add_outer(gram, w, -1.0)
+        add_outer(gram, w, -1.0)
         if diagonal_weights[i] == 0.0:
-            _settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype))
-        own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
-        change += update_row(gram, b, *own_terms, w, gradient, n_passes)
+            settle_columns(gram, W, w, i, 1.0, np.empty(0, np.int32), np.empty(0, W.dtype), 0, 0)
+        omega, limit = diagonal_weights[i], limits[i]
+        change += update_row(gram, b, diagonal[i], omega, limit, ridge[i], lasso[i], w, gradient, n_passes)
         for k in range(rank):
             moves[e, k] = -W[i, k]
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
             moves[e, k] += w[k]
-        _add_outer(gram, w, 1.0)
+        add_outer(gram, w, 1.0)
     return change
 
 
@@ -254,24 +256,9 @@ def gather_pairs(starts, partners, values, weights, background, W, block, first,
 
 @njit(**COMPILED, fastmath=FAST)
 def update_listed(
-    starts,
-    partners,
-    values,
-    weights,
-    background,
-    diagonal,
-    diagonal_weights,
-    limits,
-    ridge,
-    lasso,
-    W,
-    gram,
-    block,
-    last,
-    A,
-    b,
-    n_passes,
-):
+    starts, partners, values, weights, background, diagonal, diagonal_weights, limits, ridge, lasso, W, gram,
+    block, last, A, b, n_passes,
+):  # fmt: skip
     """Update rows block .. last - 1 of W in turn, in place, after `gather_pairs`; return the change of the objective.
 
     A_i = a (W^T W - w_i w_i^T) + sum_{listed j} (Omega_ij - a) w_j w_j^T and b_i = sum_{listed j} Omega_ij S_ij w_j,
@@ -292,20 +279,19 @@ def update_listed(
             for m in range(k):
                 A_i[m, k] = A_i[k, m]
         if background != 0.0:
-            _add_outer(gram, w, -1.0)
+            add_outer(gram, w, -1.0)
             for k in range(rank):
                 for m in range(rank):
                     A_i[k, m] += background * gram[k, m]
         if diagonal_weights[i] == 0.0:
-            listed = slice(starts[i], starts[i + 1])
-            _settle_columns(A_i, W, w, i, background, partners[listed], weights[listed])
-        own_terms = (diagonal[i], diagonal_weights[i], limits[i], ridge[i], lasso[i])
-        change += update_row(A_i, b_i, *own_terms, w, gradient, n_passes)
+            settle_columns(A_i, W, w, i, background, partners, weights, starts[i], starts[i + 1])
+        omega, limit = diagonal_weights[i], limits[i]
+        change += update_row(A_i, b_i, diagonal[i], omega, limit, ridge[i], lasso[i], w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
             w[k] = W[i, k]  # what the storage's precision kept of it
         if background != 0.0:
-            _add_outer(gram, w, 1.0)
+            add_outer(gram, w, 1.0)
     return change
 
 
@@ -338,7 +324,7 @@ def _add_partners(A, b, W, partners, values, weights, background, first, last):
                 b[k] += pull * W[partners[e], k]
 
 
-@njit(**INSIDE, fastmath=FAST)
+@njit(**ONCE, fastmath=FAST)
 def _dot(W, i, j):
     """w_i . w_j, in four sums that do not wait for each other."""
     rank = W.shape[1]
@@ -447,4 +433,4 @@ def survey(S, weights):
     most = 0.0
     for value in largest:
         most = max(most, value)
-    return known.astype(np.int64), weight, sum_up(linear), sum_up(quadratic), most
+    return known, weight, sum_up(linear), sum_up(quadratic), most

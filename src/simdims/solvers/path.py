@@ -24,7 +24,7 @@ from simdims.solvers.problem import (
     matrix_problem,
     misses_pairs,
     observed_range,
-    similarities_between,
+    similarities_among,
 )
 
 #: Where a path begins, with the penalty that leaves nothing of shuffled similarities, and where it ends: next to none.
@@ -153,7 +153,7 @@ class _Path:
             return self.errors[alpha]
         stronger = self.fits[min(other for other in self.fits if other > alpha)]
         problems = [penalised(training, alpha, self.l1_ratio) for training, _ in self.splits]
-        self.fits[alpha] = self.fit(problems, [_revived(W, self.start) for W in stronger])
+        self.fits[alpha] = self.fit(problems, [revived(W, self.start) for W in stronger])
         parts = zip(self.splits, self.fits[alpha], self.ranges, strict=True)
         judged = np.mean([held.judge(W, *ends) for (_, held), W, ends in parts], axis=0)
         self.errors[alpha], self.rescaled[alpha] = map(float, judged)
@@ -177,7 +177,7 @@ class _Path:
         return float(max(weakest))
 
 
-def _revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
+def revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
     """W with the start in place of dimensions that are gone: no weaker penalty brings back zeros."""
     gone = np.square(W).sum(axis=0) < 1e-6 * np.square(start).sum(axis=0)
     return np.where(gone, start, W) if gone.any() else W
@@ -191,10 +191,7 @@ def _some_items(problem: Problem, W: np.ndarray, rng: np.random.RandomState) -> 
     if isinstance(problem, MatrixProblem) and not (problem.complete and n_chosen < problem.n_items):
         return problem, W
     items = np.sort(rng.permutation(problem.n_items)[:n_chosen])
-    values = similarities_between(problem, items, items)
-    unknown = np.flatnonzero(problem.diagonal_weights[items] == 0)
-    values[unknown, unknown] = np.nan
-    return matrix_problem(values), W[items]
+    return matrix_problem(similarities_among(problem, items)), W[items]
 
 
 def hold_out(problem: Problem, rng: np.random.RandomState) -> tuple[Problem, Held]:

@@ -32,8 +32,6 @@ def penalised(problem: Problem, alpha: float, l1_ratio: float = 0.0) -> Problem:
     edge, deviation = noise_scale(problem)
     half = alpha * edge
     penalty = Penalty((1.0 - l1_ratio) * half, l1_ratio * half * np.sqrt(deviation))
-    if isinstance(problem, FactorProblem):
-        return replace(problem, penalty=penalty)
     return replace(problem, penalty=penalty, limits=np.full(problem.n_items, np.inf))
 
 

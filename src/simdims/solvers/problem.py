@@ -24,7 +24,7 @@ from simdims.solvers import kernels
 _REACH = {4: 1e15, 8: 1e100}
 
 #: The loading that an item without an observed diagonal may reach, in units of the root of the largest similarity.
-_LARGEST_LOADING = 10.0
+LARGEST_LOADING = 10.0
 
 #: From so many items on, a sweep is a matter of milliseconds: Python may lie between its blocks, and a second thread
 #: is worth waking.
@@ -52,63 +52,14 @@ class Penalty(NamedTuple):
 NO_PENALTY = Penalty()
 
 
-@dataclass(frozen=True)
-class MatrixProblem:
-    """A dense symmetric matrix, NaN where a pair is missing.
+@dataclass(frozen=True, kw_only=True)
+class _Stored:
+    """What every storage has: the similarities of items to themselves, and the weights' largest value as `scale`."""
 
-    `weights` is empty where every known pair counts the same. `known` counts the known pairs of each item with others,
-    and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2;
-    `n_known` counts each known pair of two different items twice, and `complete` says whether they all are known and
-    count the same; `unknown` are the items whose own similarity, on the diagonal, is not.
-    Complete problems have no NaN: what is unknown of their diagonal is stored as zero and has weight zero.
-    """
-
-    values: np.ndarray
-    weights: np.ndarray
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
     limits: np.ndarray
-    known: np.ndarray
-    shares: np.ndarray
-    total: float
-    squares: float
-    scale: float
-    penalty: Penalty = NO_PENALTY
-    n_known: int = field(init=False)
-    complete: bool = field(init=False)
-    unknown: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        # No cached_property: its lock is shared by all problems, and a forked process may inherit it locked.
-        n_known = int(self.known.sum())
-        object.__setattr__(self, "n_known", n_known)
-        object.__setattr__(self, "complete", not self.weights.size and n_known == _all_pairs(self.n_items))
-        object.__setattr__(self, "unknown", np.flatnonzero(self.diagonal_weights == 0))
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.values)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Precision of the values and of the embedding."""
-        return self.values.dtype
-
-
-@dataclass(frozen=True)
-class PairProblem:
-    """Listed pairs in compressed rows: both triangles, no diagonal; the unlisted are zeros of weight `background`."""
-
-    starts: np.ndarray
-    partners: np.ndarray
-    values: np.ndarray
-    weights: np.ndarray
-    background: float
-    diagonal: np.ndarray
-    diagonal_weights: np.ndarray
-    limits: np.ndarray
-    scale: float
+    scale: float = 1.0
     penalty: Penalty = NO_PENALTY
 
     @property
@@ -117,15 +68,36 @@ class PairProblem:
         return len(self.diagonal)
 
     @property
-    def n_known(self) -> int:
-        """Known pairs of two different items, each counted from both sides."""
-        unlisted = _all_pairs(self.n_items) - len(self.values)
-        return int(np.count_nonzero(self.weights)) + (unlisted if self.background > 0 else 0)
-
-    @property
     def unknown(self) -> np.ndarray:
         """Items whose own similarity is not known."""
         return np.flatnonzero(self.diagonal_weights == 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixProblem(_Stored):
+    """A dense symmetric matrix, NaN where a pair is missing.
+
+    `weights` is empty where every known pair counts the same. `known` counts the known pairs of each item with others,
+    and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2;
+    `n_known` counts each known pair of two different items twice, and `complete` says whether they all are known and
+    count the same. Complete problems have no NaN: what is unknown of their diagonal is stored as zero and has weight
+    zero.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+    known: np.ndarray
+    shares: np.ndarray
+    total: float
+    squares: float
+    n_known: int = field(init=False)
+    complete: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        # No cached_property: its lock is shared by all problems, and a forked process may inherit it locked.
+        n_known = int(self.known.sum())
+        object.__setattr__(self, "n_known", n_known)
+        object.__setattr__(self, "complete", not self.weights.size and n_known == _all_pairs(self.n_items))
 
     @property
     def dtype(self) -> np.dtype:
@@ -133,41 +105,40 @@ class PairProblem:
         return self.values.dtype
 
 
-@dataclass(frozen=True)
-class FactorProblem:
+@dataclass(frozen=True, kw_only=True)
+class PairProblem(_Stored):
+    """Listed pairs in compressed rows: both triangles, no diagonal; the unlisted are zeros of weight `background`."""
+
+    starts: np.ndarray
+    partners: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    background: float
+
+    @property
+    def n_known(self) -> int:
+        """Known pairs of two different items, each counted from both sides."""
+        unlisted = _all_pairs(self.n_items) - len(self.values)
+        return int(np.count_nonzero(self.weights)) + (unlisted if self.background > 0 else 0)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the values and of the embedding."""
+        return self.values.dtype
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorProblem(_Stored):
     """All pairs known through factors, S = F F^T, without the matrix; `total` and `squares` are sum S and sum S^2."""
 
     factors: np.ndarray
-    diagonal: np.ndarray
     total: float
     squares: float
-    scale: float = 1.0
-    penalty: Penalty = NO_PENALTY
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.factors)
 
     @property
     def n_known(self) -> int:
         """All pairs of two different items, each counted from both sides."""
         return _all_pairs(self.n_items)
-
-    @property
-    def diagonal_weights(self) -> np.ndarray:
-        """Ones: every item is similar to itself by the length of its factors."""
-        return np.ones(self.n_items)
-
-    @property
-    def limits(self) -> np.ndarray:
-        """None: no loading has a limit."""
-        return np.full(self.n_items, np.inf)
-
-    @property
-    def unknown(self) -> np.ndarray:
-        """No item."""
-        return np.empty(0, np.intp)
 
     @property
     def dtype(self) -> np.dtype:
@@ -208,6 +179,8 @@ def factor_problem(factors: np.ndarray) -> FactorProblem:
         problem = FactorProblem(
             factors=factors,
             diagonal=np.einsum("id,id->i", factors, factors, dtype=np.float64),
+            diagonal_weights=np.ones(len(factors)),
+            limits=np.full(len(factors), np.inf),
             total=float(sums @ sums),
             squares=float(np.sum(gram**2)),
         )
@@ -217,6 +190,14 @@ def factor_problem(factors: np.ndarray) -> FactorProblem:
         largest = float(np.finfo(np.float64).tiny)
     require_scale(largest, factors.dtype, "factors")
     return problem
+
+
+def similarities_among(problem: CompleteProblem, items: np.ndarray) -> np.ndarray:
+    """The matrix of some items of a complete problem, NaN where an item's own similarity is unknown."""
+    values = similarities_between(problem, items, items)
+    unknown = np.flatnonzero(problem.diagonal_weights[items] == 0)
+    values[unknown, unknown] = np.nan
+    return values
 
 
 def similarities_between(problem: CompleteProblem, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -289,6 +270,16 @@ def matrix_of(problem: Problem) -> MatrixProblem:
     dense = matrix_problem(values, weights)
     penalty, limits = problem.penalty.times(1.0 / dense.scale), problem.limits
     return replace(dense, scale=dense.scale * problem.scale, penalty=penalty, limits=limits)
+
+
+def with_gaps(problem: MatrixProblem) -> MatrixProblem:
+    """The problem with NaN for every unknown entry: a complete one has zeros where its diagonal is unknown."""
+    unknown = problem.unknown
+    if not (problem.complete and unknown.size):
+        return problem
+    values = problem.values.copy()
+    values[unknown, unknown] = np.nan
+    return replace(problem, values=values)
 
 
 def mean_similarity(problem: Problem) -> float:
@@ -373,7 +364,7 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
         diagonal=np.where(own > 0, diagonal, 0.0),
         diagonal_weights=own.astype(np.float64, copy=False),
         limits=_limits(own, largest),
-        known=known,
+        known=known.astype(np.int64),
         shares=weight / max(n - 1, 1),
         total=total,
         squares=squares,
@@ -384,7 +375,7 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
 def _limits(diagonal_weights: np.ndarray, largest: float) -> np.ndarray:
     """The largest loading that each item may have; with nothing to be similar to, there is nothing to limit."""
     limited = (diagonal_weights == 0) & (largest > 0)
-    return np.where(limited, _LARGEST_LOADING * np.sqrt(largest), np.inf)
+    return np.where(limited, LARGEST_LOADING * np.sqrt(largest), np.inf)
 
 
 def _without_weightless(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from simdims.solvers.problem import (
     Penalty,
     in_reach,
     matrix_problem,
+    similarities_among,
     similarities_between,
 )
 
@@ -72,9 +73,7 @@ def fit_sample(
     problem: CompleteProblem, sample: np.ndarray, V: np.ndarray, penalty: Penalty, fit: Fit
 ) -> np.ndarray | None:
     """Fit the similarities within a sample of items from the start V; None where they are too small to be fitted."""
-    S = similarities_between(problem, sample, sample)
-    unknown = np.flatnonzero(problem.diagonal_weights[sample] == 0)
-    S[unknown, unknown] = np.nan
+    S = similarities_among(problem, sample)
     if not in_reach(float(np.nanmax(S, initial=0.0)), S.dtype):  # similar items lie outside the sample
         return None
     fit(replace(matrix_problem(S), penalty=penalty, limits=problem.limits[sample]), V)

@@ -16,26 +16,26 @@ from simdims.solvers.spectra import leading_eigenpairs
 _LARGEST = {4: 1e10, 8: 1e70}
 
 
-def given_start(problem: Problem, n_components: int, init: Any) -> np.ndarray:
-    """A W that is given, in the precision of the problem."""
+def given_start(init: Any, shape: tuple[int, int], dtype: Any, others: str = "'random', 'spectral'") -> np.ndarray:
+    """A W that is given, in a precision; `others` are what could be given instead."""
     try:
         if sparse.issparse(init) or np.ma.is_masked(init) or np.asarray(init).dtype.kind not in "biufOU":
             raise TypeError
         W = np.asarray(init, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         got = f"an object of type {type(init).__name__}"
-        raise ParameterTypeError("init", "must be 'random', 'spectral' or an array of numbers", got) from None
-    shape = (problem.n_items, n_components)
+        raise ParameterTypeError("init", f"must be {others} or an array of numbers", got) from None
     if W.shape != shape:
         raise ParameterError("init", f"must have shape (n_items, n_components) = {shape}", f"{W.shape}")
     largest = W.max()
     if not (W.min() >= 0 and 0 < largest < np.inf):  # neither holds of a NaN
         got = f"values from {W.min():g} to {largest:g}"  # nan where any value is
         raise ParameterError("init", "must be non-negative, finite and not all zero", got)
-    most = _LARGEST[problem.dtype.itemsize]
+    dtype = np.dtype(dtype)
+    most = _LARGEST[dtype.itemsize]
     if largest > most:
-        raise ParameterError("init", f"must be at most {most:g} in {problem.dtype}", f"{largest:g}")
-    return W.astype(problem.dtype)
+        raise ParameterError("init", f"must be at most {most:g} in {dtype}", f"{largest:g}")
+    return W.astype(dtype)
 
 
 def random_start(problem: Problem, n_components: int, rng: np.random.RandomState) -> np.ndarray:

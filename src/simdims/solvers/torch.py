@@ -17,7 +17,6 @@ Computed in float32; sums, and the figures that end a fit, in float64 where the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,9 +24,9 @@ import numpy as np
 import torch
 
 from simdims.solvers.accelerated import SMALLEST, stalled
-from simdims.solvers.criterion import Evaluation, evaluate
+from simdims.solvers.criterion import Evaluation, Solution, evaluate, solution
 from simdims.solvers.filled import over_relaxation
-from simdims.solvers.loop import WINDOW, Descent, Report
+from simdims.solvers.loop import WINDOW, Report
 from simdims.solvers.problem import FactorProblem, MatrixProblem
 
 #: What runs here: everything but lists of pairs.
@@ -70,15 +69,6 @@ def check_device(name: str) -> torch.device:
     return device
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """One fit: its embedding and what is true of it, in the problem's own weights."""
-
-    W: np.ndarray
-    descent: Descent
-    figures: Evaluation
-
-
 def fit_together(
     problems: Sequence[DenseProblem],
     starts: Sequence[np.ndarray],
@@ -87,7 +77,7 @@ def fit_together(
     max_iter: int,
     tol: float,
     report: Report = None,
-) -> list[Fitted]:
+) -> list[Solution]:
     """Fit problems of one kind and size, each from its start (not changed), as many at a time as the device can hold.
 
     Problems that are one and the same object are on the device once.
@@ -95,7 +85,7 @@ def fit_together(
     place = check_device(device)
     shared = all(problem is problems[0] for problem in problems)
     at_once = _how_many(problems, starts[0].shape[1], place, shared=shared)
-    found: list[Fitted] = []
+    found: list[Solution] = []
     try:
         for first in range(0, len(problems), at_once):
             some = slice(first, first + at_once)
@@ -164,7 +154,7 @@ def _fit_batch(
     max_iter: int,
     tol: float,
     report: Report,
-) -> list[Fitted]:
+) -> list[Solution]:
     units = [_unit(problem) for problem in problems]
     some = slice(1) if shared else slice(None)
     everything = data = _upload(problems[some], units[some], starts[0].shape[1], device)
@@ -408,7 +398,7 @@ def to_device(array: np.ndarray, device: torch.device, unit: float = 1.0) -> tor
 
 def _conclude(
     problem: DenseProblem, data: _Data, W: torch.Tensor, unit: float, history: np.ndarray, converged: bool
-) -> Fitted:
+) -> Solution:
     """The figures that end a fit, computed afresh."""
     result = (W.cpu().numpy().astype(np.float64) * np.sqrt(unit)).astype(problem.dtype)
     if W.device.type == "mps":  # has no float64
@@ -419,9 +409,7 @@ def _conclude(
         if data.ridge is not None and data.lasso is not None:
             penalty = float(_penalty(data.ridge.double(), data.lasso.double(), W.double()[None])[0])
         figures = Evaluation((value + penalty) * unit**2, value * unit**2, residual)
-    history = history * unit**2
-    history[-1] = figures.objective
-    return Fitted(result, Descent(history, converged), figures)
+    return solution(result, figures, problem.scale, history * unit**2 * problem.scale, converged)
 
 
 def _evaluate_matrix(data: _Data, W: torch.Tensor) -> tuple[float, float]:
