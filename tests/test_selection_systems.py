@@ -256,3 +256,23 @@ def test_systems_with_a_single_pair_do_no_harm():
     compared = compare_systems(systems, found, **settings)
     assert np.isnan(compared.r2.iloc[5]).all()
     assert np.isfinite(compared.comparison.to_numpy()).all()
+
+
+def test_too_little_memory_is_refused_before_any_fit(people, monkeypatch):
+    monkeypatch.setattr("simdims._memory.available_bytes", lambda: 2**20)
+    words = "A joint fit of 8 systems with pairs held out, 2000 at a time, .* fewer n_jobs"
+    with pytest.raises(MemoryError, match=words):
+        select_rank(people, [2], n_jobs=2000)
+
+
+def test_many_people_with_few_pairs_each_stay_lists():
+    """No fold holds a matrix per person."""
+    rng = np.random.default_rng(0)
+    stack = stack_of(n_systems=1, observed=1.0, n_items=40)[0]
+    people = [simulate.mask_pairs(stack, 0.05, random_state=m, keep_diagonal=False) for m in range(60)]
+    problem = problem_of_set(SimilaritySet(np.stack(people)))
+    pairs = joint_fits.draw_pairs(problem, 0)
+    held = rng.random(len(pairs.rows)) < 0.3
+    left = joint_fits.leave_out(problem, pairs, held)
+    assert not left.dense
+    assert len(left.listed.values) == len(problem.listed.values) == 2 * len(pairs.rows)

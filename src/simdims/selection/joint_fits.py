@@ -102,7 +102,7 @@ def fit_fold(problem: solvers.JointProblem, design: Design, estimator: JointSRF,
     with _threads.one_blas_thread():
         pairs = draw_pairs(problem, design.root)
         folds = draw_folds(pairs, problem.n_systems, design, task.repeat)
-        training = _without(problem, pairs, (folds < 0) | (folds == task.fold))
+        training = leave_out(problem, pairs, (folds < 0) | (folds == task.fold))
         seed = _parallel.seed_of(design.root, _FIT, *task)
         found = _fit(training, estimator, task.rank, seed)
     low, high = solvers.known_range(training)
@@ -128,7 +128,7 @@ def fit_alone(
             folds = draw_folds(pairs, problem.n_systems, design, repeat)
             for fold in range(design.n_folds):
                 held = folds[mine] == fold
-                training = _without(alone, own, (folds[mine] < 0) | held)
+                training = leave_out(alone, own, (folds[mine] < 0) | held)
                 weight = pairs.weights[folds == fold].sum()
                 squares = _errors_alone(training, own, np.flatnonzero(held), settled, rank, seed)
                 error += float(own.weights[held] @ squares) / weight
@@ -146,7 +146,8 @@ def _errors_alone(
     return (predicted - pairs.values[those]) ** 2
 
 
-def _without(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
+def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
+    """The problem without the pairs that are held out."""
     return solvers.without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
 
 
