@@ -10,6 +10,7 @@ from simdims.selection import joint_fits
 from simdims.selection.comparison import SystemsComparison, compare
 from simdims.selection.fits import Design, Task
 from simdims.selection.systems import compare_systems, joint_fold_estimator
+from simdims.solvers import penalised_jointly
 
 pytestmark = pytest.mark.filterwarnings("ignore:Systems seem to be on different scales")
 
@@ -86,17 +87,31 @@ def test_held_out_values_never_reach_a_fit():
     other, at = stack.copy(), (pairs.systems[held], pairs.rows[held], pairs.columns[held])
     other[at] = other[at[0], at[2], at[1]] = np.random.default_rng(0).uniform(0, 3, size=held.sum())
     one, two = (
-        joint_fits.fit_fold(problem_of_set(SimilaritySet(given)), DESIGN, model, task) for given in (stack, other)
+        joint_fits.fit_fold(problem_of_set(SimilaritySet(given)), DESIGN, model, None, task) for given in (stack, other)
     )
     np.testing.assert_array_equal(one.W, two.W)
     assert (one.low, one.high) == (two.low, two.high)
+
+
+def test_a_chosen_shrinkage_draws_weights_as_strongly_at_every_rank(people):
+    """mu is the same at the rank of its choice and at others."""
+    problem = problem_of_set(people)
+    chosen = penalised_jointly(problem, 12, 0.1, 0.0, 0.4).mu
+    assert penalised_jointly(problem, 3, 0.1, 0.0, joint_fits.shrinkage_at(0.4, 3, 12)).mu == pytest.approx(chosen)
+    assert np.isinf(joint_fits.shrinkage_at(np.inf, 3, 12))
+    model = JointSRF(alpha=0.05, shrinkage=0.4, tol=1e-2, max_iter=50)
+    given = joint_fits.fit_fold(problem, DESIGN, model, None, Task(3, 0, 0))
+    same = joint_fits.fit_fold(problem, DESIGN, model, 3, Task(3, 0, 0))
+    weaker = joint_fits.fit_fold(problem, DESIGN, model, 12, Task(3, 0, 0))
+    np.testing.assert_allclose(given.W, same.W, rtol=1e-9, atol=1e-12)
+    assert np.var(weaker.W[30:]) > np.var(given.W[30:])
 
 
 def test_the_score_is_the_mean_squared_error_of_the_pairs_held_out(people):
     problem = problem_of_set(people)
     model = JointSRF(alpha=0.05, shrinkage=0.3, tol=1e-2, max_iter=50)
     tasks = [Task(2, repeat, fold) for repeat in range(2) for fold in range(5)]
-    fits = [joint_fits.fit_fold(problem, DESIGN, model, task) for task in tasks]
+    fits = [joint_fits.fit_fold(problem, DESIGN, model, None, task) for task in tasks]
     score, of_mean = joint_fits.score_fits(problem, DESIGN, fits), joint_fits.score_mean(problem, DESIGN)
     pairs = joint_fits.draw_pairs(problem, DESIGN.root)
     means = [np.nanmean(S[np.triu_indices(30, 1)]) for S in stack_of()]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from simdims import _parallel, _threads, solvers
 from simdims.joint import JointSRF
@@ -96,15 +97,29 @@ def settle_penalties(
         return solvers.choose_jointly(problem, start, own[0], known, estimator.l1_ratio, rng)
 
 
-def fit_fold(problem: solvers.JointProblem, design: Design, estimator: JointSRF, task: Task) -> Fit:
-    """One joint fit, wherever it runs; the weights of the systems are rows below those of the items."""
+def shrinkage_at(shrinkage: float, rank: int, chosen_at: int | None) -> float:
+    """The shrinkage at a rank that draws each weight to 1 as strongly as the one chosen at another rank.
+
+    mu = shrinkage sum Omega S^2 / (M r), and dimensions without a part in the similarities need no more of it.
+    """
+    return shrinkage if chosen_at is None else shrinkage * rank / chosen_at
+
+
+def fit_fold(
+    problem: solvers.JointProblem, design: Design, estimator: JointSRF, chosen_at: int | None, task: Task
+) -> Fit:
+    """One joint fit, wherever it runs; the weights of the systems are rows below those of the items.
+
+    `chosen_at` is the rank at which the shrinkage was chosen; None where it was given, and holds for every rank.
+    """
     start = time.perf_counter()
     with _threads.one_blas_thread():
         pairs = draw_pairs(problem, design.root)
         folds = draw_folds(pairs, problem.n_systems, design, task.repeat)
         training = leave_out(problem, pairs, (folds < 0) | (folds == task.fold))
         seed = _parallel.seed_of(design.root, _FIT, *task)
-        found = _fit(training, estimator, task.rank, seed)
+        drawn = shrinkage_at(float(estimator.shrinkage), task.rank, chosen_at)
+        found = _fit(training, clone(estimator).set_params(shrinkage=drawn), task.rank, seed)
     low, high = solvers.known_range(training)
     seconds = time.perf_counter() - start
     return Fit(task, np.vstack([found.W, found.weights]), low, high, found.n_iter, found.converged, seconds)
