@@ -22,6 +22,7 @@ from simdims import (
     simulate,
 )
 from simdims._journal import Journal
+from simdims.discovery.run import expected_seconds
 
 pytestmark = pytest.mark.filterwarnings("ignore:Systems seem to be on different scales")
 
@@ -233,6 +234,12 @@ def test_a_checkpoint_of_other_work_is_refused(tmp_path, change, words):
     fit_consensus(**call, checkpoint=tmp_path)
     with pytest.raises(ValueError, match=words):
         fit_consensus(**{**call, **change}, checkpoint=tmp_path)
+
+
+def test_its_time_can_be_estimated():
+    few, many = (expected_seconds(people(), ranks=ranks, n_repeats=1, n_runs=3) for ranks in (3, range(1, 9)))
+    assert 0 < few < 600
+    assert many > 0
 
 
 def test_weights_are_worth_having_for_helms_colours(data_path):

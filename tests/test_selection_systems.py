@@ -10,6 +10,7 @@ from simdims.selection import joint_fits
 from simdims.selection.comparison import SystemsComparison, compare
 from simdims.selection.fits import Design, Task
 from simdims.selection.systems import compare_systems, joint_fold_estimator
+from simdims.solvers import penalised_jointly
 
 pytestmark = pytest.mark.filterwarnings("ignore:Systems seem to be on different scales")
 
@@ -86,17 +87,31 @@ def test_held_out_values_never_reach_a_fit():
     other, at = stack.copy(), (pairs.systems[held], pairs.rows[held], pairs.columns[held])
     other[at] = other[at[0], at[2], at[1]] = np.random.default_rng(0).uniform(0, 3, size=held.sum())
     one, two = (
-        joint_fits.fit_fold(problem_of_set(SimilaritySet(given)), DESIGN, model, task) for given in (stack, other)
+        joint_fits.fit_fold(problem_of_set(SimilaritySet(given)), DESIGN, model, None, task) for given in (stack, other)
     )
     np.testing.assert_array_equal(one.W, two.W)
     assert (one.low, one.high) == (two.low, two.high)
+
+
+def test_a_chosen_shrinkage_draws_weights_as_strongly_at_every_rank(people):
+    """mu is the same at the rank of its choice and at others."""
+    problem = problem_of_set(people)
+    chosen = penalised_jointly(problem, 12, 0.1, 0.0, 0.4).mu
+    assert penalised_jointly(problem, 3, 0.1, 0.0, joint_fits.shrinkage_at(0.4, 3, 12)).mu == pytest.approx(chosen)
+    assert np.isinf(joint_fits.shrinkage_at(np.inf, 3, 12))
+    model = JointSRF(alpha=0.05, shrinkage=0.4, tol=1e-2, max_iter=50)
+    given = joint_fits.fit_fold(problem, DESIGN, model, None, Task(3, 0, 0))
+    same = joint_fits.fit_fold(problem, DESIGN, model, 3, Task(3, 0, 0))
+    weaker = joint_fits.fit_fold(problem, DESIGN, model, 12, Task(3, 0, 0))
+    np.testing.assert_allclose(given.W, same.W, rtol=1e-9, atol=1e-12)
+    assert np.var(weaker.W[30:]) > np.var(given.W[30:])
 
 
 def test_the_score_is_the_mean_squared_error_of_the_pairs_held_out(people):
     problem = problem_of_set(people)
     model = JointSRF(alpha=0.05, shrinkage=0.3, tol=1e-2, max_iter=50)
     tasks = [Task(2, repeat, fold) for repeat in range(2) for fold in range(5)]
-    fits = [joint_fits.fit_fold(problem, DESIGN, model, task) for task in tasks]
+    fits = [joint_fits.fit_fold(problem, DESIGN, model, None, task) for task in tasks]
     score, of_mean = joint_fits.score_fits(problem, DESIGN, fits), joint_fits.score_mean(problem, DESIGN)
     pairs = joint_fits.draw_pairs(problem, DESIGN.root)
     means = [np.nanmean(S[np.triu_indices(30, 1)]) for S in stack_of()]
@@ -256,3 +271,23 @@ def test_systems_with_a_single_pair_do_no_harm():
     compared = compare_systems(systems, found, **settings)
     assert np.isnan(compared.r2.iloc[5]).all()
     assert np.isfinite(compared.comparison.to_numpy()).all()
+
+
+def test_too_little_memory_is_refused_before_any_fit(people, monkeypatch):
+    monkeypatch.setattr("simdims._memory.available_bytes", lambda: 2**20)
+    words = "A joint fit of 8 systems with pairs held out, 2000 at a time, .* fewer n_jobs"
+    with pytest.raises(MemoryError, match=words):
+        select_rank(people, [2], n_jobs=2000)
+
+
+def test_many_people_with_few_pairs_each_stay_lists():
+    """No fold holds a matrix per person."""
+    rng = np.random.default_rng(0)
+    stack = stack_of(n_systems=1, observed=1.0, n_items=40)[0]
+    people = [simulate.mask_pairs(stack, 0.05, random_state=m, keep_diagonal=False) for m in range(60)]
+    problem = problem_of_set(SimilaritySet(np.stack(people)))
+    pairs = joint_fits.draw_pairs(problem, 0)
+    held = rng.random(len(pairs.rows)) < 0.3
+    left = joint_fits.leave_out(problem, pairs, held)
+    assert not left.dense
+    assert len(left.listed.values) == len(problem.listed.values) == 2 * len(pairs.rows)

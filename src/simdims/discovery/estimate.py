@@ -8,18 +8,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from simdims import _threads, solvers
+from simdims.joint import JointSRF, problem_of_set
 from simdims.selection.calibration import default_eigenpairs
 from simdims.selection.crossvalidation import default_bootstraps
+from simdims.selection.fits import Design
+from simdims.selection.joint_fits import fit_alone
 from simdims.selection.rank_search import coarse_grid
-from simdims.selection.splits import draw_pairs, plain, require_memory, training_problem, zero_filled
+from simdims.selection.splits import draw_pairs, most_training, plain, require_memory, training_problem, zero_filled
 from simdims.similarity import Similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import SRF, solve_many
+from simdims.systems import SimilaritySet
 
 #: Sweeps that fits usually take, to the tolerances of cross-validation and of the final fits, and those of a trial.
 _SWEEPS_OF_FOLD, _SWEEPS_OF_RUN, _SWEEPS_OF_TRIAL = 40, 250, 3
+
+#: The same of joint fits, and of all fits along penalties and shrinkages.
+_SWEEPS_OF_JOINT_RUN, _SWEEPS_OF_CHOICE = 80, 250
 
 _FOLDS, _SHARES = 5, 20
 
@@ -66,6 +74,25 @@ def estimate_seconds(
     return total / _processes(n_jobs)
 
 
+def estimate_set_seconds(
+    systems: SimilaritySet, candidates: list[int] | None, n_repeats: int, n_runs: int, n_jobs: int | None, device: str
+) -> float:
+    """The same for several systems: choosing penalties, folds with weights and of the average, systems alone, runs."""
+    n = systems.n_items
+    grid = candidates or coarse_grid(min(n - 1, 12))
+    tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
+    typical = int(np.median(tried))
+    problem = problem_of_set(systems)
+    model = JointSRF(alpha=0.05, shrinkage=0.1, tol=1e-2, max_iter=300, device=device)
+    sweep = _seconds_of_joint_sweep(problem, typical, device)
+    fits = _FOLDS * n_repeats * _SWEEPS_OF_FOLD * (sum(tried) / typical + 1) + n_runs * _SWEEPS_OF_JOINT_RUN
+    design = Design(most_training(_FOLDS), _FOLDS, 1, 0)
+    chosen_alone = clone(model).set_params(alpha="auto")
+    alone = _seconds_of(lambda: fit_alone(problem, design, chosen_alone, typical, 0))
+    total = sweep * fits + alone * systems.n_systems * (1 + n_repeats) / 2
+    return _SWEEPS_OF_CHOICE * sweep * (1 + min(n - 1, 20) / typical) + total / _processes(n_jobs)
+
+
 def in_words(seconds: float) -> str:
     """As a person would say it."""
     for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
@@ -88,6 +115,18 @@ def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float
     with _threads.one_blas_thread():
         solve_many(trial, [problem], rank, [0])  # compiles, or loads what was compiled
         return _seconds_of(lambda: solve_many(trial, [problem], rank, [0])) / _SWEEPS_OF_TRIAL
+
+
+def _seconds_of_joint_sweep(problem: solvers.JointProblem, rank: int, device: str) -> float:
+    penalised = solvers.penalised_jointly(problem, rank, 0.05, 0.0, 0.1)
+    start = solvers.joint_start(problem, rank, np.random.RandomState(0))
+
+    def sweeps() -> None:
+        solvers.solve_jointly(penalised, start, max_iter=_SWEEPS_OF_TRIAL, tol=0.0, device=device)
+
+    with _threads.one_blas_thread():
+        sweeps()  # compiles, or loads what was compiled
+        return _seconds_of(sweeps) / _SWEEPS_OF_TRIAL
 
 
 def _seconds_of_spectrum(matrix: Arrays) -> float:

@@ -305,7 +305,7 @@ def is_single(ranks: Any) -> bool:
 
 
 def expected_seconds(
-    similarity: Similarity,
+    similarity: Similarity | SimilaritySet,
     *,
     ranks: Any = "auto",
     sampling: float | None = None,
@@ -316,6 +316,10 @@ def expected_seconds(
 ) -> float:
     """About how long discover will take with these arguments, from a short trial."""
     require_device(device)
+    if isinstance(similarity, SimilaritySet):
+        from simdims.discovery.systems import expected_set_seconds
+
+        return expected_set_seconds(similarity, ranks, n_repeats, n_runs, n_jobs, device)
     n = similarity.n_items
     selects, candidates = not is_single(ranks), check_ranks(ranks, n)
     return estimate_seconds(

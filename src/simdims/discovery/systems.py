@@ -17,6 +17,7 @@ from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus
 from simdims.consensus.reliability import check_halves
 from simdims.consensus.systems import joint_run_estimator
+from simdims.discovery.estimate import estimate_set_seconds
 from simdims.discovery.result import Discovery
 from simdims.discovery.run import (
     CONSENSUS,
@@ -132,6 +133,20 @@ def default_repeats(systems: SimilaritySet) -> int:
 def default_runs(systems: SimilaritySet) -> int:
     """Runs of the consensus."""
     return 30 if _count_pairs(systems) <= _SOME_PAIRS else 10
+
+
+def expected_set_seconds(
+    systems: SimilaritySet, ranks: Any, n_repeats: int | None, n_runs: int | None, n_jobs: int | None, device: str
+) -> float:
+    """About how long discover will take, from a short trial."""
+    return estimate_set_seconds(
+        systems,
+        check_ranks(ranks, systems.n_items),
+        default_repeats(systems) if n_repeats is None else n_repeats,
+        default_runs(systems) if n_runs is None else n_runs,
+        n_jobs,
+        device,
+    )
 
 
 def _count_pairs(systems: SimilaritySet) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from simdims import _parallel, _threads, solvers
 from simdims.joint import JointSRF
@@ -96,15 +97,29 @@ def settle_penalties(
         return solvers.choose_jointly(problem, start, own[0], known, estimator.l1_ratio, rng)
 
 
-def fit_fold(problem: solvers.JointProblem, design: Design, estimator: JointSRF, task: Task) -> Fit:
-    """One joint fit, wherever it runs; the weights of the systems are rows below those of the items."""
+def shrinkage_at(shrinkage: float, rank: int, chosen_at: int | None) -> float:
+    """The shrinkage at a rank that draws each weight to 1 as strongly as the one chosen at another rank.
+
+    mu = shrinkage sum Omega S^2 / (M r), and dimensions without a part in the similarities need no more of it.
+    """
+    return shrinkage if chosen_at is None else shrinkage * rank / chosen_at
+
+
+def fit_fold(
+    problem: solvers.JointProblem, design: Design, estimator: JointSRF, chosen_at: int | None, task: Task
+) -> Fit:
+    """One joint fit, wherever it runs; the weights of the systems are rows below those of the items.
+
+    `chosen_at` is the rank at which the shrinkage was chosen; None where it was given, and holds for every rank.
+    """
     start = time.perf_counter()
     with _threads.one_blas_thread():
         pairs = draw_pairs(problem, design.root)
         folds = draw_folds(pairs, problem.n_systems, design, task.repeat)
-        training = _without(problem, pairs, (folds < 0) | (folds == task.fold))
+        training = leave_out(problem, pairs, (folds < 0) | (folds == task.fold))
         seed = _parallel.seed_of(design.root, _FIT, *task)
-        found = _fit(training, estimator, task.rank, seed)
+        drawn = shrinkage_at(float(estimator.shrinkage), task.rank, chosen_at)
+        found = _fit(training, clone(estimator).set_params(shrinkage=drawn), task.rank, seed)
     low, high = solvers.known_range(training)
     seconds = time.perf_counter() - start
     return Fit(task, np.vstack([found.W, found.weights]), low, high, found.n_iter, found.converged, seconds)
@@ -128,7 +143,7 @@ def fit_alone(
             folds = draw_folds(pairs, problem.n_systems, design, repeat)
             for fold in range(design.n_folds):
                 held = folds[mine] == fold
-                training = _without(alone, own, (folds[mine] < 0) | held)
+                training = leave_out(alone, own, (folds[mine] < 0) | held)
                 weight = pairs.weights[folds == fold].sum()
                 squares = _errors_alone(training, own, np.flatnonzero(held), settled, rank, seed)
                 error += float(own.weights[held] @ squares) / weight
@@ -146,7 +161,8 @@ def _errors_alone(
     return (predicted - pairs.values[those]) ** 2
 
 
-def _without(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
+def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
+    """The problem without the pairs that are held out."""
     return solvers.without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
 
 

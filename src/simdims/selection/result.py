@@ -88,8 +88,8 @@ class RankSelection:
     evidence_of_structure : bool or None
         Whether `held_out_r2` is larger than two of its standard errors; None where there is none.
     shrinkage, comparison_shrinkage : float or None
-        For a SimilaritySet: how strongly weights are drawn to 1, for fits with the chosen number of dimensions and in
-        those that ranks were compared with; infinity means that all weights are 1. None for one system.
+        For a SimilaritySet: how strongly weights are drawn to 1 with the chosen number of dimensions, in fits to all
+        pairs and in those that ranks were compared with; infinity means that all weights are 1. None for one system.
     systems : DataFrame or None
         For a SimilaritySet, a row for each system at the chosen rank: its part of the held-out error, of the error of
         the mean, and its held-out r2, relative to its own mean. None for one system.

@@ -30,6 +30,7 @@ from simdims.selection.joint_fits import (
     score_fits,
     score_mean,
     settle_penalties,
+    shrinkage_at,
 )
 from simdims.selection.result import RankSelection, Rule, choose
 from simdims.selection.splits import DEFAULT_FOLDS, most_training
@@ -84,7 +85,8 @@ def select_set(
         largest = most_dimensions(problem, len(pairs.rows), design)
         generous = generous_rank(candidates, largest, None)
         compared = _settle(problem, model, generous, None, root, journal)
-        trials = _trials(problem, design, _settled(model, *compared), n_jobs, journal, reporter)
+        chosen_at = generous if isinstance(model.shrinkage, str) else None
+        trials = _trials(problem, design, _settled(model, *compared), chosen_at, n_jobs, journal, reporter)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, trials.rule)[1]
         # Where weights do not help with plenty of dimensions, they are not tried again.
@@ -100,7 +102,7 @@ def select_set(
         seed=seed,
         alpha=final[0],
         shrinkage=final[1],
-        comparison_shrinkage=compared[1],
+        comparison_shrinkage=shrinkage_at(compared[1], chosen, chosen_at),
         names=systems.names,
     )
     warn_of_edges(selection)
@@ -135,7 +137,7 @@ def compare_systems(
         equal = weighted
         if np.isfinite(shrinkage) and systems.n_systems > 1:
             shared = _settled(estimator, selection.comparison_alpha, np.inf)
-            trials = _trials(problem, design, shared, n_jobs, journal, reporter)
+            trials = _trials(problem, design, shared, None, n_jobs, journal, reporter)
             trials.run([rank])
             equal = np.asarray(trials.scores[rank].systems)
         alone = _errors_alone(problem, design, estimator, rank, n_jobs, journal, reporter)
@@ -167,16 +169,17 @@ def _trials(
     problem: solvers.JointProblem,
     design: Design,
     estimator: JointSRF,
+    chosen_at: int | None,
     n_jobs: int | None,
     journal: Journal | None,
     reporter: Reporter,
 ) -> Trials:
-    """Trials of joint fits with these penalties."""
+    """Trials of joint fits with these penalties; see `fit_fold`."""
     pairs = draw_pairs(problem, design.root)
     variance = float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
 
     def fit_tasks(tasks: list[Task]) -> Generator[Fit, None, None]:
-        shared, one_by_one = (problem, design, estimator), journal is not None
+        shared, one_by_one = (problem, design, estimator, chosen_at), journal is not None
         yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=_jobs(estimator, n_jobs), one_by_one=one_by_one)
 
     score = partial(score_fits, problem, design)
