@@ -26,6 +26,7 @@ from simdims import (
     as_similarity,
     calibrate,
     combined_test,
+    compare_embeddings,
     datasets,
     detectable_dimensions,
     dimension_test,
@@ -633,6 +634,13 @@ TABLE = [
     (weight_test, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
     (weight_test, {"result": W, "by": "age"}, ValueError, "by", "'age'"),
     (plots.system_weights, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
+    (compare_embeddings, {"W1": W, "W2": W[:10]}, ValueError, "W2", "10"),
+    (compare_embeddings, {"W1": W, "W2": "brain"}, TypeError, "W2", "str"),
+    (compare_embeddings, {"W1": W[:3], "W2": W[:3]}, ValueError, "W1", "3"),
+    (compare_embeddings, {"W1": W, "W2": W, "alpha": 2}, ValueError, "alpha", "2"),
+    (compare_embeddings, {"W1": W, "W2": W, "n_permutations": 0}, ValueError, "n_permutations", "0"),
+    (compare_embeddings, {"W1": W, "W2": W, "S1": S[:10, :10]}, ValueError, "S1", "10"),
+    (plots.embedding_comparison, {"result": W}, TypeError, "result", "ndarray"),
     (plots.system_weights, {"result": W, "kind": "pie"}, ValueError, "kind", "'pie'"),
     (plots.system_weights, {"result": W, "by": list(range(12))}, ValueError, "by", "12"),
     (plots.reconstruction, {"result": S}, (TypeError, ValueError), "embedding", "None"),
@@ -712,6 +720,7 @@ def test_the_table_is_long_and_has_a_row_for_everything_public():
     covered = {STANDS_FOR.get(row[0], row[0].__name__) for row in TABLE}
     # Made by functions, never by users.
     results = {"Calibration", "Consensus", "DetectableDimensions", "HypothesisTests", "ParameterError", "RankSelection"}
+    results |= {"EmbeddingComparison"}
     public = set(simdims.__all__) - results - {"datasets", "metrics", "plots", "simulate", "__version__"}
     for module in (metrics, plots, simulate):
         public |= {name for name in module.__all__ if inspect.isfunction(getattr(module, name))}

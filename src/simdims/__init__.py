@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
     from simdims.features import from_features
-    from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test, weight_test
+    from simdims.inference import (
+        EmbeddingComparison,
+        HypothesisTests,
+        combined_test,
+        compare_embeddings,
+        dimension_test,
+        rsa_test,
+        weight_test,
+    )
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
     from simdims.selection import (
@@ -44,6 +52,7 @@ __all__ = [
     "Consensus",
     "DetectableDimensions",
     "Discovery",
+    "EmbeddingComparison",
     "HypothesisTests",
     "JointSRF",
     "ParameterError",
@@ -55,6 +64,7 @@ __all__ = [
     "as_similarity",
     "calibrate",
     "combined_test",
+    "compare_embeddings",
     "datasets",
     "detectable_dimensions",
     "dimension_test",
@@ -84,6 +94,7 @@ _DEFINED_IN = {
     "Consensus": "consensus",
     "DetectableDimensions": "selection",
     "Discovery": "discovery",
+    "EmbeddingComparison": "inference",
     "HypothesisTests": "inference",
     "JointSRF": "joint",
     "ParameterError": "_parameters",
@@ -94,6 +105,7 @@ _DEFINED_IN = {
     "as_similarity": "similarity",
     "calibrate": "selection",
     "combined_test": "inference",
+    "compare_embeddings": "inference",
     "datasets": "datasets",
     "detectable_dimensions": "selection",
     "dimension_test": "inference",
