@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,9 @@ _ALONE_PASSES = 10_000
 
 #: The loading that an item without an observed diagonal may reach, in units of the root of the largest similarity.
 _LARGEST_LOADING = 10.0
+
+#: Dense systems with fewer numbers than this are kept in one array, so that few calls do the work of all.
+_STACKED = 2**22
 
 #: The sweep from which W is extrapolated.
 _EXTRAPOLATE_FROM = 5
@@ -93,6 +97,16 @@ class JointProblem:
     def n_systems(self) -> int:
         """Number of systems."""
         return len(self.zeros)
+
+    @cached_property
+    def stacked(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The numbers of the dense systems and their matrices, with zeros on the diagonals; None for large ones."""
+        if not self.dense or len(self.dense) * self.n_items**2 > _STACKED:
+            return None
+        stack = np.array(list(self.dense.values()), dtype=np.float64)
+        own = np.arange(self.n_items)
+        stack[:, own, own] = 0.0
+        return np.array(list(self.dense), dtype=np.intp), stack
 
     @property
     def n_known(self) -> int:
@@ -384,6 +398,12 @@ class JointSweeps:
     def _products(self, rows: slice, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_m c_m D_m (S_m W), without the diagonal of S_m, and sum_m c_m S_m a_m within the rows."""
         problem = self.problem
+        if problem.stacked is not None:
+            numbers, stack = problem.stacked
+            part, scaled = stack[:, rows], problem.zeros[numbers, None] * self.weights[numbers]
+            each = part.reshape(-1, stack.shape[1]) @ W
+            products = np.einsum("mik,mk->ik", each.reshape(len(numbers), -1, W.shape[1]), scaled)
+            return products, np.tensordot(part[:, :, rows], scaled, axes=(0, 0))
         n_rows = rows.stop - rows.start
         products, within = np.zeros((n_rows, W.shape[1])), np.zeros((n_rows, n_rows, W.shape[1]))
         own = np.arange(n_rows)
@@ -407,7 +427,11 @@ def weight_equations(problem: JointProblem, W: np.ndarray) -> tuple[np.ndarray, 
     if problem.zeros.any():
         gram = W.T @ W
         G += problem.zeros[:, None, None] * (gram * gram - U.T @ U)
-    for m, S in problem.dense.items():
+    if problem.stacked is not None:
+        numbers, stack = problem.stacked
+        each = (stack.reshape(-1, stack.shape[1]) @ W).reshape(len(numbers), len(W), rank)
+        y[numbers] += problem.zeros[numbers, None] * np.einsum("mik,ik->mk", each, W)
+    for m, S in problem.dense.items() if problem.stacked is None else ():
         stored = np.diagonal(S).astype(np.float64)
         y[m] += problem.zeros[m] * (np.einsum("ik,ik->k", S.astype(np.float64, copy=False) @ W, W) - stored @ U)
     outer = (U[:, :, None] * U[:, None, :]).reshape(len(U), -1)
@@ -442,8 +466,12 @@ def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float
     slope, pull = np.zeros_like(W), np.zeros_like(W)
     total = joint_kernels.joint_gradient(*problem.listed, problem.zeros, a, W, slope, pull)
     U, gram = W * W, W.T @ W
+    if problem.stacked is not None:
+        total += _add_stacked(problem, W, a, slope, pull)
     for m in range(problem.n_systems):
         scaled = W * a[m]
+        if m in problem.dense and problem.stacked is not None:
+            continue
         if m in problem.dense:
             S = problem.dense[m].astype(np.float64, copy=False)
             residual = S - scaled @ W.T
@@ -460,6 +488,19 @@ def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float
     slope += W * ((problem.diagonal_weights * residual).T @ a)
     pull += W * ((problem.diagonal_weights * problem.diagonal).T @ a)
     return 0.5 * total, -2.0 * slope, pull
+
+
+def _add_stacked(problem: JointProblem, W: np.ndarray, a: np.ndarray, slope: np.ndarray, pull: np.ndarray) -> float:
+    """Add the part of the dense systems to the gradient and its data part; return that of 2 f."""
+    assert problem.stacked is not None
+    numbers, stack = problem.stacked
+    n, shape, own = len(W), (len(numbers), *W.shape), np.arange(len(W))
+    scaled = problem.zeros[numbers, None] * a[numbers]
+    residual = stack - (W * a[numbers, None]).reshape(-1, W.shape[1]).dot(W.T).reshape(stack.shape)
+    residual[:, own, own] = 0.0
+    slope += np.einsum("mik,mk->ik", residual.reshape(-1, n).dot(W).reshape(shape), scaled)
+    pull += np.einsum("mik,mk->ik", stack.reshape(-1, n).dot(W).reshape(shape), scaled)
+    return float(problem.zeros[numbers] @ np.einsum("mij,mij->m", residual, residual))
 
 
 class JointEvaluation(NamedTuple):
