@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from simdims.srf import SRF
     from simdims.systems import SimilaritySet
     from simdims.triplets import from_triplets
+    from simdims.uncertainty import Bootstrap, bootstrap
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SRF",
+    "Bootstrap",
     "Calibration",
     "Consensus",
     "DetectableDimensions",
@@ -62,6 +64,7 @@ __all__ = [
     "__version__",
     "align",
     "as_similarity",
+    "bootstrap",
     "calibrate",
     "combined_test",
     "compare_embeddings",
@@ -90,6 +93,7 @@ __all__ = [
 # Public name -> the module that defines it; a public module is its own name.
 _DEFINED_IN = {
     "SRF": "srf",
+    "Bootstrap": "uncertainty",
     "Calibration": "selection",
     "Consensus": "consensus",
     "DetectableDimensions": "selection",
@@ -103,6 +107,7 @@ _DEFINED_IN = {
     "SimilaritySet": "systems",
     "align": "consensus",
     "as_similarity": "similarity",
+    "bootstrap": "uncertainty",
     "calibrate": "selection",
     "combined_test": "inference",
     "compare_embeddings": "inference",
