@@ -24,6 +24,7 @@ from simdims import (
     _memory,
     align,
     as_similarity,
+    bootstrap,
     calibrate,
     combined_test,
     compare_embeddings,
@@ -637,6 +638,15 @@ TABLE = [
     (weight_test, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
     (weight_test, {"result": W, "by": "age"}, ValueError, "by", "'age'"),
     (plots.system_weights, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
+    (bootstrap, {"found": PEOPLE}, ValueError, "n_components", "None"),
+    (bootstrap, {"found": PEOPLE, "n_components": 2}, ValueError, "found", "2"),
+    (bootstrap, {"found": PEOPLE, "n_components": 20, "over": "items"}, ValueError, "n_components", "20"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "people"}, ValueError, "over", "'people'"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "n_resamples": 5}, ValueError, "n_resamples", "5"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "threshold": 2}, ValueError, "threshold", "2"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "ranks": [0]}, ValueError, "ranks", "0"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "ranks": 3}, TypeError, "ranks", "3"),
+    (bootstrap, {"found": S, "over": "items", "estimator": "SRF"}, TypeError, "estimator", "'SRF'"),
     (compare_embeddings, {"W1": W, "W2": W[:10]}, ValueError, "W2", "10"),
     (compare_embeddings, {"W1": W, "W2": "brain"}, TypeError, "W2", "str"),
     (compare_embeddings, {"W1": W[:3], "W2": W[:3]}, ValueError, "W1", "3"),
@@ -723,7 +733,7 @@ def test_the_table_is_long_and_has_a_row_for_everything_public():
     covered = {STANDS_FOR.get(row[0], row[0].__name__) for row in TABLE}
     # Made by functions, never by users.
     results = {"Calibration", "Consensus", "DetectableDimensions", "HypothesisTests", "ParameterError", "RankSelection"}
-    results |= {"EmbeddingComparison"}
+    results |= {"Bootstrap", "EmbeddingComparison"}
     public = set(simdims.__all__) - results - {"datasets", "metrics", "plots", "simulate", "__version__"}
     for module in (metrics, plots, simulate):
         public |= {name for name in module.__all__ if inspect.isfunction(getattr(module, name))}

@@ -452,7 +452,11 @@ def weights_of(problem: JointProblem, W: np.ndarray) -> np.ndarray:
 
 def data_objective(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> float:
     """sum_m f_m, from the residuals."""
-    return gradient(problem, W, a)[0]
+    if problem.stacked is None or len(problem.dense) < problem.n_systems:
+        return gradient(problem, W, a)[0]
+    residual = _stacked_residuals(problem, W, a)
+    total = float(problem.zeros[problem.stacked[0]] @ np.einsum("mij,mij->m", residual, residual))
+    return 0.5 * (total + float(np.sum(problem.diagonal_weights * (problem.diagonal - a @ (W * W).T) ** 2)))
 
 
 def shrinkage_term(problem: JointProblem, a: np.ndarray) -> float:
@@ -494,13 +498,22 @@ def _add_stacked(problem: JointProblem, W: np.ndarray, a: np.ndarray, slope: np.
     """Add the part of the dense systems to the gradient and its data part; return that of 2 f."""
     assert problem.stacked is not None
     numbers, stack = problem.stacked
-    n, shape, own = len(W), (len(numbers), *W.shape), np.arange(len(W))
+    n, shape = len(W), (len(numbers), *W.shape)
     scaled = problem.zeros[numbers, None] * a[numbers]
-    residual = stack - (W * a[numbers, None]).reshape(-1, W.shape[1]).dot(W.T).reshape(stack.shape)
-    residual[:, own, own] = 0.0
+    residual = _stacked_residuals(problem, W, a)
     slope += np.einsum("mik,mk->ik", residual.reshape(-1, n).dot(W).reshape(shape), scaled)
     pull += np.einsum("mik,mk->ik", stack.reshape(-1, n).dot(W).reshape(shape), scaled)
     return float(problem.zeros[numbers] @ np.einsum("mij,mij->m", residual, residual))
+
+
+def _stacked_residuals(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """S_m - W D_m W^T of the dense systems, zero on the diagonals."""
+    assert problem.stacked is not None
+    numbers, stack = problem.stacked
+    residual = stack - (W * a[numbers, None]).reshape(-1, W.shape[1]).dot(W.T).reshape(stack.shape)
+    own = np.arange(len(W))
+    residual[:, own, own] = 0.0
+    return residual
 
 
 class JointEvaluation(NamedTuple):

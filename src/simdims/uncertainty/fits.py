@@ -11,7 +11,7 @@ from simdims import _threads, solvers
 from simdims.consensus.alignment import align
 
 #: Resamples differ little from the reference, so that fits have to be more precise than usual.
-TOL = 1e-6
+TOL = 1e-5
 
 #: A fit from a random start is kept if it lowers the objective of the one from the reference by this part of it.
 _GAIN = 1e-4
