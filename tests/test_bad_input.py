@@ -42,6 +42,7 @@ from simdims import (
     metrics,
     parallel_analysis,
     plots,
+    population_test,
     rsa_test,
     scree_test,
     select_rank,
@@ -57,6 +58,7 @@ S = W @ W.T
 S.flags.writeable = W.flags.writeable = False  # a write anywhere is an error at once
 S_ONE = S
 PEOPLE = SimilaritySet([S, S])
+CROWD = SimilaritySet([S] * 6)
 NAMES = [f"item {i}" for i in range(12)]
 NAN, INF = float("nan"), float("inf")
 TRIPLETS = np.array([np.random.RandomState(seed).permutation(12)[:3] for seed in range(40)])
@@ -647,6 +649,11 @@ TABLE = [
     (bootstrap, {"found": S, "n_components": 2, "over": "items", "ranks": [0]}, ValueError, "ranks", "0"),
     (bootstrap, {"found": S, "n_components": 2, "over": "items", "ranks": 3}, TypeError, "ranks", "3"),
     (bootstrap, {"found": S, "over": "items", "estimator": "SRF"}, TypeError, "estimator", "'SRF'"),
+    (population_test, {"systems": S, "hypotheses": W}, TypeError, "systems", "ndarray"),
+    (population_test, {"systems": PEOPLE, "hypotheses": W}, ValueError, "systems", "2"),
+    (population_test, {"systems": CROWD, "hypotheses": W[:5]}, ValueError, "hypotheses", "5"),
+    (population_test, {"systems": CROWD, "hypotheses": W, "generalize": "mice"}, ValueError, "generalize", "'mice'"),
+    (population_test, {"systems": CROWD, "hypotheses": W, "embedding": W[:5]}, ValueError, "embedding", "5"),
     (compare_embeddings, {"W1": W, "W2": W[:10]}, ValueError, "W2", "10"),
     (compare_embeddings, {"W1": W, "W2": "brain"}, TypeError, "W2", "str"),
     (compare_embeddings, {"W1": W[:3], "W2": W[:3]}, ValueError, "W1", "3"),

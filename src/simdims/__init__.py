@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         combined_test,
         compare_embeddings,
         dimension_test,
+        population_test,
         rsa_test,
         weight_test,
     )
@@ -82,6 +83,7 @@ __all__ = [
     "metrics",
     "parallel_analysis",
     "plots",
+    "population_test",
     "rsa_test",
     "scree_test",
     "select_rank",
@@ -125,6 +127,7 @@ _DEFINED_IN = {
     "metrics": "metrics",
     "parallel_analysis": "selection",
     "plots": "plots",
+    "population_test": "inference",
     "rsa_test": "inference",
     "scree_test": "selection",
     "select_rank": "selection",

@@ -3,6 +3,7 @@
 from simdims.inference.combined import combined_test
 from simdims.inference.comparison import EmbeddingComparison, compare_embeddings
 from simdims.inference.dimension import dimension_test
+from simdims.inference.population import population_test
 from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import rsa_test
 from simdims.inference.weights import weight_test
@@ -13,6 +14,7 @@ __all__ = [
     "combined_test",
     "compare_embeddings",
     "dimension_test",
+    "population_test",
     "rsa_test",
     "weight_test",
 ]

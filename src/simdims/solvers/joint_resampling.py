@@ -61,9 +61,10 @@ def pair_counts(lists: JointProblem, rng: np.random.Generator) -> np.ndarray:
     return counts
 
 
-def place_items(lists: JointProblem, W: np.ndarray, a: np.ndarray, items: np.ndarray, counts: np.ndarray) -> None:
-    """Loadings of items that were not drawn, from their pairs with those that were, into W."""
+def place_items(lists: JointProblem, W: np.ndarray, a: np.ndarray, items: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """W with other loadings for some items: those that fit their pairs best, each counted as often as its partner."""
     listed, penalty = lists.listed, lists.penalty
+    placed = np.array(W, dtype=np.float64)
     for i in items:
         e = slice(listed.starts[i], listed.starts[i + 1])
         z = W[listed.partners[e]] * a[listed.systems[e]]
@@ -71,7 +72,8 @@ def place_items(lists: JointProblem, W: np.ndarray, a: np.ndarray, items: np.nda
         w = np.zeros((1, W.shape[1]))
         b = (listed.values[e] @ weighted)[None]
         kernels.embed_rows(weighted.T @ z, b, penalty.ridge, penalty.lasso, w, _PASSES)
-        W[i] = w[0]
+        placed[i] = w[0]
+    return placed
 
 
 def variance_explained_jointly(lists: JointProblem, W: np.ndarray, a: np.ndarray) -> np.ndarray:

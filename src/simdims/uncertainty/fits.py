@@ -32,8 +32,7 @@ class Reference(NamedTuple):
 class Resample(NamedTuple):
     """A fit to a resample, with dimensions in the order and on the scale of the reference.
 
-    `correlations` are those of the dimensions with the reference's, over items; `systems` and `items` say how often
-    each was drawn.
+    `correlations` are those of the dimensions with the reference's, over items.
     """
 
     number: int
@@ -53,9 +52,9 @@ def fit_resample(reference: Reference, over: str, root: int, number: int) -> Res
         counts, factor = draw_weights(reference.lists, over, rng)
         problem = solvers.reweighted(reference.lists, factor, counts)
         found = _fit(reference, problem, reference.W, reference.weights, rng)
-        W, a = found.W.copy(), found.weights
+        W, a = found.W, found.weights
         if counts is not None:
-            solvers.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
+            W = solvers.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
         r2 = float(np.nanmean(solvers.variance_explained_jointly(problem, W, a)))
         order, correlations = _matched(W, reference.W)
         return Resample(number, W[:, order], a[:, order], correlations, r2, found.converged)

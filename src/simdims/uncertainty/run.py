@@ -335,7 +335,7 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
     rows = np.repeat(np.arange(n), np.diff(listed.starts))
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
     names = [str(i) for i in kept] if systems.labels is None else [systems.labels[i] for i in kept]
-    drawn = []
+    similarities, places = [], []
     for m, (one, at) in enumerate(zip(systems, systems.positions, strict=True)):
         values, omega = np.full((n, n), np.nan), np.zeros((n, n))
         own = dense_parts(one)
@@ -344,10 +344,12 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
         mine = listed.systems == m
         omega[rows[mine], listed.partners[mine]] = (listed.weights * factor)[mine]
         values[omega == 0] = np.nan
-        part = np.ix_(kept, kept)
-        drawn.append(Similarity(frozen(values[part]), names, frozen(omega[part])))
-    places = [np.arange(len(kept))] * systems.n_systems
-    return SimilaritySet.of_parts(drawn, places, systems.names, None, names, len(kept))
+        has_pair = np.count_nonzero(omega[np.ix_(kept, kept)], axis=0) > (omega[kept, kept] > 0)
+        place = np.flatnonzero(has_pair)
+        part = np.ix_(kept[place], kept[place])
+        similarities.append(Similarity(frozen(values[part]), [names[i] for i in place], frozen(omega[part])))
+        places.append(place)
+    return SimilaritySet.of_parts(similarities, places, systems.names, None, names, len(kept))
 
 
 def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None, seed: Any) -> dict[str, Any]:
