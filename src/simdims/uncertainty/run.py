@@ -21,6 +21,7 @@ from simdims._parameters import (
     require_choice,
     require_count,
     shown,
+    warn,
 )
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus.systems import joint_estimator
@@ -36,6 +37,9 @@ from simdims.uncertainty.result import Bootstrap
 
 #: The first word of the name of the tasks that select ranks, from which their seeds follow.
 _RANKS = 1
+
+#: With fewer resamples, the limits of 95% intervals are close to the smallest and largest resampled values.
+_FEW_RESAMPLES = 100
 
 #: Fewer systems than this cannot be resampled.
 _FEWEST_SYSTEMS = 4
@@ -146,6 +150,9 @@ def bootstrap(
     require_count("n_resamples", n_resamples, at_least=20)
     require_between("threshold", threshold, 0, 1)
     _parallel.check_n_jobs(n_jobs)
+    if n_resamples < _FEW_RESAMPLES:
+        warn(f"{n_resamples} resamples are too few for 95% intervals, which will be too short.",
+             f"Use {{n_resamples={2 * _FEW_RESAMPLES}}} or more.")  # fmt: skip
     source = _source(found, n_components, estimator)
     candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)
     if over == "systems" and source.systems.n_systems < _FEWEST_SYSTEMS:
