@@ -80,6 +80,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
         SRF,
         JointSRF,
         Similarity,
+        bootstrap,
         calibrate,
         compare_embeddings,
         dimension_test,
@@ -101,6 +102,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
     found = discover(S, ranks=[2, 3], sampling=0.7, n_repeats=2, n_runs=2, random_state=0)
     tests = dimension_test(found.embedding, found.embedding, n_permutations=19, random_state=0)
     compared = compare_embeddings(found.embedding, found.embedding, n_permutations=19, random_state=0)
+    sure = bootstrap(S, "pairs", n_components=2, n_resamples=20, random_state=0, progress=False)
     power = {"noise": "features", "snr": 0.5, "test": "rsa", "power": 0.5, "standard_error": 0.1}
     study = pd.DataFrame([power])
     drawn = {
@@ -109,6 +111,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "hypothesis_tests": (tests,), "item_fingerprint": (found, 0), "power_curves": (study,),
         "rank_selection": (found,), "reconstruction": (found,), "reliability": (found,),
         "save_figure": (None, folder / "x.pdf"), "embedding_comparison": (compared,),
+        "uncertainty": (sure,),
         "similarity_heatmap": (S,), "word_cloud": (found, 1),
         "system_weights": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
     }  # fmt: skip

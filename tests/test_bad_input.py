@@ -660,6 +660,7 @@ TABLE = [
     (compare_embeddings, {"W1": W, "W2": W, "alpha": 2}, ValueError, "alpha", "2"),
     (compare_embeddings, {"W1": W, "W2": W, "n_permutations": 0}, ValueError, "n_permutations", "0"),
     (compare_embeddings, {"W1": W, "W2": W, "S1": S[:10, :10]}, ValueError, "S1", "10"),
+    (plots.uncertainty, {"result": W}, TypeError, "result", "ndarray"),
     (plots.embedding_comparison, {"result": W}, TypeError, "result", "ndarray"),
     (plots.system_weights, {"result": W, "kind": "pie"}, ValueError, "kind", "'pie'"),
     (plots.system_weights, {"result": W, "by": list(range(12))}, ValueError, "by", "12"),

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simdims import JointSRF, Similarity, SimilaritySet, bootstrap, discover, simulate, solvers
+from simdims import JointSRF, Similarity, SimilaritySet, bootstrap, discover, plots, simulate, solvers
 from simdims._parallel import root_seed
 from simdims.joint import problem_of_set
 from simdims.uncertainty.fits import draw_systems, draw_weights, fit_resample
 from simdims.uncertainty.intervals import interval_of
 from simdims.uncertainty.run import _reference, _source, resampled_set
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*too few for 95% intervals")
 
 FREE = JointSRF(3, alpha=0.0, shrinkage=0.0, max_iter=2000)
 
@@ -50,7 +52,7 @@ def test_dimensions_of_the_model_come_back_and_intervals_are_around_them(sure):
 def test_a_resample_of_systems_is_a_fit_to_copies_of_them():
     _, _, S = people()
     source = _source(SimilaritySet(S), None, FREE)
-    reference, _ = _reference(source, "systems", 20, 0, None)
+    reference, _ = _reference(source, 0.8, 20, 0, None)
     found = fit_resample(reference, "systems", 5, 3)
     chosen = draw_systems(12, np.random.default_rng(np.random.SeedSequence(5, spawn_key=(3,))))
     slow = JointSRF(3, alpha=0.0, shrinkage=0.0, init=reference.W, tol=1e-9, max_iter=5000).fit(S[chosen])
@@ -63,7 +65,7 @@ def test_two_copies_of_an_item_are_no_pair():
     """A fit with copies of items as items of their own, whose pairs with each other are missing."""
     _, _, S = people(diagonal=True)
     source = _source(SimilaritySet(S), None, FREE)
-    reference, _ = _reference(source, "items", 20, 0, None)
+    reference, _ = _reference(source, 0.8, 20, 0, None)
     found = fit_resample(reference, "items", 5, 1)
     rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(1,)))
     counts = rng.multinomial(24, np.full(24, 1 / 24))
@@ -227,6 +229,19 @@ def test_loadings_at_zero_are_marked():
     large = sure.embedding > 0.3
     assert not marked[large].any()
     assert marked[~large].mean() > 0.9
+
+
+def test_pictures_show_the_intervals(sure):
+    ax = plots.uncertainty(sure)
+    assert [text.get_text() for text in ax.texts][:3] == ["100%"] * 3
+    low, high = sure.interval("loadings")
+    ax = plots.uncertainty(sure, "loadings", dimension=2, n_rows=5)
+    segments = ax.collections[0].get_segments()
+    top = np.argsort(-sure.embedding[:, 1])[:5]
+    np.testing.assert_allclose([part[:, 0] for part in segments], np.stack([low, high], axis=-1)[top, 1])
+    assert plots.uncertainty(sure, "weights", dimension="dimension1").get_xlabel() == "Weight on dimension 1"
+    with pytest.raises(ValueError, match="dimension must be None"):
+        plots.uncertainty(sure, "shares", dimension=1)
 
 
 def coverage(seed, n_resamples=100):

@@ -15,6 +15,7 @@ from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
 from simdims.plots.systems import system_weights
+from simdims.plots.uncertainty import uncertainty
 
 __all__ = [
     "alignment",
@@ -32,5 +33,6 @@ __all__ = [
     "save_figure",
     "similarity_heatmap",
     "system_weights",
+    "uncertainty",
     "word_cloud",
 ]

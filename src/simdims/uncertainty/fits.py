@@ -19,7 +19,10 @@ _RANDOM_TOL = 1e-4
 
 
 class Reference(NamedTuple):
-    """The fit that is resampled: its problem, the same with all pairs in lists, and its solution."""
+    """The fit that is resampled: its problem, the same with all pairs in lists, and its solution.
+
+    `threshold` is the correlation from which a dimension of a resample is the reference's.
+    """
 
     problem: solvers.JointProblem
     lists: solvers.JointProblem
@@ -27,6 +30,7 @@ class Reference(NamedTuple):
     weights: NDArray[np.float64]
     alpha: float
     max_iter: int
+    threshold: float
 
 
 class Resample(NamedTuple):
@@ -83,8 +87,9 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     """A fit to resampled systems, on the scale of the reference, and then the weights of all systems.
 
     In a resample, weights have mean 1 over other systems. So that loadings do not vary with that, each dimension is
-    scaled such that the mean weight of the systems that were drawn is their mean in the reference. The weights of a
-    system given W vary with the noise in its own pairs, which are therefore drawn again.
+    scaled such that the mean weight of the systems that were drawn is their mean in the reference; one that is not the
+    reference's has no such scale, and stays. The weights of a system given W vary with the noise in its own pairs,
+    which are therefore drawn again.
     """
     n_systems = len(reference.weights)
     chosen = draw_systems(n_systems, rng)
@@ -95,6 +100,7 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     problem = solvers.resampled_systems(reference.problem, chosen)
     found = _fit(reference, problem, reference.W * np.sqrt(means), start, rng)
     order, correlations = _matched(found.W, reference.W)
+    scale = np.where(correlations >= reference.threshold, scale, 1.0)
     W, fitted = found.W[:, order] / np.sqrt(scale), found.weights[:, order] * scale
     drawn, first = np.unique(chosen, return_index=True)
     own = reference.weights.copy()

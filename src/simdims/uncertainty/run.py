@@ -168,13 +168,13 @@ def bootstrap(
             random_state = journal.settings["random_state"]
         seed = int(random_state)  # type: ignore[arg-type]
         root = _parallel.root_seed(seed)
-        reference, model = _reference(source, over, n_resamples, root, journal)
+        reference, model = _reference(source, threshold, n_resamples, root, journal)
         reporter = stack.enter_context(reporting(progress))
         resamples = _fit_all(reference, over, n_resamples, root, n_jobs, journal, reporter)
         chosen = None
         if candidates is not None:
             chosen = _select_all(source.systems, over, candidates, n_resamples, root, n_jobs, journal, reporter)
-    return _result(source, reference, model, resamples, over, threshold, seed, chosen)
+    return _result(source, reference, model, resamples, over, seed, chosen)
 
 
 def _source(found: Any, n_components: int | None, estimator: JointSRF | None) -> Source:
@@ -221,7 +221,7 @@ def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
 
 
 def _reference(
-    source: Source, over: str, n_resamples: int, root: int, journal: Journal | None
+    source: Source, threshold: float, n_resamples: int, root: int, journal: Journal | None
 ) -> tuple[Reference, JointSRF]:
     """The fit that is resampled, converged further; its penalties are chosen once."""
     systems, model = source.systems, clone(source.model)
@@ -250,7 +250,7 @@ def _reference(
     order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable") if source.W is None else np.arange(rank)
     lists = solvers.as_lists(problem, np.arange(n)) if problem.zeros.any() else problem
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (solution.W, solution.weights))
-    return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter)), model
+    return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter), float(threshold)), model
 
 
 def _fit_all(
@@ -370,6 +370,7 @@ def _settings(source: Source, over: str, threshold: float, ranks: list[int] | No
         "version": __version__,
         "data": fingerprint(*arrays, *source.systems.positions, *reference),
         "over": over,
+        "threshold": float(threshold),
         "estimator": {name: str(getattr(model, name)) for name in names},
         "ranks": ranks,
         "seed": None,
@@ -383,7 +384,6 @@ def _result(
     model: JointSRF,
     resamples: list[Resample],
     over: str,
-    threshold: float,
     seed: int,
     chosen: NDArray[np.intp] | None,
 ) -> Bootstrap:
@@ -399,7 +399,7 @@ def _result(
         resampled_weights=np.stack([one.weights for one in resamples]),
         resampled_r2=np.array([one.r2 for one in resamples]),
         correlations=np.stack([one.correlations for one in resamples]),
-        threshold=float(threshold),
+        threshold=reference.threshold,
         alpha=float(model.alpha),
         shrinkage=float(model.shrinkage),
         n_units=units[over],
