@@ -76,7 +76,18 @@ def needs(folder: Path) -> dict[str, list[str]]:
     import numpy as np
     import pandas as pd
 
-    from simdims import SRF, JointSRF, Similarity, calibrate, dimension_test, discover, load_similarity, plots
+    from simdims import (
+        SRF,
+        JointSRF,
+        Similarity,
+        bootstrap,
+        calibrate,
+        compare_embeddings,
+        dimension_test,
+        discover,
+        load_similarity,
+        plots,
+    )
     from simdims.datasets import fetch_mur92_behaviour, load_miserables
 
     (folder / "S.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
@@ -90,6 +101,8 @@ def needs(folder: Path) -> dict[str, list[str]]:
     S = load_similarity(folder / "S.npy")
     found = discover(S, ranks=[2, 3], sampling=0.7, n_repeats=2, n_runs=2, random_state=0)
     tests = dimension_test(found.embedding, found.embedding, n_permutations=19, random_state=0)
+    compared = compare_embeddings(found.embedding, found.embedding, n_permutations=19, random_state=0)
+    sure = bootstrap(S, "pairs", n_components=2, n_resamples=20, random_state=0, progress=False)
     power = {"noise": "features", "snr": 0.5, "test": "rsa", "power": 0.5, "standard_error": 0.1}
     study = pd.DataFrame([power])
     drawn = {
@@ -97,7 +110,9 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "dimension_grid": (found,), "embedding_map": (found,), "graph": (S, found.embedding),
         "hypothesis_tests": (tests,), "item_fingerprint": (found, 0), "power_curves": (study,),
         "rank_selection": (found,), "reconstruction": (found,), "reliability": (found,),
-        "save_figure": (None, folder / "x.pdf"), "similarity_heatmap": (S,), "word_cloud": (found, 1),
+        "save_figure": (None, folder / "x.pdf"), "embedding_comparison": (compared,),
+        "uncertainty": (sure,),
+        "similarity_heatmap": (S,), "word_cloud": (found, 1),
         "system_weights": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
     }  # fmt: skip
     features = {f"plots.{name}": lambda name=name: getattr(plots, name)(*drawn[name]) for name in plots.__all__}

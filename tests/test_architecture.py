@@ -43,6 +43,7 @@ ORDER = [
     "datasets",
     "selection",
     "consensus",
+    "uncertainty",
     "inference",
     "discovery",
     "plots",

@@ -24,8 +24,10 @@ from simdims import (
     _memory,
     align,
     as_similarity,
+    bootstrap,
     calibrate,
     combined_test,
+    compare_embeddings,
     datasets,
     detectable_dimensions,
     dimension_test,
@@ -40,6 +42,7 @@ from simdims import (
     metrics,
     parallel_analysis,
     plots,
+    population_test,
     rsa_test,
     scree_test,
     select_rank,
@@ -55,6 +58,7 @@ S = W @ W.T
 S.flags.writeable = W.flags.writeable = False  # a write anywhere is an error at once
 S_ONE = S
 PEOPLE = SimilaritySet([S, S])
+CROWD = SimilaritySet([S] * 6)
 NAMES = [f"item {i}" for i in range(12)]
 NAN, INF = float("nan"), float("inf")
 TRIPLETS = np.array([np.random.RandomState(seed).permutation(12)[:3] for seed in range(40)])
@@ -549,6 +553,9 @@ TABLE = [
     (metrics.link_auc, {"S": LINKS, "W": W, "pairs": [[0, 99]]}, ValueError, "pairs", "[0, 99]"),
     (metrics.hold_out_links, {"S": LINKS, "fraction": 1.5}, ValueError, "fraction", "1.5"),
     (metrics.noise_ceiling, {"triplets": TRIPLETS, "min_answers": 1}, ValueError, "min_answers", "1"),
+    (metrics.noise_ceiling, {"triplets": PEOPLE, "min_answers": 3}, ValueError, "min_answers", "3"),
+    (metrics.noise_ceiling, {"triplets": PEOPLE, "method": "kendall"}, ValueError, "method", "'kendall'"),
+    (metrics.noise_ceiling, {"triplets": TRIPLETS, "method": "pearson"}, ValueError, "method", "'pearson'"),
     (metrics.noise_ceiling, {"triplets": [[0, 1, 1]]}, ValueError, "triplets", "[0, 1, 1] in row 0"),
     (metrics.pair_correlation, {"W": W, "pairs": [[0, 1]], "ratings": [1, 2]}, ValueError, "ratings", "shape (2,)"),
     (metrics.pair_correlation, {"W": W, "pairs": [["cat", "dog"]], "ratings": [1]},
@@ -633,6 +640,28 @@ TABLE = [
     (weight_test, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
     (weight_test, {"result": W, "by": "age"}, ValueError, "by", "'age'"),
     (plots.system_weights, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
+    (bootstrap, {"found": PEOPLE}, ValueError, "n_components", "None"),
+    (bootstrap, {"found": PEOPLE, "n_components": 2}, ValueError, "found", "2"),
+    (bootstrap, {"found": PEOPLE, "n_components": 20, "over": "items"}, ValueError, "n_components", "20"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "people"}, ValueError, "over", "'people'"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "n_resamples": 5}, ValueError, "n_resamples", "5"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "threshold": 2}, ValueError, "threshold", "2"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "ranks": [0]}, ValueError, "ranks", "0"),
+    (bootstrap, {"found": S, "n_components": 2, "over": "items", "ranks": 3}, TypeError, "ranks", "3"),
+    (bootstrap, {"found": S, "over": "items", "estimator": "SRF"}, TypeError, "estimator", "'SRF'"),
+    (population_test, {"systems": S, "hypotheses": W}, TypeError, "systems", "ndarray"),
+    (population_test, {"systems": PEOPLE, "hypotheses": W}, ValueError, "systems", "2"),
+    (population_test, {"systems": CROWD, "hypotheses": W[:5]}, ValueError, "hypotheses", "5"),
+    (population_test, {"systems": CROWD, "hypotheses": W, "generalize": "mice"}, ValueError, "generalize", "'mice'"),
+    (population_test, {"systems": CROWD, "hypotheses": W, "embedding": W[:5]}, ValueError, "embedding", "5"),
+    (compare_embeddings, {"W1": W, "W2": W[:10]}, ValueError, "W2", "10"),
+    (compare_embeddings, {"W1": W, "W2": "brain"}, TypeError, "W2", "str"),
+    (compare_embeddings, {"W1": W[:3], "W2": W[:3]}, ValueError, "W1", "3"),
+    (compare_embeddings, {"W1": W, "W2": W, "alpha": 2}, ValueError, "alpha", "2"),
+    (compare_embeddings, {"W1": W, "W2": W, "n_permutations": 0}, ValueError, "n_permutations", "0"),
+    (compare_embeddings, {"W1": W, "W2": W, "S1": S[:10, :10]}, ValueError, "S1", "10"),
+    (plots.uncertainty, {"result": W}, TypeError, "result", "ndarray"),
+    (plots.embedding_comparison, {"result": W}, TypeError, "result", "ndarray"),
     (plots.system_weights, {"result": W, "kind": "pie"}, ValueError, "kind", "'pie'"),
     (plots.system_weights, {"result": W, "by": list(range(12))}, ValueError, "by", "12"),
     (plots.reconstruction, {"result": S}, (TypeError, ValueError), "embedding", "None"),
@@ -712,6 +741,7 @@ def test_the_table_is_long_and_has_a_row_for_everything_public():
     covered = {STANDS_FOR.get(row[0], row[0].__name__) for row in TABLE}
     # Made by functions, never by users.
     results = {"Calibration", "Consensus", "DetectableDimensions", "HypothesisTests", "ParameterError", "RankSelection"}
+    results |= {"Bootstrap", "EmbeddingComparison"}
     public = set(simdims.__all__) - results - {"datasets", "metrics", "plots", "simulate", "__version__"}
     for module in (metrics, plots, simulate):
         public |= {name for name in module.__all__ if inspect.isfunction(getattr(module, name))}

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
     from simdims.features import from_features
-    from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test, weight_test
+    from simdims.inference import (
+        EmbeddingComparison,
+        HypothesisTests,
+        combined_test,
+        compare_embeddings,
+        dimension_test,
+        population_test,
+        rsa_test,
+        weight_test,
+    )
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
     from simdims.selection import (
@@ -35,15 +44,18 @@ if TYPE_CHECKING:
     from simdims.srf import SRF
     from simdims.systems import SimilaritySet
     from simdims.triplets import from_triplets
+    from simdims.uncertainty import Bootstrap, bootstrap
 
 __version__ = "0.1.0"
 
 __all__ = [
     "SRF",
+    "Bootstrap",
     "Calibration",
     "Consensus",
     "DetectableDimensions",
     "Discovery",
+    "EmbeddingComparison",
     "HypothesisTests",
     "JointSRF",
     "ParameterError",
@@ -53,8 +65,10 @@ __all__ = [
     "__version__",
     "align",
     "as_similarity",
+    "bootstrap",
     "calibrate",
     "combined_test",
+    "compare_embeddings",
     "datasets",
     "detectable_dimensions",
     "dimension_test",
@@ -69,6 +83,7 @@ __all__ = [
     "metrics",
     "parallel_analysis",
     "plots",
+    "population_test",
     "rsa_test",
     "scree_test",
     "select_rank",
@@ -80,10 +95,12 @@ __all__ = [
 # Public name -> the module that defines it; a public module is its own name.
 _DEFINED_IN = {
     "SRF": "srf",
+    "Bootstrap": "uncertainty",
     "Calibration": "selection",
     "Consensus": "consensus",
     "DetectableDimensions": "selection",
     "Discovery": "discovery",
+    "EmbeddingComparison": "inference",
     "HypothesisTests": "inference",
     "JointSRF": "joint",
     "ParameterError": "_parameters",
@@ -92,8 +109,10 @@ _DEFINED_IN = {
     "SimilaritySet": "systems",
     "align": "consensus",
     "as_similarity": "similarity",
+    "bootstrap": "uncertainty",
     "calibrate": "selection",
     "combined_test": "inference",
+    "compare_embeddings": "inference",
     "datasets": "datasets",
     "detectable_dimensions": "selection",
     "dimension_test": "inference",
@@ -108,6 +127,7 @@ _DEFINED_IN = {
     "metrics": "metrics",
     "parallel_analysis": "selection",
     "plots": "plots",
+    "population_test": "inference",
     "rsa_test": "inference",
     "scree_test": "selection",
     "select_rank": "selection",

@@ -1,9 +1,20 @@
-"""Tests of hypotheses: against dimensions, against similarities, against both, and about the weights of systems."""
+"""Tests of hypotheses: against dimensions, similarities or both, about weights of systems, and of two embeddings."""
 
 from simdims.inference.combined import combined_test
+from simdims.inference.comparison import EmbeddingComparison, compare_embeddings
 from simdims.inference.dimension import dimension_test
+from simdims.inference.population import population_test
 from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import rsa_test
 from simdims.inference.weights import weight_test
 
-__all__ = ["HypothesisTests", "combined_test", "dimension_test", "rsa_test", "weight_test"]
+__all__ = [
+    "EmbeddingComparison",
+    "HypothesisTests",
+    "combined_test",
+    "compare_embeddings",
+    "dimension_test",
+    "population_test",
+    "rsa_test",
+    "weight_test",
+]

@@ -48,14 +48,14 @@ class Hypotheses:
     matrices: tuple[NDArray[np.float64], ...] = ()
 
 
-def clean_embedding(embedding: Any) -> tuple[Table, Items]:
+def clean_embedding(embedding: Any, name: str = "embedding") -> tuple[Table, Items]:
     """Return an embedding as a table whose columns have names, and its items."""
-    table = _read_table(embedding_table(embedding, "embedding"), "embedding")
+    table = _read_table(embedding_table(embedding, name), name)
     n_items, n_components = table.values.shape
     if n_items < FEWEST_ITEMS:
-        raise ParameterError("embedding", f"must have at least {FEWEST_ITEMS} items (rows)", f"{n_items}")
+        raise ParameterError(name, f"must have at least {FEWEST_ITEMS} items (rows)", f"{n_items}")
     names = table.columns or _numbered("dimension", n_components)
-    return Table(table.values, table.rows, names), Items(n_items, table.rows, "embedding")
+    return Table(table.values, table.rows, names), Items(n_items, table.rows, name)
 
 
 def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:

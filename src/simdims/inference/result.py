@@ -27,7 +27,7 @@ class HypothesisTests:
 
     Attributes
     ----------
-    test : {"dimension", "rsa", "combined", "weights"}
+    test : {"dimension", "rsa", "combined", "weights", "population"}
         Which test it is.
     hypotheses : tuple of str
         The names of the hypotheses.
@@ -151,6 +151,8 @@ class HypothesisTests:
         """The findings in words, with one line per hypothesis."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         what = "systems" if self.test == "weights" else "items"
+        if self.test == "population" and self.method.endswith("generalised to systems"):
+            what = "signs of the systems"
         lines = [
             self._headline(),
             f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}, "
@@ -194,6 +196,8 @@ class HypothesisTests:
             return f"{subject} {verb} significantly with {their} assigned dimension."
         if self.test == "rsa":
             return f"{subject} {verb} significantly with the similarities."
+        if self.test == "population":
+            return f"{subject} {'is' if singular else 'are'} found in the population of {self._population()}."
         deciders = list(np.array(self.decided_by)[self.significant])
         words = {
             "dimension": "more clearly in a dimension",
@@ -204,6 +208,9 @@ class HypothesisTests:
         verb = "is" if singular else "are"
         return f"{subject} {verb} found in the representation{': ' if counts else ''}{', '.join(counts)}."
 
+    def _population(self) -> str:
+        return self.method.rpartition("generalised to ")[2]
+
     def _related_to(self) -> str:
         return "scores" if "scores" in self.method else "groups"
 
@@ -212,6 +219,7 @@ class HypothesisTests:
             "weights": f"weights are related to the {self._related_to()}",
             "dimension": f"correlates with {self.dimension[place]}",
             "rsa": "correlates with the similarities",
+            "population": f"holds for the population of {self._population()}",
             "both": f"correlates with {self.dimension[place]} and with the similarities",
         }
         return words[self.decided_by[place] if self.decided_by else self.test]

@@ -4,7 +4,7 @@ Each function takes an embedding W and the data to compare it with. W has one ro
 an array, a DataFrame whose index names the items, or a result that holds one (a Discovery, Consensus or fitted SRF).
 """
 
-from simdims.metrics.ceiling import NoiseCeiling, noise_ceiling
+from simdims.metrics.ceiling import NoiseCeiling, SystemCeiling, noise_ceiling
 from simdims.metrics.choices import triplet_accuracy, triplet_probabilities
 from simdims.metrics.links import hold_out_links, link_auc
 from simdims.metrics.readouts import PairCorrelation, Readout, pair_correlation, readout
@@ -16,6 +16,7 @@ __all__ = [
     "NoiseCeiling",
     "PairCorrelation",
     "Readout",
+    "SystemCeiling",
     "entropy",
     "explained_variance",
     "factor_alignment",

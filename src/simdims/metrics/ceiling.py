@@ -1,18 +1,28 @@
-"""The noise ceiling of odd-one-out answers: how far people agree with each other on the same triplets."""
+"""Noise ceilings: how far people agree on the same triplets, or systems on the same pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from simdims._parameters import ParameterError, require_between, require_count, warn
+from simdims import _memory
+from simdims._parameters import ParameterError, require_between, require_choice, require_count, shortlist, shown, warn
+from simdims.similarity.ownership import read_only
+from simdims.systems import SimilaritySet, dense_parts
 from simdims.triplets import read_answers
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _CHANCE = 1 / 3
+
+#: Fewer pairs than this have no correlation that means anything.
+_FEWEST_PAIRS = 3
 
 #: With fewer answers per triplet, the share of the most frequent answer is biased upwards.
 _FEW_ANSWERS = 10
@@ -84,8 +94,81 @@ class NoiseCeiling:
         )
 
 
-def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, min_answers: int = 2) -> NoiseCeiling:
-    """Estimate the highest accuracy that a model of odd-one-out answers can reach, from repeated triplets.
+@dataclass(frozen=True, eq=False)
+class SystemCeiling:
+    """How far the similarities of each system agree with those of the others.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The systems.
+    lower : ndarray of shape (n_systems,)
+        Agreement of each system with the mean of the others; NaN where they share fewer than 3 pairs.
+    upper : ndarray of shape (n_systems,)
+        Agreement of each system with the mean of all, itself included.
+    method : {"pearson", "spearman", "cosine"}
+        The measure of agreement.
+    n_pairs : ndarray of int, shape (n_systems,)
+        Pairs behind each `lower`.
+    """
+
+    names: tuple[str, ...]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    method: str
+    n_pairs: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "n_pairs"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def mean_lower(self) -> float:
+        """The mean of `lower` over the systems that have one."""
+        return float(np.nanmean(self.lower))
+
+    @property
+    def mean_upper(self) -> float:
+        """The mean of `upper` over the same systems."""
+        return float(self.upper[~np.isnan(self.lower)].mean())
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per system: system, lower, upper, n_pairs."""
+        import pandas as pd
+
+        columns = {"system": list(self.names), "lower": self.lower, "upper": self.upper, "n_pairs": self.n_pairs}
+        return pd.DataFrame(columns)
+
+    def __str__(self) -> str:
+        return (
+            f"noise ceiling between {self.mean_lower:.3f} and {self.mean_upper:.3f} ({self.method}; mean of "
+            f"{len(self.names)} systems, from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f})"
+        )
+
+
+@overload
+def noise_ceiling(triplets: SimilaritySet, *, method: str = "pearson") -> SystemCeiling: ...
+
+
+@overload
+def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, min_answers: int = 2) -> NoiseCeiling: ...
+
+
+def noise_ceiling(
+    triplets: Any, *, odd: int | Hashable = -1, min_answers: int = 2, method: str | None = None
+) -> NoiseCeiling | SystemCeiling:
+    """Estimate how well the best possible model can do: from repeated triplets, or from several systems.
+
+    Of a SimilaritySet, each system's similarities are compared with the mean of the other systems (`lower`) and with
+    the mean of all (`upper`), as in representational similarity analysis. A model of what systems have in common is
+    expected to agree with a system no better than `upper`, and a good one at least as well as `lower`. Values are
+    brought to a common scale within each system first (for "pearson" to mean 0 and standard deviation 1, for "cosine"
+    to mean square 1, for "spearman" to ranks), over its observed pairs of two different items. Weights count in these
+    moments, in the means over systems and in the agreement.
+
+    Of odd-one-out answers, it is the highest accuracy that a model can reach, from triplets that were answered
+    repeatedly.
 
     For a triplet with n answers, of which n_1 >= n_2 >= n_3 chose each of its items, the consistency is n_1 / n: the
     accuracy, on these answers, of a model that knows the most frequent one. The ceiling is the mean consistency over
@@ -98,23 +181,29 @@ def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, min_answers: int =
 
     Parameters
     ----------
-    triplets : array-like or DataFrame of shape (n_answers, 3)
-        One answer per row, as in `from_triplets`; rows with the same items, in any order, answer the same triplet.
+    triplets : array-like or DataFrame of shape (n_answers, 3), or SimilaritySet
+        One answer per row, as in `from_triplets`; rows with the same items, in any order, answer the same triplet. Or
+        the similarities of several systems.
     odd : int or column name, default=-1
         Which column holds the odd one out.
     min_answers : int, default=2
         Triplets with fewer answers are left out; the result counts their answers.
+    method : {"pearson", "spearman", "cosine"}, optional
+        For a SimilaritySet: how similarities are compared, "pearson" by default. Weights do not change ranks.
 
     Returns
     -------
     NoiseCeiling
-        The ceiling, its uncertainty and the lower estimate; `fraction(accuracy)` is the chance-corrected fraction of
-        the ceiling that an accuracy reaches.
+        Of triplets: the ceiling, its uncertainty and the lower estimate; `fraction(accuracy)` is the chance-corrected
+        fraction of the ceiling that an accuracy reaches.
+    SystemCeiling
+        Of a SimilaritySet: a lower and an upper bound per system.
 
     Warns
     -----
     UserWarning
-        If triplets have few answers (a median below 10), so that the ceiling is biased upwards.
+        If triplets have few answers (a median below 10), so that the ceiling is biased upwards; or if systems share
+        too few pairs with the others to have a ceiling.
 
     Notes
     -----
@@ -124,7 +213,8 @@ def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, min_answers: int =
     References
     ----------
     SRF, Supplement (THINGS); M. N. Hebart et al. (2020), Revealing the multidimensional mental representations of
-    natural objects underlying human similarity judgements, Nature Human Behaviour 4.
+    natural objects underlying human similarity judgements, Nature Human Behaviour 4; H. Nili et al. (2014), A toolbox
+    for representational similarity analysis, PLOS Computational Biology 10.
 
     Examples
     --------
@@ -135,7 +225,21 @@ def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, min_answers: int =
     (0.9, 0.9, 2)
     >>> print(ceiling)
     noise ceiling 90.00% ± 19.60% (95%), at least 90.00%; 20 answers to 2 triplets
+
+    >>> from simdims import SimilaritySet, simulate
+    >>> W = simulate.dirichlet(30, 3, random_state=0)
+    >>> people = SimilaritySet([simulate.add_noise(W @ W.T, 0.5, random_state=seed) for seed in range(5)])
+    >>> ceiling = noise_ceiling(people)
+    >>> bool((ceiling.lower < ceiling.upper).all())
+    True
     """
+    if isinstance(triplets, SimilaritySet):
+        for name, given, default in (("odd", odd, -1), ("min_answers", min_answers, 2)):
+            if given != default:
+                raise ParameterError(name, "must not be given for a SimilaritySet", shown(given))
+        return _ceiling_of_systems(triplets, "pearson" if method is None else method)
+    if method is not None:
+        raise ParameterError("method", "must be None for triplets", shown(method))
     require_count("min_answers", min_answers, 2)
     items, odd_column = read_answers(triplets, odd)
     counts = _count_answers(items, odd_column)
@@ -181,3 +285,56 @@ def _predicted_by_others(counts: NDArray[np.intp]) -> NDArray[np.float64]:
 def _mean_and_error(shares: NDArray[np.float64]) -> tuple[float, float]:
     error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else np.nan
     return float(shares.mean()), float(error)
+
+
+def _ceiling_of_systems(systems: SimilaritySet, method: str) -> SystemCeiling:
+    """Each system against the mean of the others, and of all."""
+    require_choice("method", method, ("pearson", "spearman", "cosine"))
+    if systems.n_systems < 2:
+        raise ParameterError("triplets", "must hold at least two systems for a noise ceiling", f"{systems.n_systems}")
+    n = systems.n_items
+    _memory.require(40 * n * n, f"The noise ceiling of {n} items", "use fewer items")
+    total, weight, count = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n), dtype=np.intp)
+    for m in range(systems.n_systems):
+        pairs, own, omega = _standard_pairs(systems, m, method)
+        total[pairs] += omega * own
+        weight[pairs] += omega
+        count[pairs] += 1
+    lower, upper, n_pairs = (np.full(systems.n_systems, np.nan) for _ in range(3))
+    for m in range(systems.n_systems):
+        pairs, own, omega = _standard_pairs(systems, m, method)
+        upper[m] = _agreement(own, total[pairs] / weight[pairs], omega, method)
+        common = count[pairs] > 1
+        n_pairs[m] = np.count_nonzero(common)
+        if n_pairs[m] >= _FEWEST_PAIRS:
+            others = (total[pairs] - omega * own)[common] / (weight[pairs] - omega)[common]
+            lower[m] = _agreement(own[common], others, omega[common], method)
+    without = [name for name, value in zip(systems.names, lower, strict=True) if np.isnan(value)]
+    if len(without) == systems.n_systems:
+        raise ParameterError("triplets", "must hold systems that share pairs, with values that vary", "none")
+    if without:
+        warn(f"{len(without)} systems have no ceiling, because they share too few pairs: {shortlist(without)}.")
+    return SystemCeiling(systems.names, lower, upper, method, n_pairs.astype(np.intp))
+
+
+def _standard_pairs(systems: SimilaritySet, m: int, method: str) -> tuple[Any, NDArray, NDArray]:
+    """The observed pairs of a system, their values on a common scale, and their weights."""
+    values, omega = dense_parts(systems[m])  # type: ignore[arg-type]
+    i, j = np.nonzero(np.triu(omega > 0, 1))
+    own, omega, at = values[i, j], omega[i, j], systems.positions[m]
+    first, second = np.minimum(at[i], at[j]), np.maximum(at[i], at[j])
+    if method == "spearman":
+        return (first, second), rankdata(own), omega
+    centred = own - np.average(own, weights=omega) if method == "pearson" else own
+    size = np.sqrt(np.average(centred**2, weights=omega))
+    return (first, second), centred / size if size > 0 else centred, omega
+
+
+def _agreement(x: NDArray, y: NDArray, weights: NDArray, method: str) -> float:
+    """The weighted correlation, rank correlation or cosine of two lists; NaN where one of them does not vary."""
+    if method == "spearman":
+        x, y = rankdata(x), rankdata(y)
+    if method != "cosine":
+        x, y = x - np.average(x, weights=weights), y - np.average(y, weights=weights)
+    squares = np.sum(weights * x**2) * np.sum(weights * y**2)
+    return float(np.sum(weights * x * y) / np.sqrt(squares)) if squares > 0 else np.nan

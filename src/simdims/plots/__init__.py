@@ -7,6 +7,7 @@ matplotlib is imported when the first figure is drawn.
 
 from simdims.plots._style import save_figure
 from simdims.plots.agreement import alignment, reliability
+from simdims.plots.comparison import embedding_comparison
 from simdims.plots.dimensions import dimension_grid, word_cloud
 from simdims.plots.graphs import graph
 from simdims.plots.inference import hypothesis_tests, power_curves
@@ -14,11 +15,13 @@ from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
 from simdims.plots.systems import system_weights
+from simdims.plots.uncertainty import uncertainty
 
 __all__ = [
     "alignment",
     "calibration",
     "dimension_grid",
+    "embedding_comparison",
     "embedding_map",
     "graph",
     "hypothesis_tests",
@@ -30,5 +33,6 @@ __all__ = [
     "save_figure",
     "similarity_heatmap",
     "system_weights",
+    "uncertainty",
     "word_cloud",
 ]

@@ -31,7 +31,14 @@ from simdims.solvers.joint import (
     weights_of,
 )
 from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
-from simdims.solvers.joint_path import approach_jointly, choose_jointly
+from simdims.solvers.joint_path import approach_jointly, as_lists, choose_jointly, knows_all_pairs
+from simdims.solvers.joint_resampling import (
+    pair_counts,
+    place_items,
+    resampled_systems,
+    reweighted,
+    variance_explained_jointly,
+)
 from simdims.solvers.loop import Report
 from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
 from simdims.solvers.penalty import noise_scale, penalised
@@ -66,6 +73,7 @@ __all__ = [
     "Solution",
     "approach",
     "approach_jointly",
+    "as_lists",
     "as_problem",
     "best_start",
     "can_fill",
@@ -79,20 +87,26 @@ __all__ = [
     "joint_problem",
     "joint_start",
     "known_range",
+    "knows_all_pairs",
     "largest_eigenvalue",
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",
     "one_system",
+    "pair_counts",
     "pairs_per_system",
     "penalised",
     "penalised_jointly",
+    "place_items",
     "random_start",
     "require_scale",
+    "resampled_systems",
+    "reweighted",
     "solve",
     "solve_jointly",
     "solve_on",
     "spectral_start",
+    "variance_explained_jointly",
     "weight_equations",
     "weights_of",
     "without_pairs",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,9 @@ WEIGHT_PASSES = 10
 
 #: Passes over the weights of one system by itself: a convex problem of r numbers ends long before.
 _ALONE_PASSES = 10_000
+
+#: Dense systems with fewer numbers than this are kept in one array, so that few calls do the work of all.
+_STACKED = 2**22
 
 #: The sweep from which W is extrapolated.
 _EXTRAPOLATE_FROM = 5
@@ -92,6 +96,16 @@ class JointProblem:
     def n_systems(self) -> int:
         """Number of systems."""
         return len(self.zeros)
+
+    @cached_property
+    def stacked(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The numbers of the dense systems and their matrices, with zeros on the diagonals; None for large ones."""
+        if not self.dense or len(self.dense) * self.n_items**2 > _STACKED:
+            return None
+        stack = np.array(list(self.dense.values()), dtype=np.float64)
+        own = np.arange(self.n_items)
+        stack[:, own, own] = 0.0
+        return np.array(list(self.dense), dtype=np.intp), stack
 
     @property
     def n_known(self) -> int:
@@ -345,6 +359,12 @@ class JointSweeps:
     def _products(self, rows: slice, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """sum_m c_m D_m (S_m W), without the diagonal of S_m, and sum_m c_m S_m a_m within the rows."""
         problem = self.problem
+        if problem.stacked is not None:
+            numbers, stack = problem.stacked
+            part, scaled = stack[:, rows], problem.zeros[numbers, None] * self.weights[numbers]
+            each = part.reshape(-1, stack.shape[1]) @ W
+            products = np.einsum("mik,mk->ik", each.reshape(len(numbers), -1, W.shape[1]), scaled)
+            return products, np.tensordot(part[:, :, rows], scaled, axes=(0, 0))
         n_rows = rows.stop - rows.start
         products, within = np.zeros((n_rows, W.shape[1])), np.zeros((n_rows, n_rows, W.shape[1]))
         own = np.arange(n_rows)
@@ -368,7 +388,11 @@ def weight_equations(problem: JointProblem, W: np.ndarray) -> tuple[np.ndarray, 
     if problem.zeros.any():
         gram = W.T @ W
         G += problem.zeros[:, None, None] * (gram * gram - U.T @ U)
-    for m, S in problem.dense.items():
+    if problem.stacked is not None:
+        numbers, stack = problem.stacked
+        each = (stack.reshape(-1, stack.shape[1]) @ W).reshape(len(numbers), len(W), rank)
+        y[numbers] += problem.zeros[numbers, None] * np.einsum("mik,ik->mk", each, W)
+    for m, S in problem.dense.items() if problem.stacked is None else ():
         stored = np.diagonal(S).astype(np.float64)
         y[m] += problem.zeros[m] * (np.einsum("ik,ik->k", S.astype(np.float64, copy=False) @ W, W) - stored @ U)
     outer = (U[:, :, None] * U[:, None, :]).reshape(len(U), -1)
@@ -389,7 +413,11 @@ def weights_of(problem: JointProblem, W: np.ndarray) -> np.ndarray:
 
 def data_objective(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> float:
     """sum_m f_m, from the residuals."""
-    return gradient(problem, W, a)[0]
+    if problem.stacked is None or len(problem.dense) < problem.n_systems or len(problem.listed.values):
+        return gradient(problem, W, a)[0]
+    residual = _stacked_residuals(problem, W, a)
+    total = float(problem.zeros[problem.stacked[0]] @ np.einsum("mij,mij->m", residual, residual))
+    return 0.5 * (total + float(np.sum(problem.diagonal_weights * (problem.diagonal - a @ (W * W).T) ** 2)))
 
 
 def shrinkage_term(problem: JointProblem, a: np.ndarray) -> float:
@@ -403,8 +431,12 @@ def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float
     slope, pull = np.zeros_like(W), np.zeros_like(W)
     total = joint_kernels.joint_gradient(*problem.listed, problem.zeros, a, W, slope, pull)
     U, gram = W * W, W.T @ W
+    if problem.stacked is not None:
+        total += _add_stacked(problem, W, a, slope, pull)
     for m in range(problem.n_systems):
         scaled = W * a[m]
+        if m in problem.dense and problem.stacked is not None:
+            continue
         if m in problem.dense:
             S = problem.dense[m].astype(np.float64, copy=False)
             residual = S - scaled @ W.T
@@ -421,6 +453,28 @@ def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float
     slope += W * ((problem.diagonal_weights * residual).T @ a)
     pull += W * ((problem.diagonal_weights * problem.diagonal).T @ a)
     return 0.5 * total, -2.0 * slope, pull
+
+
+def _add_stacked(problem: JointProblem, W: np.ndarray, a: np.ndarray, slope: np.ndarray, pull: np.ndarray) -> float:
+    """Add the part of the dense systems to the gradient and its data part; return that of 2 f."""
+    assert problem.stacked is not None
+    numbers, stack = problem.stacked
+    n, shape = len(W), (len(numbers), *W.shape)
+    scaled = problem.zeros[numbers, None] * a[numbers]
+    residual = _stacked_residuals(problem, W, a)
+    slope += np.einsum("mik,mk->ik", residual.reshape(-1, n).dot(W).reshape(shape), scaled)
+    pull += np.einsum("mik,mk->ik", stack.reshape(-1, n).dot(W).reshape(shape), scaled)
+    return float(problem.zeros[numbers] @ np.einsum("mij,mij->m", residual, residual))
+
+
+def _stacked_residuals(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """S_m - W D_m W^T of the dense systems, zero on the diagonals."""
+    assert problem.stacked is not None
+    numbers, stack = problem.stacked
+    residual = stack - (W * a[numbers, None]).reshape(-1, W.shape[1]).dot(W.T).reshape(stack.shape)
+    own = np.arange(len(W))
+    residual[:, own, own] = 0.0
+    return residual
 
 
 def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> Evaluation:

@@ -49,7 +49,7 @@ def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float, device:
 
     Where each pair is known in some system, random starts are as good.
     """
-    if not 0.0 < alpha < _FROM or _knows_all_pairs(problem):
+    if not 0.0 < alpha < _FROM or knows_all_pairs(problem):
         return W
     for stronger in np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1]:
         steeper = replace(problem, penalty=Penalty(stronger * problem.noise[0], 0.0))
@@ -190,6 +190,12 @@ def _some_items(problem: JointProblem, W: np.ndarray, rng: np.random.RandomState
         return problem, W
     n_chosen = min(max(int(share * n), _ITEMS_PER_DIMENSION * W.shape[1]), n)
     items = np.sort(rng.permutation(n)[:n_chosen])
+    return as_lists(problem, items), W[items]
+
+
+def as_lists(problem: JointProblem, items: np.ndarray) -> JointProblem:
+    """The problem of some items, with all their pairs in lists."""
+    n, n_chosen = problem.n_items, len(items)
     place = np.full(n, -1)
     place[items] = np.arange(n_chosen)
     listed = problem.listed
@@ -213,7 +219,7 @@ def _some_items(problem: JointProblem, W: np.ndarray, rng: np.random.RandomState
         diagonal=np.ascontiguousarray(problem.diagonal[:, items]),
         diagonal_weights=np.ascontiguousarray(problem.diagonal_weights[:, items]),
         limits=problem.limits[items],
-    ), W[items]
+    )
 
 
 def _all_pairs(
@@ -228,7 +234,7 @@ def _all_pairs(
     return i, np.full(len(i), m), j, values, np.full(len(i), problem.zeros[m])
 
 
-def _knows_all_pairs(problem: JointProblem) -> bool:
+def knows_all_pairs(problem: JointProblem) -> bool:
     """Whether each pair of items is known in some system."""
     n, listed = problem.n_items, problem.listed
     keys = np.repeat(np.arange(n), np.diff(listed.starts)) * n + listed.partners

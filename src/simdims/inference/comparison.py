@@ -1,0 +1,320 @@
+"""compare_embeddings: which dimensions two embeddings of the same items share, and which only one of them has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment, nnls
+from scipy.stats import false_discovery_control
+
+from simdims._parameters import ParameterError, plural, shortlist, warn
+from simdims.inference.hypotheses import FEWEST_ITEMS, Table, clean_embedding
+from simdims.inference.permutations import check_settings, permute, pvalues
+from simdims.metrics.structure import standard_columns
+from simdims.similarity import as_similarity
+from simdims.similarity.ownership import read_only
+from simdims.systems import dense_parts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Directions in which the products of two dimensions vary by less than this part of the largest are none.
+_FLAT = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddingComparison:
+    """Two embeddings of the same items, dimension by dimension.
+
+    Attributes
+    ----------
+    dimensions1, dimensions2 : tuple of str
+        The names of the dimensions of each embedding.
+    pairs : ndarray of int, shape (n_pairs, 2)
+        The columns of the two embeddings that are matched, by descending correlation.
+    correlation : ndarray of shape (n_pairs,)
+        The correlation of each pair over items.
+    pvalue : ndarray of shape (n_pairs,)
+        How often permuted items give the same dimension so good a partner.
+    null_distribution : ndarray of shape (n_permutations, n_pairs)
+        The correlations of the same dimensions with their partners under the permutations.
+    alpha : float
+        The false discovery rate at which a pair is shared.
+    explained : DataFrame or None
+        Where similarities were given, how much of their variance dimensions explain: a row for each system, and columns
+        all (its own dimensions), shared (those of its own with a counterpart) and counterparts (those of the other
+        system that they are matched with).
+    embedding1, embedding2 : ndarray of shape (n_items, n_components)
+        The embeddings, of the items that were compared.
+    labels : tuple of str or None
+        The names of these items.
+    """
+
+    dimensions1: tuple[str, ...]
+    dimensions2: tuple[str, ...]
+    pairs: NDArray[np.intp]
+    correlation: NDArray[np.float64]
+    pvalue: NDArray[np.float64]
+    null_distribution: NDArray[np.float64]
+    alpha: float
+    embedding1: NDArray[np.float64]
+    embedding2: NDArray[np.float64]
+    labels: tuple[str, ...] | None
+    explained: pd.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("pairs", "correlation", "pvalue", "null_distribution", "embedding1", "embedding2"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def pvalue_adjusted(self) -> NDArray[np.float64]:
+        """The p-values, adjusted over pairs by the Benjamini-Hochberg procedure."""
+        return false_discovery_control(self.pvalue, method="bh")
+
+    @property
+    def is_shared(self) -> NDArray[np.bool_]:
+        """Whether the adjusted p-value of each pair is at most alpha."""
+        return self.pvalue_adjusted <= self.alpha
+
+    @property
+    def n_shared(self) -> int:
+        """How many dimensions the embeddings share."""
+        return int(self.is_shared.sum())
+
+    @property
+    def only1(self) -> tuple[str, ...]:
+        """Dimensions of the first embedding without a counterpart in the second."""
+        return self._only(self.dimensions1, 0)
+
+    @property
+    def only2(self) -> tuple[str, ...]:
+        """Dimensions of the second embedding without a counterpart in the first."""
+        return self._only(self.dimensions2, 1)
+
+    def _only(self, names: tuple[str, ...], side: int) -> tuple[str, ...]:
+        shared = set(self.pairs[self.is_shared, side].tolist())
+        return tuple(name for k, name in enumerate(names) if k not in shared)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per matched pair, the best first.
+
+        Columns: dimension1, dimension2, correlation, pvalue, pvalue_adjusted.
+        """
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            "dimension1": [self.dimensions1[k] for k in self.pairs[:, 0]],
+            "dimension2": [self.dimensions2[k] for k in self.pairs[:, 1]],
+            "correlation": self.correlation,
+            "pvalue": self.pvalue,
+            "pvalue_adjusted": self.pvalue_adjusted,
+        }
+        return pd.DataFrame(columns)
+
+    def summary(self) -> str:
+        """The comparison in words."""
+        n1, n2, n = len(self.dimensions1), len(self.dimensions2), self.n_shared
+        lines = [
+            f"{n} {plural('dimension', n)} shared by embeddings of {n1} and {n2} dimensions "
+            f"({len(self.embedding1)} items; {len(self.null_distribution)} permutations; Benjamini-Hochberg at "
+            f"{self.alpha:g})."
+        ]
+        for row, shared in zip(self.table.itertuples(index=False), self.is_shared, strict=True):
+            if shared:
+                lines.append(
+                    f"  {row.dimension1} and {row.dimension2}: r = {row.correlation:.2f}, p = {row.pvalue:.2g}, "
+                    f"adjusted {row.pvalue_adjusted:.2g}"
+                )
+        for words, names in (("the first", self.only1), ("the second", self.only2)):
+            if names:
+                lines.append(f"Only in {words}: {shortlist(list(names))}.")
+        if self.explained is not None:
+            for system, *parts in self.explained.itertuples():
+                own, shared, others = (f"{part:.0%}" for part in parts)
+                lines.append(
+                    f"Variance of {system} explained by its own dimensions: {own}; by the shared ones: {shared}; by "
+                    f"their counterparts: {others}."
+                )
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def compare_embeddings(
+    W1: Any,
+    W2: Any,
+    *,
+    S1: Any = None,
+    S2: Any = None,
+    n_permutations: int = 1000,
+    alpha: float = 0.05,
+    random_state: int | np.random.RandomState | None = None,
+) -> EmbeddingComparison:
+    """Compare two embeddings of the same items: which dimensions they share, and which only one of them has.
+
+    Dimensions are matched one to one (Hungarian algorithm) such that the sum of their correlations over items is
+    largest. The p-value of a pair is the share of permutations of the items, each with a matching of its own, in which
+    the dimension finds a partner that is at least as good.
+
+    Parameters
+    ----------
+    W1, W2 : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF or JointSRF
+        The embeddings, with any numbers of dimensions. If both name their items, rows are matched by name, and items of
+        only one of them are left out with a warning.
+    S1, S2 : similarities as `as_similarity` takes them, optional
+        The similarities behind each embedding, with the items of W1 and W2 in the same order. They add how much of them
+        the shared dimensions explain.
+    n_permutations : int, default=1000
+        Number of permutations. The smallest possible p-value is 1 / (1 + n_permutations).
+    alpha : float, default=0.05
+        False discovery rate at which the dimensions of a pair are counterparts of each other.
+    random_state : int, RandomState or None, default=None
+        Seed of the permutations; None draws one.
+
+    Returns
+    -------
+    EmbeddingComparison
+        `table` has one row per matched pair; `only1` and `only2` name the dimensions without a counterpart.
+
+    Notes
+    -----
+    The p-value belongs to a dimension of the embedding with fewer dimensions, which all have a partner in every
+    permutation; to one of W1 if there are as many. If no dimensions are shared it is exact. If some are, it is
+    conservative for the others, because the partners of the shared ones are taken.
+
+    The variance explained is that of the regression of the observed similarities of two different items on the products
+    w_ik w_jk of the dimensions, with an intercept and weights of at least zero.
+
+    See Also
+    --------
+    align : reorder the columns of an embedding to match a reference.
+
+    Examples
+    --------
+    >>> from simdims import compare_embeddings, simulate
+    >>> people = simulate.dirichlet(60, 4, random_state=0)
+    >>> brain = people[:, [2, 0]]
+    >>> compared = compare_embeddings(people, brain, random_state=0)
+    >>> sorted(zip(compared.table["dimension1"], compared.table["dimension2"]))
+    [('dimension1', 'dimension2'), ('dimension3', 'dimension1')]
+    >>> compared.only1
+    ('dimension2', 'dimension4')
+    """
+    check_settings(n_permutations, "greater", alpha, None)
+    one, other = (clean_embedding(W, name)[0] for W, name in ((W1, "W1"), (W2, "W2")))
+    rows1, rows2, labels = _common_items(one, other)
+    A, B = one.values[rows1], other.values[rows2]
+    swapped = A.shape[1] > B.shape[1]
+    first, second = (standard_columns(W) for W in ((B, A) if swapped else (A, B)))
+    statistics = partial(_matched_correlations, first, second)
+    observed, null = permute(statistics, len(A), n_permutations, random_state, None, False)
+    partners = linear_sum_assignment(first.T @ second, maximize=True)[1]
+    order = np.argsort(-observed, kind="stable")
+    pairs = np.stack([order, partners[order]], axis=1)
+    assert one.columns is not None
+    assert other.columns is not None
+    compared = EmbeddingComparison(
+        dimensions1=one.columns,
+        dimensions2=other.columns,
+        pairs=pairs[:, ::-1].copy() if swapped else pairs,
+        correlation=observed[order],
+        pvalue=pvalues(observed, null, "greater")[order],
+        null_distribution=null[:, order],
+        alpha=alpha,
+        embedding1=A,
+        embedding2=B,
+        labels=labels,
+    )
+    return compared if S1 is None and S2 is None else _with_explained(compared, (S1, S2), (one, other), (rows1, rows2))
+
+
+def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...] | None]:
+    """The rows of the items that two embeddings share, in the order of the first, and their names."""
+    if one.rows is None or other.rows is None:
+        if len(one.values) != len(other.values):
+            rule = f"must have one row for each of the {len(one.values)} items of W1"
+            raise ParameterError("W2", rule, f"{len(other.values)}", "name the items of both to match them by name")
+        rows = np.arange(len(one.values))
+        return rows, rows, one.rows or other.rows
+    place = {name: at for at, name in enumerate(other.rows)}
+    kept = [at for at, name in enumerate(one.rows) if name in place]
+    labels = tuple(one.rows[at] for at in kept)
+    if len(kept) < FEWEST_ITEMS:
+        got = f"{len(kept)} in common, as {shortlist([repr(name) for name in other.rows if name not in labels])} in W2"
+        raise ParameterError("W2", f"must share at least {FEWEST_ITEMS} items with W1", got)
+    left1, left2 = len(one.rows) - len(kept), len(other.rows) - len(kept)
+    if left1 or left2:
+        warn(f"Compared the {len(kept)} common items; left out {left1} of W1 and {left2} of W2.")
+    return np.array(kept, dtype=np.intp), np.array([place[name] for name in labels], dtype=np.intp), labels
+
+
+def _matched_correlations(
+    first: NDArray[np.float64], second: NDArray[np.float64], permutations: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """The correlation of each dimension of the first with its partner, for each permutation of the items."""
+    found = np.empty((len(permutations), first.shape[1]))
+    for place, permutation in enumerate(permutations):
+        correlations = first[permutation].T @ second
+        rows, columns = linear_sum_assignment(correlations, maximize=True)
+        found[place] = correlations[rows, columns]
+    return found
+
+
+def _with_explained(
+    compared: EmbeddingComparison, similarities: tuple[Any, Any], tables: tuple[Table, Table], rows: tuple[Any, Any]
+) -> EmbeddingComparison:
+    """The comparison with the variance of similarities that dimensions explain."""
+    import pandas as pd
+
+    shared, found = compared.pairs[compared.is_shared], {}
+    embeddings = (compared.embedding1, compared.embedding2)
+    for side, (S, table, own_rows) in enumerate(zip(similarities, tables, rows, strict=True)):
+        if S is None:
+            continue
+        name = f"S{side + 1}"
+        similarity = as_similarity(S, copy=False)
+        if similarity.n_items != len(table.values):
+            rule = f"must have the {len(table.values)} items of W{side + 1}"
+            raise ParameterError(name, rule, f"{similarity.n_items}")
+        if similarity.labels is not None and table.rows is not None and tuple(similarity.labels) != table.rows:
+            raise ParameterError(name, f"must list its items in the order of W{side + 1}", "another order")
+        values, weights = (part[np.ix_(own_rows, own_rows)] for part in dense_parts(similarity))
+        own, others = embeddings[side], embeddings[1 - side]
+        found[name] = {
+            "all": variance_explained(name, values, weights, own),
+            "shared": variance_explained(name, values, weights, own[:, shared[:, side]]),
+            "counterparts": variance_explained(name, values, weights, others[:, shared[:, 1 - side]]),
+        }
+    return replace(compared, explained=pd.DataFrame.from_dict(found, orient="index"))
+
+
+def variance_explained(
+    name: str, values: NDArray[np.float64], weights: NDArray[np.float64], W: NDArray[np.float64]
+) -> float:
+    """R2 of the regression of similarities on the products w_ik w_jk, with weights of at least 0 and an intercept."""
+    n, rank = W.shape
+    if not rank:
+        return 0.0
+    # Sums over pairs of z z^T with z = (1, w_i o w_j, s_ij).
+    sums = np.zeros((rank + 2, rank + 2))
+    for i in range(n - 1):
+        others = slice(i + 1, n)
+        z = np.column_stack([np.ones(n - 1 - i), W[others] * W[i], values[i, others]])
+        sums += z.T @ (weights[i, others, None] * z)
+    if sums[0, 0] == 0:
+        raise ParameterError(name, "must have an observed pair of two different items", "none")
+    centred = sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:]) / sums[0, 0]
+    G, y, spread = centred[:-1, :-1], centred[:-1, -1], centred[-1, -1]
+    if spread <= _FLAT * sums[-1, -1]:
+        raise ParameterError(name, "must vary over its observed pairs to have a variance", "equal values")
+    sizes, directions = np.linalg.eigh(G)
+    kept = sizes > _FLAT * max(sizes.max(), 0.0)
+    root = np.sqrt(sizes[kept])[:, None] * directions[:, kept].T
+    a = nnls(root, (directions[:, kept].T @ y) / np.sqrt(sizes[kept]))[0] if kept.any() else np.zeros(rank)
+    return float((2 * y @ a - a @ G @ a) / spread)

@@ -1,0 +1,124 @@
+"""embedding_comparison: the dimensions that two embeddings share side by side, and those of only one below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simdims._parameters import ParameterError, require_count, require_type
+from simdims.inference import EmbeddingComparison
+from simdims.plots import _style as style
+from simdims.plots._sources import Loadings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Height of a row of the figure, and of everything else, in inches.
+_ROW, _REST = 0.17, 0.5
+
+
+def embedding_comparison(
+    result: EmbeddingComparison,
+    *,
+    names: tuple[str, str] = ("First embedding", "Second embedding"),
+    n_items: int = 3,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw which dimensions two embeddings share.
+
+    Parameters
+    ----------
+    result : EmbeddingComparison
+        What `compare_embeddings` returned.
+    names : pair of str, default=("First embedding", "Second embedding")
+        What the embeddings are of, as "Human IT" and "Monkey IT".
+    n_items : int, default=3
+        Number of top items by which a dimension without a name of its own is described.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure otherwise.
+
+    Returns
+    -------
+    matplotlib Axes
+        One row per shared pair, the best first, with a bar for its correlation. Dimensions without a counterpart are
+        below, in grey, on the side of their embedding.
+
+    Examples
+    --------
+    >>> from simdims import compare_embeddings, plots, simulate
+    >>> W = simulate.dirichlet(60, 4, random_state=0)
+    >>> ax = plots.embedding_comparison(compare_embeddings(W, W[:, [2, 0]], random_state=0))
+    >>> ax.get_xlabel()
+    'Correlation'
+    """
+    require_type("result", result, EmbeddingComparison, "what compare_embeddings returned")
+    if isinstance(names, str) or len(names) != 2:
+        raise ParameterError("names", "must be two names", repr(names))
+    require_count("n_items", n_items, at_least=0)
+    texts = [
+        _describe(Loadings(W, result.labels, _own_names(dimensions)), n_items)
+        for W, dimensions in ((result.embedding1, result.dimensions1), (result.embedding2, result.dimensions2))
+    ]
+    shared = result.pairs[result.is_shared]
+    correlations = result.correlation[result.is_shared]
+    alone = [np.setdiff1d(np.arange(len(texts[side])), shared[:, side]) for side in (0, 1)]
+    n_rows = len(shared) + (1 if any(map(len, alone)) else 0) + max(map(len, alone))
+    ax = style.one_axes(ax, _REST + _ROW * max(n_rows, 3), 2 * style.COLUMN)
+    rows = np.arange(len(shared))
+    ax.barh(rows, correlations, height=0.62, color=style.MAIN)
+    for row, (pair, value) in enumerate(zip(shared, correlations, strict=True)):
+        _write(ax, row, value, f"{value:.2f}", "right" if value > 0.2 else "left", style.tiny())
+        _beside(ax, row, [texts[side][pair[side]] for side in (0, 1)], "black")
+    first_alone = len(shared) + 1
+    for place in range(max(map(len, alone))):
+        sides = [texts[side][alone[side][place]] if place < len(alone[side]) else "" for side in (0, 1)]
+        _beside(ax, first_alone + place, sides, style.QUIET)
+    if any(map(len, alone)):
+        _beside(
+            ax, len(shared), [f"only here ({len(own)}):" if len(own) else "" for own in alone], style.QUIET, "italic"
+        )
+    _beside(ax, -1.1, list(names), "black", weight="bold")
+    ax.set_xlim(0, 1)
+    ax.set_ylim(n_rows - 0.5, -0.5)
+    style.tidy(ax, "Correlation")
+    ax.spines["left"].set_visible(False)
+    ax.set_yticks([])
+    return ax
+
+
+def _describe(loadings: Loadings, n_items: int) -> list[str]:
+    """Each dimension by its number and its name or top items."""
+    described = [loadings.describe(k, n_items) for k in range(loadings.W.shape[1])]
+    return [style.shown(text, 34) for text in described]
+
+
+def _own_names(dimensions: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The names of dimensions, unless they only count."""
+    return None if dimensions == tuple(f"dimension{k + 1}" for k in range(len(dimensions))) else dimensions
+
+
+def _write(ax: Axes, row: float, x: float, text: str, side: str, points: float) -> None:
+    shift = (-2 if side == "right" else 2, 0)
+    colour = "white" if side == "right" else "black"
+    ax.annotate(
+        text, (x, row), xytext=shift, textcoords="offset points", ha=side, va="center", fontsize=points, color=colour
+    )
+
+
+def _beside(ax: Axes, row: float, texts: list[str], colour: str, look: str = "normal", weight: str = "normal") -> None:
+    """A text on either side of a row."""
+    for x, text, side, shift in ((0.0, texts[0], "right", -4), (1.0, texts[1], "left", 4)):
+        options: dict[str, Any] = {"fontsize": style.small(), "color": colour, "style": look, "weight": weight}
+        ax.annotate(
+            text,
+            (x, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(shift, 0),
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            annotation_clip=False,
+            **style.PLAIN,
+            **options,
+        )

@@ -1,0 +1,137 @@
+"""One resample: draw systems, items or pairs, fit them as the reference was fitted, and match its dimensions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims import _threads, solvers
+from simdims.consensus.alignment import align
+
+#: Resamples differ little from the reference, so that fits have to be more precise than usual.
+TOL = 1e-5
+
+#: A fit from a random start is kept if it lowers the objective of the one from the reference by this part of it.
+_GAIN = 1e-4
+_RANDOM_TOL = 1e-4
+
+
+class Reference(NamedTuple):
+    """The fit that is resampled: its problem, the same with all pairs in lists, and its solution.
+
+    `threshold` is the correlation from which a dimension of a resample is the reference's.
+    """
+
+    problem: solvers.JointProblem
+    lists: solvers.JointProblem
+    W: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    alpha: float
+    max_iter: int
+    threshold: float
+
+
+class Resample(NamedTuple):
+    """A fit to a resample, with dimensions in the order and on the scale of the reference.
+
+    `correlations` are those of the dimensions with the reference's, over items.
+    """
+
+    number: int
+    W: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    correlations: NDArray[np.float64]
+    r2: float
+    converged: bool
+
+
+def fit_resample(reference: Reference, over: str, root: int, number: int) -> Resample:
+    """Draw and fit one resample, with one BLAS thread, so that results do not depend on where it runs."""
+    rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(number,)))
+    with _threads.one_blas_thread():
+        if over == "systems":
+            return _of_systems(reference, number, rng)
+        counts, factor = draw_weights(reference.lists, over, rng)
+        problem = solvers.reweighted(reference.lists, factor, counts)
+        found = _fit(reference, problem, reference.W, reference.weights, rng)
+        W, a = found.W, found.weights
+        if counts is not None:
+            W = solvers.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
+        r2 = float(np.nanmean(solvers.variance_explained_jointly(problem, W, a)))
+        order, correlations = _matched(W, reference.W)
+        return Resample(number, W[:, order], a[:, order], correlations, r2, found.converged)
+
+
+def draw_weights(
+    lists: solvers.JointProblem, over: str, rng: np.random.Generator
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    """How often each item is drawn, where items are, and how much each listed pair then counts."""
+    if over == "pairs":
+        return None, solvers.pair_counts(lists, rng)
+    n, listed = lists.n_items, lists.listed
+    counts = rng.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
+    return counts, np.repeat(counts, np.diff(listed.starts)) * counts[listed.partners]
+
+
+def draw_systems(n_systems: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Systems, drawn with replacement, in order; at least two different ones."""
+    while True:
+        chosen = np.sort(rng.integers(n_systems, size=n_systems))
+        if chosen[0] != chosen[-1]:
+            return chosen
+
+
+def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> Resample:
+    """A fit to resampled systems, on the scale of the reference, and then the weights of all systems.
+
+    In a resample, weights have mean 1 over other systems. So that loadings do not vary with that, each dimension is
+    scaled such that the mean weight of the systems that were drawn is their mean in the reference; one that is not the
+    reference's has no such scale, and stays. The weights of a system given W vary with the noise in its own pairs,
+    which are therefore drawn again.
+    """
+    n_systems = len(reference.weights)
+    chosen = draw_systems(n_systems, rng)
+    means = reference.weights[chosen].mean(axis=0)
+    scale = np.where(means > 0, means, 1.0)
+    start = reference.weights[chosen] / scale
+    start[:, means == 0] = 1.0
+    problem = solvers.resampled_systems(reference.problem, chosen)
+    found = _fit(reference, problem, reference.W * np.sqrt(means), start, rng)
+    order, correlations = _matched(found.W, reference.W)
+    scale = np.where(correlations >= reference.threshold, scale, 1.0)
+    W, fitted = found.W[:, order] / np.sqrt(scale), found.weights[:, order] * scale
+    drawn, first = np.unique(chosen, return_index=True)
+    own = reference.weights.copy()
+    own[drawn] = fitted[first]
+    explained = solvers.variance_explained_jointly(reference.lists, W, own)[chosen]
+    noisy = solvers.reweighted(reference.lists, solvers.pair_counts(reference.lists, rng))
+    weights = solvers.weights_of(noisy, W)
+    return Resample(number, W, weights, correlations, float(np.nanmean(explained)), found.converged)
+
+
+def _fit(
+    reference: Reference, problem: solvers.JointProblem, W: NDArray, a: NDArray, rng: np.random.Generator
+) -> solvers.JointSolution:
+    """The better of two fits: from the reference, and from a random start.
+
+    A fit from the reference alone would find its dimensions again in a local minimum next to it, however badly they fit
+    the resample.
+    """
+    found = solvers.solve_jointly(problem, W, a, max_iter=reference.max_iter, tol=TOL)
+    random = np.random.RandomState(int(rng.integers(2**31 - 1)))
+    start = solvers.joint_start(problem, W.shape[1], random)
+    if not solvers.knows_all_pairs(reference.problem):
+        start = solvers.approach_jointly(problem, start, reference.alpha)
+    other = solvers.solve_jointly(problem, start, max_iter=reference.max_iter, tol=_RANDOM_TOL)
+    if other.objective < (1.0 - _GAIN) * found.objective:
+        other = solvers.solve_jointly(problem, other.W, other.weights, max_iter=reference.max_iter, tol=TOL)
+        return other
+    return found
+
+
+def _matched(W: NDArray, reference: NDArray) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The dimension of W that matches each of the reference's, and their correlations."""
+    alignment = align(W, reference)
+    return alignment.permutation, alignment.similarity

@@ -1,0 +1,246 @@
+"""Bootstrap: resampled fits, their intervals, and how often each dimension came back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims._parameters import ParameterError, require_between, require_choice
+from simdims.similarity.ownership import read_only
+from simdims.uncertainty.intervals import METHODS, interval_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What was resampled, in words.
+_RESAMPLED = {"systems": "groups of systems", "items": "sets of items", "pairs": "sets of pairs"}
+
+#: Dimensions named in a summary.
+_N_NAMED = 12
+
+QUANTITIES = ("loadings", "shares", "weights", "r2")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bootstrap:
+    """The result of `bootstrap`. All arrays are read-only.
+
+    Attributes
+    ----------
+    over : {"systems", "items", "pairs"}
+        What was resampled.
+    embedding : ndarray of shape (n_items, n_components)
+        The reference: the embedding that is resampled, converged further than usual.
+    weights : ndarray of shape (n_systems, n_components)
+        The weights of the systems in the reference; ones for a single system.
+    r2 : float
+        Share of the variance that the reference explains in sample, averaged over systems.
+    embeddings : ndarray of shape (n_resamples, n_items, n_components)
+        The resampled embeddings, with dimensions in the order and on the scale of the reference.
+    resampled_weights : ndarray of shape (n_resamples, n_systems, n_components)
+    resampled_r2 : ndarray of shape (n_resamples,)
+    correlations : ndarray of shape (n_resamples, n_components)
+        Correlation over items of each dimension of the reference with the one that is matched with it.
+    threshold : float
+        The correlation from which a dimension counts as found in a resample. Values of dimensions that were not found
+        are not part of any interval.
+    selected_ranks : ndarray of int, shape (n_resamples,), or None
+        The number of dimensions that `select_rank` chose in each resample, where that was asked for.
+    alpha, shrinkage : float
+        The penalties of all fits.
+    n_units : int
+        How many systems, items or pairs were drawn from.
+    labels, systems : tuple of str or None
+        The names of the items and of the systems.
+    seed : int
+        The `random_state` that reproduces this result.
+    converged : ndarray of bool, shape (n_resamples,)
+    """
+
+    over: str
+    embedding: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    r2: float
+    embeddings: NDArray[np.float64]
+    resampled_weights: NDArray[np.float64]
+    resampled_r2: NDArray[np.float64]
+    correlations: NDArray[np.float64]
+    threshold: float
+    alpha: float
+    shrinkage: float
+    n_units: int
+    converged: NDArray[np.bool_]
+    seed: int
+    labels: tuple[str, ...] | None = None
+    systems: tuple[str, ...] | None = None
+    selected_ranks: NDArray[np.intp] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
+
+    @property
+    def n_resamples(self) -> int:
+        """The number of resamples."""
+        return len(self.embeddings)
+
+    @property
+    def n_components(self) -> int:
+        """The number of dimensions."""
+        return self.embedding.shape[1]
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Whether each dimension was found in each resample, of shape (n_resamples, n_components)."""
+        return self.correlations >= self.threshold
+
+    @property
+    def came_back(self) -> NDArray[np.float64]:
+        """The share of resamples in which each dimension was found."""
+        return self.found.mean(axis=0)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The share of each dimension in the average reconstruction."""
+        return _shares(self.embedding)
+
+    @property
+    def at_zero(self) -> NDArray[np.bool_]:
+        """Loadings whose intervals are not calibrated, of shape (n_items, n_components).
+
+        Those that are zero in more than 2.5% of the resamples. There the distribution of the estimate has a part at
+        zero that the bootstrap does not reproduce: the interval is a description of the resamples, and does not have
+        its nominal coverage.
+        """
+        return self._zero(self.embedding, self.embeddings)
+
+    @property
+    def weights_at_zero(self) -> NDArray[np.bool_]:
+        """The same for weights, of shape (n_systems, n_components)."""
+        return self._zero(self.weights, self.resampled_weights)
+
+    def _zero(self, estimate: NDArray, resampled: NDArray) -> NDArray[np.bool_]:
+        zeros = np.sum((resampled <= 0) & self.found[:, None], axis=0)
+        return (estimate <= 0) | (zeros > 0.025 * np.maximum(self.found.sum(axis=0), 1))
+
+    def interval(self, of: str = "loadings", *, level: float = 0.95, method: str = "percentile") -> NDArray[np.float64]:
+        """Confidence intervals.
+
+        Parameters
+        ----------
+        of : {"loadings", "shares", "weights", "r2"}, default="loadings"
+            What they are of: the embedding, the shares of the dimensions, the weights of the systems, or R2.
+        level : float, default=0.95
+            Nominal coverage, between 0 and 1.
+        method : {"percentile", "bias-corrected"}, default="percentile"
+            Percentiles, widened for the number of units (see Notes of `bootstrap`), or bias-corrected ones.
+
+        Returns
+        -------
+        ndarray of shape (2, ...)
+            Lower and upper limits; NaN for dimensions that fewer than 20 resamples found.
+        """
+        require_choice("of", of, QUANTITIES)
+        require_choice("method", method, METHODS)
+        require_between("level", level, 0, 1, strictly=True)
+        missing = np.where(self.found, 0.0, np.nan)
+        estimate, resampled = {
+            "loadings": lambda: (self.embedding, self.embeddings + missing[:, None]),
+            "shares": lambda: (self.shares, _shares(self.embeddings) + missing),
+            "weights": lambda: (self.weights, self.resampled_weights + missing[:, None]),
+            "r2": lambda: (np.asarray(self.r2), self.resampled_r2),
+        }[of]()
+        return interval_of(estimate, resampled, level, method, self.n_units)
+
+    def dimensions_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
+        """One row per dimension: dimension, share, share_low, share_high, came_back, median_correlation."""
+        import pandas as pd
+
+        low, high = self.interval("shares", level=level, method=method)
+        columns: dict[str, Any] = {
+            "dimension": self._names(),
+            "share": self.shares,
+            "share_low": low,
+            "share_high": high,
+            "came_back": self.came_back,
+            "median_correlation": np.median(self.correlations, axis=0),
+        }
+        return pd.DataFrame(columns)
+
+    def loadings_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
+        """One row per item and dimension: item, dimension, loading, low, high, at_zero."""
+        interval = self.interval("loadings", level=level, method=method)
+        items = [str(i) for i in range(len(self.embedding))] if self.labels is None else list(self.labels)
+        return self._long("item", items, "loading", self.embedding, interval, self.at_zero)
+
+    def weights_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
+        """One row per system and dimension: system, dimension, weight, low, high, at_zero."""
+        if self.systems is None:
+            raise ParameterError("weights_frame", "needs several systems", "one")
+        interval = self.interval("weights", level=level, method=method)
+        return self._long("system", list(self.systems), "weight", self.weights, interval, self.weights_at_zero)
+
+    def _long(
+        self, kind: str, names: list[str], what: str, values: NDArray, interval: NDArray, at_zero: NDArray
+    ) -> pd.DataFrame:
+        import pandas as pd
+
+        columns: dict[str, Any] = {
+            kind: np.repeat(names, self.n_components),
+            "dimension": np.tile(self._names(), len(names)),
+            what: values.ravel(),
+            "low": interval[0].ravel(),
+            "high": interval[1].ravel(),
+            "at_zero": at_zero.ravel(),
+        }
+        return pd.DataFrame(columns)
+
+    @property
+    def rank_counts(self) -> dict[int, int]:
+        """How often each number of dimensions was selected; empty where that was not asked for."""
+        if self.selected_ranks is None:
+            return {}
+        ranks, counts = np.unique(self.selected_ranks, return_counts=True)
+        return {int(rank): int(count) for rank, count in zip(ranks, counts, strict=True)}
+
+    def words(self, k: int) -> str:
+        """How often a dimension, counted from 0, came back, as in "came back in 93% of resampled groups of systems"."""
+        return f"came back in {self.came_back[k]:.0%} of resampled {_RESAMPLED[self.over]}"
+
+    def summary(self) -> str:
+        """The result in words."""
+        low, high = self.interval("r2")
+        lines = [
+            f"{self.n_resamples} resampled {_RESAMPLED[self.over]}; 95% intervals; a dimension came back if it "
+            f"correlates {self.threshold:g} or more with the one that is matched with it.",
+            f"R2 in sample {self.r2:.1%} ({low:.1%} to {high:.1%}).",
+        ]
+        lows, highs = self.interval("shares")
+        for k, name in enumerate(self._names()[:_N_NAMED]):
+            limits = "" if np.isnan(lows[k]) else f" ({lows[k]:.1%} to {highs[k]:.1%})"
+            lines.append(f"  {name}: share {self.shares[k]:.1%}{limits}, came back in {self.came_back[k]:.0%}")
+        if self.n_components > _N_NAMED:
+            lines.append(f"  and {self.n_components - _N_NAMED} more: see dimensions_frame()")
+        lines.append(f"{self.at_zero.mean():.0%} of the loadings are at zero, where intervals are not calibrated.")
+        if self.selected_ranks is not None:
+            listed = ", ".join(f"{rank} ({count})" for rank, count in self.rank_counts.items())
+            lines.append(f"Selected number of dimensions (resamples): {listed}.")
+        if not self.converged.all():
+            lines.append(f"{np.count_nonzero(~self.converged)} fits did not converge: raise max_iter of the estimator.")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _names(self) -> list[str]:
+        return [f"dimension{k + 1}" for k in range(self.n_components)]
+
+
+def _shares(W: NDArray[np.float64]) -> NDArray[np.float64]:
+    squares = np.sum(W**2, axis=-2)
+    total = squares.sum(axis=-1, keepdims=True)
+    return squares / np.where(total > 0, total, 1.0)

@@ -1,0 +1,411 @@
+"""bootstrap: resample systems, items or pairs, fit each resample, and summarise how much the dimensions vary."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from simdims import __version__, _memory, _parallel, _threads, solvers
+from simdims._journal import Journal, fingerprint
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    require_between,
+    require_choice,
+    require_count,
+    shown,
+    warn,
+)
+from simdims._progress import Callback, Reporter, reporting
+from simdims.consensus.systems import joint_estimator
+from simdims.joint import JointSRF, problem_of_set
+from simdims.selection import select_rank
+from simdims.similarity import Similarity, as_similarity
+from simdims.similarity.arrays import arrays_of
+from simdims.similarity.ownership import frozen
+from simdims.srf import SRF
+from simdims.systems import SimilaritySet, dense_parts
+from simdims.uncertainty.fits import TOL, Reference, Resample, draw_systems, draw_weights, fit_resample
+from simdims.uncertainty.result import Bootstrap
+
+#: The first word of the name of the tasks that select ranks, from which their seeds follow.
+_RANKS = 1
+
+#: With fewer resamples, the limits of 95% intervals are close to the smallest and largest resampled values.
+_FEW_RESAMPLES = 100
+
+#: Fewer systems than this cannot be resampled.
+_FEWEST_SYSTEMS = 4
+
+
+class Source(NamedTuple):
+    """What is resampled, and the fit to start from, if there is one."""
+
+    systems: SimilaritySet
+    model: JointSRF
+    W: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+
+
+def bootstrap(
+    found: Any,
+    over: str = "systems",
+    *,
+    n_components: int | None = None,
+    n_resamples: int = 200,
+    threshold: float = 0.8,
+    ranks: Iterable[int] | None = None,
+    estimator: JointSRF | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Callback | None = None,
+) -> Bootstrap:
+    """Estimate how much dimensions would vary with other systems, other items or other pairs.
+
+    Draws systems (people, brains, models), items or pairs with replacement, fits each resample with the penalties of
+    the reference, and matches its dimensions with those of the reference. The results are intervals for loadings,
+    shares, weights and R2, and the share of resamples in which each dimension came back.
+
+    Parameters
+    ----------
+    found : Discovery, SimilaritySet, or Similarity or anything `as_similarity` takes
+        A result, whose dimensions are the reference; or similarities, to which the reference is fitted first.
+    over : {"systems", "items", "pairs"}, default="systems"
+        What is drawn. "systems" shows whether other people of the same population would have these dimensions;
+        "items" whether other items would give them; "pairs" how much they depend on noise in single similarities.
+    n_components : int, optional
+        Number of dimensions; required with similarities, unless `estimator` has it.
+    n_resamples : int, default=200
+        Number of resamples, at least 20.
+    threshold : float, default=0.8
+        The correlation over items from which a dimension of a resample is the same as the one of the reference. Others
+        count as not found, and are left out of the intervals.
+    ranks : iterable of int, optional
+        Candidates for the number of dimensions. If given, `select_rank` chooses among them in each resample, which
+        takes much longer.
+    estimator : JointSRF, optional
+        The settings of the fits to similarities; by default ``JointSRF(max_iter=2000)``, which chooses both penalties
+        by held-out pairs, once.
+    checkpoint : path, optional
+        A folder for finished resamples. An interrupted call resumes from there if it is repeated with the same data and
+        settings, and a larger `n_resamples` adds resamples.
+    random_state : int, RandomState or None, default=None
+        Seed of the reference and of all resamples; None draws one, or takes that of the checkpoint.
+    n_jobs : int, optional
+        Number of processes, as in joblib. Results do not depend on it.
+    progress : bool or callable, optional
+        Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
+        `Progress` after each resample.
+
+    Returns
+    -------
+    Bootstrap
+
+    Notes
+    -----
+    Each resample is fitted twice, from the reference and from a random start, and the fit with the lower objective is
+    kept.
+
+    Systems: loadings are kept on the scale of the reference, on which the mean weight of each dimension is 1 over all
+    systems. All systems, drawn or not, get weights for the dimensions of the resample, from pairs of their own that are
+    drawn again: resampled people say nothing about noise in the similarities of one person. This assumes that the
+    errors of different pairs are independent.
+
+    Items: two copies of an item are no pair. Items that were not drawn are placed by their similarities with the
+    others.
+
+    Intervals are percentiles of the resampled values with tails that are widened for the number of units n, to the
+    normal probabilities of t_(n-1) sqrt(n / (n-1)). Intervals of loadings and weights at zero are not calibrated;
+    `at_zero` marks them.
+
+    References
+    ----------
+    T. C. Hesterberg (2015), What teachers should know about the bootstrap, The American Statistician 69; B. Efron
+    (1981), Nonparametric standard errors and confidence intervals, Canadian Journal of Statistics 9.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import SimilaritySet, bootstrap, simulate
+    >>> rng = np.random.default_rng(0)
+    >>> W = simulate.dirichlet(20, 2, random_state=0)
+    >>> people = [(W * a) @ W.T + 0.1 + rng.normal(0, 0.01, (20, 20)) for a in rng.uniform(0.5, 1.5, (8, 2))]
+    >>> people = SimilaritySet([(S + S.T) / 2 for S in people])
+    >>> sure = bootstrap(people, n_components=2, n_resamples=20, random_state=0)
+    >>> sure.came_back
+    array([1., 1.])
+    >>> low, high = sure.interval("loadings")
+    >>> bool(np.all(low <= high))
+    True
+    """
+    require_choice("over", over, ("systems", "items", "pairs"))
+    require_count("n_resamples", n_resamples, at_least=20)
+    require_between("threshold", threshold, 0, 1)
+    _parallel.check_n_jobs(n_jobs)
+    if n_resamples < _FEW_RESAMPLES:
+        warn(f"{n_resamples} resamples are too few for 95% intervals, which will be too short.",
+             f"Use {{n_resamples={2 * _FEW_RESAMPLES}}} or more.")  # fmt: skip
+    source = _source(found, n_components, estimator)
+    candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)
+    if over == "systems" and source.systems.n_systems < _FEWEST_SYSTEMS:
+        rule = f"must hold at least {_FEWEST_SYSTEMS} systems to resample them"
+        raise ParameterError("found", rule, f"{source.systems.n_systems}", "use {over=items} or {over=pairs}")
+    if checkpoint is None:
+        random_state = _parallel.settle_seed(random_state)
+    with ExitStack() as stack:
+        journal = None
+        if checkpoint is not None:
+            settings = _settings(source, over, threshold, candidates, random_state)
+            journal = stack.enter_context(Journal(checkpoint, settings))
+            random_state = journal.settings["random_state"]
+        seed = int(random_state)  # type: ignore[arg-type]
+        root = _parallel.root_seed(seed)
+        reference, model = _reference(source, threshold, n_resamples, root, journal)
+        reporter = stack.enter_context(reporting(progress))
+        resamples = _fit_all(reference, over, n_resamples, root, n_jobs, journal, reporter)
+        chosen = None
+        if candidates is not None:
+            chosen = _select_all(source.systems, over, candidates, n_resamples, root, n_jobs, journal, reporter)
+    return _result(source, reference, model, resamples, over, seed, chosen)
+
+
+def _source(found: Any, n_components: int | None, estimator: JointSRF | None) -> Source:
+    """What is resampled: the data of a result with its fit, or data and settings."""
+    if isinstance(found, SRF | JointSRF) or (hasattr(found, "embeddings") and not hasattr(found, "similarity")):
+        remedy = "pass the similarities and {n_components}, or the result of discover"
+        raise ParameterTypeError("found", "must hold similarities", type(found).__name__, remedy)
+    consensus = getattr(found, "consensus", None)
+    if consensus is None:
+        systems = found if isinstance(found, SimilaritySet) else SimilaritySet([as_similarity(found)])
+        model = joint_estimator(estimator, "auto" if estimator is None else 0.0)
+        if n_components is None and estimator is None:
+            raise ParameterError("n_components", "must be given with similarities", "None")
+        if n_components is not None:
+            model.set_params(n_components=n_components)
+        model._check_parameters()
+        if model.n_components > systems.n_items:
+            rule = f"must be between 1 and n_items = {systems.n_items}"
+            raise ParameterError("n_components", rule, f"{model.n_components}")
+        return Source(systems, model)
+    for name, given in (("n_components", n_components), ("estimator", estimator)):
+        if given is not None:
+            raise ParameterError(name, "must be None where found is a result, which has its own", shown(given))
+    data = found.similarity
+    systems = data if isinstance(data, SimilaritySet) else SimilaritySet([data])
+    weights = np.ones((1, consensus.n_components))
+    if consensus.weights is not None:
+        weights = consensus.weights[consensus.selected]
+    settings = {"alpha": consensus.alpha, "shrinkage": np.inf if consensus.shrinkage is None else consensus.shrinkage}
+    model = joint_estimator(None, 0.0).set_params(n_components=consensus.n_components, **settings)
+    return Source(systems, model, consensus.embedding.astype(np.float64), np.array(weights, dtype=np.float64))
+
+
+def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
+    try:
+        candidates = sorted({*ranks})
+    except TypeError:
+        raise ParameterTypeError("ranks", "must be whole numbers", shown(ranks)) from None
+    for rank in candidates:
+        require_count("ranks", rank, at_most=n_items)
+    if not candidates:
+        raise ParameterError("ranks", "must hold at least one number", "none")
+    return [int(rank) for rank in candidates]
+
+
+def _reference(
+    source: Source, threshold: float, n_resamples: int, root: int, journal: Journal | None
+) -> tuple[Reference, JointSRF]:
+    """The fit that is resampled, converged further; its penalties are chosen once."""
+    systems, model = source.systems, clone(source.model)
+    n, n_systems, rank = systems.n_items, systems.n_systems, model.n_components
+    size = n_resamples * (n + n_systems) * rank
+    _memory.require(6 * 8 * size, f"{n_resamples} resamples of {n} x {rank} loadings", "ask for fewer resamples")
+    problem = problem_of_set(systems)
+    _memory.require(4 * 28 * problem.n_known, f"Lists of the {problem.n_known // 2} pairs", "resample fewer items")
+    W, weights = source.W, source.weights
+    kept = None if journal is None else journal.kept("reference")
+    with _threads.one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the fit, which is continued below
+        if kept is not None:
+            model.set_params(alpha=float(kept[0]), shrinkage=float(kept[1]))
+            W, weights = kept[2:].reshape(-1, rank)[:n], kept[2:].reshape(-1, rank)[n:]
+        elif W is None:
+            fitted = clone(model).set_params(random_state=_parallel.seed_of(root, 0, 0)).fit(systems)
+            model.set_params(alpha=fitted.alpha_, shrinkage=fitted.shrinkage_)
+            W, weights = fitted.embedding_, fitted.weights_
+        assert W is not None
+        assert weights is not None
+        if journal is not None and kept is None:
+            journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
+        problem = solvers.penalised_jointly(problem, rank, model.alpha, model.l1_ratio, model.shrinkage)
+        solution = solvers.solve_jointly(problem, W, weights, max_iter=model.max_iter, tol=TOL)
+    order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable") if source.W is None else np.arange(rank)
+    lists = solvers.as_lists(problem, np.arange(n)) if problem.zeros.any() else problem
+    W, weights = (np.ascontiguousarray(part[:, order]) for part in (solution.W, solution.weights))
+    return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter), float(threshold)), model
+
+
+def _fit_all(
+    reference: Reference,
+    over: str,
+    n_resamples: int,
+    root: int,
+    n_jobs: int | None,
+    journal: Journal | None,
+    reporter: Reporter,
+) -> list[Resample]:
+    """All resamples in order, those of the checkpoint included."""
+    found = {} if journal is None else _earlier(journal, reference, n_resamples)
+    reporter.begin("bootstrap", n_resamples, done=len(found))
+    left = [number for number in range(n_resamples) if number not in found]
+    with closing(_parallel.run_tasks(fit_resample, (reference, over, root), left, n_jobs=n_jobs)) as results:
+        for one in results:
+            found[one.number] = one
+            if journal is not None:
+                parts = [np.ravel(part) for part in (one.W, one.weights, one.correlations)]
+                journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
+                journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
+            reporter.step(f"resample {one.number + 1}")
+    return [found[number] for number in range(n_resamples)]
+
+
+def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[int, Resample]:
+    found = {}
+    n, rank = reference.W.shape
+    ends = np.cumsum([n * rank, reference.weights.size, rank])
+    for record in journal.records:
+        if record["kind"] != "resample" or record["number"] >= n_resamples:
+            continue
+        kept = journal.kept(f"resample-{record['number']}")
+        if kept is not None:
+            W, weights, correlations, r2 = np.split(kept, ends)
+            parts = (W.reshape(n, rank), weights.reshape(-1, rank), correlations, float(r2[0]))
+            found[record["number"]] = Resample(record["number"], *parts, record["converged"])
+    return found
+
+
+def _select_all(
+    systems: SimilaritySet,
+    over: str,
+    ranks: list[int],
+    n_resamples: int,
+    root: int,
+    n_jobs: int | None,
+    journal: Journal | None,
+    reporter: Reporter,
+) -> NDArray[np.intp]:
+    """The number of dimensions that each resample selects."""
+    earlier = [] if journal is None else [record for record in journal.records if record["kind"] == "rank"]
+    found = {record["number"]: record["rank"] for record in earlier if record["number"] < n_resamples}
+    reporter.begin("ranks of resamples", n_resamples, done=len(found))
+    left = [number for number in range(n_resamples) if number not in found]
+    with closing(_parallel.run_tasks(selected_rank, (systems, over, ranks, root), left, n_jobs=n_jobs)) as results:
+        for number, rank in results:
+            found[number] = rank
+            if journal is not None:
+                journal.append({"kind": "rank", "number": number, "rank": rank})
+            reporter.step(f"resample {number + 1}")
+    return np.array([found[number] for number in range(n_resamples)], dtype=np.intp)
+
+
+def selected_rank(systems: SimilaritySet, over: str, ranks: list[int], root: int, number: int) -> tuple[int, int]:
+    """The number of dimensions that is selected for the same draw as in `fit_resample`."""
+    rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(number,)))
+    data = resampled_set(systems, over, rng)
+    seed = _parallel.seed_of(root, number, _RANKS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chosen = select_rank(data[0] if data.n_systems == 1 else data, ranks, random_state=seed, progress=False)
+    return number, int(chosen.rank)
+
+
+def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -> SimilaritySet:
+    """The similarities of a resample; items that were not drawn are left out."""
+    if over == "systems":
+        chosen = draw_systems(systems.n_systems, rng)
+        copies = [int(np.sum(chosen[:place] == m)) + 1 for place, m in enumerate(chosen)]
+        names = [f"{systems.names[m]} ({copy})" for m, copy in zip(chosen, copies, strict=True)]
+        similarities, positions = list(systems), systems.positions
+        drawn, places = [similarities[m] for m in chosen], [positions[m] for m in chosen]
+        return SimilaritySet.of_parts(drawn, places, names, None, systems.labels, systems.n_items)
+    lists = solvers.as_lists(problem_of_set(systems), np.arange(systems.n_items))
+    counts, factor = draw_weights(lists, over, rng)
+    n, listed = systems.n_items, lists.listed
+    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    kept = np.arange(n) if counts is None else np.flatnonzero(counts)
+    names = [str(i) for i in kept] if systems.labels is None else [systems.labels[i] for i in kept]
+    similarities, places = [], []
+    for m, (one, at) in enumerate(zip(systems, systems.positions, strict=True)):
+        values, omega = np.full((n, n), np.nan), np.zeros((n, n))
+        own = dense_parts(one)
+        values[np.ix_(at, at)] = np.where(own[1] > 0, own[0], np.nan)
+        omega[at, at] = own[1].diagonal() * (1.0 if counts is None else counts[at])
+        mine = listed.systems == m
+        omega[rows[mine], listed.partners[mine]] = (listed.weights * factor)[mine]
+        values[omega == 0] = np.nan
+        has_pair = np.count_nonzero(omega[np.ix_(kept, kept)], axis=0) > (omega[kept, kept] > 0)
+        place = np.flatnonzero(has_pair)
+        part = np.ix_(kept[place], kept[place])
+        similarities.append(Similarity(frozen(values[part]), [names[i] for i in place], frozen(omega[part])))
+        places.append(place)
+    return SimilaritySet.of_parts(similarities, places, systems.names, None, names, len(kept))
+
+
+def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None, seed: Any) -> dict[str, Any]:
+    """What a checkpoint must agree on; not the number of resamples, so that more can be added."""
+    arrays = [part for one in source.systems for part in arrays_of(one)]
+    model = source.model
+    names = ("n_components", "alpha", "shrinkage", "l1_ratio", "max_iter", "tol")
+    reference = () if source.W is None else (source.W, source.weights)
+    return {
+        "work": "bootstrap",
+        "version": __version__,
+        "data": fingerprint(*arrays, *source.systems.positions, *reference),
+        "over": over,
+        "threshold": float(threshold),
+        "estimator": {name: str(getattr(model, name)) for name in names},
+        "ranks": ranks,
+        "seed": None,
+        "random_state": None if seed is None else _parallel.settle_seed(seed),
+    }
+
+
+def _result(
+    source: Source,
+    reference: Reference,
+    model: JointSRF,
+    resamples: list[Resample],
+    over: str,
+    seed: int,
+    chosen: NDArray[np.intp] | None,
+) -> Bootstrap:
+    systems = source.systems
+    units = {"systems": systems.n_systems, "items": systems.n_items, "pairs": reference.problem.n_known // 2}
+    r2 = solvers.variance_explained_jointly(reference.lists, reference.W, reference.weights)
+    return Bootstrap(
+        over=over,
+        embedding=reference.W,
+        weights=reference.weights,
+        r2=float(np.nanmean(r2)),
+        embeddings=np.stack([one.W for one in resamples]),
+        resampled_weights=np.stack([one.weights for one in resamples]),
+        resampled_r2=np.array([one.r2 for one in resamples]),
+        correlations=np.stack([one.correlations for one in resamples]),
+        threshold=reference.threshold,
+        alpha=float(model.alpha),
+        shrinkage=float(model.shrinkage),
+        n_units=units[over],
+        converged=np.array([one.converged for one in resamples]),
+        seed=seed,
+        labels=systems.labels,
+        systems=systems.names if systems.n_systems > 1 else None,
+        selected_ranks=chosen,
+    )
