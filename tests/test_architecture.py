@@ -32,6 +32,7 @@ ORDER = [
     "_by_system",
     "triplets",
     "metrics",
+    "encoder",
     "srf",
     "joint",
     "features",

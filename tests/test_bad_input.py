@@ -16,6 +16,7 @@ from scipy import sparse
 import simdims
 from simdims import (
     SRF,
+    DimensionEncoder,
     Discovery,
     JointSRF,
     ParameterError,
@@ -110,6 +111,18 @@ def weights_for(S):
     return JointSRF(2, alpha=0.0, shrinkage=0.1, random_state=0).fit([Similarity(S_ONE, NAMES)] * 2).weights_for(S)
 
 
+def fit_encoder(X=W, y=W, **parameters):
+    return DimensionEncoder(**parameters).fit(X, y)
+
+
+def encode(X):
+    return discovered().encode(X)
+
+
+def with_encoder(X, encoder=None):
+    return discovered().with_encoder(X, encoder)
+
+
 def save_similarity(similarity, path):
     similarity.save(path)
 
@@ -129,6 +142,7 @@ def methods_text(tests):
 # Rows that call a method, and the public name that they stand for.
 STANDS_FOR = {
     fit: "SRF", transform: "SRF", score: "SRF", save_similarity: "Similarity", Similarity.from_factors: "Similarity",
+    fit_encoder: "DimensionEncoder", encode: "Discovery", with_encoder: "Discovery",
     fit_jointly: "JointSRF", weights_for: "JointSRF",
     Discovery.load: "Discovery", save_discovery: "Discovery", methods_text: "Discovery",
 }  # fmt: skip
@@ -640,6 +654,26 @@ TABLE = [
     (plots.reliability, {"result": "high"}, TypeError, "result", "str"),
     (plots.save_figure, {"axes": [], "path": "a.png"}, TypeError, "axes", "NoneType"),
     (plots.similarity_heatmap, {"result": S, "cmap": "rainbows"}, ValueError, "cmap", "'rainbows'"),
+    # Encoders.
+    (fit_encoder, {"kernel": "poly"}, ValueError, "kernel", "'poly'"),
+    (fit_encoder, {"gamma": 1.0}, ValueError, "gamma", "1.0"),
+    (fit_encoder, {"kernel": "rbf", "gamma": -1.0}, ValueError, "gamma", "-1"),
+    (fit_encoder, {"n_folds": 1}, ValueError, "n_folds", "1"),
+    (fit_encoder, {"n_folds": 13}, ValueError, "X", "n_samples = 12"),
+    (fit_encoder, {"X": W[:5]}, ValueError, "X", "[5, 12]"),
+    (fit_encoder, {"X": np.full((12, 2), NAN)}, ValueError, "X", "NaN"),
+    (fit_encoder, {"X": np.full((12, 2), INF)}, ValueError, "X", "infinity"),
+    (fit_encoder, {"X": [["much"]] * 12}, ValueError, "X", "much"),
+    (fit_encoder, {"y": np.full((12, 2), NAN)}, ValueError, "y", "NaN"),
+    (fit_encoder, {"y": Similarity(S)}, TypeError, "y", "a Similarity"),
+    (fit_encoder, {"X": pd.DataFrame(W, index=NAMES), "y": pd.DataFrame(W, index=[*NAMES[:-1], "unicorn"])}, ValueError,
+     "X", "'unicorn'"),
+    (fit_encoder, {"X": pd.DataFrame(W, index=NAMES), "y": pd.DataFrame(W[:11], index=NAMES[:11])}, ValueError,
+     "X", "'item 11'"),
+    (fit_encoder, {"X": pd.DataFrame(W, index=NAMES), "y": pd.DataFrame(W, index=["cat"] * 12)}, ValueError,
+     "y", "'cat'"),
+    (encode, {"X": W}, ValueError, "encode", "none"),
+    (with_encoder, {"X": W, "encoder": "linear"}, TypeError, "encoder", "str"),
     (plots.similarity_heatmap, {"result": S, "limits": (1, 0)}, ValueError, "limits", "(1, 0)"),
     (plots.similarity_heatmap, {"result": S, "order": 3}, ValueError, "order", ""),
     (plots.similarity_heatmap, {"result": S, "colorbar": W}, TypeError, "colorbar", "an object of type ndarray"),

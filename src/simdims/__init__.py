@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
+    from simdims.encoder import DimensionEncoder
     from simdims.features import from_features
     from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test, weight_test
     from simdims.io import load_similarity
@@ -43,6 +44,7 @@ __all__ = [
     "Calibration",
     "Consensus",
     "DetectableDimensions",
+    "DimensionEncoder",
     "Discovery",
     "HypothesisTests",
     "JointSRF",
@@ -83,6 +85,7 @@ _DEFINED_IN = {
     "Calibration": "selection",
     "Consensus": "consensus",
     "DetectableDimensions": "selection",
+    "DimensionEncoder": "encoder",
     "Discovery": "discovery",
     "HypothesisTests": "inference",
     "JointSRF": "joint",
