@@ -122,10 +122,10 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> from simdims import DimensionEncoder, simulate
     >>> W = simulate.dirichlet(200, 4, random_state=0)
     >>> rng = np.random.default_rng(0)
-    >>> X = W @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(200, 30))
+    >>> X = W @ rng.normal(size=(4, 30)) + rng.normal(size=(200, 30))
     >>> encoder = DimensionEncoder(random_state=0).fit(X[:150], W[:150])
     >>> encoder.scores_.round(2)
-    array([0.98, 0.98, 0.99, 0.98])
+    array([0.88, 0.91, 0.82, 0.85])
     >>> encoder.predict(X[150:]).shape
     (50, 4)
     """
