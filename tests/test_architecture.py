@@ -33,6 +33,7 @@ ORDER = [
     "triplets",
     "metrics",
     "encoder",
+    "naming",
     "srf",
     "joint",
     "features",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test, weight_test
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
+    from simdims.naming import label_dimensions
     from simdims.selection import (
         Calibration,
         DetectableDimensions,
@@ -67,6 +68,7 @@ __all__ = [
     "from_features",
     "from_ratings",
     "from_triplets",
+    "label_dimensions",
     "load_similarity",
     "metrics",
     "parallel_analysis",
@@ -107,6 +109,7 @@ _DEFINED_IN = {
     "from_features": "features",
     "from_ratings": "construct",
     "from_triplets": "triplets",
+    "label_dimensions": "naming",
     "load_similarity": "io",
     "metrics": "metrics",
     "parallel_analysis": "selection",

@@ -1,4 +1,4 @@
-"""`simdims encode`: the dimensions of new items, predicted from features."""
+"""`simdims encode` and `simdims label`: dimensions of new items, and properties that describe dimensions."""
 
 from __future__ import annotations
 
@@ -38,6 +38,31 @@ def add(commands: Any) -> None:
     shared.add_seed(parser)
     shared.add_out(parser, ".csv, one row per new item")
 
+    parser = shared.add_command(
+        commands,
+        "label",
+        _label,
+        summary="suggest a name for each dimension from properties of the items",
+        details="Properties may be numbers, 0 and 1, or words for categories. The output file can be shown in a report "
+        "by `simdims report --suggestions`.",
+        example="simdims label animals properties.csv --labels name --seed 0 -o names.csv",
+    )
+    shared.add_embedding(parser)
+    parser.add_argument("properties", metavar="PROPERTIES", type=Path, help="one row per item, one column per property")
+    shared.add_label_column(parser, "PROPERTIES")
+    parser.add_argument(
+        "--min-correlation",
+        type=float,
+        default=0.2,
+        metavar="R",
+        help="smallest cross-validated correlation of a suggestion (default 0.2)",
+    )
+    shared.add_count(parser, "n_permutations", 1000, "number of permutations")
+    level = "significance level, adjusted over properties and dimensions (default 0.05)"
+    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    shared.add_seed(parser)
+    shared.add_out(parser, ".json or .csv")
+
 
 def _encode(options: argparse.Namespace) -> Findings:
     read = [("EMBEDDING", options.source), ("FEATURES", options.features)]
@@ -70,6 +95,29 @@ def _encode(options: argparse.Namespace) -> Findings:
             write_result(options.out, values, predicted)
             words.append(f"Wrote {options.out}")
     return Findings("\n".join(words), values, seed)
+
+
+def _label(options: argparse.Namespace) -> Findings:
+    read = [("EMBEDDING", options.source), ("PROPERTIES", options.properties)]
+    check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
+    from simdims import naming
+    from simdims.io import raw
+
+    W, properties = shared.read_embedding(options), raw.read_properties(options.properties, options.labels)
+    seed = shared.settled_seed(options)
+    given = shared.arguments(options, "min_correlation", "n_permutations", "alpha")
+    table = naming.label_dimensions(W, properties, random_state=seed, **given)
+    names = naming.suggested_names(table)
+    n_dimensions = W.shape[1]
+    words = [
+        f"Properties describe {len(names)} of {n_dimensions} {'dimension' if n_dimensions == 1 else 'dimensions'}."
+    ]
+    words += [f"  {dimension}: {name}" for dimension, name in names.items()]
+    values = {"n_dimensions": n_dimensions, "suggestions": names, "properties": table}
+    found = Findings("\n".join(words), values, seed)
+    if options.out is not None:
+        write_result(options.out, found.plain(), table)
+    return found
 
 
 def _table(path: Path, labels: str | None) -> pd.DataFrame:

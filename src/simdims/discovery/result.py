@@ -314,6 +314,7 @@ class Discovery:
         *,
         images: Any = None,
         tests: HypothesisTests | None = None,
+        suggestions: pd.DataFrame | None = None,
         title: str | None = None,
         overwrite: bool = False,
     ) -> Path:
@@ -327,6 +328,8 @@ class Discovery:
             A picture of each item; see `simdims.report.write_report`. Needs Pillow.
         tests : HypothesisTests, optional
             Tests of hypotheses to show.
+        suggestions : DataFrame, optional
+            A table of `label_dimensions`: names that the reader can accept.
         title : str, optional
             The heading.
         overwrite : bool, default=False
@@ -343,7 +346,9 @@ class Discovery:
         """
         from simdims.report import write_report
 
-        return write_report(self, path, images=images, tests=tests, title=title, overwrite=overwrite)
+        return write_report(
+            self, path, images=images, tests=tests, suggestions=suggestions, title=title, overwrite=overwrite
+        )
 
     def methods_text(self, tests: HypothesisTests | None = None) -> str:
         """A Methods paragraph for a paper with the numbers of this run, and what to cite.
