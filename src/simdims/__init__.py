@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simdims.discovery import Discovery, discover
     from simdims.encoder import DimensionEncoder
     from simdims.features import from_features
-    from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_test, weight_test
+    from simdims.inference import HypothesisTests, combined_test, dimension_test, rsa_regression, rsa_test, weight_test
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
     from simdims.naming import label_dimensions
@@ -73,6 +73,7 @@ __all__ = [
     "metrics",
     "parallel_analysis",
     "plots",
+    "rsa_regression",
     "rsa_test",
     "scree_test",
     "select_rank",
@@ -114,6 +115,7 @@ _DEFINED_IN = {
     "metrics": "metrics",
     "parallel_analysis": "selection",
     "plots": "plots",
+    "rsa_regression": "inference",
     "rsa_test": "inference",
     "scree_test": "selection",
     "select_rank": "selection",
