@@ -6,10 +6,11 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from report_examples import made, sorted_embedding
 from scipy.optimize import nnls
 from scipy.stats import rankdata
 
-from simdims import Similarity, combined_test, dimension_test, rsa_regression, rsa_test, simulate
+from simdims import Similarity, combined_test, dimension_test, plots, rsa_regression, rsa_test, simulate
 from simdims._parallel import root_seed
 from simdims.cli import main
 from simdims.inference import nuisance as module
@@ -312,3 +313,21 @@ def test_columns_are_nuisance_on_the_command_line(tmp_path, monkeypatch, capsys)
     assert main(["test", "W.csv", "properties.csv", "--nuisance", "size"]) == 1
     assert "'size'" in capsys.readouterr().err
     assert main(["test", "W.csv", "properties.csv", "--nuisance", "x", "z"]) == 1
+
+
+def test_results_are_shown_everywhere(tmp_path):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(11)
+    W = sorted_embedding(30, 3)
+    found = made(W)
+    z, x = W[:, 0] + rng.normal(size=30), rng.normal(size=30)
+    for tests in (
+        dimension_test(found, {"x": x}, nuisance={"z": z}, **QUICK),
+        rsa_regression(found, {"x": x, "first": W[:, 0]}, nuisance={"z": z}, **QUICK),
+    ):
+        assert tests.nuisance == ("z",)
+        assert tests.to_dict()["nuisance"] == ["z"]
+        assert "conditional permutations of the items given z" in found.methods_text(tests)
+        assert "given the nuisance" in tests.summary()
+        found.report(tmp_path / "page.html", tests=tests)
+        assert plots.hypothesis_tests(tests).get_xlabel()

@@ -117,6 +117,7 @@ def combined_test(
     matching = matching if nuisance is None else separate_matching(matching)
     matching, matched = resolved_matching(matching, cleaned, table, alternative)
     correlation = describe_method(method)
+    partialled: tuple[str, ...] = ()
     if nuisance is None:
         parts = dimension_statistics(table, cleaned, matching, alternative), rsa_statistics(similarity, cleaned, method)
         observed, null = permute(partial(_both, parts), items.number, n_permutations, random_state, n_jobs, progress)
@@ -127,7 +128,7 @@ def combined_test(
         pairs = partial_pairs(similarity, models_of(known), ranks=method == "spearman")
         both = partial(_both, (of_dimensions, partial(pair_correlations, pairs)))
         observed, null = permute_given(given, both, n_permutations, seed, n_jobs, progress)
-        cleaned = given.partial(cleaned)
+        cleaned, partialled = given.partial(cleaned), known.names
         matched, correlation = f"{matched}, {known.words()}", f"{correlation}, {known.words()}"
     # Both parts use the same permutations: those in which the similarities have a correlation.
     null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
@@ -136,7 +137,9 @@ def combined_test(
     weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
     smaller = weighted.min(axis=0)
     dimension = matched_dimensions(table, cleaned, matching, alternative)
-    tests = partial(HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha)
+    tests = partial(
+        HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha, nuisance=partialled
+    )
     both_tests = {
         name: tests(
             test=name,

@@ -124,6 +124,7 @@ def dimension_test(
     cleaned = clean_vectors(hypotheses, items)
     matching = matching if nuisance is None else separate_matching(matching)
     matching, method = resolved_matching(matching, cleaned, table, alternative)
+    partialled: tuple[str, ...] = ()
     if nuisance is None:
         statistics = dimension_statistics(table, cleaned, matching, alternative)
         observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
@@ -132,7 +133,7 @@ def dimension_test(
         given = resampling(cleaned, known, seed)
         table, statistics = partial_statistics(table, given, alternative)
         observed, null = permute_given(given, statistics, n_permutations, seed, n_jobs, progress)
-        cleaned, method = given.partial(cleaned), f"{method}, {known.words()}"
+        cleaned, method, partialled = given.partial(cleaned), f"{method}, {known.words()}", known.names
     return HypothesisTests(
         test="dimension",
         hypotheses=cleaned.names,
@@ -143,6 +144,7 @@ def dimension_test(
         alternative=alternative,
         alpha=alpha,
         method=method,
+        nuisance=partialled,
     )
 
 

@@ -124,6 +124,7 @@ def rsa_regression(
         alpha=alpha,
         method="unique share of the held-out variance of the similarities in a "
         f"{'signed' if signed else 'non-negative'} regression on all models{given}",
+        nuisance=() if known is None else known.names,
         coefficients=regression.coefficients(),
         explained_variance=regression.explained(),
     )

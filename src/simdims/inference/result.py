@@ -54,6 +54,8 @@ class HypothesisTests:
     decided_by : tuple of str
         Which part of a combined test has the smaller weighted p-value for each hypothesis: "dimension", "rsa" or
         "both"; empty for the others.
+    nuisance : tuple of str
+        The names of the nuisance variables that were partialled out; empty without.
     coefficients : ndarray of shape (n_hypotheses,) or None
         The weights of the models of a regression; None for the others.
     explained_variance : float or None
@@ -71,6 +73,7 @@ class HypothesisTests:
     method: str
     parts: Mapping[str, HypothesisTests] = field(default_factory=dict)
     decided_by: tuple[str, ...] = ()
+    nuisance: tuple[str, ...] = ()
     coefficients: NDArray[np.float64] | None = None
     explained_variance: float | None = None
 
@@ -146,7 +149,8 @@ class HypothesisTests:
         Returns
         -------
         dict
-            test, method, alternative, alpha, n_permutations (the number drawn), and `tests`: the rows of `table`.
+            test, method, alternative, alpha, n_permutations (the number drawn), nuisance if there is any, and `tests`:
+            the rows of `table`.
         """
         return {
             "test": self.test,
@@ -154,6 +158,7 @@ class HypothesisTests:
             "alternative": self.alternative,
             "alpha": float(self.alpha),
             "n_permutations": len(self.null_distribution),
+            **({"nuisance": list(self.nuisance)} if self.nuisance else {}),
             "tests": self.table.to_dict(orient="records"),
         }
 
@@ -161,6 +166,7 @@ class HypothesisTests:
         """The findings in words, with one line per hypothesis."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         what = "systems" if self.test == "weights" else "items"
+        what += " given the nuisance" if self.nuisance else ""
         lines = [
             self._headline(),
             f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}, "

@@ -117,6 +117,7 @@ def rsa_test(
     both_sides = alternative == "two-sided"
     warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=both_sides)
     described = describe_method(method)
+    partialled: tuple[str, ...] = ()
     if nuisance is None:
         statistics = rsa_statistics(similarity, cleaned, method)
         observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
@@ -124,7 +125,7 @@ def rsa_test(
         known = clean_nuisance(nuisance, items, matrices=True)
         settings = (n_permutations, root_seed(random_state), n_jobs, progress)
         observed, null = _permute_given(similarity, cleaned, known, method, settings)
-        described = f"{described}, {known.words()}"
+        described, partialled = f"{described}, {known.words()}", known.names
     warn_of_few(null, cleaned.names, alpha)
     return HypothesisTests(
         test="rsa",
@@ -136,6 +137,7 @@ def rsa_test(
         alternative=alternative,
         alpha=alpha,
         method=described,
+        nuisance=partialled,
     )
 
 
