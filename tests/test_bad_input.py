@@ -680,6 +680,7 @@ TABLE = [
     (rsa_regression, {"S": S, "models": PROPERTIES[:5]}, ValueError, "models", "5 rows"),
     (rsa_regression, {"S": S, "models": [changed(S, (0, 1), NAN)]}, ValueError, "models", "missing values"),
     (rsa_regression, {"S": S, "models": PROPERTIES, "nuisance": PROPERTIES}, ValueError, "models", "'size'"),
+    (rsa_regression, {"S": S, "models": np.random.RandomState(1).rand(12, 11)}, ValueError, "models", "10 columns"),
     (rsa_regression, {"S": S, "models": PROPERTIES, "n_folds": 7}, ValueError, "n_folds", "7"),
     (rsa_regression, {"S": S, "models": PROPERTIES, "signed": 1}, TypeError, "signed", "1"),
     (rsa_regression, {"S": np.ones((12, 12)), "models": PROPERTIES}, ValueError, "S", "few pairs"),

@@ -349,8 +349,8 @@ def _tests(tests: HypothesisTests) -> list[str]:
     found = int(tests.significant.sum())
     return [
         f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} "
-        f"{drawn} permutations of the {what}{known} ({sided}); p-values were adjusted by the Benjamini-Hochberg procedure at "
-        f"{tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
+        f"{drawn} permutations of the {what}{known} ({sided}); p-values were adjusted by the Benjamini-Hochberg "
+        f"procedure at {tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
         f"The test statistic was the {tests.method}.",
     ]
 

@@ -271,8 +271,12 @@ def _resampling(model: Hypotheses, others: Nuisance, seed: int) -> Resampling:
     try:
         return resampling(model, others, seed)
     except ParameterError as error:
+        if error.name == "nuisance":
+            rule = "must be fewer than the items, together with the {nuisance}, by 3 or more"
+            raise ParameterError("models", rule, error.got) from None
         rule = "must not be linear combinations of other models and the {nuisance}"
-        raise ParameterError("models", rule, error.got) from None
+        remedy = "of all levels of a category, leave one out"
+        raise ParameterError("models", rule, error.got, remedy) from None
 
 
 def _residual_matrix(
