@@ -32,6 +32,8 @@ ORDER = [
     "_by_system",
     "triplets",
     "metrics",
+    "encoder",
+    "naming",
     "srf",
     "joint",
     "features",

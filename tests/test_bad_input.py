@@ -16,6 +16,7 @@ from scipy import sparse
 import simdims
 from simdims import (
     SRF,
+    DimensionEncoder,
     Discovery,
     JointSRF,
     ParameterError,
@@ -38,11 +39,13 @@ from simdims import (
     from_features,
     from_ratings,
     from_triplets,
+    label_dimensions,
     load_similarity,
     metrics,
     parallel_analysis,
     plots,
     population_test,
+    rsa_regression,
     rsa_test,
     scree_test,
     select_rank,
@@ -114,6 +117,18 @@ def weights_for(S):
     return JointSRF(2, alpha=0.0, shrinkage=0.1, random_state=0).fit([Similarity(S_ONE, NAMES)] * 2).weights_for(S)
 
 
+def fit_encoder(X=W, y=W, **parameters):
+    return DimensionEncoder(**parameters).fit(X, y)
+
+
+def encode(X):
+    return discovered().encode(X)
+
+
+def with_encoder(X, encoder=None):
+    return discovered().with_encoder(X, encoder)
+
+
 def save_similarity(similarity, path):
     similarity.save(path)
 
@@ -133,6 +148,7 @@ def methods_text(tests):
 # Rows that call a method, and the public name that they stand for.
 STANDS_FOR = {
     fit: "SRF", transform: "SRF", score: "SRF", save_similarity: "Similarity", Similarity.from_factors: "Similarity",
+    fit_encoder: "DimensionEncoder", encode: "Discovery", with_encoder: "Discovery",
     fit_jointly: "JointSRF", weights_for: "JointSRF",
     Discovery.load: "Discovery", save_discovery: "Discovery", methods_text: "Discovery",
 }  # fmt: skip
@@ -669,6 +685,67 @@ TABLE = [
     (plots.reliability, {"result": "high"}, TypeError, "result", "str"),
     (plots.save_figure, {"axes": [], "path": "a.png"}, TypeError, "axes", "NoneType"),
     (plots.similarity_heatmap, {"result": S, "cmap": "rainbows"}, ValueError, "cmap", "'rainbows'"),
+    # Tests with nuisance, and regressions on models.
+    (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": PROPERTIES[:5]}, ValueError, "nuisance",
+     "5 rows"),
+    (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": NAN * PROPERTIES}, ValueError, "nuisance",
+     "nan"),
+    (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": np.ones((12, 1))}, ValueError, "nuisance",
+     "1 for every item"),
+    (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": 2 * PROPERTIES + 1}, ValueError,
+     "hypotheses", "'size'"),
+    (dimension_test, {"embedding": W, "hypotheses": PROPERTIES, "nuisance": np.eye(12)}, ValueError, "nuisance",
+     "11 columns for 12 items"),
+    (dimension_test, {"embedding": W, "hypotheses": PROPERTIES[["size"]], "nuisance": W[:, :1], "matching": "joint"},
+     ValueError, "matching", "'joint'"),
+    (rsa_test, {"S": S, "hypotheses": PROPERTIES, "nuisance": [np.ones((3, 3))]}, ValueError, "nuisance", "(3, 3)"),
+    (rsa_test, {"S": S, "hypotheses": [changed(S, (0, 1), NAN)], "nuisance": W[:, :1]}, ValueError, "hypotheses",
+     "missing values"),
+    (rsa_test, {"S": S, "hypotheses": PROPERTIES, "nuisance": [changed(S, (0, 1), NAN)]}, ValueError, "nuisance",
+     "missing values"),
+    (rsa_test, {"S": S, "hypotheses": PROPERTIES, "nuisance": "size"}, TypeError, "nuisance", "str"),
+    (combined_test, {"S": S, "embedding": W, "hypotheses": PROPERTIES, "nuisance": PROPERTIES}, ValueError,
+     "hypotheses", "'size'"),
+    (rsa_regression, {"S": S, "models": PROPERTIES[:5]}, ValueError, "models", "5 rows"),
+    (rsa_regression, {"S": S, "models": [changed(S, (0, 1), NAN)]}, ValueError, "models", "missing values"),
+    (rsa_regression, {"S": S, "models": PROPERTIES, "nuisance": PROPERTIES}, ValueError, "models", "'size'"),
+    (rsa_regression, {"S": S, "models": np.random.RandomState(1).rand(12, 11)}, ValueError, "models", "10 columns"),
+    (rsa_regression, {"S": S, "models": PROPERTIES, "n_folds": 7}, ValueError, "n_folds", "7"),
+    (rsa_regression, {"S": S, "models": PROPERTIES, "signed": 1}, TypeError, "signed", "1"),
+    (rsa_regression, {"S": np.ones((12, 12)), "models": PROPERTIES}, ValueError, "S", "few pairs"),
+    # Encoders.
+    (fit_encoder, {"kernel": "poly"}, ValueError, "kernel", "'poly'"),
+    (fit_encoder, {"gamma": 1.0}, ValueError, "gamma", "1.0"),
+    (fit_encoder, {"kernel": "rbf", "gamma": -1.0}, ValueError, "gamma", "-1"),
+    (fit_encoder, {"n_folds": 1}, ValueError, "n_folds", "1"),
+    (fit_encoder, {"n_folds": 13}, ValueError, "X", "n_samples = 12"),
+    (fit_encoder, {"X": W[:5]}, ValueError, "X", "[5, 12]"),
+    (fit_encoder, {"X": np.full((12, 2), NAN)}, ValueError, "X", "NaN"),
+    (fit_encoder, {"X": np.full((12, 2), INF)}, ValueError, "X", "infinity"),
+    (fit_encoder, {"X": [["much"]] * 12}, ValueError, "X", "much"),
+    (fit_encoder, {"y": np.full((12, 2), NAN)}, ValueError, "y", "NaN"),
+    (fit_encoder, {"y": Similarity(S)}, TypeError, "y", "a Similarity"),
+    (fit_encoder, {"X": pd.DataFrame(W, index=NAMES), "y": pd.DataFrame(W, index=[*NAMES[:-1], "unicorn"])}, ValueError,
+     "X", "'unicorn'"),
+    (fit_encoder, {"X": pd.DataFrame(W, index=NAMES), "y": pd.DataFrame(W[:11], index=NAMES[:11])}, ValueError,
+     "X", "'item 11'"),
+    (fit_encoder, {"X": pd.DataFrame(W, index=NAMES), "y": pd.DataFrame(W, index=["cat"] * 12)}, ValueError,
+     "y", "'cat'"),
+    # Properties that describe dimensions.
+    (label_dimensions, {"W": W, "properties": np.ones((12, 2))}, TypeError, "properties", "ndarray"),
+    (label_dimensions, {"W": W, "properties": PROPERTIES[:5]}, ValueError, "properties", "5 rows"),
+    (label_dimensions, {"W": W, "properties": {"x": [1.0]}}, ValueError, "properties", "[1]"),
+    (label_dimensions, {"W": W, "properties": pd.DataFrame({"x": np.ones(12)})}, ValueError, "properties", "1 that"),
+    (label_dimensions, {"W": W, "properties": PROPERTIES * INF}, ValueError, "properties", "infinity in 'size'"),
+    (label_dimensions, {"W": W, "properties": {"x": NAMES}}, ValueError, "properties", "12 different ones"),
+    (label_dimensions, {"W": pd.DataFrame(W, index=NAMES), "properties": PROPERTIES.set_axis(list("abcdefghijkl"))},
+     ValueError, "properties", "'item 0'"),
+    (label_dimensions, {"W": NAN * W, "properties": PROPERTIES}, ValueError, "W", "nan"),
+    (label_dimensions, {"W": W, "properties": PROPERTIES, "n_permutations": 0}, ValueError, "n_permutations", "0"),
+    (label_dimensions, {"W": W, "properties": PROPERTIES, "alpha": 1.5}, ValueError, "alpha", "1.5"),
+    (label_dimensions, {"W": W, "properties": PROPERTIES, "min_correlation": 2}, ValueError, "min_correlation", "2"),
+    (encode, {"X": W}, ValueError, "encode", "none"),
+    (with_encoder, {"X": W, "encoder": "linear"}, TypeError, "encoder", "str"),
     (plots.similarity_heatmap, {"result": S, "limits": (1, 0)}, ValueError, "limits", "(1, 0)"),
     (plots.similarity_heatmap, {"result": S, "order": 3}, ValueError, "order", ""),
     (plots.similarity_heatmap, {"result": S, "colorbar": W}, TypeError, "colorbar", "an object of type ndarray"),

@@ -103,6 +103,14 @@ MISTAKES = [
     ("evaluate readout W.csv nothing.csv", 1, "No such file: 'nothing.csv'"),
     ("test W.csv nothing.csv", 1, "No such file: 'nothing.csv'"),
     ("rsa S.npz nothing.csv", 1, "No such file: 'nothing.csv'"),
+    ("encode W.csv nothing.csv", 1, "No such file: 'nothing.csv'"),
+    ("encode W.csv properties.csv --labels name -o new.csv", 1, "no items that EMBEDDING does not have"),
+    ("encode W.csv properties.csv --labels name --folds 1", 1, "--folds.*1"),
+    ("encode W.csv properties.csv --labels name -o properties.csv", 1, "OUT must be another file than FEATURES"),
+    ("label W.csv nothing.csv", 1, "No such file: 'nothing.csv'"),
+    ("label W.csv properties.csv --labels name --permutations 0", 1, "--permutations.*0"),
+    ("label W.csv properties.csv --labels name -o properties.csv", 1, "OUT must be another file than PROPERTIES"),
+    ("report found --suggestions properties.csv", 1, "properties.csv.*'dimension'"),
     ("report nofolder", 1, "'nofolder'"),
     ("report folder", 1, "'folder'.*discovery.json"),
     ("plot dimensions nofolder -o a.png", 1, "'nofolder'"),
@@ -310,6 +318,8 @@ def paths(command, path=()):
         "evaluate readout W.csv properties.csv --labels name -o /proc/x.csv",
         "test W.csv properties.csv --labels name -o /proc/x.csv",
         "rsa S.npz properties.csv --labels name -o /proc/x.json",
+        "encode W.csv properties.csv --labels name -o /proc/x.csv",
+        "label W.csv properties.csv --labels name -o /proc/x.csv",
     ],
 )
 def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_read(capsys, monkeypatch, typed):

@@ -97,6 +97,8 @@ def test_json_of_every_command_is_one_object(saved):
         ("evaluate", "readout", found, saved / "properties.csv", "--labels", "name"): "readout",
         ("test", found, saved / "properties.csv", "--labels", "name", "--permutations", "20"): "tests",
         ("rsa", S, saved / "properties.csv", "--labels", "name", "--permutations", "20"): "tests",
+        ("encode", found, saved / "properties.csv", "--labels", "name"): "scores",
+        ("label", found, saved / "properties.csv", "--labels", "name", "--permutations", "20"): "suggestions",
         ("report", found, "-o", "page.html"): "report",
         ("plot", "reliability", found, "-o", "r.png"): "written",
     }

@@ -6,6 +6,7 @@ import shutil
 import statistics
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_examples import HOSTILE, made, sorted_embedding
 
@@ -42,7 +43,13 @@ def words_page(tmp_path_factory):
     found = discover(Similarity(S, labels=labels), ranks=[2, 4, 5], n_repeats=1, n_runs=3, random_state=0)
     X = {"first <b>": truth[:, 0], "noise": np.random.default_rng(0).random(60)}
     tests = dimension_test(found.embedding, X, n_permutations=50, random_state=0)
-    path = found.report(tmp_path_factory.mktemp("words") / "page.html", tests=tests, title="<i>Words</i>")
+    suggestions = pd.DataFrame(
+        [("dimension2", "category: animal", 0.83), ("dimension2", "<b>lives</b> " * 8, -0.79)],
+        columns=["dimension", "property", "correlation"],
+    )
+    path = found.report(
+        tmp_path_factory.mktemp("words") / "page.html", tests=tests, suggestions=suggestions, title="<i>Words</i>"
+    )
     return found, path.as_uri()
 
 
@@ -274,6 +281,33 @@ def test_names_survive_a_reload_and_go_out_and_in(found, address, page, open_pag
     other.set_input_files("#names-file", tmp_path / "names.csv")
     expect(other.locator(".card .name").first).to_have_value("plant")
     assert other.locator(".card .name").nth(1).input_value() == 'a "b", c'
+
+
+def test_a_suggested_name_is_accepted_by_a_click(page):
+    suggestion = page.locator(".card .suggestion")
+    expect(suggestion).to_have_count(1)
+    expect(suggestion).to_contain_text("animal (0.83), low <b>lives</b>")
+    suggestion.click()
+    field = page.locator(".card [data-name-of='1']")
+    assert field.input_value().startswith("animal, low <b>lives</b>")
+    expect(suggestion).to_be_hidden()
+    page.reload()
+    assert page.locator(".card [data-name-of='1']").input_value().startswith("animal")
+    name_card(page, "", 1)  # the suggestion comes back with the name gone
+    expect(page.locator(".card .suggestion")).to_be_visible()
+    page.evaluate("location.hash = '#dimension-2'")
+    page.locator("#panel .suggestion").click()
+    assert page.locator("#panel [data-name-of='1']").input_value().startswith("animal")
+
+
+def test_the_tab_key_is_not_lost_on_a_suggestion_that_goes_away(page):
+    page.locator(".card [data-name-of='1']").click()
+    page.keyboard.type("zeta")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "suggestion"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement !== document.body")
+    expect(page.locator(".card .suggestion")).to_be_hidden()
 
 
 def test_names_keep_the_focus_where_cards_are_ordered_by_them(page):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
+    from simdims.encoder import DimensionEncoder
     from simdims.features import from_features
     from simdims.inference import (
         EmbeddingComparison,
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
         compare_embeddings,
         dimension_test,
         population_test,
+        rsa_regression,
         rsa_test,
         weight_test,
     )
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
+    from simdims.naming import label_dimensions
     from simdims.selection import (
         Calibration,
         DetectableDimensions,
@@ -54,6 +57,7 @@ __all__ = [
     "Calibration",
     "Consensus",
     "DetectableDimensions",
+    "DimensionEncoder",
     "Discovery",
     "EmbeddingComparison",
     "HypothesisTests",
@@ -79,11 +83,13 @@ __all__ = [
     "from_features",
     "from_ratings",
     "from_triplets",
+    "label_dimensions",
     "load_similarity",
     "metrics",
     "parallel_analysis",
     "plots",
     "population_test",
+    "rsa_regression",
     "rsa_test",
     "scree_test",
     "select_rank",
@@ -99,6 +105,7 @@ _DEFINED_IN = {
     "Calibration": "selection",
     "Consensus": "consensus",
     "DetectableDimensions": "selection",
+    "DimensionEncoder": "encoder",
     "Discovery": "discovery",
     "EmbeddingComparison": "inference",
     "HypothesisTests": "inference",
@@ -123,11 +130,13 @@ _DEFINED_IN = {
     "from_features": "features",
     "from_ratings": "construct",
     "from_triplets": "triplets",
+    "label_dimensions": "naming",
     "load_similarity": "io",
     "metrics": "metrics",
     "parallel_analysis": "selection",
     "plots": "plots",
     "population_test": "inference",
+    "rsa_regression": "inference",
     "rsa_test": "inference",
     "scree_test": "selection",
     "select_rank": "selection",

@@ -10,7 +10,7 @@ CHAPTERS = {
     "From a data file to a page": ("discover", "demo", "report", "plot"),
     "Similarities from raw data": ("similarity",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
-    "Evaluate the dimensions": ("evaluate", "test", "rsa"),
+    "Evaluate the dimensions": ("evaluate", "test", "rsa", "label", "encode"),
     "Shell integration": ("completion",),
 }
 

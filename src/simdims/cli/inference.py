@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simdims._parameters import shortlist
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
 from simdims.cli.outputs import check_target, write_result
@@ -52,6 +53,12 @@ def add(commands: Any) -> None:
 def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help="one row per item, one column per property")
     shared.add_label_column(parser, "PROPERTIES")
+    parser.add_argument(
+        "--nuisance",
+        nargs="+",
+        metavar="COLUMN",
+        help="columns of PROPERTIES that are known to matter: the others are tested for what they add",
+    )
 
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +84,9 @@ def _test(options: argparse.Namespace) -> Findings:
     from simdims.inference import dimension_test
 
     W, seed = shared.read_embedding(options), shared.settled_seed(options)
-    tests = dimension_test(W, _properties(options), random_state=seed, **shared.arguments(options, "matching", *_NAMES))
+    tests = dimension_test(
+        W, **_properties(options), random_state=seed, **shared.arguments(options, "matching", *_NAMES)
+    )
     return _findings(options, tests, seed)
 
 
@@ -87,7 +96,7 @@ def _rsa(options: argparse.Namespace) -> Findings:
     from simdims.inference import rsa_test
 
     seed = shared.settled_seed(options)
-    tests = rsa_test(S, _properties(options), random_state=seed, **shared.arguments(options, "method", *_NAMES))
+    tests = rsa_test(S, **_properties(options), random_state=seed, **shared.arguments(options, "method", *_NAMES))
     return _findings(options, tests, seed)
 
 
@@ -96,10 +105,24 @@ def _check_target(options: argparse.Namespace, source: str) -> None:
     check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
 
 
-def _properties(options: argparse.Namespace) -> Any:
+def _properties(options: argparse.Namespace) -> dict[str, Any]:
+    """The hypotheses and, where some columns are nuisance, these."""
+    import pandas as pd
+
     from simdims.io import raw
 
-    return raw.read_features(options.hypotheses, options.labels, None, None)
+    table = raw.read_features(options.hypotheses, options.labels, None, None)
+    if options.nuisance is None:
+        return {"hypotheses": table}
+    columns = [str(name) for name in table.columns] if isinstance(table, pd.DataFrame) else []
+    if missing := [name for name in options.nuisance if name not in columns]:
+        has = f"it has {shortlist([repr(name) for name in columns])}" if columns else "its columns have no names"
+        raise ValueError(f"--nuisance must name columns of PROPERTIES, got {missing[0]!r}: {has}.")
+    table = table.set_axis(columns, axis=1)
+    tested = [name for name in columns if name not in options.nuisance]
+    if not tested:
+        raise ValueError("--nuisance must leave columns of PROPERTIES to test, got all of them.")
+    return {"hypotheses": table[tested], "nuisance": table[options.nuisance]}
 
 
 def _findings(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:

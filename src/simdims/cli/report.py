@@ -53,6 +53,12 @@ def add(commands: Any) -> None:
         metavar="PROPERTIES",
         help="test which properties the dimensions encode, and show the results; a table with one row per item",
     )
+    parser.add_argument(
+        "--suggestions",
+        type=Path,
+        metavar="NAMES",
+        help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
+    )
     shared.add_label_column(parser, "PROPERTIES")
     parser.add_argument(
         "--matching",
@@ -135,7 +141,14 @@ def _report(options: argparse.Namespace) -> Findings:
     images = _images(options, found)
     seed = None if options.tests is None else shared.settled_seed(options)
     tests = None if seed is None else _tests(options, found, seed)
-    path = found.report(target, images=images, tests=tests, title=options.title, overwrite=options.overwrite)
+    path = found.report(
+        target,
+        images=images,
+        tests=tests,
+        suggestions=None if options.suggestions is None else _suggestions(options.suggestions),
+        title=options.title,
+        overwrite=options.overwrite,
+    )
     summary = "" if tests is None else f"{tests.summary()}\n"
     values = {"report": path, "tests": None if tests is None else tests.to_dict()}
     return Findings(f"{summary}Wrote {path}", values, seed)
@@ -152,6 +165,18 @@ def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> Hypothes
         n_permutations=_N_PERMUTATIONS if options.n_permutations is None else options.n_permutations,
         random_state=seed,
     )
+
+
+def _suggestions(path: Path) -> Any:
+    from simdims import io
+    from simdims.io import raw
+    from simdims.naming import COLUMNS
+
+    table = raw.read_trials(path, ["dimension", "property"], "correlation")
+    with io.named_in_errors(path):
+        if missing := [name for name in COLUMNS[:3] if name not in table.columns]:
+            raise ValueError(f"There must be a column {missing[0]!r}, as in a file written by `simdims label`.")
+    return table
 
 
 def _plot(options: argparse.Namespace) -> Findings:

@@ -11,11 +11,12 @@ from simdims.cli.contents import subcommands
 #: Options are stored under the names of arguments, except these.
 _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
-    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets"),
+    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y"),
     "folder": ("result", "embedding"),
     "answers": ("triplets",),
     "ratings": ("pairs",),
     "tests": ("hypotheses",),
+    "features": ("X",),
 }
 
 _COMMANDS = {

@@ -335,14 +335,22 @@ def _tests(tests: HypothesisTests) -> list[str]:
         "combined": "against its matching dimension and against the similarities, with the smaller of the two weighted "
         "p-values referred to its own permutation distribution",
         "weights": "against the weights that the systems have on one dimension",
+        "regression": "as a model of the similarities beside the others, cross-validated over items,",
     }[tests.test]
+    if tests.nuisance or tests.test == "regression":
+        drawn = "conditional"
+        known = f"given {', '.join(tests.nuisance)}" if tests.nuisance else ""
+        known += " and the other hypotheses" if tests.nuisance and tests.test == "regression" else ""
+        known = f" {known or 'given the other hypotheses'}"
+    else:
+        drawn, known = "joint", ""
     what = "systems" if tests.test == "weights" else "items"
     sided = "one-sided" if tests.alternative == "greater" else "two-sided"
     found = int(tests.significant.sum())
     return [
-        f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} joint "
-        f"permutations of the {what} ({sided}); p-values were adjusted by the Benjamini-Hochberg procedure at "
-        f"{tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
+        f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} "
+        f"{drawn} permutations of the {what}{known} ({sided}); p-values were adjusted by the Benjamini-Hochberg "
+        f"procedure at {tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
         f"The test statistic was the {tests.method}.",
     ]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import plural
+from simdims._parameters import ParameterError, plural
 from simdims.consensus import Consensus
 from simdims.selection import DetectableDimensions, RankSelection, SystemsComparison
 from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from simdims.encoder import DimensionEncoder
     from simdims.inference import HypothesisTests
 
 #: Items named for each dimension in a summary, and dimensions listed.
@@ -56,6 +57,8 @@ class Discovery:
         How many dimensions can be told from noise, whether or not they improve predictions; up to twice the selected
         number and 10 more are looked for. None where the number of dimensions was given, where memory is too small for
         it, and in folders of earlier versions.
+    encoder : DimensionEncoder or None
+        Predicts the dimensions of other items from features, if `with_encoder` fitted one.
     evidence_of_structure : bool or None
         Whether held-out similarities are predicted better than by their mean, by two standard errors; None where that
         is not known. Where it is False the dimensions describe noise.
@@ -77,6 +80,7 @@ class Discovery:
     estimated_seconds: float | None = None
     detectable: DetectableDimensions | None = None
     systems: SystemsComparison | None = None
+    encoder: DimensionEncoder | None = None
 
     @property
     def seed(self) -> int | None:
@@ -178,6 +182,57 @@ class Discovery:
             index=pd.Index([f"dimension{k + 1}" for k in range(self.n_components)], name="dimension"),
         )
 
+    def with_encoder(self, X: Any, encoder: DimensionEncoder | None = None) -> Discovery:
+        """Return this result with an encoder that predicts the dimensions of other items from features.
+
+        The encoder is saved with the result, so `Discovery.load(folder).encode(X_new)` needs no fit.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
+            Features of the items; rows are matched by name if both sides name the items.
+        encoder : DimensionEncoder, optional
+            Its settings.
+
+        Returns
+        -------
+        Discovery
+
+        Examples
+        --------
+        >>> found = found.with_encoder(features)  # doctest: +SKIP
+        >>> found.encoder.scores_frame()  # doctest: +SKIP
+        """
+        from simdims.encoder import fitted_encoder
+
+        return replace(self, encoder=fitted_encoder(X, self.embedding_frame(), encoder))
+
+    def encode(self, X: Any) -> pd.DataFrame:
+        """Predict the dimensions of items from features, by the encoder of `with_encoder`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
+            The same features as those of the encoder, of any items.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per item, by the index of X where it has one, and dimension1, dimension2, ...
+
+        Examples
+        --------
+        >>> Discovery.load("animals").encode(features_of_new_animals)  # doctest: +SKIP
+        """
+        import pandas as pd
+
+        if self.encoder is None:
+            raise ParameterError("encode", "needs an encoder", "none", "call found = found.with_encoder(X) first")
+        predicted = self.encoder.predict(X)
+        if isinstance(predicted, pd.DataFrame):
+            return predicted
+        return pd.DataFrame(predicted, columns=self.encoder.dimension_names_)
+
     def summary(self) -> str:
         """What was found, in words."""
         lines = []
@@ -259,6 +314,7 @@ class Discovery:
         *,
         images: Any = None,
         tests: HypothesisTests | None = None,
+        suggestions: pd.DataFrame | None = None,
         title: str | None = None,
         overwrite: bool = False,
     ) -> Path:
@@ -272,6 +328,8 @@ class Discovery:
             A picture of each item; see `simdims.report.write_report`. Needs Pillow.
         tests : HypothesisTests, optional
             Tests of hypotheses to show.
+        suggestions : DataFrame, optional
+            A table of `label_dimensions`: names that the reader can accept.
         title : str, optional
             The heading.
         overwrite : bool, default=False
@@ -288,7 +346,9 @@ class Discovery:
         """
         from simdims.report import write_report
 
-        return write_report(self, path, images=images, tests=tests, title=title, overwrite=overwrite)
+        return write_report(
+            self, path, images=images, tests=tests, suggestions=suggestions, title=title, overwrite=overwrite
+        )
 
     def methods_text(self, tests: HypothesisTests | None = None) -> str:
         """A Methods paragraph for a paper with the numbers of this run, and what to cite.

@@ -16,6 +16,7 @@ import numpy as np
 from simdims._journal import as_folder, name_beside, names_beside, remove_abandoned, sealed, unsealed
 from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
+from simdims.encoder import as_arrays, from_arrays
 from simdims.io import load_similarity
 from simdims.io.tables import write_csv
 from simdims.selection import Calibration, DetectableDimensions, RankSelection, SystemsComparison
@@ -37,6 +38,7 @@ _MANIFEST = "discovery.json"
 _FILES = (
     "arrays.npz",
     "similarity.npz",
+    "encoder.npz",
     "embedding.csv",
     "dimensions.csv",
     "selection_fits.csv",
@@ -197,6 +199,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         estimated_seconds=manifest["estimated_seconds"],
         detectable=_detectable(manifest.get("detectable")),
         systems=None if not systems or systems["comparison"] is None else _comparison(systems["comparison"]),
+        encoder=from_arrays(_read_arrays(path / "encoder.npz")) if "encoder.npz" in manifest["files"] else None,
     )
 
 
@@ -250,6 +253,8 @@ def _write(found: Discovery, folder: Path) -> None:
             arrays |= {f"{name}_{column}": table[column].to_numpy() for column in table}
     np.savez(folder / "arrays.npz", **arrays)
     found.similarity.save(folder / "similarity.npz")
+    if found.encoder is not None:
+        np.savez(folder / "encoder.npz", **as_arrays(found.encoder))  # type: ignore[arg-type]
     for name, table in tables.items():
         write_csv(table, folder / f"{name}.csv", "utf-8-sig" if name in _NAMED else "utf-8")
     (folder / "methods.txt").write_text(found.methods_text() + "\n", encoding="utf-8")

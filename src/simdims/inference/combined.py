@@ -8,9 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simdims._parallel import root_seed
 from simdims._progress import Callback
-from simdims.inference.dimension import dimension_statistics, matched_dimensions, resolved_matching
+from simdims.inference.dimension import (
+    dimension_statistics,
+    matched_dimensions,
+    partial_statistics,
+    resolved_matching,
+    separate_matching,
+)
 from simdims.inference.hypotheses import Items, Table, clean_embedding, clean_vectors, in_order_of
+from simdims.inference.nuisance import (
+    clean_nuisance,
+    models_of,
+    pair_correlations,
+    partial_pairs,
+    permute_given,
+    resampling,
+)
 from simdims.inference.permutations import (
     TIE,
     Statistics,
@@ -34,6 +49,7 @@ def combined_test(
     embedding: Any,
     hypotheses: Any,
     *,
+    nuisance: Any = None,
     method: str = "pearson",
     n_permutations: int = 1000,
     alternative: str = "greater",
@@ -61,6 +77,8 @@ def combined_test(
         W, or a result that contains it; see `dimension_test`. Rows are matched by name if S names its items too.
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
         One value per item and property.
+    nuisance : array-like, Series, DataFrame or mapping, optional
+        Properties that are known to matter, which are partialled out; see `dimension_test`.
     method : {"pearson", "spearman"}, default="pearson"
         The correlation with the similarities; see `rsa_test`.
     weighting : {"fit", "equal"}, default="fit"
@@ -95,23 +113,34 @@ def combined_test(
     table = Table(in_order_of(items, table, "embedding"), items.labels, table.columns)
     items = items if items.labels is not None else Items(items.number, embedded.labels, "embedding")
     cleaned = clean_vectors(hypotheses, items)
+    share = 0.5 if weighting == "equal" else _share(similarity, table)
+    matching = matching if nuisance is None else separate_matching(matching)
     matching, matched = resolved_matching(matching, cleaned, table, alternative)
-    both = partial(
-        _both,
-        (dimension_statistics(table, cleaned, matching, alternative), rsa_statistics(similarity, cleaned, method)),
-    )
-    observed, null = permute(both, items.number, n_permutations, random_state, n_jobs, progress)
+    correlation = describe_method(method)
+    partialled: tuple[str, ...] = ()
+    if nuisance is None:
+        parts = dimension_statistics(table, cleaned, matching, alternative), rsa_statistics(similarity, cleaned, method)
+        observed, null = permute(partial(_both, parts), items.number, n_permutations, random_state, n_jobs, progress)
+    else:
+        seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
+        given = resampling(cleaned, known, seed)
+        table, of_dimensions = partial_statistics(table, given, alternative)
+        pairs = partial_pairs(similarity, models_of(known), ranks=method == "spearman")
+        both = partial(_both, (of_dimensions, partial(pair_correlations, pairs)))
+        observed, null = permute_given(given, both, n_permutations, seed, n_jobs, progress)
+        cleaned, partialled = given.partial(cleaned), known.names
+        matched, correlation = f"{matched}, {known.words()}", f"{correlation}, {known.words()}"
     # Both parts use the same permutations: those in which the similarities have a correlation.
     null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
     warn_of_few(null[:, 0], cleaned.names, alpha)
     p = np.stack([pooled_ranks(observed[part], null[:, part], alternative) for part in range(2)])
-    share = 0.5 if weighting == "equal" else _share(similarity, table)
     weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
     smaller = weighted.min(axis=0)
-    correlation = describe_method(method)
     dimension = matched_dimensions(table, cleaned, matching, alternative)
-    tests = partial(HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha)
-    parts = {
+    tests = partial(
+        HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha, nuisance=partialled
+    )
+    both_tests = {
         name: tests(
             test=name,
             statistic=observed[part].copy(),
@@ -130,7 +159,7 @@ def combined_test(
         dimension=dimension,
         method=f"smaller of two weighted p-values: {matched}, weight {share:.2f}; {correlation}, weight "
         f"{1 - share:.2f}",
-        parts=parts,
+        parts=both_tests,
         decided_by=tuple(
             "both" if by_dimension == by_rsa else "dimension" if by_dimension < by_rsa else "rsa"
             for by_dimension, by_rsa in weighted[:, 0].T

@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from simdims._parallel import root_seed
 from simdims._parameters import ParameterError, warn
 from simdims._progress import Callback
 from simdims.inference import collinearity
 from simdims.inference.hypotheses import Hypotheses, Table, clean_embedding, clean_vectors
 from simdims.inference.matching import aligned_correlations, match, standardise
+from simdims.inference.nuisance import (
+    Resampling,
+    check_table,
+    clean_nuisance,
+    dimension_correlations,
+    permute_given,
+    resampling,
+)
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
 from simdims.inference.result import HypothesisTests
 
@@ -20,6 +29,7 @@ def dimension_test(
     embedding: Any,
     hypotheses: Any,
     *,
+    nuisance: Any = None,
     n_permutations: int = 1000,
     alternative: str = "greater",
     matching: str = "auto",
@@ -42,6 +52,10 @@ def dimension_test(
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
         One value per item and property: 0 and 1 for a category, any numbers for a degree. Rows are matched by name if
         the embedding names its items too.
+    nuisance : array-like, Series, DataFrame or mapping, optional
+        Properties that are known to matter, in the form of `hypotheses`: the test is then whether a hypothesis is
+        related to the dimensions beyond them. They are partialled out of both sides, and hypotheses are resampled given
+        them (see Notes). Matching is separate.
     n_permutations : int, default=1000
         Number of permutations B. The smallest possible p-value is 1 / (1 + B).
     alternative : {"greater", "two-sided"}, default="greater"
@@ -81,11 +95,17 @@ def dimension_test(
     itself unrelated to the embedding. The choice of "auto" depends only on the hypotheses, which no permutation
     changes, and so does not affect the validity of the p-values.
 
+    With `nuisance`, the null hypothesis is that a property is related to the dimensions through the nuisance alone. A
+    property with two values is permuted with the odds that a logistic regression on the nuisance gives each item (a
+    conditional permutation test); of other properties, the residuals of a linear regression are permuted. The test is
+    valid if that regression describes how the property depends on the nuisance, whatever the dimensions depend on.
+
     A constant dimension or composite column has correlation 0 with everything.
 
     References
     ----------
-    SRF, Methods, "Statistical power comparison".
+    SRF, Methods, "Statistical power comparison". Berrett, T. B., et al. (2020). The conditional permutation test for
+    independence while controlling for confounders. JRSS B 82, 175-197.
 
     Examples
     --------
@@ -102,9 +122,18 @@ def dimension_test(
     check_settings(n_permutations, alternative, alpha, n_jobs, matching=matching)
     table, items = clean_embedding(embedding)
     cleaned = clean_vectors(hypotheses, items)
+    matching = matching if nuisance is None else separate_matching(matching)
     matching, method = resolved_matching(matching, cleaned, table, alternative)
-    statistics = dimension_statistics(table, cleaned, matching, alternative)
-    observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
+    partialled: tuple[str, ...] = ()
+    if nuisance is None:
+        statistics = dimension_statistics(table, cleaned, matching, alternative)
+        observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
+    else:
+        seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
+        given = resampling(cleaned, known, seed)
+        table, statistics = partial_statistics(table, given, alternative)
+        observed, null = permute_given(given, statistics, n_permutations, seed, n_jobs, progress)
+        cleaned, method, partialled = given.partial(cleaned), f"{method}, {known.words()}", known.names
     return HypothesisTests(
         test="dimension",
         hypotheses=cleaned.names,
@@ -115,6 +144,7 @@ def dimension_test(
         alternative=alternative,
         alpha=alpha,
         method=method,
+        nuisance=partialled,
     )
 
 
@@ -128,6 +158,20 @@ def dimension_statistics(table: Table, hypotheses: Hypotheses, matching: str, al
         joint=matching == "joint",
         absolute=alternative == "two-sided",
     )
+
+
+def partial_statistics(table: Table, given: Resampling, alternative: str) -> tuple[Table, Statistics]:
+    """An embedding without the nuisance, and the function from drawn hypotheses to correlations with it."""
+    check_table(table, given)
+    table = Table(given.without_nuisance(table.values), table.rows, table.columns)
+    return table, partial(dimension_correlations, given, table.values, alternative == "two-sided")
+
+
+def separate_matching(matching: str) -> str:
+    """The matching of tests with a nuisance, in which each hypothesis has its own permutations."""
+    if matching == "joint":
+        raise ParameterError("matching", "must be 'auto' or 'separate' with {nuisance}", "'joint'")
+    return "separate"
 
 
 def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alternative: str) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ class Pairs:
     values: NDArray[np.float64]  # similarities, or their ranks
     weights: NDArray[np.float64] | None
     codes: NDArray[np.int64] | None  # for ranks: the similarities' positions among the distinct ones
+    scale: float = 1.0  # what similarities were divided by
 
     @property
     def is_complete(self) -> bool:
@@ -135,7 +136,9 @@ def as_pairs(similarity: Similarity, *, ranks: bool) -> Pairs:
         first, second = np.triu_indices(n_items, k=1)
         values, weights = S[first, second], omega[first, second]
     known = ~np.isnan(values) & (weights > 0)
-    values = near_one(values[known])
+    given = values[known]
+    values = near_one(given)
+    peak = int(np.argmax(np.abs(given))) if given.size else 0
     codes = as_codes(values) if ranks else None
     return Pairs(
         n_items,
@@ -144,6 +147,7 @@ def as_pairs(similarity: Similarity, *, ranks: bool) -> Pairs:
         values if codes is None else midranks(codes),
         weights[known] if is_weighted(similarity) else None,
         codes,
+        float(given[peak] / values[peak]) if given.any() else 1.0,
     )
 
 

@@ -62,14 +62,20 @@ def aligned_correlations(
     Returns one row per permutation. `joint` gives any two hypotheses different dimensions; `absolute` matches on
     absolute correlations.
     """
-    items = np.arange(len(W))[:, None]
     result = np.empty((len(permutations), hypotheses.values.shape[1]))
     for place, permutation in enumerate(permutations):
         x = Columns(hypotheses.values[permutation], hypotheses.stretch[permutation])
-        matched = leave_one_out_matching(x, dimensions, joint=joint, absolute=absolute)
-        centred, length = _centre(W[items, matched])
-        result[place] = np.einsum("ij,ij->j", x.values, centred) / length
+        result[place] = aligned_correlation(x, dimensions, W, joint=joint, absolute=absolute)
     return result
+
+
+def aligned_correlation(
+    x: Columns, dimensions: Columns, W: NDArray[np.float64], *, joint: bool, absolute: bool
+) -> NDArray[np.float64]:
+    """The same for one arrangement of the hypotheses."""
+    matched = leave_one_out_matching(x, dimensions, joint=joint, absolute=absolute)
+    centred, length = _centre(W[np.arange(len(W))[:, None], matched])
+    return np.einsum("ij,ij->j", x.values, centred) / length
 
 
 def _centre(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ TIE = 1e-10
 # A warning is given if fewer permutations than this have a statistic.
 FEWEST_DEFINED = 100
 
-# Permutations of shape (number, n_items) -> statistics of shape (number, ...).
-Statistics = Callable[[NDArray[np.integer]], NDArray[np.float64]]
+# Permutations of shape (number, n_items), or what `draw` gives instead, -> statistics of shape (number, ...).
+Statistics = Callable[[NDArray], NDArray[np.float64]]
 
 
 class Block(NamedTuple):
@@ -31,10 +32,13 @@ class Block(NamedTuple):
     number: int
     size: int
 
+    def rng(self) -> np.random.Generator:
+        """The random numbers of the block."""
+        return np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
+
     def draw(self, n_items: int) -> NDArray[np.intp]:
         """The permutations, one per row."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
-        return rng.permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
+        return self.rng().permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
 
 
 def blocks_of(n_permutations: int, random_state: Any) -> list[Block]:
@@ -51,23 +55,35 @@ def permute(
     random_state: Any,
     n_jobs: int | None,
     progress: bool | Callback | None,
+    draw: Callable[[Block | None], NDArray] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the observed statistics, and those under permutations, one row per permutation."""
-    observed = statistics(np.arange(n_items)[None])[0]
+    """Return the observed statistics, and those under permutations, one row per permutation.
+
+    `draw` returns what the statistics take for a block of permutations, and for None the observed arrangement.
+    """
+    draw = partial(permutations_of, n_items) if draw is None else draw
+    observed = statistics(draw(None))[0]
     require(3 * observed.nbytes * n_permutations, "The null distributions", "ask for fewer permutations")
     blocks = blocks_of(n_permutations, random_state)
     null = {}
     with reporting(progress) as report:
         report.begin("permutations", len(blocks))
         # Blocks arrive in any order; each depends on its seed only.
-        for number, values in run_tasks(_block_statistics, (statistics, n_items), blocks, n_jobs=n_jobs):
+        for number, values in run_tasks(_block_statistics, (statistics, draw), blocks, n_jobs=n_jobs):
             null[number] = values
             report.step()
     return observed, np.concatenate([null[block.number] for block in blocks])
 
 
-def _block_statistics(statistics: Statistics, n_items: int, block: Block) -> tuple[int, NDArray[np.float64]]:
-    return block.number, statistics(block.draw(n_items))
+def permutations_of(n_items: int, block: Block | None) -> NDArray[np.intp]:
+    """The permutations of a block; for None the items as they are."""
+    return np.arange(n_items)[None] if block is None else block.draw(n_items)
+
+
+def _block_statistics(
+    statistics: Statistics, draw: Callable[[Block | None], NDArray], block: Block
+) -> tuple[int, NDArray[np.float64]]:
+    return block.number, statistics(draw(block))
 
 
 def pvalues(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:

@@ -27,13 +27,14 @@ class HypothesisTests:
 
     Attributes
     ----------
-    test : {"dimension", "rsa", "combined", "weights", "population"}
+    test : {"dimension", "rsa", "combined", "weights", "population", "regression"}
         Which test it is.
     hypotheses : tuple of str
         The names of the hypotheses.
     statistic : ndarray of shape (n_hypotheses,)
         The correlation with the matched dimension or with the similarities; for the combined test the smaller of the
-        weighted p-values of its parts; for weights their correlation with groups or scores.
+        weighted p-values of its parts; for weights their correlation with groups or scores; for a regression the unique
+        share of the held-out variance.
     pvalue : ndarray of shape (n_hypotheses,)
         (1 + number of permutations that are at least as extreme) / (1 + `n_permutations`).
     dimension : tuple of str or None
@@ -53,6 +54,12 @@ class HypothesisTests:
     decided_by : tuple of str
         Which part of a combined test has the smaller weighted p-value for each hypothesis: "dimension", "rsa" or
         "both"; empty for the others.
+    nuisance : tuple of str
+        The names of the nuisance variables that were partialled out; empty without.
+    coefficients : ndarray of shape (n_hypotheses,) or None
+        The weights of the models of a regression; None for the others.
+    explained_variance : float or None
+        The held-out R2 of all models of a regression together; None for the others.
     """
 
     test: str
@@ -66,6 +73,9 @@ class HypothesisTests:
     method: str
     parts: Mapping[str, HypothesisTests] = field(default_factory=dict)
     decided_by: tuple[str, ...] = ()
+    nuisance: tuple[str, ...] = ()
+    coefficients: NDArray[np.float64] | None = None
+    explained_variance: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("statistic", "pvalue", "null_distribution"):
@@ -111,7 +121,8 @@ class HypothesisTests:
 
         Columns: hypothesis, statistic, pvalue, pvalue_adjusted, significant, dimension, n_permutations.
 
-        A combined test adds statistic_dimension, pvalue_dimension, statistic_rsa, pvalue_rsa and decided_by.
+        A combined test adds statistic_dimension, pvalue_dimension, statistic_rsa, pvalue_rsa and decided_by; a
+        regression adds coefficient.
         """
         import pandas as pd
 
@@ -128,6 +139,8 @@ class HypothesisTests:
             columns |= {f"statistic_{name}": part.statistic, f"pvalue_{name}": part.pvalue}
         if self.parts:
             columns["decided_by"] = list(self.decided_by)
+        if self.coefficients is not None:
+            columns["coefficient"] = self.coefficients
         return pd.DataFrame(columns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +149,8 @@ class HypothesisTests:
         Returns
         -------
         dict
-            test, method, alternative, alpha, n_permutations (the number drawn), and `tests`: the rows of `table`.
+            test, method, alternative, alpha, n_permutations (the number drawn), nuisance if there is any, and `tests`:
+            the rows of `table`.
         """
         return {
             "test": self.test,
@@ -144,6 +158,7 @@ class HypothesisTests:
             "alternative": self.alternative,
             "alpha": float(self.alpha),
             "n_permutations": len(self.null_distribution),
+            **({"nuisance": list(self.nuisance)} if self.nuisance else {}),
             "tests": self.table.to_dict(orient="records"),
         }
 
@@ -153,6 +168,7 @@ class HypothesisTests:
         what = "systems" if self.test == "weights" else "items"
         if self.test == "population" and self.method.endswith("generalised to systems"):
             what = "signs of the systems"
+        what += " given the nuisance" if self.nuisance else ""
         lines = [
             self._headline(),
             f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}, "
@@ -163,7 +179,9 @@ class HypothesisTests:
         for place, name in enumerate(self.hypotheses[:N_SHOWN]):
             verdict = self._verdict(place) if significant[place] else "not significant"
             numbers = f"p = {_p(self.pvalue[place])}, adjusted {_p(adjusted[place])}"
-            if not self.parts:
+            if self.test == "regression":
+                numbers = f"unique R2 = {self.statistic[place]:+.3f}, {numbers}"
+            elif not self.parts:
                 numbers = f"r = {self.statistic[place]:+.2f}, {numbers}"
             lines.append(f"  {name:<{width}}  {numbers}: {verdict}")
         few = int(np.count_nonzero(self.n_permutations < len(self.null_distribution)))
@@ -189,6 +207,13 @@ class HypothesisTests:
         if self.test == "weights":
             dimensions = "dimension" if n == 1 else "dimensions"
             return f"The weights of {found} of {n} {dimensions} are significantly related to the {self._related_to()}."
+        if self.test == "regression":
+            subject = f"{found} of {n} {'model' if n == 1 else 'models'}"
+            verb = "explains" if 1 in (n, found) else "explain"
+            return (
+                f"{subject} {verb} similarities that the others do not. Held-out R2 of the regression: "
+                f"{self.explained_variance:.3f}."
+            )
         subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
         singular = 1 in (n, found)
         verb, their = ("correlates", "its") if singular else ("correlate", "their")
@@ -220,6 +245,7 @@ class HypothesisTests:
             "dimension": f"correlates with {self.dimension[place]}",
             "rsa": "correlates with the similarities",
             "population": f"holds for the population of {self._population()}",
+            "regression": "explains what the others do not",
             "both": f"correlates with {self.dimension[place]} and with the similarities",
         }
         return words[self.decided_by[place] if self.decided_by else self.test]

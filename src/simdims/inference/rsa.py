@@ -6,13 +6,25 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simdims._memory import require
+from simdims._parallel import root_seed
 from simdims._parameters import ParameterError
 from simdims._progress import Callback
 from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
+from simdims.inference.nuisance import (
+    Nuisance,
+    clean_nuisance,
+    models_of,
+    pair_correlations,
+    partial_pairs,
+    permute_given,
+    resampling,
+    residual_matrices,
+)
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, warn_of_few
 from simdims.inference.result import HypothesisTests
 from simdims.similarity import Similarity, as_similarity
@@ -22,6 +34,7 @@ def rsa_test(
     S: Any,
     hypotheses: Any,
     *,
+    nuisance: Any = None,
     method: str = "pearson",
     n_permutations: int = 1000,
     alternative: str = "greater",
@@ -44,6 +57,9 @@ def rsa_test(
         One value per item and property, or one symmetric model matrix per hypothesis, larger for pairs that are
         predicted to be more similar and NaN where it predicts nothing. Items are matched by name if both sides name
         them.
+    nuisance : columns or model matrices in the form of `hypotheses`, optional
+        What is known to matter: the test is then whether a hypothesis is related to the similarities beyond it, by
+        partial correlations (see Notes).
     method : {"pearson", "spearman"}, default="pearson"
         The correlation. Spearman's needs a list of all pairs, and does not support weights.
     alternative : {"greater", "two-sided"}, default="greater"
@@ -72,9 +88,17 @@ def rsa_test(
     This is exact, provided that the unpermuted model varies, which is required. `null_distribution` is NaN for the
     excluded permutations; a warning reports how many remain if they are few.
 
+    With `nuisance`, models of the nuisance (z_i z_j and z_i + z_j for a column z) are partialled out of similarities
+    and models. If hypotheses and nuisance are columns, hypotheses are resampled given the nuisance as in
+    `dimension_test`, and the test is valid under the same condition. If one of them is given as matrices, rows and
+    columns of the residuals of the models are permuted together (double semi-partialling). That is valid if what the
+    nuisance does not explain of a model is unrelated to the items of the nuisance. It is not for two models that share
+    properties of the items, as x x^T and z z^T for correlated x and z: pass x and z as columns instead.
+
     References
     ----------
-    SRF, Methods, "Statistical power comparison". Mantel, N. (1967). Cancer Research 27, 209-220.
+    SRF, Methods, "Statistical power comparison". Mantel, N. (1967). Cancer Research 27, 209-220. Dekker, D.,
+    Krackhardt, D. & Snijders, T. A. B. (2007). Psychometrika 72, 563-581.
 
     Examples
     --------
@@ -92,8 +116,16 @@ def rsa_test(
     cleaned = clean_hypotheses(hypotheses, items)
     both_sides = alternative == "two-sided"
     warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=both_sides)
-    statistics = rsa_statistics(similarity, cleaned, method)
-    observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
+    described = describe_method(method)
+    partialled: tuple[str, ...] = ()
+    if nuisance is None:
+        statistics = rsa_statistics(similarity, cleaned, method)
+        observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
+    else:
+        known = clean_nuisance(nuisance, items, matrices=True)
+        settings = (n_permutations, root_seed(random_state), n_jobs, progress)
+        observed, null = _permute_given(similarity, cleaned, known, method, settings)
+        described, partialled = f"{described}, {known.words()}", known.names
     warn_of_few(null, cleaned.names, alpha)
     return HypothesisTests(
         test="rsa",
@@ -104,8 +136,22 @@ def rsa_test(
         null_distribution=null,
         alternative=alternative,
         alpha=alpha,
-        method=describe_method(method),
+        method=described,
+        nuisance=partialled,
     )
+
+
+def _permute_given(
+    similarity: Similarity, hypotheses: Hypotheses, nuisance: Nuisance, method: str, settings: tuple[Any, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Observed partial correlations and those of resampled hypotheses."""
+    models = models_of(nuisance)
+    pairs = partial_pairs(similarity, models, ranks=method == "spearman")
+    if hypotheses.matrices or nuisance.matrices:
+        residuals = residual_matrices(hypotheses, models, pairs)
+        return permute(residuals.correlations, similarity.n_items, *settings)
+    given = resampling(hypotheses, nuisance, settings[1])
+    return permute_given(given, partial(pair_correlations, pairs), *settings)
 
 
 def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) -> Statistics:

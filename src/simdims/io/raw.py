@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,21 @@ def read_features(path: Path, labels: str | None, key: str | None, header: bool 
             return read_npy(path).values
         parts = read_named_arrays(path, _only_array(path) if key is None else key, None)
         return _labelled(parts.values, parts.labels, None)
+
+
+def read_properties(path: Path, labels: str | None) -> pd.DataFrame:
+    """Return the properties of items in a table: numbers, or text for categories; `labels` names the items."""
+    io.check_file(path, tuple(io.TABLES))
+    with io.named_in_errors(path):
+        sheet = read_sheet(path, None, [] if labels is None else [labels])
+        frame = sheet.frame.copy()
+        if labels is not None:
+            _require_column("labels", labels, frame)
+        for column in frame.columns:
+            if column != labels and frame[column].dtype.kind not in "biuf":
+                with suppress(ValueError):  # text is a category
+                    frame[column] = sheet.numbers(column)
+        return frame if labels is None else frame.set_index(labels)
 
 
 def has_column(path: Path, name: str) -> bool:

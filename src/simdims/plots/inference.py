@@ -29,7 +29,7 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     Parameters
     ----------
     tests : HypothesisTests
-        What `dimension_test`, `rsa_test` or `combined_test` returned.
+        What `dimension_test`, `rsa_test`, `combined_test` or `rsa_regression` returned.
     n_shown : int, default=40
         Maximum number of hypotheses; those with the smallest p-values are drawn.
     ax : matplotlib Axes, optional
@@ -59,7 +59,7 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     (_draw_pvalues if tests.parts else _draw_statistics)(ax, tests, chosen, rows)
     style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     names = [style.shown(tests.hypotheses[i], 26) for i in chosen]
-    if tests.test not in ("rsa", "weights"):
+    if tests.test not in ("rsa", "weights", "regression"):
         names = [f"{name} ({_dimension(tests.dimension[i])})" for name, i in zip(names, chosen, strict=True)]
     ax.set_yticks(rows, labels=names, fontsize=style.tiny(), **style.PLAIN)
     ax.tick_params(axis="y", length=0)
@@ -139,7 +139,11 @@ def _draw_statistics(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: ND
     ax.plot(statistic[significant], rows[significant], "o", ms=4, color=style.MAIN, label="significant")
     hollow: dict[str, Any] = {"mfc": "white", "mec": style.MAIN, "mew": 0.8}
     ax.plot(statistic[~significant], rows[~significant], "o", ms=4, label="not significant", **hollow)
-    what = {"dimension": "Correlation with the matched dimension", "weights": "Relation to the weights"}
+    what = {
+        "dimension": "Correlation with the matched dimension",
+        "weights": "Relation to the weights",
+        "regression": "Unique contribution (held-out R²)",
+    }
     style.tidy(ax, what.get(tests.test, "Correlation with the similarities"))
     drawn = np.concatenate([statistic, low[~np.isnan(low)], high[~np.isnan(high)]])
     ax.set_xlim(min(1.1 * float(drawn.min()), 0.0), 1.08 * max(float(np.abs(drawn).max()), 1e-3))

@@ -7,16 +7,21 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simdims import __version__
 from simdims._journal import fingerprint
+from simdims._parameters import ParameterError
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
+from simdims.naming import suggested_names
 from simdims.selection import DetectableDimensions, RankSelection
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Top items per dimension that the page holds, for its card and its block of similarities.
 N_TOP = 16
@@ -50,6 +55,16 @@ def facts(found: Discovery, tests: HypothesisTests | None, tops: list[NDArray[np
         "selection": None if found.selection is None else _selection_facts(found.selection, found.detectable),
         "tests": None if tests is None else _tests_facts(tests, found.n_components),
     }
+
+
+def suggestion_facts(table: pd.DataFrame, n_components: int) -> list[dict[str, str] | None]:
+    """For each dimension the suggested name, and the same with correlations; None where there is none."""
+    names, words = suggested_names(table, numbers=False), suggested_names(table)
+    places = {_place(dimension, n_components): dimension for dimension in names}
+    if None in places:
+        rule = f"must be about dimension1 to dimension{n_components}"
+        raise ParameterError("suggestions", rule, repr(places[None]), "use label_dimensions with this result")
+    return [{"name": names[places[k]], "words": words[places[k]]} if k in places else None for k in range(n_components)]
 
 
 def script_json(value: Any) -> str:

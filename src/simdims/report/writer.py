@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,17 @@ from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.plots._sources import loadings_of
 from simdims.report import bundle, pairs, pictures, words
-from simdims.report.data import N_TOP, facts, pack_loadings, pack_similarities, script_json
+from simdims.report.data import (
+    N_TOP,
+    facts,
+    pack_loadings,
+    pack_similarities,
+    script_json,
+    suggestion_facts,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The first line of every report, which identifies earlier ones.
 FIRST_LINE = "<!doctype html><!-- simdims report -->"
@@ -30,6 +40,7 @@ def write_report(
     *,
     images: Any = None,
     tests: HypothesisTests | None = None,
+    suggestions: pd.DataFrame | None = None,
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
@@ -47,6 +58,8 @@ def write_report(
         of all images (or 0) and white the largest. Needs Pillow.
     tests : HypothesisTests, optional
         Tests of hypotheses to show.
+    suggestions : DataFrame, optional
+        A table of `label_dimensions`: names that the reader can accept.
     title : str, optional
         The heading; by default the numbers of dimensions and items.
     overwrite : bool, default=False
@@ -70,6 +83,8 @@ def write_report(
     loadings = loadings_of(found)
     tops = [loadings.top(k, N_TOP) for k in range(found.n_components)]
     shown = facts(found, tests, tops, heading)
+    if suggestions is not None:
+        shown["suggestions"] = suggestion_facts(suggestions, found.n_components)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
     text = bundle.page(title=heading, parts=_parts(found, tests), data=data)
     with replacing_file(target) as file:

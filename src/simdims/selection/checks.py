@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._parameters import ParameterError, ParameterTypeError, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown, warn
 from simdims.selection.fits import Design
 from simdims.selection.result import RankSelection
 from simdims.selection.splits import MOST_SAMPLING, pool_sampling
@@ -40,6 +40,16 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
             rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
             raise ParameterError("ranks", rule, f"{rank}")
     return sorted({int(rank) for rank in found})
+
+
+def settle_folds(n_folds: Any, n_repeats: Any, *defaults: int) -> tuple[int, int]:
+    """The folds and repeats asked for, or the defaults."""
+    n_folds, n_repeats = (
+        one if asked is None else asked for asked, one in zip((n_folds, n_repeats), defaults, strict=True)
+    )
+    require_count("n_folds", n_folds, at_least=2)
+    require_count("n_repeats", n_repeats)
+    return int(n_folds), int(n_repeats)
 
 
 def generous_rank(candidates: list[int] | None, largest: int, n_stable: int | None) -> int:

@@ -15,12 +15,12 @@ from sklearn.base import clone
 
 from simdims import __version__, _parallel, _threads
 from simdims._journal import Journal, fingerprint, open_journal
-from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_count, shown
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.joint import JointSRF
 from simdims.selection import calibration
 from simdims.selection.calibration import Calibration, require_share
-from simdims.selection.checks import check_design, check_ranks, generous_rank, warn_of_edges
+from simdims.selection.checks import check_design, check_ranks, generous_rank, settle_folds, warn_of_edges
 from simdims.selection.detection import structure_beyond_one
 from simdims.selection.fits import (
     ALPHA,
@@ -157,15 +157,11 @@ def select_rank(
         require_share("sampling", sampling)
         sampling = float(sampling)
     estimator, protocol = _check_estimator(estimator, alpha, protocol)
-    n_folds = FOLDS[protocol][0] if n_folds is None else n_folds
-    n_repeats = FOLDS[protocol][1] if n_repeats is None else n_repeats
-    require_count("n_folds", n_folds, at_least=2)
-    require_count("n_repeats", n_repeats)
+    n_folds, n_repeats = settle_folds(n_folds, n_repeats, *FOLDS[protocol])
     _parallel.check_n_jobs(n_jobs)
     matrix = plain(similarity)
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     require_memory(matrix, similarity.density, estimator, n_workers)
-    n_folds, n_repeats = int(n_folds), int(n_repeats)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
         described = {} if checkpoint is None else _settings(matrix, sampling, n_folds, n_repeats, estimator)

@@ -13,11 +13,11 @@ from sklearn.base import clone
 
 from simdims import __version__, _memory, _parallel, solvers
 from simdims._journal import Journal, open_journal
-from simdims._parameters import ParameterError, require_choice, require_count, shown
+from simdims._parameters import ParameterError, require_choice, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection.calibration import check_items, require_share
-from simdims.selection.checks import check_design, check_ranks, generous_rank, warn_of_edges
+from simdims.selection.checks import check_design, check_ranks, generous_rank, settle_folds, warn_of_edges
 from simdims.selection.comparison import SystemsComparison, compare
 from simdims.selection.fits import Design, Fit, Task
 from simdims.selection.joint_fits import (
@@ -63,23 +63,20 @@ def select_set(
     """Choose the number of dimensions of joint fits by pairs that are held out within every system."""
     check_items(systems.n_items)
     candidates = check_ranks(ranks, systems.n_items)
-    n_folds = DEFAULT_FOLDS if n_folds is None else n_folds
-    n_repeats = 5 if n_repeats is None else n_repeats
-    require_count("n_folds", n_folds, at_least=2)
+    n_folds, n_repeats = settle_folds(n_folds, n_repeats, DEFAULT_FOLDS, 5)
     if sampling is not None:
         require_share("sampling", sampling)
     model = joint_fold_estimator(estimator, alpha, protocol)
-    require_count("n_repeats", n_repeats)
     _parallel.check_n_jobs(n_jobs)
     problem = problem_of_set(systems)
     _require_memory(problem, n_jobs)
-    trained = most_training(int(n_folds)) if sampling is None else float(sampling)
-    settings = {"sampling": sampling, "n_folds": int(n_folds), "n_repeats": int(n_repeats)}
+    trained = most_training(n_folds) if sampling is None else float(sampling)
+    settings = {"sampling": sampling, "n_folds": n_folds, "n_repeats": n_repeats}
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
         described = {} if checkpoint is None else _settings("select_rank", problem, model, settings)
         journal, seed, root = open_journal(stack, checkpoint, described, random_state)
-        design = Design(trained, int(n_folds), int(n_repeats), root)
+        design = Design(trained, n_folds, n_repeats, root)
         pairs = draw_pairs(problem, root)
         check_design(len(pairs.rows), design, partial(draw_folds, pairs, problem.n_systems, design))
         largest = most_dimensions(problem, len(pairs.rows), design)

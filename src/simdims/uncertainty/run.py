@@ -24,7 +24,7 @@ from simdims._parameters import (
     warn,
 )
 from simdims._progress import Callback, Reporter, reporting
-from simdims.consensus.systems import joint_estimator
+from simdims.consensus.systems import joint_run_estimator
 from simdims.joint import JointSRF, problem_of_set
 from simdims.selection import select_rank
 from simdims.similarity import Similarity, as_similarity
@@ -185,7 +185,7 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     consensus = getattr(found, "consensus", None)
     if consensus is None:
         systems = found if isinstance(found, SimilaritySet) else SimilaritySet([as_similarity(found)])
-        model = joint_estimator(estimator, "auto" if estimator is None else 0.0)
+        model = joint_run_estimator(estimator, "auto", "auto")
         if n_components is None and estimator is None:
             raise ParameterError("n_components", "must be given with similarities", "None")
         if n_components is not None:
@@ -204,7 +204,7 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     if consensus.weights is not None:
         weights = consensus.weights[consensus.selected]
     settings = {"alpha": consensus.alpha, "shrinkage": np.inf if consensus.shrinkage is None else consensus.shrinkage}
-    model = joint_estimator(None, 0.0).set_params(n_components=consensus.n_components, **settings)
+    model = joint_run_estimator(None, 0.0, 0.0).set_params(n_components=consensus.n_components, **settings)
     return Source(systems, model, consensus.embedding.astype(np.float64), np.array(weights, dtype=np.float64))
 
 

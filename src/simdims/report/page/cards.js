@@ -66,6 +66,7 @@ function card(k) {
     "article.card",
     { "data-dimension": k },
     element("header.card-head", {}, link, nameField(k)),
+    suggestion(k),
     facts.pictured ? topImages(k) : topWords(k),
     element(
       "footer.card-foot",
@@ -101,7 +102,33 @@ export function nameField(k) {
   return field;
 }
 
+// A suggested name, which a click gives to the dimension; gone while it has a name.
+export function suggestion(k) {
+  const suggested = facts.suggestions?.[k];
+  if (!suggested) return null;
+  const accept = element(
+    "button.suggestion",
+    { type: "button", "data-suggestion-of": k, title: "Use as the name of this dimension", hidden: Boolean(givenName(k)) },
+    element("span.lead-in", {}, "Suggested: "),
+    element("bdi", {}, suggested.words),
+  );
+  accept.addEventListener("click", () => {
+    setName(k, suggested.name);
+    accept.parentElement.querySelector(`[data-name-of="${k}"]`)?.focus();
+  });
+  return accept;
+}
+
+// Hidden only once the focus has left it: the Tab key may be on its way to it from the name.
+function refreshSuggestion(accept) {
+  setTimeout(() => {
+    if (accept === document.activeElement) accept.addEventListener("blur", () => refreshSuggestion(accept), { once: true });
+    else accept.hidden = Boolean(givenName(Number(accept.dataset.suggestionOf)));
+  });
+}
+
 function refreshNames() {
+  for (const accept of document.querySelectorAll("[data-suggestion-of]")) refreshSuggestion(accept);
   for (const field of document.querySelectorAll("[data-name-of]"))
     if (field !== document.activeElement) field.value = givenName(Number(field.dataset.nameOf));
   for (const link of document.querySelectorAll(".card-number"))

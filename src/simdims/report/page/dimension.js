@@ -2,7 +2,7 @@
 
 import { drawnToWidth, element, percent, short, two, whole } from "./dom.js";
 import { column, facts, label, ranking } from "./data.js";
-import { meter, nameField, picture } from "./cards.js";
+import { meter, nameField, picture, suggestion } from "./cards.js";
 import { addressOf, go } from "./address.js";
 import { histogram } from "./histogram.js";
 import { similarityBlocks } from "./heatmap.js";
@@ -20,6 +20,7 @@ export function dimensionView(k) {
       {},
       element("p.kicker", {}, `Dimension ${k + 1} of ${facts.n_components}`),
       element("h2.view-title", { id: "panel-title", tabindex: "-1" }, nameField(k)),
+      suggestion(k),
       element(
         "div.meters",
         {},

@@ -19,7 +19,8 @@ function content(tests) {
   const heads = combined
     ? ["Hypothesis", "r, dimension", "r, similarities", "p", "p adjusted", "Dimension", "Significant"]
     : ["Hypothesis", "r", "95% null interval", "p", "p adjusted", "Dimension", "Significant"];
-  if (tests.test === "rsa") heads.splice(5, 1);
+  if (tests.test === "regression") heads[1] = "Unique R²";
+  if (ofSimilarities(tests)) heads.splice(5, 1);
   return [
     ...tests.said.map((text, place) => element(place ? "p.note" : "p", {}, text)),
     element(
@@ -49,6 +50,11 @@ function content(tests) {
   ];
 }
 
+// Tests without dimensions.
+function ofSimilarities(tests) {
+  return tests.test === "rsa" || tests.test === "regression";
+}
+
 function line(row, tests) {
   const numbers =
     tests.test === "combined"
@@ -66,7 +72,7 @@ function line(row, tests) {
     numbers,
     element("td.number", {}, pText(row.pvalue)),
     element("td.number", {}, pText(row.adjusted)),
-    tests.test === "rsa" ? null : element("td", {}, dimension),
+    ofSimilarities(tests) ? null : element("td", {}, dimension),
     element("td", {}, row.significant ? found : "no"),
   );
 }

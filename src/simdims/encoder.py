@@ -1,0 +1,426 @@
+"""DimensionEncoder: from features of items to their loadings on dimensions, for items without similarities.
+
+With features Z, standardised, and loadings y of the items that have both, each dimension is a ridge regression
+
+    minimise |y - Z b - c|^2 + alpha |b|^2,
+
+with its own alpha, or a kernel ridge regression on the same features. Predictions below zero are set to zero.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from simdims._parallel import root_seed
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    require_choice,
+    require_count,
+    require_number,
+    require_type,
+    warn,
+)
+from simdims.metrics._embedding import embedding_table
+from simdims.similarity import is_default_axis, is_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.utils import Tags
+
+#: Penalties to choose from, relative to the mean eigenvalue of the features' products.
+PENALTIES = np.logspace(-6, 3, 19)
+#: Negative loadings are worth a warning from this share of the largest one; SPoSE's have smaller ones.
+NEGLIGIBLE = 1e-3
+#: Resamples of the items for intervals.
+N_RESAMPLES = 1000
+
+#: An array, or a sparse matrix in rows.
+Features = Any
+
+
+class Ridge(NamedTuple):
+    """Fitted regressions of all dimensions, as plain arrays.
+
+    With `support` (standardised features of the fitted items), `coef` weighs kernels with these items; without,
+    features.
+    """
+
+    mean: NDArray[np.float64]  # zeros for sparse features, which are not centred
+    scale: NDArray[np.float64]
+    support: Features | None
+    gamma: float
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    alpha: NDArray[np.float64]
+
+    def predict(self, X: Features) -> NDArray[np.float64]:
+        """Loadings of items, not below zero."""
+        Z = _standardised(X, self.mean, self.scale)
+        if self.support is not None:
+            Z = rbf_kernel(Z, self.support, gamma=self.gamma)
+        return np.maximum(Z @ self.coef + self.intercept, 0.0)
+
+
+class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Predict the loadings of items on dimensions from features of the items.
+
+    Fit it to items that have both features (activations of a network, embeddings, norms) and loadings; it then predicts
+    the loadings of items that nobody has judged. Features are standardised, each dimension is a ridge regression with
+    its own penalty, and predictions are not negative.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf"}, default="linear"
+        Linear in the features, or Gaussian kernel ridge regression on them.
+    gamma : float, optional
+        The rate of the Gaussian kernel exp(-gamma |x - z|^2) on standardised features; by default 1 / n_features.
+    n_folds : int, default=5
+        Number of folds for `scores_`.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the intervals. Predictions do not depend on it.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_components,)
+        Correlation of each dimension with its cross-validated predictions; NaN if one of them is constant.
+    scores_interval_ : ndarray of shape (2, n_components)
+        95% confidence interval of `scores_`, from a bootstrap over items.
+    held_out_predictions_ : ndarray of shape (n_items, n_components)
+        The cross-validated predictions: each item's by an encoder that was fitted, and whose penalties were chosen,
+        without it.
+    alpha_ : ndarray of shape (n_components,)
+        The penalty of each dimension.
+    dimension_names_ : ndarray of str
+        Columns of the loadings, or dimension1, dimension2, ...
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Names of the features, if they are the columns of a DataFrame.
+
+    Notes
+    -----
+    Penalties are chosen among 19 values by leave-one-out errors over the items that an encoder is fitted to. `scores_`
+    come from an outer cross-validation around that. Without any relation, the expected score is slightly below 0.
+
+    Standardising a feature gives it the same weight as others. Sparse features are scaled and not centred, which makes
+    no difference to predictions and keeps them sparse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import DimensionEncoder, simulate
+    >>> W = simulate.dirichlet(200, 4, random_state=0)
+    >>> rng = np.random.default_rng(0)
+    >>> X = W @ rng.normal(size=(4, 30)) + rng.normal(size=(200, 30))
+    >>> encoder = DimensionEncoder(random_state=0).fit(X[:150], W[:150])
+    >>> encoder.scores_.round(2)
+    array([0.88, 0.91, 0.82, 0.85])
+    >>> encoder.predict(X[150:]).shape
+    (50, 4)
+    """
+
+    def __init__(
+        self,
+        kernel: str = "linear",
+        *,
+        gamma: float | None = None,
+        n_folds: int = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> DimensionEncoder:
+        """Fit the encoder, and measure how well it predicts items that it was not fitted to.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
+            Features of the items.
+        y : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
+            W, the loadings of the same items, or a result that contains it. Rows are matched by name if both sides name
+            the items in an index; otherwise they are in the same order.
+
+        Returns
+        -------
+        DimensionEncoder
+            Itself.
+        """
+        self._check_parameters()
+        table = embedding_table(y, "y")
+        X, table = _matched(X, table)
+        features, loadings = _validated(self, X, table, multi_output=True, y_numeric=True)
+        self._check_data(features, loadings)
+        self._is_single = loadings.ndim == 1
+        W = np.asarray(loadings, dtype=np.float64).reshape(len(loadings), -1)
+        self.dimension_names_ = _dimension_names(table, W.shape[1])
+        seed = root_seed(self.random_state)
+        held_out = np.empty_like(W)
+        for training, held in KFold(self.n_folds, shuffle=True, random_state=seed).split(W):
+            held_out[held] = self._ridge(features[training], W[training]).predict(features[held])
+        self.held_out_predictions_ = held_out
+        self.scores_, self.scores_interval_ = scores_with_intervals(W, held_out, np.random.default_rng(seed))
+        self.ridge_ = self._ridge(features, W)
+        self.alpha_ = self.ridge_.alpha
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predict the loadings of items.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
+            The features that the encoder was fitted to, of any items.
+
+        Returns
+        -------
+        ndarray or DataFrame of shape (n_items, n_components)
+            Loadings, at least 0. For a DataFrame, a DataFrame with the same index and a column per dimension. An
+            encoder that was fitted to a vector predicts a vector, or a Series.
+        """
+        check_is_fitted(self)
+        features = _validated(self, X, reset=False)
+        predicted = self.ridge_.predict(features)
+        if is_frame(X):
+            import pandas as pd
+
+            frame = pd.DataFrame(predicted, index=X.index, columns=self.dimension_names_)
+            return frame.iloc[:, 0] if self._is_single else frame
+        return predicted[:, 0] if self._is_single else predicted
+
+    def scores_frame(self) -> pd.DataFrame:
+        """One row per dimension: correlation (`scores_`), low and high (its 95% interval), and alpha.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        low, high = self.scores_interval_
+        columns = {"correlation": self.scores_, "low": low, "high": high, "alpha": self.alpha_}
+        return pd.DataFrame(columns, index=pd.Index(self.dimension_names_, name="dimension"))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.positive_only = True
+        return tags
+
+    def _ridge(self, features: Features, W: NDArray[np.float64]) -> Ridge:
+        return fit_ridge(features, W, self.kernel, self.gamma)
+
+    def _check_parameters(self) -> None:
+        require_choice("kernel", self.kernel, ("linear", "rbf"))
+        if self.gamma is not None:
+            require_number("gamma", self.gamma, "positive")
+            if self.kernel == "linear":
+                raise ParameterError("gamma", "must be None for a linear kernel", f"{self.gamma}", "use {kernel=rbf}")
+        require_count("n_folds", self.n_folds, 2)
+
+    def _check_data(self, features: Features, loadings: NDArray) -> None:
+        n_items = features.shape[0]
+        if n_items < max(self.n_folds, 3):
+            rule = f"must have at least {max(self.n_folds, 3)} items for {self.n_folds} folds"
+            raise ParameterError("X", rule, f"n_samples = {n_items}", "use more items, or smaller {n_folds}")
+        if loadings.min() < -NEGLIGIBLE * abs(loadings).max():
+            found = f"Some loadings are negative (the smallest is {loadings.min():.3g}), but predictions never are."
+            warn(found, "Pass the dimensions of a non-negative factorization as {y}.")
+
+
+def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | None) -> Ridge:
+    """Ridge regressions of the columns of W, each with the penalty that predicts best when one item is left out."""
+    scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X)
+    mean = np.zeros(X.shape[1]) if sparse.issparse(X) else scaler.mean_
+    Z = _standardised(X, mean, scaler.scale_)
+    intercept = W.mean(axis=0)
+    if kernel == "linear":
+        middle = np.asarray(Z.mean(axis=0)).ravel()
+        if len(W) > X.shape[1]:
+            axes, values = _eigenpairs(_as_dense(Z.T @ Z) - len(W) * np.outer(middle, middle))
+        else:
+            vectors, values = _eigenpairs(_centred(_as_dense(Z @ Z.T)))
+            axes = (Z.T @ vectors - np.outer(middle, vectors.sum(axis=0))) / np.sqrt(values)
+        weights, alpha = best_penalties(Z @ axes - middle @ axes, values, W - intercept)
+        coef = axes @ weights
+        return Ridge(mean, scaler.scale_, None, 0.0, coef, intercept - middle @ coef, alpha)
+    gamma = 1.0 / X.shape[1] if gamma is None else gamma
+    K = rbf_kernel(Z, gamma=gamma)
+    means = K.mean(axis=0)
+    vectors, values = _eigenpairs(_centred(K))
+    weights, alpha = best_penalties(vectors * np.sqrt(values), values, W - intercept)
+    dual = (vectors / np.sqrt(values)) @ weights
+    # Centring the kernels of new items moves into the weights and the intercept.
+    intercept = intercept + means.mean() * dual.sum(axis=0) - means @ dual
+    return Ridge(mean, scaler.scale_, Z, gamma, dual - dual.mean(axis=0), intercept, alpha)
+
+
+def best_penalties(
+    scores: NDArray[np.float64], eigenvalues: NDArray[np.float64], W: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights of principal components for each column of W, at the penalty with the smallest leave-one-out error.
+
+    `scores` are those of the items on the components, T with T^T T = diag(eigenvalues); W is centred. Without item i,
+    the prediction of w_i misses it by (w_i - fitted_i) / (1 - h_i), with h_i the leverage of the item.
+    """
+    n_items = len(scores)
+    penalties = PENALTIES * (eigenvalues.mean() if len(eigenvalues) else 1.0)
+    products, squares = scores.T @ W, scores**2
+    errors = np.empty((len(penalties), W.shape[1]))
+    for place, penalty in enumerate(penalties):
+        left = 1.0 - 1.0 / n_items - squares @ (1.0 / (eigenvalues + penalty))
+        residuals = W - scores @ (products / (eigenvalues + penalty)[:, None])
+        errors[place] = np.sum((residuals / np.maximum(left, 1e-12)[:, None]) ** 2, axis=0)
+    alpha = penalties[errors.argmin(axis=0)]
+    return products / (eigenvalues[:, None] + alpha), alpha
+
+
+def _eigenpairs(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eigenvectors and eigenvalues, without those that are rounding errors."""
+    values, vectors = linalg.eigh(gram, driver="evd")
+    kept = values > 1e-12 * len(values) * max(values[-1], 1e-300)
+    return vectors[:, kept], values[kept]
+
+
+def _centred(K: NDArray[np.float64]) -> NDArray[np.float64]:
+    means = K.mean(axis=0)
+    return K - means - means[:, None] + means.mean()
+
+
+def _as_dense(x: Any) -> NDArray[np.float64]:
+    return x.toarray() if sparse.issparse(x) else x
+
+
+def _standardised(X: Features, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> Features:
+    if sparse.issparse(X):
+        return sparse.csr_array(X.multiply(1.0 / scale)) if not mean.any() else (X.toarray() - mean) / scale
+    return (X - mean) / scale
+
+
+def scores_with_intervals(
+    W: NDArray[np.float64], predicted: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Correlations of the columns of two tables, and 95% intervals from resampled rows, of shape (2, n_columns)."""
+    n_items = len(W)
+    W, predicted = (_near_unit(table) for table in (W, predicted))
+    counts = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=N_RESAMPLES) / n_items
+    counts = np.vstack([np.full(n_items, 1 / n_items), counts])
+    means, predicted_means = counts @ W, counts @ predicted
+    covariance = counts @ (W * predicted) - means * predicted_means
+    spreads = (counts @ W**2 - means**2) * (counts @ predicted**2 - predicted_means**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = np.where(spreads > 1e-20, covariance / np.sqrt(np.maximum(spreads, 1e-300)), np.nan)
+    interval = np.full((2, W.shape[1]), np.nan)
+    known = ~np.isnan(r[0])
+    if known.any():
+        interval[:, known] = np.nanquantile(r[1:, known], [0.025, 0.975], axis=0)
+    return r[0], interval
+
+
+def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Centred columns with standard deviation 1; zeros for a constant column."""
+    centred = table - table.mean(axis=0)
+    spread = centred.std(axis=0)
+    varies = spread > 1e-12 * np.abs(table).max(axis=0)
+    return np.where(varies, centred / np.where(varies, spread, 1.0), 0.0)
+
+
+def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
+    """Tables as scikit-learn validates them, with its errors in one line."""
+    try:
+        return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
+    except (TypeError, ValueError) as error:
+        if str(error).startswith("The feature names"):  # lists them, one per line
+            raise
+        first, *rest = str(error).splitlines() or [""]
+        reason = " ".join([first, *(line for line in rest if line.startswith("Reshape"))]).rstrip(".")
+        kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
+        is_y = re.search(r"\by\b", reason) is not None
+        name, rule = (
+            ("y", "must hold loadings, finite numbers") if is_y else ("X", "must hold features, finite numbers")
+        )
+        raise kind(name, f"{rule} with one row per item", f"others: {reason}") from None
+
+
+def _matched(X: Any, table: Any) -> tuple[Any, Any]:
+    """Features and loadings in the order of the loadings, if both name their items."""
+    if not (is_frame(X) and is_frame(table)) or is_default_axis(X.index) or is_default_axis(table.index):
+        return X, table
+    features, items = [[str(name) for name in one.index] for one in (X, table)]
+    for name, names in (("X", features), ("y", items)):
+        if len(set(names)) < len(names):
+            repeated = next(one for one in names if names.count(one) > 1)
+            raise ParameterError(name, "must name each item once", f"{repeated!r} more than once in its index")
+    if set(features) == set(items):
+        return X.set_axis(features).loc[items], table
+    if missing := [item for item in items if item not in set(features)]:
+        raise ParameterError("X", "must have features of all items of y", f"none of {missing[0]!r}")
+    extra = next(item for item in features if item not in set(items))
+    remedy = "pass X.loc[y.index] and predict the others"
+    raise ParameterError("X", "must have the items of y only", f"{extra!r}, which has no loadings", remedy)
+
+
+def _dimension_names(table: Any, n_components: int) -> NDArray[np.object_]:
+    if is_frame(table) and not is_default_axis(table.columns):
+        return np.array([str(column) for column in table.columns], dtype=object)
+    if getattr(table, "name", None) is not None:
+        return np.array([str(table.name)], dtype=object)
+    return np.array([f"dimension{k + 1}" for k in range(n_components)], dtype=object)
+
+
+def fitted_encoder(X: Any, W: pd.DataFrame, encoder: DimensionEncoder | None) -> DimensionEncoder:
+    """A new encoder with the settings of a given one, fitted."""
+    require_type("encoder", encoder, DimensionEncoder | None, "a DimensionEncoder or None")
+    return clone(DimensionEncoder() if encoder is None else encoder).fit(X, W)
+
+
+def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
+    """A fitted encoder as plain arrays that `from_arrays` reads, without pickle."""
+    check_is_fitted(encoder)
+    ridge = encoder.ridge_
+    gamma = np.nan if encoder.gamma is None else encoder.gamma
+    arrays = {
+        "settings": np.array([encoder.kernel, str(encoder.n_folds), repr(float(gamma)), str(int(encoder._is_single))]),
+        "scores": encoder.scores_,
+        "scores_interval": encoder.scores_interval_,
+        "held_out_predictions": encoder.held_out_predictions_,
+        "dimension_names": encoder.dimension_names_.astype(str),
+        **{name: np.asarray(value) for name, value in ridge._asdict().items() if name != "support"},
+    }
+    if ridge.support is not None:
+        arrays["support"] = ridge.support.toarray() if sparse.issparse(ridge.support) else ridge.support
+    if hasattr(encoder, "feature_names_in_"):
+        arrays["feature_names"] = encoder.feature_names_in_.astype(str)
+    return arrays
+
+
+def from_arrays(arrays: Mapping[str, NDArray]) -> DimensionEncoder:
+    """The encoder that `as_arrays` took apart; its seed is not kept."""
+    kernel, n_folds, gamma, is_single = map(str, arrays["settings"])
+    given = None if np.isnan(float(gamma)) else float(gamma)
+    encoder = DimensionEncoder(kernel, gamma=given, n_folds=int(n_folds))
+    support = arrays.get("support")
+    parts = {name: arrays[name] for name in ("mean", "scale", "coef", "intercept", "alpha")}
+    encoder.ridge_ = Ridge(support=support, gamma=float(arrays["gamma"]), **parts)
+    encoder._is_single = bool(int(is_single))
+    encoder.n_features_in_ = len(arrays["scale"])
+    if "feature_names" in arrays:
+        encoder.feature_names_in_ = arrays["feature_names"].astype(object)
+    encoder.dimension_names_ = arrays["dimension_names"].astype(object)
+    encoder.scores_, encoder.scores_interval_ = arrays["scores"], arrays["scores_interval"]
+    encoder.held_out_predictions_, encoder.alpha_ = arrays["held_out_predictions"], encoder.ridge_.alpha
+    return encoder

@@ -1,0 +1,360 @@
+"""Tests given nuisance variables: hypotheses are resampled given the nuisance, and it is partialled out of both sides.
+
+Under the null hypothesis, a hypothesis x is related to the representation only through the nuisance Z. Its distribution
+given Z is all that a test needs (a conditional randomisation test):
+
+- numbers are x = Z b + e with exchangeable e, so the residuals of the regression of x on Z are permuted;
+- two values have odds exp(Z b), so permutations of x are drawn with probabilities proportional to exp(sum_i x_i Z_i b)
+  (a conditional permutation test), by Berrett's sampler of swaps between disjoint pairs of items.
+
+Nothing is assumed about the representation. Models of pairs that are given as matrices have no such distribution: the
+rows and columns of their residuals are permuted together (double semi-partialling).
+
+References: Berrett, T. B., et al. (2020). JRSS B 82, 175-197. Candes, E., et al. (2018). JRSS B 80, 551-577. Dekker,
+D., Krackhardt, D. & Snijders, T. A. B. (2007). Psychometrika 72, 563-581.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from simdims._memory import require
+from simdims._parameters import ParameterError
+from simdims._progress import Callback
+from simdims.inference import mantel
+from simdims.inference.hypotheses import Hypotheses, Items, Table, clean_hypotheses, clean_vectors
+from simdims.inference.matching import aligned_correlation, standardise
+from simdims.inference.permutations import Block, Statistics, permute
+from simdims.similarity import Similarity
+
+#: Rounds of swaps between an observed hypothesis and a resampled one.
+N_ROUNDS = 50
+#: Inverse strength of the penalty of logistic regressions, so that odds stay finite.
+LOGISTIC_C = 100.0
+#: A hypothesis is explained by the nuisance if no more than this share of its variance is left.
+EXPLAINED = 1e-8
+
+
+class Nuisance(NamedTuple):
+    """Nuisance variables: columns with one value per item, or matrices with one per pair."""
+
+    names: tuple[str, ...]
+    vectors: NDArray[np.float64]
+    matrices: tuple[NDArray[np.float64], ...]
+
+    def words(self) -> str:
+        """What a result says of it."""
+        return (
+            f"given {', '.join(self.names)}" if len(self.names) <= 3 else f"given {len(self.names)} nuisance variables"
+        )
+
+
+def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nuisance:
+    """Read nuisance variables as hypotheses are read; errors name them."""
+    try:
+        found = clean_hypotheses(nuisance, items) if matrices else clean_vectors(nuisance, items)
+    except ParameterError as error:
+        raise type(error)("nuisance", error.rule, error.got, error.remedy) from None
+    except ValueError as error:
+        raise ValueError(str(error).replace("hypotheses", "nuisance")) from None
+    names = tuple(name.replace("hypothesis", "nuisance") for name in found.names)
+    return Nuisance(names, found.vectors, found.matrices)
+
+
+# Resampling of columns
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """Draws hypotheses given the nuisance."""
+
+    observed: NDArray[np.float64]  # (n_items, n_hypotheses)
+    residuals: NDArray[np.float64]
+    basis: NDArray[np.float64]  # orthonormal: a constant and the nuisance
+    is_binary: NDArray[np.bool_]
+    log_odds: NDArray[np.float64]  # of the larger value; zeros for numbers
+    hub: NDArray[np.intp]  # per binary hypothesis, an arrangement that all others are drawn from
+
+    def draw(self, block: Block | None) -> NDArray[np.float64]:
+        """Hypotheses of shape (number, n_items, n_hypotheses); for None the observed ones."""
+        X = self.observed
+        if block is None:
+            return X[None]
+        permutations = block.draw(len(X))
+        drawn = (X - self.residuals) + self.residuals[permutations]
+        rng = np.random.default_rng(np.random.SeedSequence(block.root, spawn_key=(block.number, 1)))
+        for j in np.flatnonzero(self.is_binary):
+            start = np.tile(self.hub[:, j], (block.size, 1))
+            drawn[:, :, j] = X[swapped(start, X[:, j], self.log_odds[:, j], rng), j]
+        return drawn
+
+    def without_nuisance(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The residuals of columns."""
+        return X - self.basis @ (self.basis.T @ X)
+
+    def partial(self, hypotheses: Hypotheses) -> Hypotheses:
+        """The hypotheses less what the nuisance predicts of them."""
+        return Hypotheses(hypotheses.names, self.residuals)
+
+    def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far binary hypotheses differ from the observed ones in their products with the nuisance.
+
+        Shape (number, n_nuisance, n_hypotheses); zeros for numbers.
+        """
+        difference = np.where(self.is_binary, X - self.observed, 0.0)
+        return np.einsum("iq,bij->bqj", self.basis[:, 1:], difference)
+
+
+def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampling:
+    """Fit the distribution of each hypothesis given the nuisance."""
+    X, Z = hypotheses.vectors, nuisance.vectors
+    n_items = len(X)
+    X = X / np.abs(X).max(axis=0)
+    basis = _basis(Z)
+    if basis.shape[1] > n_items - 3:
+        got = f"{basis.shape[1] - 1} columns for {n_items} items"
+        raise ParameterError("nuisance", "must have fewer columns than items, by 3 or more", got)
+    residuals = X - basis @ (basis.T @ X)
+    left = np.sum(residuals**2, axis=0) / np.sum((X - X.mean(axis=0)) ** 2, axis=0)
+    if (left <= EXPLAINED).any():
+        name = hypotheses.names[int(np.argmax(left <= EXPLAINED))]
+        raise ParameterError("hypotheses", "must not be linear combinations of the {nuisance}", repr(name))
+    is_binary = np.array([len(np.unique(x)) == 2 for x in X.T])
+    log_odds = np.zeros_like(X)
+    hub = np.tile(np.arange(n_items)[:, None], X.shape[1])
+    for j in np.flatnonzero(is_binary):
+        low, high = np.unique(X[:, j])
+        log_odds[:, j] = _log_odds(X[:, j] == high, basis[:, 1:] * np.sqrt(n_items)) / (high - low)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2, int(j))))
+        hub[:, j] = swapped(hub[None, :, j].copy(), X[:, j], log_odds[:, j], rng)[0]
+    return Resampling(X, residuals, basis, is_binary, log_odds, hub)
+
+
+def _basis(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An orthonormal basis of a constant and the columns, without those that depend on others."""
+    constant = np.full((len(Z), 1), 1 / np.sqrt(len(Z)))
+    left, sizes, _ = np.linalg.svd(standardise(Z).values, full_matrices=False)
+    return np.hstack([constant, left[:, sizes > 1e-8 * sizes.max()]])
+
+
+def _log_odds(is_high: NDArray[np.bool_], Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The logarithm of the odds of the larger value, but for a constant, by logistic regression."""
+    from sklearn.linear_model import LogisticRegression
+
+    return Z @ LogisticRegression(C=LOGISTIC_C, max_iter=1000).fit(Z, is_high).coef_[0]
+
+
+def swapped(
+    orders: NDArray[np.intp], x: NDArray[np.float64], log_odds: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Orders (one per row) after rounds of swaps that leave P(order) ~ exp(sum_i x[order_i] log_odds_i) unchanged."""
+    half = orders.shape[1] // 2
+    places = np.tile(np.arange(orders.shape[1]), (len(orders), 1))
+    for _ in range(N_ROUNDS):
+        pairing = rng.permuted(places, axis=1)
+        one, other = pairing[:, :half], pairing[:, half : 2 * half]
+        at_one, at_other = (np.take_along_axis(orders, where, axis=1) for where in (one, other))
+        gain = (x[at_other] - x[at_one]) * (log_odds[one] - log_odds[other])
+        swaps = rng.random(gain.shape) < 1.0 / (1.0 + np.exp(-gain))
+        np.put_along_axis(orders, one, np.where(swaps, at_other, at_one), axis=1)
+        np.put_along_axis(orders, other, np.where(swaps, at_one, at_other), axis=1)
+    return orders
+
+
+def permute_given(
+    given: Resampling,
+    statistics: Statistics,
+    n_permutations: int,
+    seed: int,
+    n_jobs: int | None,
+    progress: bool | Callback | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """As `permute`, with hypotheses that are drawn given the nuisance instead of permutations of the items."""
+    shape = statistics(given.draw(None)).shape[1:]
+    both = partial(_with_scores, statistics, given)
+    n_items = len(given.observed)
+    observed, null = permute(both, n_items, n_permutations, seed, n_jobs, progress, given.draw)
+    n_parts = 1 if len(shape) == 1 else shape[0]
+    observed, null = observed[:n_parts], _adjusted(null, n_parts)
+    return observed.reshape(shape), null.reshape(len(null), *shape)
+
+
+def _with_scores(statistics: Any, given: Resampling, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Statistics of shape (number, parts, n_hypotheses), followed by the scores that `_adjusted` needs."""
+    values = statistics(X)
+    return np.concatenate([values.reshape(len(X), -1, X.shape[2]), given.scores(X)], axis=1)
+
+
+def _adjusted(null: NDArray[np.float64], n_parts: int) -> NDArray[np.float64]:
+    """Null distributions given that the products of hypothesis and nuisance are the observed ones.
+
+    A logistic regression makes these products equal to their expectations, so the observed hypothesis does not vary in
+    them, and resampled ones do. The linear effect of that is removed.
+    """
+    statistics, scores = null[:, :n_parts], null[:, n_parts:]
+    result = statistics.copy()
+    for j in range(null.shape[2]):
+        U = scores[:, :, j]
+        if not U.any() or len(U) <= U.shape[1] + 2:
+            continue
+        centred = U - U.mean(axis=0)
+        for part in range(n_parts):
+            known = ~np.isnan(statistics[:, part, j])
+            slopes = np.linalg.lstsq(centred[known], statistics[known, part, j], rcond=None)[0]
+            result[:, part, j] -= U @ slopes
+    return result
+
+
+# Statistics of resampled columns
+
+
+def dimension_correlations(
+    given: Resampling, W: NDArray[np.float64], absolute: bool, X: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Partial correlations of hypotheses with matched columns of W, from which the nuisance is partialled out."""
+    dimensions = standardise(W)
+    columns = (standardise(given.without_nuisance(x)) for x in X)
+    return np.stack([aligned_correlation(x, dimensions, W, joint=False, absolute=absolute) for x in columns])
+
+
+class Pairs(NamedTuple):
+    """Observed pairs, and similarities from which models of the nuisance are partialled out."""
+
+    n_items: int
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    roots: NDArray[np.float64]  # of the weights
+    values: NDArray[np.float64]  # residuals times roots, of length 1
+    basis: NDArray[np.float64]  # orthonormal columns: models of the nuisance times roots
+    ranks: bool
+
+    def matrix(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of the pairs as a symmetric matrix."""
+        result = np.zeros((self.n_items, self.n_items))
+        result[self.first, self.second] = values
+        return result + result.T
+
+    def correlations(self, H: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Partial correlations of the similarities with models, one per column."""
+        H = H * self.roots[:, None]
+        length = np.linalg.norm(H, axis=0)
+        H = H - self.basis @ (self.basis.T @ H)
+        left = np.linalg.norm(H, axis=0)
+        varies = left > 1e-7 * length
+        return np.where(varies, self.values @ H / np.where(varies, left, 1.0), np.nan)
+
+
+def partial_pairs(similarity: Similarity, models: list[NDArray[np.float64]], *, ranks: bool) -> Pairs:
+    """Observed pairs with models of the nuisance (matrices) and a constant partialled out."""
+    require(8 * (6 + 3 * len(models)) * similarity.n_items**2, "Partial correlations over pairs", mantel.WAYS_OUT)
+    pairs = mantel.as_pairs(similarity, ranks=ranks)
+    columns = [model[pairs.first, pairs.second] for model in models]
+    if any(np.isnan(column).any() for column in columns):
+        raise ParameterError("nuisance", "must be known for all observed pairs", "missing values")
+    roots = np.ones(len(pairs.values)) if pairs.weights is None else np.sqrt(pairs.weights)
+    design = [rankdata(column) if ranks else column for column in columns]
+    centred = [column - np.average(column, weights=roots**2) for column in design]
+    D = np.column_stack([np.ones(len(roots)), *(c / (np.abs(c).max() or 1.0) for c in centred)]) * roots[:, None]
+    left, sizes, _ = np.linalg.svd(D / np.maximum(np.linalg.norm(D, axis=0), 1e-300), full_matrices=False)
+    basis = left[:, sizes > 1e-8 * sizes.max()]
+    values = pairs.values * roots
+    residual = values - basis @ (basis.T @ values)
+    length = np.linalg.norm(residual)
+    if not length > 1e-7 * np.linalg.norm(values):
+        raise ParameterError("S", "must vary over its observed pairs beyond the {nuisance}", "equal values or none")
+    return Pairs(similarity.n_items, pairs.first, pairs.second, roots, residual / length, basis, ranks)
+
+
+def models_of(nuisance: Nuisance) -> list[NDArray[np.float64]]:
+    """Models of pairs for nuisance variables: z_i z_j and z_i + z_j for a column z, whose origin so does not matter."""
+    models = list(nuisance.matrices)
+    for z in standardise(nuisance.vectors).values.T if nuisance.vectors.size else ():
+        models += [np.outer(z, z), z[:, None] + z]
+    return models
+
+
+def pair_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Partial correlations of similarities with x x^T for resampled columns, one row per draw."""
+    if not pairs.ranks:
+        return form_correlations(pairs, X)
+    result = np.empty((len(X), X.shape[2]))
+    for place, columns in enumerate(X):
+        H = columns[pairs.first] * columns[pairs.second]
+        result[place] = pairs.correlations(rankdata(H, axis=0))
+    return result
+
+
+def form_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for Pearson's correlation: all sums over pairs are quadratic forms in x and x^2."""
+    Z = X.transpose(1, 0, 2).reshape(pairs.n_items, -1)
+
+    def form(values: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.einsum("ic,ic->c", z, pairs.matrix(values) @ z) / 2
+
+    squares = form(pairs.roots**2, Z**2)
+    left = squares - sum(form(column * pairs.roots, Z) ** 2 for column in pairs.basis.T)
+    varies = left > 1e-13 * squares
+    r = form(pairs.values * pairs.roots, Z) / np.sqrt(np.where(varies, left, 1.0))
+    return np.where(varies, np.clip(r, -1.0, 1.0), np.nan).reshape(len(X), X.shape[2])
+
+
+# Permutation of matrices
+
+
+class Residuals(NamedTuple):
+    """Models of pairs less what the nuisance predicts, whose rows and columns are permuted together."""
+
+    pairs: Pairs
+    matrices: tuple[NDArray[np.float64], ...]
+
+    def correlations(self, permutations: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Partial correlations with permuted residuals, one row per permutation."""
+        first, second = self.pairs.first, self.pairs.second
+        result = np.empty((len(permutations), len(self.matrices)))
+        for place, order in enumerate(permutations):
+            H = np.column_stack([matrix[order[first], order[second]] for matrix in self.matrices])
+            result[place] = self.pairs.correlations(H)
+        return result
+
+
+def residual_matrices(hypotheses: Hypotheses, nuisance: list[NDArray[np.float64]], pairs: Pairs) -> Residuals:
+    """The residuals of models of pairs in a regression on models of the nuisance over all pairs."""
+    n_items = pairs.n_items
+    upper = np.triu_indices(n_items, k=1)
+    models = hypotheses.matrices or tuple(np.outer(x, x) for x in map(mantel.near_one, hypotheses.vectors.T))
+    columns = [mantel.near_one(model)[upper] for model in models]
+    others = [model[upper] for model in nuisance]
+    for name, column in zip(hypotheses.names, columns, strict=True):
+        if np.isnan(column).any():
+            rule = "must be known for all pairs if there is {nuisance}"
+            raise ParameterError("hypotheses", rule, f"missing values in {name!r}")
+    if any(np.isnan(column).any() for column in others):
+        raise ParameterError("nuisance", "must be known for all pairs", "missing values")
+    if pairs.ranks:
+        columns, others = [rankdata(column) for column in columns], [rankdata(column) for column in others]
+    D = np.column_stack([np.ones(len(upper[0])), *others])
+    H = np.column_stack(columns)
+    residuals = H - D @ np.linalg.lstsq(D, H, rcond=None)[0]
+    left = np.sum(residuals**2, axis=0) / np.maximum(np.sum((H - H.mean(axis=0)) ** 2, axis=0), 1e-300)
+    if (left <= EXPLAINED).any():
+        name = hypotheses.names[int(np.argmax(left <= EXPLAINED))]
+        raise ParameterError("hypotheses", "must vary, and not be linear combinations of the {nuisance}", repr(name))
+    matrices = []
+    for column in residuals.T:
+        matrix = np.zeros((n_items, n_items))
+        matrix[upper] = column
+        matrices.append(matrix + matrix.T)
+    return Residuals(pairs, tuple(matrices))
+
+
+def check_table(table: Table, given: Resampling) -> None:
+    """Refuse an embedding that the nuisance explains."""
+    left = np.linalg.norm(given.without_nuisance(table.values), axis=0)
+    if not (left > 1e-7 * np.maximum(np.linalg.norm(table.values, axis=0), 1e-300)).any():
+        raise ParameterError("embedding", "must vary beyond the {nuisance}", "none of its dimensions does")

@@ -1,0 +1,385 @@
+"""label_dimensions: which properties of the items describe each dimension, as suggestions of a name.
+
+A property x predicts the loadings y of items left out by a line fitted to the others. With sums over the training and
+the held-out items of each fold, all cross-validated correlations of many permutations follow without a fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
+
+from simdims._parallel import root_seed
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    require_between,
+    require_count,
+    shortlist,
+    warn,
+)
+from simdims.metrics._embedding import Names, as_embedding, embedding_table
+from simdims.similarity import is_default_axis, is_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_FOLDS = 5
+#: Values and levels of fewer items are not tested.
+FEWEST = 5
+#: A further property must correlate at least this share of the first one's correlation.
+COMPARABLE = 0.5
+#: Most properties in a suggestion.
+N_SUGGESTED = 3
+#: Permutations at a time.
+BLOCK = 250
+
+COLUMNS = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_adjusted"]
+
+
+class Properties(NamedTuple):
+    """Columns of numbers, zero where a value is missing, and whether they are numbers or a category's 0 and 1."""
+
+    names: list[str]
+    values: NDArray[np.float64]
+    known: NDArray[np.bool_]
+    is_category: NDArray[np.bool_]
+
+    def at(self, places: Any) -> Properties:
+        """Some of the columns."""
+        names = [self.names[place] for place in places]
+        return Properties(names, self.values[:, places], self.known[:, places], self.is_category[places])
+
+
+def label_dimensions(
+    W: Any,
+    properties: Any,
+    *,
+    min_correlation: float = 0.2,
+    n_permutations: int = 1000,
+    alpha: float = 0.05,
+    random_state: int | np.random.RandomState | None = None,
+) -> pd.DataFrame:
+    """Find the properties of items that describe each dimension, and suggest names.
+
+    The first property of a dimension is the one with the highest cross-validated correlation, if that is significant.
+    Up to two more follow if they correlate at least half as highly and still predict the dimension once those before
+    them are partialled out, so correlated properties that say the same appear once.
+
+    Parameters
+    ----------
+    W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
+        The dimensions, or a result that contains them.
+    properties : DataFrame, or mapping of names to columns
+        One column per property: numbers, 0 and 1, or text for categories, each level of which is a property. Missing
+        values (NaN, None) are left out. If both sides name the items, properties are looked up by name.
+    min_correlation : float, default=0.2
+        Smallest cross-validated correlation of a suggestion: with many items, much weaker ones are significant.
+    n_permutations : int, default=1000
+        Number of permutations of the items.
+    alpha : float, default=0.05
+        Significance level. No property is suggested for more than this share of dimensions that are unrelated to all of
+        them.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and permutations.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per suggested property: `dimension`, `property`, `correlation` (cross-validated; negative if low values
+        go with high loadings), `unique` (the same with the properties above it partialled out), `pvalue` and
+        `pvalue_adjusted`. Dimensions without a suggestion have no row. `suggested_names` turns the table into
+        names.
+
+    Notes
+    -----
+    The p-value compares a correlation with the largest one over all properties in each permutation of the items, so it
+    is adjusted for the number of properties. `pvalue_adjusted` is also adjusted over dimensions (Benjamini-Hochberg,
+    of the best property of each).
+
+    A category describes a dimension if its items have high loadings; numbers may also do so by being low. Categories,
+    levels and numbers known for fewer than 5 items are not tested.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import label_dimensions
+    >>> rng = np.random.default_rng(0)
+    >>> W = rng.gamma(0.3, size=(100, 3))
+    >>> properties = {"animal": W[:, 0] > 0.5, "size": W[:, 2] + 0.1 * rng.normal(size=100)}
+    >>> label_dimensions(W, properties, random_state=0)[["dimension", "property"]]
+        dimension property
+    0  dimension1   animal
+    1  dimension3     size
+    """
+    import pandas as pd
+
+    require_count("n_permutations", n_permutations)
+    require_between("min_correlation", min_correlation, 0, 1)
+    require_between("alpha", alpha, 0, 1, strictly=True)
+    loadings, items = as_embedding(W)
+    names = _dimension_names(W, loadings.shape[1])
+    table = read_properties(properties, len(loadings), items)
+    rng = np.random.default_rng(root_seed(random_state))
+    fold = rng.permutation(np.arange(len(loadings)) % N_FOLDS)
+    orders = rng.permuted(np.tile(np.arange(len(loadings)), (n_permutations, 1)), axis=1)
+    firsts = [describe(y, table, fold, orders) for y in loadings.T]
+    adjusted = false_discovery_control([first.pvalues.min() for first in firsts], method="bh")
+    rows = []
+    for y, name, first, level in zip(loadings.T, names, firsts, adjusted, strict=True):
+        if level <= alpha and first.statistic.max() >= min_correlation:
+            chosen = _distinct(y, table, first, fold, orders, alpha, min_correlation)
+            rows += [(name, table.names[j], first.signed[j], unique, first.pvalues[j], max(level, first.pvalues[j]))
+                     for j, unique in chosen]  # fmt: skip
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, str]:
+    """The suggestion for each dimension of a table of `label_dimensions`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `label_dimensions` returned.
+    numbers : bool, default=True
+        Whether to add the correlations, as in "animal (0.83), lives (0.79)".
+
+    Returns
+    -------
+    dict of str to str
+        Dimension to suggestion. What precedes a colon in the name of a property is left out, as in "category: animal",
+        unless two properties of the table would then have the same name. A number that is low where loadings are high
+        is preceded by "low".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from simdims.naming import suggested_names
+    >>> columns = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_adjusted"]
+    >>> table = pd.DataFrame(
+    ...     [
+    ...         ("dimension1", "category: animal", 0.83, 0.83, 0.001, 0.001),
+    ...         ("dimension1", "size", -0.41, -0.3, 0.001, 0.001),
+    ...     ],
+    ...     columns=columns,
+    ... )
+    >>> suggested_names(table)
+    {'dimension1': 'animal (0.83), low size (0.41)'}
+    """
+    if not is_frame(table) or not {"dimension", "property", "correlation"} <= set(table.columns):
+        rule = "must be a table of label_dimensions, with columns dimension, property and correlation"
+        raise ParameterTypeError("table", rule, type(table).__name__)
+    full = {str(name) for name in table["property"]}
+    short = {name: name.rpartition(": ")[2].strip() or name for name in full}
+    taken = [name for name in short.values() if list(short.values()).count(name) > 1]
+    found: dict[str, list[str]] = {}
+    for dimension, name, r in zip(table["dimension"], table["property"], table["correlation"], strict=True):
+        words = str(name) if short[str(name)] in taken else short[str(name)]
+        words = words if r >= 0 else f"low {words}"
+        found.setdefault(str(dimension), []).append(f"{words} ({abs(r):.2f})" if numbers else words)
+    return {dimension: ", ".join(words) for dimension, words in found.items()}
+
+
+class Described(NamedTuple):
+    """How each property describes one dimension."""
+
+    statistic: NDArray[np.float64]  # what is compared with permutations; -1 where it cannot describe it
+    signed: NDArray[np.float64]
+    pvalues: NDArray[np.float64]
+
+
+def describe(
+    y: NDArray[np.float64], properties: Properties, fold: NDArray[np.intp], orders: NDArray[np.intp]
+) -> Described:
+    """Cross-validated correlations of a column with properties, and p-values adjusted for their number."""
+    observed, sign = _statistics(y[:, None], properties, fold)
+    largest = np.concatenate(
+        [
+            _statistics(y[orders[start : start + BLOCK]].T, properties, fold)[0].max(axis=0)
+            for start in range(0, len(orders), BLOCK)
+        ]
+    )
+    statistic = observed[:, 0]
+    as_large = np.count_nonzero(largest >= statistic[:, None] - 1e-10, axis=1)
+    return Described(statistic, statistic * sign[:, 0], (1 + as_large) / (1 + len(orders)))
+
+
+def _statistics(
+    Y: NDArray[np.float64], properties: Properties, fold: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cross-validated correlations (n_properties, n_columns), and the signs of the relations."""
+    r, slope = cross_validated_correlations(Y, properties.values, properties.known, fold)
+    # What is not in a category is no description.
+    r = np.where(properties.is_category[:, None] & (slope < 0), -1.0, r)
+    return r, np.where(slope < 0, -1.0, 1.0)
+
+
+def cross_validated_correlations(
+    Y: NDArray[np.float64], X: NDArray[np.float64], known: NDArray[np.bool_], fold: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Correlate the columns of Y with predictions from each column of X, by lines fitted to the other folds.
+
+    Returns correlations of shape (columns of X, columns of Y), -1 where predictions do not vary, and the slopes of the
+    lines fitted to all items. X is zero where it is not known.
+    """
+    Y = Y - Y.mean(axis=0)
+    weight = np.ones((len(X), 1)) if known.all() else known.astype(np.float64)
+    # Per fold: number, and sums of x, x^2, y, y^2 and x y.
+    sums = []
+    for one in range(N_FOLDS):
+        rows = fold == one
+        m, x, y = weight[rows], X[rows], Y[rows]
+        per_property = (m.sum(axis=0), x.sum(axis=0), np.sum(x**2, axis=0))
+        sums.append((*(part[:, None] for part in per_property), m.T @ y, m.T @ y**2, x.T @ y))
+    total = [sum(parts) for parts in zip(*sums, strict=True)]
+    p_sum = pp_sum = py_sum = 0.0
+    for held in sums:
+        n, sx, sxx, sy, _, sxy = (everything - part for everything, part in zip(total, held, strict=True))
+        slope = _ratio(sxy - sx * sy / np.maximum(n, 1), sxx - sx**2 / np.maximum(n, 1), sxx)
+        level = (sy - slope * sx) / np.maximum(n, 1)
+        n, sx, sxx, sy, _, sxy = held
+        p_sum = p_sum + n * level + slope * sx
+        pp_sum = pp_sum + n * level**2 + 2 * level * slope * sx + slope**2 * sxx
+        py_sum = py_sum + level * sy + slope * sxy
+    n, sx, sxx, sy, syy, sxy = total
+    spread = np.maximum(pp_sum - p_sum**2 / n, 0.0) * np.maximum(syy - sy**2 / n, 0.0)
+    varies = spread > 1e-20 * np.maximum(syy, 1e-300) ** 2
+    r = np.where(varies, (py_sum - p_sum * sy / n) / np.sqrt(np.where(varies, spread, 1.0)), -1.0)
+    return r, _ratio(sxy - sx * sy / n, sxx - sx**2 / n, sxx)
+
+
+def _ratio(covariance: NDArray, spread: NDArray, squares: NDArray) -> NDArray[np.float64]:
+    """The slope of a line; 0 where x does not vary."""
+    varies = spread > 1e-12 * squares
+    return np.where(varies, covariance / np.where(varies, spread, 1.0), 0.0)
+
+
+def _distinct(
+    y: NDArray[np.float64],
+    properties: Properties,
+    first: Described,
+    fold: NDArray[np.intp],
+    orders: NDArray[np.intp],
+    alpha: float,
+    min_correlation: float,
+) -> list[tuple[int, float]]:
+    """The places of the suggested properties, and their correlations with those before them partialled out."""
+    order = np.argsort(-first.statistic, kind="stable")
+    best = order[0]
+    chosen = [(int(best), float(first.signed[best]))]
+    least = max(COMPARABLE * first.statistic[best], min_correlation)
+    left = [j for j in order[1:] if first.pvalues[j] <= alpha and first.statistic[j] >= least]
+    while left and len(chosen) < N_SUGGESTED:
+        basis = np.linalg.qr(_centred(properties.values[:, [j for j, _ in chosen]]))[0]
+        rest = properties.at(left)
+        residuals = _centred(rest.values) - basis @ (basis.T @ _centred(rest.values))
+        rest = rest._replace(values=np.where(rest.known, residuals, 0.0))
+        partial = describe(_centred(y) - basis @ (basis.T @ _centred(y)), rest, fold, orders)
+        # A property that explains its part with the opposite sign does not describe the dimension.
+        same_sign = partial.signed * first.signed[left] > 0
+        found = [k for k in np.argsort(-partial.statistic) if partial.pvalues[k] <= alpha and same_sign[k]]
+        if not found:
+            break
+        chosen.append((int(left[found[0]]), float(partial.signed[found[0]])))
+        left = [left[k] for k in found[1:]]
+    return chosen
+
+
+def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return x - x.mean(axis=0)
+
+
+def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
+    """Properties as columns of numbers in the order of the items, standardised."""
+    import pandas as pd
+
+    frame = _as_frame(properties, n_items, items)
+    names, values, is_category, skipped = [], [], [], []
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype.kind not in "biuf" and not pd.api.types.is_numeric_dtype(column):
+            levels = _levels(column, str(name))
+        else:
+            numbers = column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+            if np.isinf(numbers).any():
+                raise ParameterError("properties", "must be finite", f"infinity in {str(name)!r}")
+            levels = {str(name): numbers}
+        for level, numbers in levels.items():
+            kept, is_01 = numbers[~np.isnan(numbers)], set(np.unique(numbers[~np.isnan(numbers)])) <= {0.0, 1.0}
+            rare = is_01 and min(np.sum(kept == 0), np.sum(kept == 1)) < FEWEST
+            if len(kept) < 2 * FEWEST or np.ptp(kept) <= 1e-12 * np.abs(kept).max() or rare:
+                skipped.append(level)
+                continue
+            names.append(level)
+            values.append((numbers - kept.mean()) / kept.std())
+            is_category.append(is_01)
+    if not names:
+        got = f"{frame.shape[1]} that are constant, or known for too few items"
+        raise ParameterError("properties", "must vary over the items", got)
+    if skipped:
+        warn(f"Left out {len(skipped)} properties that are constant or known for too few items: "
+             f"{shortlist([repr(one) for one in skipped])}.")  # fmt: skip
+    table = np.column_stack(values)
+    known = ~np.isnan(table)
+    return Properties(names, np.where(known, table, 0.0), known, np.array(is_category))
+
+
+def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
+    """One column of 0 and 1 per level of a category, missing where the category is."""
+    import pandas as pd
+
+    known = column.notna().to_numpy()
+    texts = column[known].map(str)
+    counts = texts.value_counts()
+    if len(counts) > max(len(texts) / 2, 2):
+        got = f"{len(counts)} different ones for {len(texts)} items in {name!r}"
+        remedy = "if it names the items, make it the index; if it holds numbers, convert it"
+        raise ParameterError("properties", "must have few categories", got, remedy)
+    result: dict[str, NDArray[Any]] = {}
+    for level in sorted(counts[counts >= FEWEST].index):
+        indicator = np.full(len(column), np.nan)
+        indicator[known] = (texts == level).to_numpy(dtype=np.float64)
+        result[f"{name}: {level}"] = indicator
+    return result if len(counts) else {name: pd.Series(np.nan, index=column.index).to_numpy()}
+
+
+def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
+    """Properties as a DataFrame with one row per item, NaN for items that it does not have."""
+    import pandas as pd
+
+    if isinstance(properties, Mapping):
+        lengths = {len(column) if hasattr(column, "__len__") else -1 for column in properties.values()}
+        if lengths != {n_items} and not all(isinstance(column, pd.Series) for column in properties.values()):
+            raise ParameterError("properties", f"must have one value for each of {n_items} items", f"{sorted(lengths)}")
+        properties = pd.DataFrame(dict(properties))
+    if not is_frame(properties):
+        rule = "must be a DataFrame or a mapping of names to columns"
+        raise ParameterTypeError("properties", rule, type(properties).__name__)
+    if properties.columns.duplicated().any():
+        repeated = properties.columns[properties.columns.duplicated()][0]
+        raise ParameterError("properties", "must have distinct columns", f"{str(repeated)!r} more than once")
+    if items is None or is_default_axis(properties.index):
+        if len(properties) != n_items:
+            remedy = "name the items of both in an index to look them up"
+            rule = f"must have one row for each of W's {n_items} items"
+            raise ParameterError("properties", rule, f"{len(properties)} rows", remedy)
+        return properties
+    named = properties.set_axis([str(name) for name in properties.index])
+    if named.index.duplicated().any():
+        repeated = named.index[named.index.duplicated()][0]
+        raise ParameterError("properties", "must name each item once", f"{repeated!r} more than once in its index")
+    if not set(items) & set(named.index):
+        got = f"{named.index[0]!r} and others, but none of W's, such as {items[0]!r}"
+        raise ParameterError("properties", "must name W's items in its index", got)
+    return named.reindex(list(items))
+
+
+def _dimension_names(W: Any, n_components: int) -> list[str]:
+    table = embedding_table(W)
+    if is_frame(table) and not is_default_axis(table.columns):
+        return [str(column) for column in table.columns]
+    return [f"dimension{k + 1}" for k in range(n_components)]

@@ -1,0 +1,216 @@
+"""DimensionEncoder: ridge regressions from features to dimensions, scored on items that they have not seen."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from simdims import DimensionEncoder, Discovery, discover, simulate
+from simdims.cli import main
+from simdims.encoder import PENALTIES, scores_with_intervals
+
+CHECKED = [DimensionEncoder(random_state=0), DimensionEncoder("rbf", random_state=0)]
+
+
+@pytest.mark.filterwarnings("ignore:Some loadings are negative")
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def linear_world(n_items, n_features, seed, *, noise=0.5, n_components=5):
+    """Features that are linear in the dimensions, and the function that best predicts the dimensions from them."""
+    rng = np.random.default_rng(seed)
+    W = simulate.dirichlet(n_items, n_components, alpha=0.3, random_state=seed)
+    mixing = rng.normal(size=(n_components, n_features))
+    X = W @ mixing + noise * rng.normal(size=(n_items, n_features))
+    # Moments of the symmetric Dirichlet distribution with parameter 0.3.
+    total = 0.3 * n_components
+    covariance = (np.eye(n_components) / n_components - 1 / n_components**2) / (total + 1)
+    oracle = np.linalg.solve(mixing.T @ covariance @ mixing + noise**2 * np.eye(n_features), mixing.T @ covariance)
+    mean = np.full(n_components, 1 / n_components)
+    return X, W, lambda X: np.maximum(mean + (X - mean @ mixing) @ oracle, 0.0)
+
+
+def correlations(A, B):
+    return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(A.T, B.T, strict=True)])
+
+
+@pytest.mark.parametrize(("n_items", "n_features", "noise"), [(300, 20, 0.5), (500, 60, 1.0), (1500, 30, 2.0)])
+def test_scores_are_within_two_hundredths_of_the_oracles(n_items, n_features, noise):
+    differences = []
+    for seed in range(5):
+        X, W, oracle = linear_world(n_items, n_features, seed, noise=noise)
+        encoder = DimensionEncoder(random_state=seed).fit(X, W)
+        differences.append(encoder.scores_ - correlations(W, oracle(X)))
+    assert np.mean(differences) > -0.02
+    assert np.mean(differences) < 0.005  # more than the oracle would be a leak
+
+
+def test_the_linear_encoder_is_scikit_learns_ridge_with_a_penalty_per_dimension():
+    for n_items, n_features in ((60, 10), (30, 50)):
+        X, W, _ = linear_world(n_items, n_features, 0)
+        encoder = DimensionEncoder().fit(X, W)
+        Z = StandardScaler().fit_transform(X)
+        penalties = PENALTIES * n_items * n_features / min(n_items - 1, n_features)
+        ridge = RidgeCV(alphas=penalties, alpha_per_target=True).fit(Z, W)
+        np.testing.assert_allclose(encoder.alpha_, ridge.alpha_)
+        np.testing.assert_allclose(encoder.predict(X), np.maximum(ridge.predict(Z), 0), atol=1e-8)
+
+
+def test_the_kernel_encoder_is_kernel_ridge_regression_with_an_intercept():
+    X, W, _ = linear_world(50, 8, 1)
+    new = linear_world(20, 8, 2)[0]
+    encoder = DimensionEncoder("rbf", gamma=0.05).fit(X, W)
+    Z, Z_new = (StandardScaler().fit(X).transform(one) for one in (X, new))
+
+    def kernel(one, other):
+        return np.exp(-0.05 * np.sum((one[:, None] - other) ** 2, axis=2))
+
+    K, K_new = kernel(Z, Z), kernel(Z_new, Z)
+    K_new = K_new - K_new.mean(axis=1, keepdims=True) - K.mean(axis=0) + K.mean()
+    K = K - K.mean(axis=0) - K.mean(axis=1, keepdims=True) + K.mean()
+    for k, alpha in enumerate(encoder.alpha_):
+        ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(K, W[:, k] - W[:, k].mean())
+        expected = np.maximum(ridge.predict(K_new) + W[:, k].mean(), 0)
+        np.testing.assert_allclose(encoder.predict(new)[:, k], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_no_item_is_scored_by_an_encoder_that_has_seen_it(kernel):
+    X, W, _ = linear_world(60, 12, 3)
+    encoder = DimensionEncoder(kernel, random_state=3).fit(X, W)
+    held = next(iter(KFold(5, shuffle=True, random_state=np.random.RandomState(0)).split(X)))[1]
+    for item in held[:5]:
+        poisoned = W.copy()
+        poisoned[item] = 1e3
+        again = DimensionEncoder(kernel, random_state=3).fit(X, poisoned)
+        # Its own prediction does not change, and predictions of items outside of its fold do.
+        np.testing.assert_array_equal(again.held_out_predictions_[item], encoder.held_out_predictions_[item])
+        assert (again.held_out_predictions_ != encoder.held_out_predictions_).any(axis=1).sum() >= 40
+
+
+def test_scores_of_noise_are_not_positive_on_average():
+    rng = np.random.default_rng(0)
+    scores = [DimensionEncoder(random_state=s).fit(rng.normal(size=(60, 100)), rng.random((60, 6))).scores_
+              for s in range(20)]  # fmt: skip
+    assert np.nanmean(scores) < 0.02
+
+
+def test_intervals_contain_the_true_correlation():
+    rng = np.random.default_rng(1)
+    inside = []
+    for _ in range(300):
+        latent = rng.normal(size=(150, 2))
+        W, predicted = np.exp(latent / 2), np.exp((0.7 * latent + np.sqrt(1 - 0.49) * rng.normal(size=(150, 2))) / 2)
+        true = (np.exp(0.7 / 4) - 1) / (np.exp(1 / 4) - 1)  # of two log-normal variables
+        interval = scores_with_intervals(W, predicted, rng)[1]
+        inside.append((interval[0] <= true) & (true <= interval[1]))
+    assert 0.9 <= np.mean(inside) <= 0.98
+
+
+def test_features_that_are_constant_few_single_precision_or_sparse():
+    X, W, _ = linear_world(60, 12, 4)
+    plain = DimensionEncoder(random_state=0).fit(X, W)
+    constant = np.column_stack([X, np.full(60, 7.0), np.zeros(60)])
+    with_constants = DimensionEncoder(random_state=0).fit(constant, W)
+    np.testing.assert_allclose(with_constants.held_out_predictions_, plain.held_out_predictions_, atol=1e-9)
+    np.testing.assert_allclose(with_constants.predict(constant), plain.predict(X), atol=1e-9)
+    single = DimensionEncoder(random_state=0).fit(X.astype(np.float32), W.astype(np.float32))
+    np.testing.assert_allclose(single.scores_, plain.scores_, atol=1e-4)
+    wide = np.hstack([X] * 10)  # fewer items than features
+    np.testing.assert_allclose(DimensionEncoder(random_state=0).fit(wide, W).scores_, plain.scores_, atol=0.02)
+    only_constant = DimensionEncoder(random_state=0).fit(np.ones((60, 3)), W)
+    np.testing.assert_allclose(only_constant.predict(np.ones((2, 3))), np.tile(W.mean(axis=0), (2, 1)))
+    counts = X * (X > 0.5)
+    for kernel in ("linear", "rbf"):
+        dense = DimensionEncoder(kernel, random_state=0).fit(counts, W)
+        sparsely = DimensionEncoder(kernel, random_state=0).fit(sparse.csr_array(counts), W)
+        np.testing.assert_allclose(sparsely.scores_, dense.scores_, atol=1e-7)
+        np.testing.assert_allclose(sparsely.predict(sparse.csr_array(counts)), dense.predict(counts), atol=1e-7)
+
+
+def test_a_constant_dimension_has_no_score_and_predicts_itself():
+    X, W, _ = linear_world(40, 5, 5)
+    W[:, 1] = 0.0
+    encoder = DimensionEncoder(random_state=0).fit(X, W)
+    assert np.isnan(encoder.scores_[1])
+    assert np.isnan(encoder.scores_interval_[:, 1]).all()
+    assert np.isfinite(np.delete(encoder.scores_, 1)).all()
+    assert (encoder.predict(X)[:, 1] == 0).all()
+
+
+def test_predictions_are_never_negative_and_keep_labels():
+    X, W, _ = linear_world(60, 12, 6, noise=2.0)
+    items = [f"item {i}" for i in range(60)]
+    features = pd.DataFrame(X, index=items, columns=[f"unit {j}" for j in range(12)])
+    loadings = pd.DataFrame(W, index=items, columns=list("abcde"))
+    encoder = DimensionEncoder(random_state=0).fit(features.iloc[::-1], loadings)  # matched by name
+    predicted = encoder.predict(features.iloc[:7])
+    assert list(predicted.index) == items[:7]
+    assert list(predicted.columns) == list("abcde")
+    assert list(encoder.scores_frame().index) == list("abcde")
+    plain = DimensionEncoder(random_state=0).fit(X, W)
+    np.testing.assert_allclose(encoder.scores_, plain.scores_)
+    assert isinstance(plain.predict(X), np.ndarray)
+    assert plain.predict(-100 * X).min() >= 0
+    one = clone(encoder).fit(features, loadings["b"])
+    assert one.predict(features).name == "b"
+
+
+def test_negative_loadings_are_worth_a_warning():
+    X, W, _ = linear_world(40, 5, 5)
+    with pytest.warns(UserWarning, match="negative"):
+        DimensionEncoder().fit(X, W - 0.5)
+
+
+@pytest.fixture(scope="module")
+def found():
+    X, W, _ = linear_world(60, 8, 7)
+    S = pd.DataFrame(W @ W.T, index=[f"item {i}" for i in range(60)], columns=[f"item {i}" for i in range(60)])
+    features = pd.DataFrame(X, index=S.index, columns=[f"unit {j}" for j in range(8)])
+    return discover(S.iloc[:50, :50], ranks=3, n_runs=2, random_state=0, progress=False), features
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_saved_result_encodes_new_items(found, tmp_path, kernel):
+    result, features = found
+    encoded = result.with_encoder(features.iloc[:50], DimensionEncoder(kernel, random_state=0))
+    assert result.encoder is None
+    encoded.save(tmp_path / "found")
+    again = Discovery.load(tmp_path / "found")
+    expected = DimensionEncoder(kernel, random_state=0).fit(features.iloc[:50], result).predict(features.iloc[50:])
+    pd.testing.assert_frame_equal(again.encode(features.iloc[50:]), expected)
+    pd.testing.assert_frame_equal(again.encoder.scores_frame(), encoded.encoder.scores_frame())
+    with pytest.raises(ValueError, match="feature names"):
+        again.encode(features.iloc[50:, ::-1])
+    result.save(tmp_path / "found")  # without an encoder
+    assert Discovery.load(tmp_path / "found").encoder is None
+
+
+def test_the_command_line_encodes_items_that_have_no_loadings(found, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    result, features = found
+    result.save("found")
+    features.rename_axis("name").to_csv("features.csv")
+    features.iloc[:50].rename_axis("name").to_csv("known.csv")
+    features.iloc[50:].rename_axis("name").to_csv("new.csv")
+    usual = ["--labels", "name", "--seed", "0"]
+    assert main(["encode", "found", "features.csv", *usual, "-o", "out.csv"]) == 0
+    assert main(["encode", "found", "known.csv", "--new", "new.csv", *usual, "-o", "out2.csv", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert values["n_new_items"] == 10
+    expected = DimensionEncoder(random_state=0).fit(features.iloc[:50], result)
+    assert values["scores"][0]["correlation"] == pytest.approx(expected.scores_[0])
+    for name in ("out.csv", "out2.csv"):
+        written = pd.read_csv(name, index_col="item")
+        np.testing.assert_allclose(written.to_numpy(), expected.predict(features.iloc[50:]).to_numpy(), rtol=1e-6)
+        assert list(written.index) == list(features.index[50:])
