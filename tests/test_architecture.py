@@ -30,6 +30,7 @@ ORDER = [
     "systems",
     "_tables",
     "_by_system",
+    "_answers",
     "triplets",
     "metrics",
     "srf",

@@ -14,7 +14,7 @@ from simdims import _memory
 from simdims._parameters import ParameterError, require_between, require_choice, require_count, shortlist, shown, warn
 from simdims.similarity.ownership import read_only
 from simdims.systems import SimilaritySet, dense_parts
-from simdims.triplets import read_answers
+from simdims.triplets import read_triplets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,7 +241,7 @@ def noise_ceiling(
     if method is not None:
         raise ParameterError("method", "must be None for triplets", shown(method))
     require_count("min_answers", min_answers, 2)
-    items, odd_column = read_answers(triplets, odd)
+    items, odd_column = read_triplets(triplets, odd)
     counts = _count_answers(items, odd_column)
     n_answers = counts.sum(axis=1)
     enough = n_answers >= min_answers

@@ -12,7 +12,7 @@ from simdims._parameters import ParameterError, require_choice, require_number, 
 from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table, scaled_rows
 from simdims.metrics._pairs import PairValues, known_values, pair_products
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
-from simdims.triplets import read_answers
+from simdims.triplets import read_triplets
 
 #: Triplets whose similarities are looked up together.
 _CHUNK = 2**16
@@ -74,7 +74,7 @@ def triplet_accuracy(
     1.0
     """
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, odd_column = read_answers(triplets, odd, n_items=_n_items(source), names=names)
+    items, odd_column = read_triplets(triplets, odd, n_items=_n_items(source), names=names)
     credit, n_unknown = 0.0, 0
     for _, support in _supports(source, items):
         unknown = np.isnan(support).any(axis=1)
@@ -127,7 +127,7 @@ def triplet_probabilities(
     """
     require_number("temperature", temperature, "positive")
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, _ = read_answers(triplets, n_items=_n_items(source), names=names)
+    items, _ = read_triplets(triplets, n_items=_n_items(source), names=names)
     probabilities = np.empty((len(items), 3))
     for rows, support in _supports(source, items):
         scaled = np.exp((support - support.max(axis=1, keepdims=True)) / float(temperature))
