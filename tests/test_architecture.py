@@ -32,6 +32,7 @@ ORDER = [
     "_by_system",
     "_answers",
     "triplets",
+    "comparisons",
     "metrics",
     "srf",
     "joint",

@@ -34,6 +34,7 @@ from simdims import (
     discover,
     fit_consensus,
     from_associations,
+    from_comparisons,
     from_dissimilarity,
     from_features,
     from_ratings,
@@ -61,6 +62,7 @@ PEOPLE = SimilaritySet([S, S])
 CROWD = SimilaritySet([S] * 6)
 NAMES = [f"item {i}" for i in range(12)]
 NAN, INF = float("nan"), float("inf")
+ANSWERS = {"head": [0, 1, 2], "winner": [1, 2, 3], "loser": [2, 3, 0]}
 TRIPLETS = np.array([np.random.RandomState(seed).permutation(12)[:3] for seed in range(40)])
 PROPERTIES = pd.DataFrame(np.random.RandomState(0).rand(12, 2), columns=["size", "colour"])
 RATINGS = pd.DataFrame({"a": ["cat", "dog", "car"], "b": ["dog", "car", "cat"], "rating": [1.0, 2.0, 3.0]})
@@ -339,6 +341,29 @@ TABLE = [
     (from_triplets, {"triplets": [["cat", "dog", "car"]], "labels": ["cat", "dog", "bus"]},
      ValueError, "triplets", "'car' in row 0, column 2"),
     (from_triplets, {"triplets": [["cat", "dog", "car"]], "n_items": 4}, ValueError, "n_items", "4"),
+    (from_comparisons, {"table": [[0, 1, 2]]}, TypeError, "table", "list"),
+    (from_comparisons, {"table": "answers.csv"}, TypeError, "table", "str"),
+    (from_comparisons, {"table": {"head": [], "winner": [], "loser": []}}, ValueError, "table", "none"),
+    (from_comparisons, {"table": ANSWERS, "head": "anchor"}, ValueError, "head", "'anchor'"),
+    (from_comparisons, {"table": ANSWERS, "winner": "head"}, ValueError, "winner", "'head' for both"),
+    (from_comparisons, {"table": ANSWERS, "by": "who"}, ValueError, "by", "'who'"),
+    (from_comparisons, {"table": ANSWERS, "by": "loser"}, ValueError, "by", "'loser' for both"),
+    (from_comparisons, {"table": ANSWERS, "by": "loser", "diagonal": "one"}, ValueError, "diagonal", "'one'"),
+    (from_comparisons, {"table": ANSWERS, "diagonal": "zero"}, ValueError, "diagonal", "'zero'"),
+    (from_comparisons, {"table": ANSWERS, "smoothing": -1}, ValueError, "smoothing", "-1"),
+    (from_comparisons, {"table": ANSWERS, "weights": "all"}, ValueError, "weights", "'all'"),
+    (from_comparisons, {"table": ANSWERS, "n_items": 2}, ValueError, "n_items", "2"),
+    (from_comparisons, {"table": ANSWERS, "labels": ["a", "b"]}, ValueError, "table", "in row"),
+    (from_comparisons, {"table": {"head": [0, 1], "winner": [1, 1], "loser": [2, 3]}},
+     ValueError, "table", "[1, 1, 3] in row 1"),
+    (from_comparisons, {"table": {"head": [0, 1], "winner": [1, NAN], "loser": [2, 3]}},
+     ValueError, "table", "nan in row 1, column 'winner'"),
+    (from_comparisons, {"table": {"head": ["a", "b"], "winner": ["b", None], "loser": ["c", "a"]}},
+     ValueError, "table", "in row 1, column 'winner'"),
+    (from_comparisons, {"table": {"head": [0, 1], "winner": [1, -1], "loser": [2, 3]}},
+     ValueError, "table", "-1 in row 1, column 'winner'"),
+    (from_comparisons, {"table": {"head": ["a", "b"], "winner": ["b", 3], "loser": ["c", "a"]}},
+     ValueError, "table", "3 in row 1, column 'winner'"),
     # Ratings.
     (from_ratings, {"table": RATINGS, **COLUMNS, "item1": "x"}, ValueError, "item1", "'x'"),
     (from_ratings, {"table": RATINGS, **COLUMNS, "item1": S}, ValueError, "item1", "an object of type ndarray"),
@@ -564,6 +589,15 @@ TABLE = [
     (metrics.readout, {"W": W, "ratings": PROPERTIES, "n_folds": 7}, ValueError, "ratings", "12 in 'size'"),
     (metrics.triplet_accuracy, {"W": W, "triplets": [[0, 1, 99]]}, ValueError, "triplets", "99 in row 0, column 2"),
     (metrics.triplet_accuracy, {"W": W, "triplets": TRIPLETS, "similarity": 1}, ValueError, "similarity", "1"),
+    (metrics.comparison_accuracy, {"W": W, "table": TRIPLETS}, TypeError, "table", "ndarray"),
+    (metrics.comparison_accuracy, {"W": W[:3, :2], "table": ANSWERS}, ValueError, "table", "3 in row 1, column 'loser'"),
+    (metrics.comparison_accuracy, {"W": W, "table": ANSWERS, "loser": "x"}, ValueError, "loser", "'x'"),
+    (metrics.comparison_accuracy, {"W": W, "table": ANSWERS, "similarity": "l2"}, ValueError, "similarity", "'l2'"),
+    (metrics.comparison_accuracy, {"W": W, "table": {"head": ["a"], "winner": ["b"], "loser": ["c"]}},
+     ValueError, "table", "'a'"),
+    (metrics.comparison_ceiling, {"table": ANSWERS}, ValueError, "table", "at most 1"),
+    (metrics.comparison_ceiling, {"table": ANSWERS, "min_answers": 1}, ValueError, "min_answers", "1"),
+    (metrics.comparison_ceiling, {"table": ANSWERS, "by": "x"}, ValueError, "by", "'x'"),
     (metrics.triplet_probabilities, {"W": W, "triplets": TRIPLETS, "temperature": 0}, ValueError, "temperature", "0"),
     # Simulated data.
     (simulate.dirichlet, {"n_items": 0, "n_components": 2}, ValueError, "n_items", "0"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simdims import datasets, metrics, plots, simulate
     from simdims._parameters import ParameterError
     from simdims.associations import from_associations
+    from simdims.comparisons import from_comparisons
     from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
@@ -75,6 +76,7 @@ __all__ = [
     "discover",
     "fit_consensus",
     "from_associations",
+    "from_comparisons",
     "from_dissimilarity",
     "from_features",
     "from_ratings",
@@ -119,6 +121,7 @@ _DEFINED_IN = {
     "discover": "discovery",
     "fit_consensus": "consensus",
     "from_associations": "associations",
+    "from_comparisons": "comparisons",
     "from_dissimilarity": "construct",
     "from_features": "features",
     "from_ratings": "construct",

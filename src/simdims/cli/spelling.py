@@ -13,7 +13,7 @@ _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
     "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets"),
     "folder": ("result", "embedding"),
-    "answers": ("triplets",),
+    "answers": ("triplets", "table"),
     "ratings": ("pairs",),
     "tests": ("hypotheses",),
 }
@@ -21,6 +21,7 @@ _IN_PYTHON = {
 _COMMANDS = {
     "from_features": "similarity features",
     "from_triplets": "similarity triplets",
+    "from_comparisons": "similarity comparisons",
     "from_ratings": "similarity ratings",
     "from_associations": "similarity associations",
     "from_dissimilarity": "similarity dissimilarity",
