@@ -105,7 +105,7 @@ def _comparisons(options: argparse.Namespace) -> Findings:
     answers = raw.read_comparisons(options.answers, list(columns.values()))
     accuracy = metrics.comparison_accuracy(W, answers, **columns, similarity=options.similarity)
     lines = [f"{len(answers)} answers: {accuracy:.1%} predicted (chance 50.0%)"]
-    values = {"accuracy": accuracy, "n_answers": len(answers), "chance": 0.5}
+    values: dict[str, Any] = {"accuracy": accuracy, "n_answers": len(answers), "chance": 0.5}
     if options.by is not None:
         answers = as_frame(answers, **columns, by=options.by)
         values["accuracies"] = {

@@ -72,7 +72,8 @@ def read_comparisons(path: Path, columns: Sequence[str]) -> pd.DataFrame:
         items = [column for column in dict.fromkeys(columns) if list(sheet.frame.columns).count(column) == 1]
         if len(items) < len(columns):
             return sheet.frame  # refused by whoever needs the columns
-        return sheet.frame.assign(**dict(_numbered_triplets(sheet._replace(frame=sheet.frame[items])).items()))
+        numbered = _numbered_triplets(sheet._replace(frame=sheet.frame[items]))
+        return sheet.frame.assign(**{column: numbered[column] for column in items})
 
 
 def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
