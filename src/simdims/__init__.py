@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simdims._parameters import ParameterError
     from simdims.associations import from_associations
     from simdims.comparisons import from_comparisons
-    from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
+    from simdims.consensus import Consensus, align, fit_consensus, lineage, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
     from simdims.features import from_features
@@ -81,6 +81,7 @@ __all__ = [
     "from_features",
     "from_ratings",
     "from_triplets",
+    "lineage",
     "load_similarity",
     "metrics",
     "parallel_analysis",
@@ -126,6 +127,7 @@ _DEFINED_IN = {
     "from_features": "features",
     "from_ratings": "construct",
     "from_triplets": "triplets",
+    "lineage": "consensus",
     "load_similarity": "io",
     "metrics": "metrics",
     "parallel_analysis": "selection",

@@ -15,6 +15,7 @@ from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
 from simdims.plots.systems import system_weights
+from simdims.plots.trees import lineage
 from simdims.plots.uncertainty import uncertainty
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "graph",
     "hypothesis_tests",
     "item_fingerprint",
+    "lineage",
     "power_curves",
     "rank_selection",
     "reconstruction",
