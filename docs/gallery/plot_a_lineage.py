@@ -26,16 +26,15 @@ names = [f"{'ABCD'[c]}{f % 2 + 1} no. {i}" for i, (c, f) in enumerate(zip(coarse
 S = Similarity(simulate.add_noise(W @ W.T, 0.7, random_state=0), labels=names)
 
 # %%
-# Fits with two to ten dimensions, and the tree that links them. Stable dimensions are coloured.
+# Fits with two to ten dimensions, and the tree that links them, in words.
 
 fits = {rank: fit_consensus(S, rank, n_runs=10, alpha="auto", random_state=0) for rank in range(2, 11)}
 tree = lineage(fits)
+print(tree)
+
+# %%
+# The tree as a figure. Stable dimensions are coloured.
 
 figure, ax = pyplot.subplots(figsize=(8, 4), layout="constrained")
 plots.lineage(tree, ax=ax)
 pyplot.show()
-
-# %%
-# The tree in words.
-
-print(tree)

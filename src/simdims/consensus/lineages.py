@@ -63,6 +63,14 @@ class Lineage:
     ranks : tuple of int
     threshold : float
     labels : tuple of str or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import lineage
+    >>> tree = lineage([np.kron(np.eye(2), np.ones((8, 1))), np.kron(np.eye(4), np.ones((4, 1)))])
+    >>> tree.branches[["branch", "first_rank", "origin", "fate"]].to_numpy().tolist()[0]
+    [1, 2, 0, 'split']
     """
 
     table: pd.DataFrame
