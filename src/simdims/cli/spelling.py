@@ -15,6 +15,7 @@ _IN_PYTHON = {
     "folder": ("result", "embedding"),
     "answers": ("triplets", "table"),
     "ratings": ("pairs",),
+    "lineage": ("ranks",),
     "tests": ("hypotheses",),
 }
 

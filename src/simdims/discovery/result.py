@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from simdims.consensus import Lineage
     from simdims.inference import HypothesisTests
 
 #: Items named for each dimension in a summary, and dimensions listed.
@@ -259,6 +260,7 @@ class Discovery:
         *,
         images: Any = None,
         tests: HypothesisTests | None = None,
+        lineage: Lineage | None = None,
         title: str | None = None,
         overwrite: bool = False,
     ) -> Path:
@@ -272,6 +274,8 @@ class Discovery:
             A picture of each item; see `simdims.report.write_report`. Needs Pillow.
         tests : HypothesisTests, optional
             Tests of hypotheses to show.
+        lineage : Lineage, optional
+            How dimensions split as their number grows; see `simdims.lineage`.
         title : str, optional
             The heading.
         overwrite : bool, default=False
@@ -288,7 +292,8 @@ class Discovery:
         """
         from simdims.report import write_report
 
-        return write_report(self, path, images=images, tests=tests, title=title, overwrite=overwrite)
+        shown: dict[str, Any] = {"images": images, "tests": tests, "lineage": lineage}
+        return write_report(self, path, title=title, overwrite=overwrite, **shown)
 
     def methods_text(self, tests: HypothesisTests | None = None) -> str:
         """A Methods paragraph for a paper with the numbers of this run, and what to cite.

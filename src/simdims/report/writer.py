@@ -11,6 +11,7 @@ import numpy as np
 
 from simdims._journal import replacing_file
 from simdims._parameters import ParameterError, require_flag, require_type
+from simdims.consensus import Lineage
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.plots._sources import loadings_of
@@ -30,6 +31,7 @@ def write_report(
     *,
     images: Any = None,
     tests: HypothesisTests | None = None,
+    lineage: Lineage | None = None,
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
@@ -47,6 +49,8 @@ def write_report(
         of all images (or 0) and white the largest. Needs Pillow.
     tests : HypothesisTests, optional
         Tests of hypotheses to show.
+    lineage : Lineage, optional
+        How dimensions split as their number grows, as `simdims.lineage` returns it.
     title : str, optional
         The heading; by default the numbers of dimensions and items.
     overwrite : bool, default=False
@@ -63,13 +67,17 @@ def write_report(
     """
     require_type("found", found, Discovery, "a Discovery")
     require_type("tests", tests, HypothesisTests | None, "HypothesisTests, as dimension_test returns them")
+    require_type("lineage", lineage, Lineage | None, "a Lineage")
+    if lineage is not None and len(lineage.embeddings[0]) != found.n_items:
+        rule = f"must be about the {found.n_items} items of found"
+        raise ParameterError("lineage", rule, f"{len(lineage.embeddings[0])} items")
     require_type("title", title, str | None, "a text")
     require_flag("overwrite", overwrite)
     target = check_target(path, overwrite)
     heading = title or words.heading(found)
     loadings = loadings_of(found)
     tops = [loadings.top(k, N_TOP) for k in range(found.n_components)]
-    shown = facts(found, tests, tops, heading)
+    shown = facts(found, tests, lineage, tops, heading)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
     text = bundle.page(title=heading, parts=_parts(found, tests), data=data)
     with replacing_file(target) as file:
