@@ -46,6 +46,7 @@ ORDER = [
     "selection",
     "consensus",
     "uncertainty",
+    "planning",
     "inference",
     "discovery",
     "plots",

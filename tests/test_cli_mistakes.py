@@ -257,6 +257,11 @@ MISTAKES = [
     ("similarity features W.npy s.doc", 1, "OUT must end in .npz or .csv, got 's.doc'"),
     ("similarity features W.npy folder.npz", 1, "OUT must be a file, got the folder 'folder.npz'"),
     ("similarity features words.csv ./words.csv --labels name", 1, "OUT must be another file than IN"),
+    ("plan", 2, "PILOT.*--items"),
+    ("plan S.npz --items 3", 2, "--items does not apply"),
+    ("plan --items 20 --dimensions 3 --people 5", 1, "--people .*5"),
+    ("plan --items 20 --dimensions 3 --snr 2", 1, "--snr .*2"),
+    ("plan --items 20 --dimensions 3 -o plan.doc", 1, "OUT must end in"),
     ("similarity comparisons answers.csv s.npz --head left", 1, "--head must name a column.*'left'"),
     (
         "similarity comparisons words.csv s.npz --head name --winner name --loser size",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
+    from simdims.planning import plan_study
     from simdims.selection import (
         Calibration,
         DetectableDimensions,
@@ -85,6 +86,7 @@ __all__ = [
     "load_similarity",
     "metrics",
     "parallel_analysis",
+    "plan_study",
     "plots",
     "population_test",
     "rsa_test",
@@ -131,6 +133,7 @@ _DEFINED_IN = {
     "load_similarity": "io",
     "metrics": "metrics",
     "parallel_analysis": "selection",
+    "plan_study": "planning",
     "plots": "plots",
     "population_test": "inference",
     "rsa_test": "inference",

@@ -16,6 +16,7 @@ _IN_PYTHON = {
     "answers": ("triplets", "table"),
     "ratings": ("pairs",),
     "lineage": ("ranks",),
+    "dimensions": ("n_components",),
     "tests": ("hypotheses",),
 }
 
@@ -33,6 +34,7 @@ _COMMANDS = {
     "Discovery.save": "discover",
     "calibrate": "calibrate",
     "select_rank": "select-rank",
+    "plan_study": "plan",
     "fit_consensus": "consensus",
     "dimension_test": "test",
     "rsa_test": "rsa",

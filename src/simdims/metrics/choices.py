@@ -216,7 +216,7 @@ def _similarities_or_embedding(
     """A Similarity, or an embedding whose products are the similarities, and the names of the items."""
     require_choice("similarity", similarity, ("dot", "cosine"))
     W = W if isinstance(W, Similarity) else embedding_table(W)
-    if _is_embedding(W):
+    if is_embedding(W):
         embedding, names = as_embedding(W, labels=labels)
         return scaled_rows(embedding, similarity), names
     if similarity != "dot":
@@ -225,11 +225,11 @@ def _similarities_or_embedding(
     return given, None if given.labels is None else tuple(given.labels)
 
 
-def _is_embedding(W: Any) -> bool:
+def is_embedding(W: Any, name: str = "W") -> bool:
     """Whether W is an embedding rather than similarities; a symmetric square array holds similarities."""
     if not (is_frame(W) or isinstance(W, np.ndarray | list | tuple)):
         return False
-    array = as_numbers(W, "W")
+    array = as_numbers(W, name)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or 0 in array.shape:
         return True
     if is_frame(W) and not is_default_axis(W.columns) and list(W.columns) != list(W.index):
@@ -237,7 +237,7 @@ def _is_embedding(W: Any) -> bool:
     if not np.isfinite(array).all() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
         return False
     raise ParameterError(
-        "W",
+        name,
         "must be symmetric where it is square, and is then taken as similarities",
         f"shape {array.shape} with unequal triangles",
         'pass as_similarity(W, symmetrize="mean") for similarities, or Similarity.from_factors(W) for an embedding '

@@ -12,6 +12,7 @@ from simdims.plots.dimensions import dimension_grid, word_cloud
 from simdims.plots.graphs import graph
 from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
+from simdims.plots.planning import study_plan
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
 from simdims.plots.systems import system_weights
@@ -34,6 +35,7 @@ __all__ = [
     "reliability",
     "save_figure",
     "similarity_heatmap",
+    "study_plan",
     "system_weights",
     "uncertainty",
     "word_cloud",
