@@ -191,3 +191,11 @@ def test_stable_branches_have_colours_and_others_are_grey():
     colours = [to_hex(marks.get_facecolor()[0]).upper() for marks in ax.collections]
     assert colours.count("#B0B0B0") == 1  # found in the largest fit only
     assert len(set(colours)) == 5
+
+
+def test_a_selection_among_one_number_needs_others():
+    S, *_ = nested_similarities(5, snr=0.9)
+    selection = select_rank(S, [4], n_repeats=1, random_state=0)
+    with pytest.raises(ParameterError, match="ranks"):
+        lineage(selection)
+    assert lineage(selection, ranks=[2, 4], random_state=0).ranks == (2, 4)

@@ -320,9 +320,10 @@ def _fitted(
 
 def _ranks(ranks: Iterable[int] | None, selection: RankSelection | None, n_items: int) -> list[int]:
     if ranks is None:
-        if selection is None:
+        tried = () if selection is None else selection.tried
+        if selection is None or len(tried) < 2:
             raise ParameterError("ranks", "must be given where the number of dimensions was not selected", "None")
-        return sorted(rank for rank in selection.tried if rank <= 2 * selection.rank)
+        return sorted(rank for rank in tried if rank <= max(2 * selection.rank, sorted(tried)[1]))
     if isinstance(ranks, str | bytes) or not isinstance(ranks, Iterable):
         raise ParameterTypeError("ranks", "must be several numbers of dimensions", repr(ranks))
     wanted = list(ranks)
