@@ -7,7 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simdims import ParameterError, as_similarity, discover, fit_consensus, lineage, plots, select_rank, simulate
+from simdims import (
+    ParameterError,
+    SimilaritySet,
+    as_similarity,
+    discover,
+    fit_consensus,
+    lineage,
+    plots,
+    select_rank,
+    simulate,
+)
 from simdims.discovery import Discovery
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -199,3 +209,13 @@ def test_a_selection_among_one_number_needs_others():
     with pytest.raises(ParameterError, match="ranks"):
         lineage(selection)
     assert lineage(selection, ranks=[2, 4], random_state=0).ranks == (2, 4)
+
+
+def test_several_people_have_a_tree_of_shared_dimensions():
+    rng = np.random.default_rng(0)
+    W = simulate.dirichlet(25, 3, alpha=0.3, random_state=0)
+    people = SimilaritySet([(W * rng.gamma(4, 0.25, 3)) @ W.T for _ in range(3)])
+    found = discover(people, ranks=[2, 3], n_runs=3, n_repeats=1, random_state=0)
+    tree = lineage(found, random_state=0)
+    assert tree.ranks == (2, 3)
+    np.testing.assert_array_equal(tree.embeddings[tree.ranks.index(found.n_components)], found.embedding)
