@@ -85,7 +85,9 @@ def needs(folder: Path) -> dict[str, list[str]]:
         compare_embeddings,
         dimension_test,
         discover,
+        lineage,
         load_similarity,
+        plan_study,
         plots,
     )
     from simdims.datasets import fetch_mur92_behaviour, load_miserables
@@ -105,6 +107,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
     sure = bootstrap(S, "pairs", n_components=2, n_resamples=20, random_state=0, progress=False)
     power = {"noise": "features", "snr": 0.5, "test": "rsa", "power": 0.5, "standard_error": 0.1}
     study = pd.DataFrame([power])
+    plan = plan_study(found.embedding, pairs=[0.5, 1.0], answers=1, n_repeats=1, random_state=0)
     drawn = {
         "alignment": (found.embedding, found.embedding), "calibration": (calibrate(S, random_state=0),),
         "dimension_grid": (found,), "embedding_map": (found,), "graph": (S, found.embedding),
@@ -113,6 +116,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "save_figure": (None, folder / "x.pdf"), "embedding_comparison": (compared,),
         "uncertainty": (sure,),
         "similarity_heatmap": (S,), "word_cloud": (found, 1),
+        "lineage": (lineage([found.embedding, found.embedding[:, :1]]),), "study_plan": (plan,),
         "system_weights": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
     }  # fmt: skip
     features = {f"plots.{name}": lambda name=name: getattr(plots, name)(*drawn[name]) for name in plots.__all__}

@@ -11,7 +11,7 @@ import pytest
 from report_examples import HOSTILE, made, selection_of, sorted_embedding
 from scipy import sparse
 
-from simdims import ParameterError, Similarity, combined_test, dimension_test, discover, rsa_test, simulate
+from simdims import ParameterError, Similarity, combined_test, dimension_test, discover, lineage, rsa_test, simulate
 from simdims.cli import main
 from simdims.report import bundle, pairs, words, write_report
 from simdims.report.data import pack_loadings, script_json
@@ -145,6 +145,30 @@ def test_the_curve_of_the_selection_is_there(found, page):
     assert selection["resampled"] == {"low": low, "high": high, "words": found.selection.resampled.words()}
     detected = found.detectable
     assert selection["detectable"] == {"rank": detected.rank, "at_edge": detected.at_edge, "words": detected.words()}
+
+
+def test_the_tree_of_dimensions_is_shown(found, page, tmp_path):
+    assert page[2]["lineage"] is None
+    tree = lineage(found, random_state=0)
+    _, _, facts = read(found.report(tmp_path / "page.html", lineage=tree))
+    nodes = facts["lineage"]["nodes"]
+    assert facts["lineage"]["ranks"] == [2, 3, 4]
+    assert len(nodes) == 2 + 3 + 4
+    for node, row in zip(nodes, tree.table.itertuples(), strict=True):
+        assert (node["rank"], node["dimension"]) == (row.rank, row.dimension)
+        parent = 0 if node["parent"] is None else nodes[node["parent"]]["dimension"]
+        assert parent == row.parent
+        assert node["items"] == tree.top_items(row.rank, row.dimension)
+        # Only dimensions of this result can be opened.
+        assert node["opens"] == (row.dimension - 1 if row.rank == found.n_components else None)
+
+
+def test_the_command_shows_the_tree(found, tmp_path, capsys):
+    found.save(tmp_path / "found")
+    assert main(["report", str(tmp_path / "found"), "--lineage", "2:4", "--seed", "0"]) == 0
+    told = capsys.readouterr().out
+    assert "4 dimensions at the end of 3 fits" in told
+    assert len(read(tmp_path / "found" / "report.html")[2]["lineage"]["nodes"]) == 9
 
 
 @pytest.mark.parametrize("kind", ["dimension", "rsa", "combined"])
@@ -333,6 +357,8 @@ def test_what_fails_leaves_nothing_behind(small, tmp_path, monkeypatch):
         ({"path": 3}, TypeError, "path .*int"),
         ({"path": "a.html", "title": 3}, TypeError, "title .*int"),
         ({"path": "a.html", "tests": 3}, TypeError, "tests .*int"),
+        ({"path": "a.html", "lineage": 3}, TypeError, "lineage .*int"),
+        ({"path": "a.html", "lineage": lineage([np.eye(90)[:, :2], np.eye(90)[:, :3]])}, ValueError, "lineage .*90"),
         ({"path": "a.html", "overwrite": "yes"}, TypeError, "overwrite .*'yes'"),
         ({"path": "a.html", "found": np.zeros((2, 2))}, TypeError, "found .*ndarray"),
     ],

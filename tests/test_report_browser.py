@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from report_examples import HOSTILE, made, sorted_embedding
 
-from simdims import Similarity, dimension_test, discover, simulate
+from simdims import Similarity, dimension_test, discover, lineage, simulate
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright_api.expect
@@ -47,9 +47,9 @@ def words_page(tmp_path_factory):
         [("dimension2", "category: animal", 0.83), ("dimension2", "<b>lives</b> " * 8, -0.79)],
         columns=["dimension", "property", "correlation"],
     )
-    path = found.report(
-        tmp_path_factory.mktemp("words") / "page.html", tests=tests, suggestions=suggestions, title="<i>Words</i>"
-    )
+    tree = lineage(found, ranks=[2, 3, 4, 5], random_state=0)
+    target = tmp_path_factory.mktemp("words") / "page.html"
+    path = found.report(target, tests=tests, suggestions=suggestions, lineage=tree, title="<i>Words</i>")
     return found, path.as_uri()
 
 
@@ -363,6 +363,13 @@ def test_the_curve_shows_resamples_and_where_noise_begins(found, page):
     assert found.detectable.rank == found.selection.rank
     assert float(line.get_attribute("x1")) == pytest.approx(float(chosen.get_attribute("cx")))
     assert chart.locator("rect.noise").count() == 1
+
+
+def test_the_tree_has_a_mark_per_dimension_and_opens_those_of_this_result(found, page):
+    expect(page.locator("#lineage-chart circle")).to_have_count(2 + 3 + 4 + 5)
+    expect(page.locator("#lineage-chart a")).to_have_count(found.n_components)
+    page.locator("#lineage-chart a").first.click()
+    expect(page.locator("#panel")).to_be_visible()
 
 
 def test_the_theme_changes_and_is_kept(words_page, open_page):

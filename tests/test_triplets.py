@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simdims import SRF, _memory, triplets
+from simdims import SRF, _answers, _memory
 from simdims.triplets import from_triplets
 
 NAMES = ["cat", "dog", "car", "bus", "oak"]
@@ -84,7 +84,7 @@ def test_weights_are_the_counts_with_their_mean_over_shown_pairs_on_the_diagonal
 def test_many_chunks_count_as_one_does(monkeypatch):
     table = random_triplets(100, 6)
     whole = from_triplets(table, weights="counts")
-    monkeypatch.setattr(triplets, "_CHUNK", 7)
+    monkeypatch.setattr(_answers, "_CHUNK", 7)
     chunked = from_triplets(table, weights="counts")
     np.testing.assert_array_equal(chunked.values, whole.values)
     np.testing.assert_array_equal(chunked.weights, whole.weights)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from simdims import datasets, metrics, plots, simulate
     from simdims._parameters import ParameterError
     from simdims.associations import from_associations
-    from simdims.consensus import Consensus, align, fit_consensus, split_half_reliability
+    from simdims.comparisons import from_comparisons
+    from simdims.consensus import Consensus, align, fit_consensus, lineage, split_half_reliability
     from simdims.construct import from_dissimilarity, from_ratings
     from simdims.discovery import Discovery, discover
     from simdims.encoder import DimensionEncoder
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from simdims.io import load_similarity
     from simdims.joint import JointSRF
     from simdims.naming import label_dimensions
+    from simdims.planning import plan_study
     from simdims.selection import (
         Calibration,
         DetectableDimensions,
@@ -79,14 +81,17 @@ __all__ = [
     "discover",
     "fit_consensus",
     "from_associations",
+    "from_comparisons",
     "from_dissimilarity",
     "from_features",
     "from_ratings",
     "from_triplets",
     "label_dimensions",
+    "lineage",
     "load_similarity",
     "metrics",
     "parallel_analysis",
+    "plan_study",
     "plots",
     "population_test",
     "rsa_regression",
@@ -126,14 +131,17 @@ _DEFINED_IN = {
     "discover": "discovery",
     "fit_consensus": "consensus",
     "from_associations": "associations",
+    "from_comparisons": "comparisons",
     "from_dissimilarity": "construct",
     "from_features": "features",
     "from_ratings": "construct",
     "from_triplets": "triplets",
     "label_dimensions": "naming",
+    "lineage": "consensus",
     "load_similarity": "io",
     "metrics": "metrics",
     "parallel_analysis": "selection",
+    "plan_study": "planning",
     "plots": "plots",
     "population_test": "inference",
     "rsa_regression": "inference",

@@ -9,6 +9,7 @@ import textwrap
 CHAPTERS = {
     "From a data file to a page": ("discover", "demo", "report", "plot"),
     "Similarities from raw data": ("similarity",),
+    "Before a study": ("plan",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
     "Evaluate the dimensions": ("evaluate", "test", "rsa", "label", "encode"),
     "Shell integration": ("completion",),

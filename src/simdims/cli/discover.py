@@ -29,7 +29,9 @@ _LONG = 900
 #: Dimensions that are summarised, and items named for each.
 _N_ABOUT, _N_NAMED = 3, 3
 
-_SHARED = ("key", "label_file", "header", "weights", "diagonal", "negative", "low", "high")
+_SHARED = (
+    "key", "label_file", "header", "weights", "diagonal", "n_items", "smoothing", "negative", "low", "high",
+)  # fmt: skip
 
 
 def add(commands: Any) -> None:
@@ -39,8 +41,8 @@ def add(commands: Any) -> None:
         _discover,
         summary="find the dimensions behind the data in a file, and write a page to explore them",
         details=(
-            "FILE may contain similarities (a matrix or a list of pairs), triplets, ratings, word associations, "
-            "features or dissimilarities. This is detected automatically; use --as to set it explicitly."
+            "FILE may contain similarities (a matrix or a list of pairs), triplets, comparisons, ratings, word "
+            "associations, features or dissimilarities. This is detected automatically; use --as to set it explicitly."
         ),
         example="simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2",
     )

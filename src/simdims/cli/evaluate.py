@@ -10,6 +10,7 @@ from typing import Any
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
 from simdims.cli.outputs import check_target, write_result
+from simdims.cli.sources import add_comparison_columns
 
 
 def add(commands: Any) -> None:
@@ -29,6 +30,19 @@ def add(commands: Any) -> None:
     shared.add_triplet_columns(parser)
     shared.add_choice(parser, "--similarity", "dot", "cosine")
     shared.add_header(parser)
+
+    parser = shared.add_command(
+        kinds,
+        "comparisons",
+        _comparisons,
+        summary='proportion of answers "A is more like B than C" that an embedding predicts',
+        example="simdims evaluate comparisons embedding.csv answers.csv --by participant",
+    )
+    shared.add_embedding(parser)
+    parser.add_argument("answers", metavar="ANSWERS", type=Path, help="one answer per row: .csv, .tsv, .parquet")
+    add_comparison_columns(parser)
+    parser.add_argument("--by", metavar="COLUMN", help="the column of people, for the accuracy of each")
+    shared.add_choice(parser, "--similarity", "dot", "cosine")
 
     parser = shared.add_command(
         kinds,
@@ -79,6 +93,27 @@ def _triplets(options: argparse.Namespace) -> Findings:
     accuracy = metrics.triplet_accuracy(W, answers, odd=options.odd, similarity=options.similarity)
     words = f"{len(answers)} triplets: {accuracy:.1%} predicted (chance 33.3%)\naccuracy {accuracy:.6f}"
     return Findings(words, {"accuracy": accuracy, "n_triplets": len(answers), "chance": 1 / 3})
+
+
+def _comparisons(options: argparse.Namespace) -> Findings:
+    from simdims import metrics
+    from simdims._tables import as_frame
+    from simdims.io import raw
+
+    W = _embedding_or_similarities(options)
+    columns = shared.arguments(options, "head", "winner", "loser")
+    answers = raw.read_comparisons(options.answers, list(columns.values()))
+    accuracy = metrics.comparison_accuracy(W, answers, **columns, similarity=options.similarity)
+    lines = [f"{len(answers)} answers: {accuracy:.1%} predicted (chance 50.0%)"]
+    values: dict[str, Any] = {"accuracy": accuracy, "n_answers": len(answers), "chance": 0.5}
+    if options.by is not None:
+        answers = as_frame(answers, **columns, by=options.by)
+        values["accuracies"] = {
+            str(name): metrics.comparison_accuracy(W, own, **columns, similarity=options.similarity)
+            for name, own in answers.groupby(options.by, sort=True)
+        }
+        lines += [f"{name:<16}{own:.1%}" for name, own in values["accuracies"].items()]
+    return Findings("\n".join([*lines, f"accuracy {accuracy:.6f}"]), values)
 
 
 def _pairs(options: argparse.Namespace) -> Findings:

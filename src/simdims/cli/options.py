@@ -294,7 +294,8 @@ def check_running(options: argparse.Namespace) -> None:
         given = getattr(options, action.dest, None)
         if action.type is int and given is not None:
             ends = (0, 2**32 - 1) if action.dest == "random_state" else (-_MOST, _MOST)
-            require_count(action.dest, given, *ends)
+            for value in given if isinstance(given, list) else [given]:
+                require_count(action.dest, value, *ends)
     check_n_jobs(getattr(options, "n_jobs", None))
     if getattr(options, "checkpoint", None) is not None:
         check_writable(options.checkpoint, is_filled=True)

@@ -13,8 +13,10 @@ from simdims.cli import options as shared
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_target, check_writable
 from simdims.cli.spelling import option_of
+from simdims.cli.steps import ranks
 
 if TYPE_CHECKING:
+    from simdims.consensus import Lineage
     from simdims.discovery import Discovery
     from simdims.inference import HypothesisTests
 
@@ -59,6 +61,15 @@ def add(commands: Any) -> None:
         metavar="NAMES",
         help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
     )
+    parser.add_argument(
+        "--lineage",
+        type=ranks,
+        nargs="?",
+        const="auto",
+        metavar="RANKS",
+        help="show how dimensions split as their number grows: fits each number in RANKS, such as 2:12 (default: those "
+        "that discover tried, up to twice the selected one)",
+    )
     shared.add_label_column(parser, "PROPERTIES")
     parser.add_argument(
         "--matching",
@@ -66,7 +77,7 @@ def add(commands: Any) -> None:
         help="how properties are matched with dimensions; see `simdims test --help`",
     )
     shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
-    shared.add_seed(parser, of=" for --tests")
+    shared.add_seed(parser, of=" for --tests and --lineage")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
 
     parser = shared.add_command(
@@ -129,8 +140,10 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.report import writer
 
     for name in ("labels", "matching", "n_permutations", "random_state"):
-        if options.tests is None and getattr(options, name) is not None:
-            raise UsageError(f"{option_of(options.command, name)} only applies with --tests.")
+        is_idle = options.tests is None and (name != "random_state" or options.lineage is None)
+        if is_idle and getattr(options, name) is not None:
+            also = " or --lineage" if name == "random_state" else ""
+            raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
@@ -139,19 +152,26 @@ def _report(options: argparse.Namespace) -> Findings:
     if options.out is None:
         check_writable(target)
     images = _images(options, found)
-    seed = None if options.tests is None else shared.settled_seed(options)
-    tests = None if seed is None else _tests(options, found, seed)
-    path = found.report(
-        target,
-        images=images,
-        tests=tests,
-        suggestions=None if options.suggestions is None else _suggestions(options.suggestions),
-        title=options.title,
-        overwrite=options.overwrite,
-    )
-    summary = "" if tests is None else f"{tests.summary()}\n"
-    values = {"report": path, "tests": None if tests is None else tests.to_dict()}
+    is_idle = options.tests is None and options.lineage is None
+    seed = None if is_idle else shared.settled_seed(options)
+    tests = None if options.tests is None or seed is None else _tests(options, found, seed)
+    tree = None if options.lineage is None else _lineage(options, found, seed)
+    names = None if options.suggestions is None else _suggestions(options.suggestions)
+    shown = {"images": images, "tests": tests, "suggestions": names, "lineage": tree, "title": options.title}
+    path = found.report(target, overwrite=options.overwrite, **shown)
+    summary = "".join(f"{one.summary()}\n" for one in (tests, tree) if one is not None)
+    values = {
+        "report": path,
+        "tests": None if tests is None else tests.to_dict(),
+        "lineage": None if tree is None else tree.table,
+    }
     return Findings(f"{summary}Wrote {path}", values, seed)
+
+
+def _lineage(options: argparse.Namespace, found: Discovery, seed: int | None) -> Lineage:
+    from simdims.consensus import lineage
+
+    return lineage(found, ranks=None if options.lineage == "auto" else options.lineage, random_state=seed)
 
 
 def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> HypothesisTests:

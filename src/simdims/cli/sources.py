@@ -31,7 +31,20 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
 #: Options that name columns, which then need not be detected.
-COLUMNS = ("item1", "item2", "rating", "participant", "cue", "response", "count", "columns", "odd")
+COLUMNS = (
+    "item1",
+    "item2",
+    "rating",
+    "participant",
+    "cue",
+    "response",
+    "count",
+    "columns",
+    "odd",
+    "head",
+    "winner",
+    "loser",
+)
 
 _TABLES = ".csv, .tsv, .txt or .parquet"
 
@@ -39,7 +52,8 @@ _TABLES = ".csv, .tsv, .txt or .parquet"
 class Source(NamedTuple):
     """A kind of raw data: the words of its command, its options, and the function that makes similarities from it.
 
-    `shared` are options that several kinds have: key, label_file, header, weights, diagonal, negative, low, high.
+    `shared` are options that several kinds have: key, label_file, header, weights, diagonal, n_items, smoothing,
+    negative, low, high.
     """
 
     summary: str
@@ -82,6 +96,10 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
         parser.add_argument("--weights", choices=["counts"], help=weights)
         own = "similarity of an item with itself, which nobody judged: one (default) or missing"
         parser.add_argument("--diagonal", choices=["one", "missing"], help=own)
+    if "smoothing" in names:
+        parser.add_argument("--n-items", type=int, metavar="N", help="number of items, if some occur in no answer")
+        smoothing = "alpha in (c + alpha)/(m + 2 alpha) (default 1)"
+        parser.add_argument("--smoothing", type=float, metavar="ALPHA", help=smoothing)
     if "negative" in names:
         add_negative(parser)
 
@@ -142,8 +160,6 @@ def _features(options: argparse.Namespace) -> Similarity:
 
 def _add_triplets(parser: Any) -> None:
     add_triplet_columns(parser)
-    parser.add_argument("--n-items", type=int, metavar="N", help="number of items, if some occur in no triplet")
-    parser.add_argument("--smoothing", type=float, default=1.0, help="alpha in (c + alpha)/(m + 2 alpha) (default 1)")
 
 
 def _triplets(options: argparse.Namespace) -> Similarity:
@@ -153,9 +169,32 @@ def _triplets(options: argparse.Namespace) -> Similarity:
     return from_triplets(
         raw.read_triplets(options.source, options.columns, options.header),
         labels=read_labels(options),
-        **arguments(options, "odd", "n_items", "smoothing", "weights"),
-        diagonal=options.diagonal or "one",
+        **arguments(options, "odd"),
+        **_answer_options(options),
     )
+
+
+def _answer_options(options: argparse.Namespace) -> dict[str, Any]:
+    smoothing = 1.0 if options.smoothing is None else options.smoothing
+    diagonal = options.diagonal or "one"
+    return {**arguments(options, "n_items", "weights"), "smoothing": smoothing, "diagonal": diagonal}
+
+
+def add_comparison_columns(parser: Any) -> None:
+    """Add the columns of a table of comparisons."""
+    roles = {"head": "item that two others were compared with", "winner": "more similar item", "loser": "other item"}
+    for role, what in roles.items():
+        about = f"the column with the {what} (default {role})"
+        parser.add_argument(f"--{role}", default=role, metavar="COLUMN", help=about)
+
+
+def _comparisons(options: argparse.Namespace) -> Similarity:
+    from simdims.comparisons import from_comparisons
+    from simdims.io import raw
+
+    columns = arguments(options, "head", "winner", "loser")
+    table = raw.read_comparisons(options.source, list(columns.values()))
+    return from_comparisons(table, **columns, labels=read_labels(options), **_answer_options(options))
 
 
 def _add_ratings(parser: Any) -> None:
@@ -224,9 +263,17 @@ SOURCES = {
         "from odd-one-out judgements of three items",
         f"one answer per row, as three positions (from 0) or names: .npy, {_TABLES}",
         "simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
-        ("label_file", "header", "weights", "diagonal"),
+        ("label_file", "header", "weights", "diagonal", "n_items", "smoothing"),
         _add_triplets,
         _triplets,
+    ),
+    "comparisons": Source(
+        "from answers to which of two items is more like a third one, the head",
+        f"one answer per row, as three positions (from 0) or names: {_TABLES}",
+        "simdims similarity comparisons answers.csv faces.npz --head head --winner winner --loser loser",
+        ("label_file", "weights", "diagonal", "n_items", "smoothing"),
+        add_comparison_columns,
+        _comparisons,
     ),
     "ratings": Source(
         "from ratings of how similar two items are",

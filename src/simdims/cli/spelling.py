@@ -13,8 +13,10 @@ _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
     "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y"),
     "folder": ("result", "embedding"),
-    "answers": ("triplets",),
+    "answers": ("triplets", "table"),
     "ratings": ("pairs",),
+    "lineage": ("ranks",),
+    "dimensions": ("n_components",),
     "tests": ("hypotheses",),
     "features": ("X",),
 }
@@ -22,6 +24,7 @@ _IN_PYTHON = {
 _COMMANDS = {
     "from_features": "similarity features",
     "from_triplets": "similarity triplets",
+    "from_comparisons": "similarity comparisons",
     "from_ratings": "similarity ratings",
     "from_associations": "similarity associations",
     "from_dissimilarity": "similarity dissimilarity",
@@ -32,6 +35,7 @@ _COMMANDS = {
     "Discovery.save": "discover",
     "calibrate": "calibrate",
     "select_rank": "select-rank",
+    "plan_study": "plan",
     "fit_consensus": "consensus",
     "dimension_test": "test",
     "rsa_test": "rsa",

@@ -88,6 +88,12 @@ def _origin(info: Mapping[str, Any]) -> str:
             "pair was shown, the share in which its two items were kept together, with Laplace smoothing of "
             f"{info['smoothing']:g}."
         )
+    if source == "comparisons":
+        return (
+            f"Similarities were estimated from {info['n_comparisons']:,} comparisons of two items with a third one: of "
+            "the times that a pair was compared with another pair of the same item, the share in which it was judged "
+            f"more similar, with Laplace smoothing of {info['smoothing']:g}."
+        )
     if source == "ratings":
         people = f" of {info['n_participants']:,} participants" if "n_participants" in info else ""
         return (

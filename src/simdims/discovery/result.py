@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from simdims.consensus import Lineage
     from simdims.encoder import DimensionEncoder
     from simdims.inference import HypothesisTests
 
@@ -315,6 +316,7 @@ class Discovery:
         images: Any = None,
         tests: HypothesisTests | None = None,
         suggestions: pd.DataFrame | None = None,
+        lineage: Lineage | None = None,
         title: str | None = None,
         overwrite: bool = False,
     ) -> Path:
@@ -330,6 +332,8 @@ class Discovery:
             Tests of hypotheses to show.
         suggestions : DataFrame, optional
             A table of `label_dimensions`: names that the reader can accept.
+        lineage : Lineage, optional
+            How dimensions split as their number grows; see `simdims.lineage`.
         title : str, optional
             The heading.
         overwrite : bool, default=False
@@ -346,9 +350,8 @@ class Discovery:
         """
         from simdims.report import write_report
 
-        return write_report(
-            self, path, images=images, tests=tests, suggestions=suggestions, title=title, overwrite=overwrite
-        )
+        shown: dict[str, Any] = {"images": images, "tests": tests, "suggestions": suggestions, "lineage": lineage}
+        return write_report(self, path, title=title, overwrite=overwrite, **shown)
 
     def methods_text(self, tests: HypothesisTests | None = None) -> str:
         """A Methods paragraph for a paper with the numbers of this run, and what to cite.

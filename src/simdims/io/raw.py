@@ -80,6 +80,18 @@ def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None
         return _numbered_triplets(sheet._replace(frame=sheet.frame[list(columns)]))
 
 
+def read_comparisons(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table of comparisons, whose `columns` hold the head, the winner and the loser."""
+    io.check_file(path, tuple(io.TABLES))
+    with io.named_in_errors(path):
+        sheet = read_sheet(path, True, None)
+        items = [column for column in dict.fromkeys(columns) if list(sheet.frame.columns).count(column) == 1]
+        if len(items) < len(columns):
+            return sheet.frame  # refused by whoever needs the columns
+        numbered = _numbered_triplets(sheet._replace(frame=sheet.frame[items]))
+        return sheet.frame.assign(**{column: numbered[column] for column in items})
+
+
 def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
     """Triplets as they are, or by position where nearly all cells are whole numbers: then every cell must be one."""
     frame = sheet.frame

@@ -1,4 +1,4 @@
-"""What a data file contains: similarities, triplets, ratings, associations, features or dissimilarities.
+"""What a data file contains: similarities, triplets, comparisons, ratings, associations, features, dissimilarities.
 
 Names of columns decide before what the columns hold. A file that could be several things is refused with the options
 that settle it.
@@ -33,6 +33,9 @@ COUNTS = ("count", "counts", "frequency", "freq", "n", "p")
 RATINGS = ("rating", "ratings", "score", "answer", "similarity", "judgement", "judgment", "value", "response")
 WEIGHTS = ("weight", "weights", "count", "counts", "n")
 ODD = ("odd", "odd_one", "odd_one_out", "odd_item", "oddone", "choice", "chosen")
+HEADS = ("head", "anchor", "reference", "probe", "query")
+WINNERS = ("winner", "closer", "chosen", "more_similar", "positive")
+LOSERS = ("loser", "farther", "further", "unchosen", "not_chosen", "less_similar", "negative")
 PEOPLE = re.compile(r"(participant|subject|person|worker|user|rater|annotator)s?([ _]?(id|nr|number))?|subj|sub|pid")
 IDENTIFIERS = ("id", "index", "item", "item_id", "itemid", "nr", "no", "number", "row")
 ORDER = ("trial", "trials", "block", "session", "run", "order", "age", "trial_index", "trial_number", "trial_nr")
@@ -43,6 +46,7 @@ KINDS = {
     "matrix": "similarities",
     "features": "features, one row per item",
     "triplets": "triplets",
+    "comparisons": "comparisons with a head",
     "ratings": "ratings of pairs",
     "associations": "word associations",
     "dissimilarity": "dissimilarities",
@@ -123,6 +127,16 @@ def _associations(table: Table, known: Mapping[str, Any]) -> Guess | None:
 def _square(table: Table, known: Mapping[str, Any]) -> Guess | None:
     """Similarities: as many rows as columns of numbers."""
     return Guess("matrix", {}, "a square table of similarities") if _is_square(table) else None
+
+
+def _comparisons(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Comparisons: columns called head, winner and loser, or the like."""
+    roles = {"head": HEADS, "winner": WINNERS, "loser": LOSERS}
+    places = {role: _place_of(table, known, role, names) for role, names in roles.items()}
+    columns = {role: table.columns[place] for role, place in places.items() if place is not None}
+    if len(columns) < len(roles):
+        return None
+    return Guess("comparisons", columns, f"comparisons with a head: {_roles(columns)}")
 
 
 def _triplets(table: Table, known: Mapping[str, Any]) -> Guess | None:
@@ -223,13 +237,14 @@ def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 
 #: The rules in the order in which they are tried.
-_RULES = (_associations, _square, _triplets, _distances, _ratings, _pairs, _features)
+_RULES = (_associations, _comparisons, _square, _triplets, _distances, _ratings, _pairs, _features)
 
 #: What finds the columns of a kind that is given.
 _FINDERS: dict[str, Callable[[Table, Mapping[str, Any]], Guess | None]] = {
     "ratings": _rating_columns,
     "associations": _associations,
     "triplets": _triplet_columns,
+    "comparisons": _comparisons,
 }
 
 

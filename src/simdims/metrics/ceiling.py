@@ -1,4 +1,4 @@
-"""Noise ceilings: how far people agree on the same triplets, or systems on the same pairs."""
+"""Noise ceilings: how far answers to the same questions agree, or systems on the same pairs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.stats import rankdata
 
 from simdims import _memory
 from simdims._parameters import ParameterError, require_between, require_choice, require_count, shortlist, shown, warn
+from simdims._tables import as_frame, read_items
+from simdims.comparisons import read_comparisons
 from simdims.similarity.ownership import read_only
 from simdims.systems import SimilaritySet, dense_parts
-from simdims.triplets import read_answers
+from simdims.triplets import read_triplets
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_CHANCE = 1 / 3
 
 #: Fewer pairs than this have no correlation that means anything.
 _FEWEST_PAIRS = 3
@@ -30,7 +30,7 @@ _FEW_ANSWERS = 10
 
 @dataclass(frozen=True)
 class NoiseCeiling:
-    """How consistent answers to the same triplets are.
+    """How consistent answers to the same triplets, or to the same comparisons, are.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ class NoiseCeiling:
         Answers to these triplets.
     n_left_out : int
         Answers to the other triplets.
+    chance : float
+        The accuracy of guessing: 1/3 for triplets, 1/2 for comparisons.
     """
 
     ceiling: float
@@ -57,6 +59,7 @@ class NoiseCeiling:
     n_triplets: int
     n_answers: int
     n_left_out: int
+    chance: float = 1 / 3
 
     @property
     def confidence_interval(self) -> tuple[float, float]:
@@ -64,12 +67,12 @@ class NoiseCeiling:
         return self.ceiling - 1.96 * self.standard_error, self.ceiling + 1.96 * self.standard_error
 
     def fraction(self, accuracy: float) -> float:
-        """An accuracy as a fraction of the distance from chance to the ceiling: (a - 1/3) / (ceiling - 1/3).
+        """An accuracy as a fraction of the distance from chance to the ceiling: (a - chance) / (ceiling - chance).
 
         Parameters
         ----------
         accuracy : float
-            A `triplet_accuracy`, between 0 and 1.
+            A `triplet_accuracy` or `comparison_accuracy`, between 0 and 1.
 
         Returns
         -------
@@ -83,14 +86,17 @@ class NoiseCeiling:
         0.64
         """
         require_between("accuracy", accuracy, 0, 1)
-        if self.ceiling <= _CHANCE:
-            raise ValueError("The ceiling must be above chance for a fraction of it, got 1/3: there is no agreement.")
-        return (float(accuracy) - _CHANCE) / (self.ceiling - _CHANCE)
+        if self.ceiling <= self.chance:
+            chance = "1/2" if self.chance == 0.5 else "1/3"
+            raise ValueError(
+                f"The ceiling must be above chance for a fraction of it, got {chance}: there is no agreement."
+            )
+        return (float(accuracy) - self.chance) / (self.ceiling - self.chance)
 
     def __str__(self) -> str:
         return (
             f"noise ceiling {self.ceiling:.2%} ± {1.96 * self.standard_error:.2%} (95%), at least {self.lower:.2%}; "
-            f"{self.n_answers} answers to {self.n_triplets} triplets"
+            f"{self.n_answers} answers to {self.n_triplets} {'comparisons' if self.chance == 0.5 else 'triplets'}"
         )
 
 
@@ -241,42 +247,109 @@ def noise_ceiling(
     if method is not None:
         raise ParameterError("method", "must be None for triplets", shown(method))
     require_count("min_answers", min_answers, 2)
-    items, odd_column = read_answers(triplets, odd)
-    counts = _count_answers(items, odd_column)
+    items, odd_column = read_triplets(triplets, odd)
+    ascending = np.sort(items, axis=1)
+    choice = np.argmax(ascending == items[:, [odd_column]], axis=1)
+    return _ceiling(_count_answers(ascending, choice, 3), min_answers, "triplets", "triplet")
+
+
+def comparison_ceiling(
+    table: Any,
+    head: Hashable = "head",
+    winner: Hashable = "winner",
+    loser: Hashable = "loser",
+    by: Hashable | None = None,
+    *,
+    min_answers: int = 2,
+) -> NoiseCeiling:
+    """Estimate the highest accuracy that a model of comparisons can reach, from repeated comparisons.
+
+    As `noise_ceiling`, with two possible answers to each question "is the head more like this item or like that one?":
+    `ceiling` is the mean share of the more frequent answer, biased upwards with few answers per question, and `lower`
+    how often an answer is predicted by the others, biased downwards.
+
+    Parameters
+    ----------
+    table : DataFrame, dictionary of columns or list of dictionaries
+        One answer per row, as in `from_comparisons`. Rows with the same head and the same two other items, in either
+        order, answer the same question.
+    head, winner, loser : column name, default="head", "winner", "loser"
+        The columns of the items.
+    by : column name, optional
+        The column of people. Only answers of the same person are then compared: the ceiling of models that predict each
+        person by itself. Without it, answers of all people are, which is the ceiling of one model for all.
+    min_answers : int, default=2
+        Questions with fewer answers are left out; the result counts their answers.
+
+    Returns
+    -------
+    NoiseCeiling
+        Its `chance` is 1/2.
+
+    Warns
+    -----
+    UserWarning
+        If questions have few answers (a median below 10), so that the ceiling is biased upwards.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from simdims.metrics import comparison_ceiling
+    >>> answers = [["cat", "dog", "car"]] * 9 + [["cat", "car", "dog"]] * 3
+    >>> ceiling = comparison_ceiling(pd.DataFrame(answers, columns=["head", "winner", "loser"]))
+    >>> ceiling.ceiling, round(ceiling.fraction(0.7), 3)
+    (0.75, 0.8)
+    """
+    require_count("min_answers", min_answers, 2)
+    items = read_comparisons(table, head, winner, loser)
+    question = np.column_stack([items[:, 0], np.sort(items[:, 1:], axis=1)])
+    if by is not None:
+        (people,), _ = read_items(as_frame(table, head=head, winner=winner, loser=loser, by=by), [by])
+        question = np.column_stack([question, people])
+    choice = (items[:, 1] > items[:, 2]).astype(np.intp)
+    return _ceiling(_count_answers(question, choice, 2), min_answers, "table", "comparison")
+
+
+def _ceiling(counts: NDArray[np.intp], min_answers: int, argument: str, question: str) -> NoiseCeiling:
+    """The ceiling from counts of answers, one row per question and one column per possible answer."""
     n_answers = counts.sum(axis=1)
     enough = n_answers >= min_answers
     if not enough.any():
-        rule = f"must hold a triplet with at least min_answers = {min_answers} answers"
-        raise ParameterError("triplets", rule, f"at most {int(n_answers.max())}")
+        rule = f"must hold a {question} with at least min_answers = {min_answers} answers"
+        raise ParameterError(argument, rule, f"at most {int(n_answers.max())}")
     counts, n_kept = counts[enough], n_answers[enough]
     if np.median(n_kept) < _FEW_ANSWERS:
         warn(
-            f"With few answers per triplet (median {np.median(n_kept):g}) the ceiling is biased upwards.",
+            f"With few answers per {question} (median {np.median(n_kept):g}) the ceiling is biased upwards.",
             f"Report `lower` as well, or raise {{min_answers}} to {_FEW_ANSWERS} or more.",
         )
     ceiling, standard_error = _mean_and_error(counts.max(axis=1) / n_kept)
     lower, lower_standard_error = _mean_and_error(_predicted_by_others(counts) / n_kept)
-    n_left_out = int(n_answers.sum() - n_kept.sum())
     return NoiseCeiling(
-        ceiling, standard_error, lower, lower_standard_error, len(counts), int(n_kept.sum()), n_left_out
+        ceiling,
+        standard_error,
+        lower,
+        lower_standard_error,
+        n_triplets=len(counts),
+        n_answers=int(n_kept.sum()),
+        n_left_out=int(n_answers.sum() - n_kept.sum()),
+        chance=1 / counts.shape[1],
     )
 
 
-def _count_answers(items: NDArray[np.intp], odd_column: int) -> NDArray[np.intp]:
-    """One row per set of three items: how often each of them, in ascending order, was the odd one out."""
-    ascending = np.sort(items, axis=1)
-    odd = np.argmax(ascending == items[:, [odd_column]], axis=1)
-    order = np.lexsort(ascending.T)  # several times faster than np.unique(axis=0)
-    ascending, odd = ascending[order], odd[order]
-    triplet = np.cumsum(np.r_[False, (ascending[1:] != ascending[:-1]).any(axis=1)])
-    return np.bincount(3 * triplet + odd, minlength=3 * (int(triplet[-1]) + 1)).reshape(-1, 3)
+def _count_answers(questions: NDArray[np.intp], choice: NDArray[np.intp], n_choices: int) -> NDArray[np.intp]:
+    """One row per distinct question, a row of `questions`: how often each answer was chosen."""
+    order = np.lexsort(questions.T)  # several times faster than np.unique(axis=0)
+    questions, choice = questions[order], choice[order]
+    number = np.cumsum(np.r_[False, (questions[1:] != questions[:-1]).any(axis=1)])
+    return np.bincount(n_choices * number + choice, minlength=n_choices * (int(number[-1]) + 1)).reshape(-1, n_choices)
 
 
 def _predicted_by_others(counts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Number of answers per triplet that the most frequent of the others predicts, ties sharing the credit."""
     predicted = np.zeros(len(counts))
-    for answer in range(3):
-        others = counts - (np.arange(3) == answer)
+    for answer in range(counts.shape[1]):
+        others = counts - (np.arange(counts.shape[1]) == answer)
         most = others == others.max(axis=1, keepdims=True)
         predicted += counts[:, answer] * most[:, answer] / np.count_nonzero(most, axis=1)
     return predicted

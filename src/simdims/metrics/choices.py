@@ -1,4 +1,4 @@
-"""Odd-one-out choices: how often similarities predict them, and with what probabilities."""
+"""Odd-one-out choices and comparisons: how often similarities predict them, and with what probabilities."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_choice, require_number, warn
+from simdims.comparisons import read_comparisons
 from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table, scaled_rows
 from simdims.metrics._pairs import PairValues, known_values, pair_products
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
-from simdims.triplets import read_answers
+from simdims.triplets import read_triplets
 
 #: Triplets whose similarities are looked up together.
 _CHUNK = 2**16
@@ -74,21 +75,95 @@ def triplet_accuracy(
     1.0
     """
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, odd_column = read_answers(triplets, odd, n_items=_n_items(source), names=names)
+    items, odd_column = read_triplets(triplets, odd, n_items=_n_items(source), names=names)
     credit, n_unknown = 0.0, 0
     for _, support in _supports(source, items):
-        unknown = np.isnan(support).any(axis=1)
-        known = support[~unknown]
-        best = known.max(axis=1, keepdims=True)
-        tied = known >= best - 1e-12 * np.abs(known).max(axis=1, keepdims=True)
-        credit += float(np.sum(tied[:, odd_column] / np.count_nonzero(tied, axis=1)))
-        n_unknown += int(np.count_nonzero(unknown))
+        shares, unknown = _credit(support, odd_column)
+        credit += shares
+        n_unknown += unknown
     if n_unknown:
         warn(
             f"W lacks a similarity of {n_unknown} of {len(items)} triplets, which count 1/3, as guesses.",
             "Leave these triplets out, or predict with an embedding, which has all similarities.",
         )
     return (credit + n_unknown / 3) / len(items)
+
+
+def comparison_accuracy(
+    W: Any,
+    table: Any,
+    head: Hashable = "head",
+    winner: Hashable = "winner",
+    loser: Hashable = "loser",
+    *,
+    similarity: str = "dot",
+    labels: Sequence[str] | None = None,
+) -> float:
+    """Share of the answers "A is more like B than C" that similarities predict: s_AB is larger than s_AC.
+
+    Ties count 1/2, the expected score of guessing. Chance is therefore exactly 1/2.
+
+    Parameters
+    ----------
+    W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF, or similarities
+        An embedding, a result that holds one, or similarities; see `triplet_accuracy`.
+    table : DataFrame, dictionary of columns or list of dictionaries
+        One answer per row: three different items, as positions in W or as text among its items' names.
+    head, winner, loser : column name, default="head", "winner", "loser"
+        The columns of A, B and C, as in `from_comparisons`.
+    similarity : {"dot", "cosine"}, default="dot"
+        The similarity of two items of an embedding: w_i . w_j, as SRF reconstructs it, or its cosine.
+    labels : sequence, optional
+        Names of the items, if W does not hold them.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1/2 is chance.
+
+    Warns
+    -----
+    UserWarning
+        If similarities of some answers are missing. Such answers cannot be predicted and count 1/2, as guesses.
+
+    See Also
+    --------
+    comparison_ceiling : the highest accuracy that a model can reach.
+    triplet_accuracy : the same for odd-one-out answers.
+
+    Examples
+    --------
+    >>> from simdims.metrics import comparison_accuracy
+    >>> W = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
+    >>> answers = {"head": [0, 2, 1, 3], "winner": [1, 3, 2, 2], "loser": [2, 0, 0, 1]}  # the third is not predicted
+    >>> comparison_accuracy(W, answers)
+    0.75
+    """
+    source, names = _similarities_or_embedding(W, labels, similarity)
+    items = read_comparisons(table, head, winner, loser, n_items=_n_items(source), names=names)
+    values = _pair_values(source, 2 * len(items))
+    credit, n_unknown = 0.0, 0
+    for start in range(0, len(items), _CHUNK):
+        a, b, c = items[start : start + _CHUNK].T
+        support = np.stack([values(a, b), values(a, c)], axis=1)
+        shares, unknown = _credit(support, 0)
+        credit += shares
+        n_unknown += unknown
+    if n_unknown:
+        warn(
+            f"W lacks a similarity of {n_unknown} of {len(items)} answers, which count 1/2, as guesses.",
+            "Leave these answers out, or predict with an embedding, which has all similarities.",
+        )
+    return (credit + n_unknown / 2) / len(items)
+
+
+def _credit(support: NDArray[np.float64], answer: int) -> tuple[float, int]:
+    """The credit for the answers in one column, ties sharing it, and the number of rows with a missing similarity."""
+    unknown = np.isnan(support).any(axis=1)
+    known = support[~unknown]
+    best = known.max(axis=1, keepdims=True)
+    tied = known >= best - 1e-12 * np.abs(known).max(axis=1, keepdims=True)
+    return float(np.sum(tied[:, answer] / np.count_nonzero(tied, axis=1))), int(np.count_nonzero(unknown))
 
 
 def triplet_probabilities(
@@ -127,7 +202,7 @@ def triplet_probabilities(
     """
     require_number("temperature", temperature, "positive")
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, _ = read_answers(triplets, n_items=_n_items(source), names=names)
+    items, _ = read_triplets(triplets, n_items=_n_items(source), names=names)
     probabilities = np.empty((len(items), 3))
     for rows, support in _supports(source, items):
         scaled = np.exp((support - support.max(axis=1, keepdims=True)) / float(temperature))
@@ -141,7 +216,7 @@ def _similarities_or_embedding(
     """A Similarity, or an embedding whose products are the similarities, and the names of the items."""
     require_choice("similarity", similarity, ("dot", "cosine"))
     W = W if isinstance(W, Similarity) else embedding_table(W)
-    if _is_embedding(W):
+    if is_embedding(W):
         embedding, names = as_embedding(W, labels=labels)
         return scaled_rows(embedding, similarity), names
     if similarity != "dot":
@@ -150,11 +225,11 @@ def _similarities_or_embedding(
     return given, None if given.labels is None else tuple(given.labels)
 
 
-def _is_embedding(W: Any) -> bool:
+def is_embedding(W: Any, name: str = "W") -> bool:
     """Whether W is an embedding rather than similarities; a symmetric square array holds similarities."""
     if not (is_frame(W) or isinstance(W, np.ndarray | list | tuple)):
         return False
-    array = as_numbers(W, "W")
+    array = as_numbers(W, name)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or 0 in array.shape:
         return True
     if is_frame(W) and not is_default_axis(W.columns) and list(W.columns) != list(W.index):
@@ -162,7 +237,7 @@ def _is_embedding(W: Any) -> bool:
     if not np.isfinite(array).all() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
         return False
     raise ParameterError(
-        "W",
+        name,
         "must be symmetric where it is square, and is then taken as similarities",
         f"shape {array.shape} with unequal triangles",
         'pass as_similarity(W, symmetrize="mean") for similarities, or Similarity.from_factors(W) for an embedding '

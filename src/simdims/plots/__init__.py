@@ -12,9 +12,11 @@ from simdims.plots.dimensions import dimension_grid, word_cloud
 from simdims.plots.graphs import graph
 from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
+from simdims.plots.planning import study_plan
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
 from simdims.plots.systems import system_weights
+from simdims.plots.trees import lineage
 from simdims.plots.uncertainty import uncertainty
 
 __all__ = [
@@ -26,12 +28,14 @@ __all__ = [
     "graph",
     "hypothesis_tests",
     "item_fingerprint",
+    "lineage",
     "power_curves",
     "rank_selection",
     "reconstruction",
     "reliability",
     "save_figure",
     "similarity_heatmap",
+    "study_plan",
     "system_weights",
     "uncertainty",
     "word_cloud",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from simdims import __version__
 from simdims._journal import fingerprint
 from simdims._parameters import ParameterError
+from simdims.consensus import Lineage
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.naming import suggested_names
@@ -33,7 +34,13 @@ EXACT_UP_TO = 500_000
 MISSING = 65535
 
 
-def facts(found: Discovery, tests: HypothesisTests | None, tops: list[NDArray[np.intp]], title: str) -> dict[str, Any]:
+def facts(
+    found: Discovery,
+    tests: HypothesisTests | None,
+    lineage: Lineage | None,
+    tops: list[NDArray[np.intp]],
+    title: str,
+) -> dict[str, Any]:
     """The page's facts, without arrays, labels and images."""
     table = found.dimensions_frame()
     return {
@@ -53,6 +60,7 @@ def facts(found: Discovery, tests: HypothesisTests | None, tops: list[NDArray[np
             for k, top in enumerate(tops)
         ],
         "selection": None if found.selection is None else _selection_facts(found.selection, found.detectable),
+        "lineage": None if lineage is None else _lineage_facts(lineage, found),
         "tests": None if tests is None else _tests_facts(tests, found.n_components),
     }
 
@@ -138,6 +146,41 @@ def _selection_facts(selection: RankSelection, detectable: DetectableDimensions 
         "detectable": detectable
         and {"rank": detectable.rank, "at_edge": detectable.at_edge, "words": detectable.words()},
     }
+
+
+def _lineage_facts(lineage: Lineage, found: Discovery) -> dict[str, Any]:
+    """The tree: its nodes in the order of their fits, with the places of their parents in the list."""
+    table = lineage.table
+    stable = set(lineage.branches.loc[lineage.branches["stable"], "branch"])
+    numbers = {
+        (rank, dimension): k for k, (rank, dimension) in enumerate(zip(table["rank"], table["dimension"], strict=True))
+    }
+    is_own = [W.shape == found.embedding.shape and np.array_equal(W, found.embedding) for W in lineage.embeddings]
+    nodes = []
+    for row, place in zip(table.to_dict(orient="records"), lineage.places(), strict=True):
+        column, dimension = lineage.ranks.index(row["rank"]), int(row["dimension"])
+        parent = numbers[lineage.ranks[column - 1], row["parent"]] if row["parent"] > 0 else None
+        nodes.append(
+            {
+                "rank": int(row["rank"]),
+                "column": column,
+                "place": _number(place),
+                "dimension": dimension,
+                "parent": parent,
+                "correlation": _number(row["correlation"]),
+                "same": parent is not None and bool(table["branch"].iloc[parent] == row["branch"]),
+                "stable": row["branch"] in stable,
+                "share": _number(row["share"]),
+                "items": lineage.top_items(row["rank"], dimension),
+                "opens": dimension - 1 if is_own[column] else None,
+            }
+        )
+    said = (
+        f"Fits with {lineage.ranks[0]} to {lineage.ranks[-1]} dimensions. Thick lines: the same dimension in the next "
+        "fit. Thin lines: what a dimension splits into. Dimensions that stay the same up to the largest fit, over at "
+        f"least a third of all fits, stand out ({len(stable)} of {lineage.ranks[-1]})."
+    )
+    return {"ranks": list(lineage.ranks), "said": said, "nodes": nodes}
 
 
 def _tests_facts(tests: HypothesisTests, n_components: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from simdims._journal import replacing_file
 from simdims._parameters import ParameterError, require_flag, require_type
+from simdims.consensus import Lineage
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.plots._sources import loadings_of
@@ -41,6 +42,7 @@ def write_report(
     images: Any = None,
     tests: HypothesisTests | None = None,
     suggestions: pd.DataFrame | None = None,
+    lineage: Lineage | None = None,
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
@@ -60,6 +62,8 @@ def write_report(
         Tests of hypotheses to show.
     suggestions : DataFrame, optional
         A table of `label_dimensions`: names that the reader can accept.
+    lineage : Lineage, optional
+        How dimensions split as their number grows, as `simdims.lineage` returns it.
     title : str, optional
         The heading; by default the numbers of dimensions and items.
     overwrite : bool, default=False
@@ -76,13 +80,17 @@ def write_report(
     """
     require_type("found", found, Discovery, "a Discovery")
     require_type("tests", tests, HypothesisTests | None, "HypothesisTests, as dimension_test returns them")
+    require_type("lineage", lineage, Lineage | None, "a Lineage")
+    if lineage is not None and len(lineage.embeddings[0]) != found.n_items:
+        rule = f"must be about the {found.n_items} items of found"
+        raise ParameterError("lineage", rule, f"{len(lineage.embeddings[0])} items")
     require_type("title", title, str | None, "a text")
     require_flag("overwrite", overwrite)
     target = check_target(path, overwrite)
     heading = title or words.heading(found)
     loadings = loadings_of(found)
     tops = [loadings.top(k, N_TOP) for k in range(found.n_components)]
-    shown = facts(found, tests, tops, heading)
+    shown = facts(found, tests, lineage, tops, heading)
     if suggestions is not None:
         shown["suggestions"] = suggestion_facts(suggestions, found.n_components)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -201,7 +202,7 @@ def select_rank(
         alpha=final,
     )
     warn_of_edges(selection)
-    return selection
+    return replace(selection, similarity=similarity)
 
 
 def _fit_tasks(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from simdims.selection.calibration import Calibration
+from simdims.similarity import Similarity
+from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +98,8 @@ class RankSelection:
     seed : int or None
         The number that, passed as `random_state` with the same data and settings, gives this result again. None where
         the run began in a checkpoint of an earlier version without a `random_state`.
+    similarity : Similarity, SimilaritySet or None
+        The similarities, for `lineage`. They are neither saved nor pickled; None in a selection that was loaded.
     """
 
     rank: int
@@ -122,6 +126,10 @@ class RankSelection:
     shrinkage: float | None = None
     comparison_shrinkage: float | None = None
     systems: pd.DataFrame | None = None
+    similarity: Similarity | SimilaritySet | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "similarity": None}
 
     @property
     def held_out(self) -> HeldOut | None:

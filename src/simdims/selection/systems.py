@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -103,7 +104,7 @@ def select_set(
         names=systems.names,
     )
     warn_of_edges(selection)
-    return selection
+    return replace(selection, similarity=systems)
 
 
 def compare_systems(

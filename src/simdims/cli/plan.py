@@ -1,0 +1,99 @@
+"""`simdims plan`: how many pairs, answers and people a study needs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simdims.cli import options as shared
+from simdims.cli.options import Findings, UsageError
+from simdims.cli.outputs import check_target, write_result
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from simdims.similarity import Similarity
+
+_FIGURES = (".pdf", ".svg", ".png")
+
+
+def add(commands: Any) -> None:
+    parser = shared.add_command(
+        commands,
+        "plan",
+        _plan,
+        summary="plan a study: how many pairs and answers are needed to find the dimensions",
+        details=(
+            "Simulates studies of different sizes, from the similarities of a pilot (PILOT) or from random dimensions "
+            "(--items and --dimensions)."
+        ),
+        example="simdims plan pilot.npz --answers 1 2 5 --target 0.9 -o plan.pdf",
+    )
+    parser.add_argument(
+        "source", metavar="PILOT", type=Path, nargs="?", help="similarities of a pilot; weights are numbers of answers"
+    )
+    design = parser.add_argument_group("without a pilot")
+    design.add_argument("--items", type=int, metavar="N", help="number of items")
+    design.add_argument("--dimensions", type=int, metavar="N", help="number of dimensions (of a pilot: selected)")
+    snr = "signal-to-noise ratio of one answer, above 0, at most 1 (default: 0.5; of a pilot: estimated)"
+    parser.add_argument("--snr", type=float, help=snr)
+    parser.add_argument(
+        "--spread", type=float, help="standard deviation of people's weights, which have mean 1 (default 0)"
+    )
+    shares = "shares of all pairs to ask about (default: 0.05 0.1 0.2 0.4 0.7 1)"
+    parser.add_argument("--pairs", type=float, nargs="+", metavar="SHARE", help=shares)
+    parser.add_argument("--answers", type=int, nargs="+", default=[1, 2, 5], metavar="N", help="answers per pair")
+    people = "number of people who share the answers (default: everybody answers once); needs --spread"
+    parser.add_argument("--people", type=int, nargs="+", metavar="N", help=people)
+    parser.add_argument("--target", type=float, default=0.9, help="what the measure should reach (default 0.9)")
+    parser.add_argument(
+        "--metric",
+        choices=["alignment", "held_out_r2", "reported_r2", "triplet_accuracy"],
+        default="alignment",
+        help="the measure: alignment with the true dimensions (default), R2 of pairs not judged or of held-out "
+        "judgements, or triplets predicted",
+    )
+    shared.add_count(parser, "n_repeats", 5, "simulated studies of each size")
+    shared.add_running(parser)
+    shared.add_out(parser, ".json (everything), .csv (the learning curves), or .pdf, .svg or .png (a figure of them)")
+
+
+def _plan(options: argparse.Namespace) -> Findings:
+    read = [] if options.source is None else [("PILOT", options.source)]
+    check_target(options.out, (".json", ".csv", *_FIGURES), read, overwrite=options.overwrite)
+    seed = shared.settled_seed(options)
+    source = _source(options, seed)
+    from simdims.planning import plan_study
+
+    names = ("answers", "people", "target", "metric", "snr", "spread", "n_repeats", "n_jobs", "progress")
+    given = shared.arguments(options, *names)
+    if options.pairs is not None:
+        given["pairs"] = options.pairs
+    if options.source is not None:
+        given["n_components"] = options.dimensions
+    plan = plan_study(source, random_state=seed, **given)
+    values = {"table": plan.table, "needed": plan.needed(), "snr": plan.snr, "spread": plan.spread, "pilot": plan.pilot}
+    values |= {"n_items": plan.n_items, "n_components": plan.n_components, "seed": seed}
+    if options.out is not None and options.out.suffix.lower() in _FIGURES:
+        from simdims import plots
+
+        plots.save_figure(plots.study_plan(plan), options.out)
+    elif options.out is not None:
+        write_result(options.out, values, plan.table)
+    return Findings(plan.summary(), values, seed)
+
+
+def _source(options: argparse.Namespace, seed: int) -> Similarity | np.ndarray:
+    """The pilot, or random dimensions."""
+    if options.source is not None:
+        if options.items is not None:
+            raise UsageError("--items does not apply with PILOT, which has its own.")
+        from simdims.io import load_similarity
+
+        return load_similarity(options.source)
+    if options.items is None or options.dimensions is None:
+        raise UsageError("Pass PILOT, a file of similarities, or --items and --dimensions for a simulated design.")
+    from simdims.simulate import dirichlet
+
+    return dirichlet(options.items, options.dimensions, alpha=0.3, random_state=seed)

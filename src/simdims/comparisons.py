@@ -1,0 +1,184 @@
+"""From comparisons with a head, "A is more like B than C", to similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims._answers import (
+    Cells,
+    cells_of,
+    check_options,
+    read_answers,
+    read_questions,
+    shares_by_system,
+    shares_of_pairs,
+)
+from simdims._by_system import covariates, refuse_diagonal_beside
+from simdims._tables import as_frame, own_similarity, read_items, report
+from simdims.similarity import Similarity
+from simdims.systems import SimilaritySet
+
+#: The columns of the head, the winner and the loser: the pair that an answer keeps, and the one that it parts.
+_KEPT, _PARTED = (0, 1), [(0, 2)]
+
+
+@overload
+def from_comparisons(
+    table: Any,
+    head: Hashable = "head",
+    winner: Hashable = "winner",
+    loser: Hashable = "loser",
+    by: None = None,
+    *,
+    n_items: int | None = None,
+    smoothing: float = 1.0,
+    weights: str | None = None,
+    labels: Sequence[str] | None = None,
+    diagonal: str | None = None,
+) -> Similarity: ...
+
+
+@overload
+def from_comparisons(
+    table: Any,
+    head: Hashable = "head",
+    winner: Hashable = "winner",
+    loser: Hashable = "loser",
+    *,
+    by: Hashable,
+    n_items: int | None = None,
+    smoothing: float = 1.0,
+    weights: str | None = None,
+    labels: Sequence[str] | None = None,
+    diagonal: str | None = None,
+) -> SimilaritySet: ...
+
+
+def from_comparisons(
+    table: Any,
+    head: Hashable = "head",
+    winner: Hashable = "winner",
+    loser: Hashable = "loser",
+    by: Hashable | None = None,
+    *,
+    n_items: int | None = None,
+    smoothing: float = 1.0,
+    weights: str | None = None,
+    labels: Sequence[str] | None = None,
+    diagonal: str | None = None,
+) -> Similarity | SimilaritySet:
+    """Similarities from answers to "which of two items is more like the head?": how often a pair won.
+
+    s_ij = (c_ij + alpha) / (m_ij + 2 alpha), where m_ij answers compared the pair with another one, with either item as
+    the head, and c_ij of them preferred it. 1/2 is chance: a pair that wins as often as it loses. Pairs that were
+    never compared are missing.
+
+    Parameters
+    ----------
+    table : DataFrame, dictionary of columns or list of dictionaries
+        One answer per row. The three items of an answer are different, and all items are either whole numbers
+        (positions from 0) or text (labels).
+    head, winner, loser : column name, default="head", "winner", "loser"
+        The columns of the item that the others were compared with, of the one that was chosen as more similar to it,
+        and of the other one.
+    by : column name, optional
+        The column that says which system (person, group, session) an answer belongs to. The systems are then kept
+        apart.
+    n_items : int, optional
+        Number of items; by default that of `labels`, else the largest position plus one, or the number of labels found.
+    smoothing : float, default=1.0
+        alpha, 0 or more: so many wins and defeats are added to each pair. With alpha = 1 a pair that was compared once
+        gets 1/3 or 2/3.
+    weights : {"counts"}, optional
+        "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs that were compared.
+        Recommended if pairs have few answers (fewer than about five).
+    labels : sequence, optional
+        One distinct name per item. Items given as text must be among them and take their order; by default they are
+        sorted (by value if all of them are numbers).
+    diagonal : {"one", "missing"}, optional
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
+        default 1, and missing with `by`, where "one" is refused.
+
+    Returns
+    -------
+    Similarity
+        Dense. `info` holds the numbers of answers, items, pairs and pairs compared, and the mean number of answers per
+        pair that was compared.
+    SimilaritySet
+        With `by`: one sparse system for each value of that column, without a diagonal, which nobody judged. Columns
+        of the table with one value per system become `info`.
+
+    See Also
+    --------
+    from_triplets : similarities from odd-one-out judgements.
+    metrics.comparison_accuracy : how many answers an embedding predicts.
+    metrics.comparison_ceiling : how many can be predicted.
+
+    Notes
+    -----
+    An odd-one-out answer judges three pairs: one is kept, two are parted, and chance is 1/3. A comparison judges two,
+    both of the head, and chance is 1/2; it says nothing about the winner and the loser. Pairs are therefore compared
+    with other pairs of the same item only. Over all answers with head i, wins and defeats are equally frequent,
+    so an item that resembles everything and one that resembles nothing differ through the answers in which they are
+    not the head. Ask about every item as the head.
+
+    Examples
+    --------
+    >>> from simdims import from_comparisons
+    >>> answers = {"head": ["cat", "dog", "bus"], "winner": ["dog", "cat", "car"], "loser": ["car", "bus", "cat"]}
+    >>> S = from_comparisons(answers)
+    >>> S.labels
+    ('bus', 'car', 'cat', 'dog')
+    >>> S.values.round(2)
+    array([[1.  , 0.67, 0.33, 0.33],
+           [0.67, 1.  , 0.33,  nan],
+           [0.33, 0.33, 1.  , 0.75],
+           [0.33,  nan, 0.75, 1.  ]])
+    """
+    check_options(weights, smoothing, n_items)
+    own = own_similarity("one" if diagonal is None else diagonal)
+    refuse_diagonal_beside(by, diagonal)
+    cells = _cells(table, head, winner, loser)
+    answers = read_answers(cells, labels, n_items)
+    if by is not None:
+        frame = as_frame(table, head=head, winner=winner, loser=loser, by=by)
+        (groups,), systems = read_items(frame, [by])
+        info = covariates(frame, groups, len(systems), [head, winner, loser, by])
+        return shares_by_system(
+            answers,
+            _KEPT,
+            _PARTED,
+            groups,
+            systems,
+            smoothing=float(smoothing),
+            weighted=weights is not None,
+            info=info,
+        )
+    counted = {"source": "comparisons", "n_comparisons": len(answers.items)}
+    S = shares_of_pairs(
+        answers, _KEPT, _PARTED, own=own, smoothing=smoothing, weighted=weights is not None, info=counted
+    )
+    report("from_comparisons", S.info)
+    return S
+
+
+def read_comparisons(
+    table: Any,
+    head: Hashable,
+    winner: Hashable,
+    loser: Hashable,
+    *,
+    n_items: int | None = None,
+    names: tuple[str, ...] | None = None,
+) -> NDArray[np.intp]:
+    """The head, winner and loser of every answer as positions; see `read_questions`."""
+    return read_questions(_cells(table, head, winner, loser), n_items, names)
+
+
+def _cells(table: Any, head: Hashable, winner: Hashable, loser: Hashable) -> Cells:
+    frame = as_frame(table, head=head, winner=winner, loser=loser)
+    return cells_of(frame[[head, winner, loser]], "table")

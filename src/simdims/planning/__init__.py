@@ -1,0 +1,6 @@
+"""Planning a study: how many pairs, answers and people are needed to find the dimensions."""
+
+from simdims.planning.result import StudyPlan
+from simdims.planning.study import plan_study
+
+__all__ = ["StudyPlan", "plan_study"]

@@ -1,0 +1,277 @@
+"""plan_study: learning curves of simulated studies, from a pilot or from given dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims._parallel import check_n_jobs, root_seed, run_tasks, seed_of, settle_seed
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    is_whole,
+    require_between,
+    require_choice,
+    require_count,
+    require_number,
+    shown,
+)
+from simdims._progress import Callback, reporting
+from simdims.metrics import factor_alignment, triplet_accuracy
+from simdims.metrics._embedding import as_embedding, embedding_table
+from simdims.metrics._pairs import pair_products
+from simdims.metrics.choices import is_embedding
+from simdims.planning.result import METRICS, StudyPlan, learning_curves
+from simdims.planning.world import STUDY, Pilot, World, designed, estimated, fitted, pilot_of, r_squared
+from simdims.similarity import Similarity, as_similarity
+from simdims.systems import SimilaritySet
+
+#: Share of the pairs that is held out where a study judges nearly all of them.
+_HELD_OUT = 0.1
+
+#: Triplets by which an embedding is judged.
+_N_TRIPLETS = 20_000
+
+
+class Study(NamedTuple):
+    """One simulated study: the share of pairs, answers per pair, people (None: everybody answers once), and repeat."""
+
+    pairs: float
+    answers: int
+    people: int | None
+    repeat: int
+
+
+def plan_study(
+    source: Any,
+    *,
+    pairs: Sequence[float] = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0),
+    answers: int | Sequence[int] = (1, 2, 5),
+    people: int | Sequence[int] | None = None,
+    target: float = 0.9,
+    metric: str = "alignment",
+    n_components: int | None = None,
+    snr: float | None = None,
+    spread: float | None = None,
+    n_repeats: int = 5,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    progress: bool | Callback | None = None,
+) -> StudyPlan:
+    """Find out how many pairs, answers and people a study needs, by simulating studies of different sizes.
+
+    Each simulated study asks for a given number of answers about each of a given share of the pairs, chosen at random.
+    SRF is fitted to the mean answers, with the true number of dimensions and a penalty chosen by held-out pairs, and
+    compared with the truth.
+
+    Parameters
+    ----------
+    source : similarities, SimilaritySet, Discovery, or embedding of shape (n_items, n_components)
+        A pilot or a design. From a pilot (Similarity or anything `as_similarity` takes; SimilaritySet, one system per
+        person; Discovery) the dimensions, the noise of an answer and the differences between people are estimated.
+        Weights of pairs are taken as their numbers of answers; without weights, a value counts as one answer. An
+        embedding, as `simdims.simulate` draws them, is taken as the truth; a square array must not be one.
+    pairs : sequence of float, default=(0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+        Shares of all pairs to ask about. Every item is in at least one pair, so a share must allow for n_items / 2
+        pairs; smaller default ones are left out.
+    answers : int or sequence of int, default=(1, 2, 5)
+        Answers per pair, each of another person.
+    people : int or sequence of int, optional
+        Number of people who share the answers. By default everybody answers once. Only for `spread` > 0: where people
+        do not differ, only the number of answers counts.
+    target : float, default=0.9
+        What `metric` should reach.
+    metric : {"alignment", "held_out_r2", "reported_r2", "triplet_accuracy"}, default="alignment"
+        The measure that decides how much is needed; all of them are in the table.
+    n_components : int, optional
+        Number of dimensions of a pilot; by default it is selected by cross-validation.
+    snr : float, optional
+        Signal-to-noise ratio of one answer: the share of the signal in its variance, above 0, at most 1. By default it
+        is estimated from a pilot, and 0.5 for a design.
+    spread : float, optional
+        Standard deviation of people's weights on dimensions, with mean 1 (see `JointSRF`). By default it is estimated
+        from a SimilaritySet, and otherwise 0.
+    n_repeats : int, default=5
+        Simulated studies of each size.
+    random_state : int, RandomState or None, default=None
+        Seed of everything random.
+    n_jobs : int, optional
+        Number of processes; results do not depend on it.
+    progress : bool or callable, optional
+        Whether to show a progress bar; None shows one in terminals and notebooks.
+
+    Returns
+    -------
+    StudyPlan
+        ``table`` has the learning curves, ``needed()`` the numbers that reach the target.
+
+    See Also
+    --------
+    simdims.plots.study_plan : the learning curves as a figure.
+    simdims.simulate.power_study : the power of tests of hypotheses.
+
+    Notes
+    -----
+    From a pilot, the noise is chosen such that simulated pilots predict their held-out pairs as well as the real one
+    does. A pilot shows only the dimensions that it can detect. If a larger study would find more of them, it needs more
+    pairs than planned.
+
+    Pairs are chosen at random because choosing them by what previous fits are least certain about was worse in replays
+    of complete data (docs/guides/planning.md).
+
+    Examples
+    --------
+    >>> from simdims import plan_study, simulate
+    >>> W = simulate.dirichlet(40, 3, alpha=0.3, random_state=0)
+    >>> plan = plan_study(W, pairs=[0.1, 0.3, 1.0], answers=1, n_repeats=2, random_state=0)
+    >>> plan.table[["n_pairs", "answers"]].to_numpy().tolist()
+    [[78, 1], [234, 1], [780, 1]]
+    >>> bool(plan.table["alignment"].iloc[-1] > 0.9)
+    True
+    """
+    require_choice("metric", metric, tuple(METRICS))
+    require_between("target", target, 0, 1, strictly=True)
+    require_count("n_repeats", n_repeats)
+    check_n_jobs(n_jobs)
+    seed = settle_seed(random_state)
+    root = root_seed(seed)
+    if snr is not None:
+        require_between("snr", snr, 0, 1)
+        if snr == 0:
+            raise ParameterError("snr", "must be above 0", "0")
+    if spread is not None:
+        require_number("spread", spread, "at least 0")
+    settings = {"n_components": n_components, "snr": snr, "spread": spread}
+    world, pilot = _world(source, settings, root)
+    sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
+    studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
+    rows = {}
+    with reporting(progress) as reporter:
+        reporter.begin("studies", len(studies))
+        for study, found in run_tasks(_simulate, (world, root), studies, n_jobs=n_jobs):
+            rows[study] = found
+            reporter.step(f"{study.pairs:.0%} of the pairs")
+    table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], len(world.W))
+    facts: dict[str, Any] = {
+        "n_items": len(world.W),
+        "n_components": world.W.shape[1],
+        "snr": world.snr,
+        "spread": world.spread,
+    }
+    asked: dict[str, Any] = {"metric": metric, "target": float(target), "n_repeats": int(n_repeats), "seed": seed}
+    return StudyPlan(table=table, pilot=pilot, **asked, **facts)
+
+
+def _world(source: Any, settings: dict[str, Any], root: int) -> tuple[World, dict[str, float] | None]:
+    """What studies are simulated from, and what is known about the pilot."""
+    n_components, snr, spread = settings["n_components"], settings["snr"], settings["spread"]
+    given = source
+    if hasattr(source, "consensus"):  # a Discovery
+        n_components = source.n_components if n_components is None else n_components
+        given = source.similarity
+    elif not isinstance(source, Similarity | SimilaritySet) and is_embedding(embedding_table(source), "source"):
+        if n_components is not None:
+            raise ParameterError("n_components", "must be None where {source} is an embedding", shown(n_components))
+        W, _ = as_embedding(source, "source")
+        if len(W) < 4 or (W < 0).any():
+            rule = "must be a non-negative embedding of at least 4 items"
+            raise ParameterError("source", rule, f"shape {W.shape}, smallest loading {W.min():g}")
+        return designed(W, 0.5 if snr is None else float(snr), float(spread or 0.0)), None
+    similarity = given if isinstance(given, SimilaritySet) else as_similarity(given, copy=False)
+    if n_components is not None:
+        require_count("n_components", n_components, at_most=similarity.n_items)
+    judged = pilot_of(similarity)
+    world, found = estimated(similarity, judged, n_components, spread, root)
+    if snr is not None:
+        world = designed(world.W, float(snr), world.spread)
+    return world, {"pairs": judged.share, "answers": float(judged.answers.mean()), "held_out_r2": found}
+
+
+def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -> list[tuple[float, int, int | None]]:
+    """All sizes of studies, checked."""
+    least = np.ceil(n_items / 2) / (n_items * (n_items - 1) / 2)
+    shares = _values("pairs", pairs, whole=False)
+    is_default = list(shares) == [0.05, 0.1, 0.2, 0.4, 0.7, 1.0]
+    shares = [share for share in shares if share >= least] if is_default else shares
+    for share in shares:
+        require_between("pairs", share, 0, 1)
+        if share < least:
+            rule = f"must allow for every item to be in a pair, that is be at least {least:.3g} for {n_items} items"
+            raise ParameterError("pairs", rule, f"{share:g}")
+    per_pair = _values("answers", answers, whole=True)
+    groups: list[Any] = [None] if people is None else _values("people", people, whole=True)
+    if people is not None and spread == 0:
+        rule = "must not be given where people do not differ, as only the number of answers then counts"
+        raise ParameterError("people", rule, shown(people), "pass {spread}, or a SimilaritySet of several people")
+    if people is not None and min(groups) < max(per_pair):
+        rule = f"must be at least the largest number of answers per pair, {max(per_pair)}"
+        raise ParameterError("people", rule, f"{min(groups)}")
+    return [(float(share), int(m), who) for who in groups for m in per_pair for share in shares]
+
+
+def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
+    """One or several positive numbers as a sorted list."""
+    is_one = not isinstance(values, Iterable) or isinstance(values, str | bytes)
+    listed: list[Any] = [values] if is_one else list(values)
+    if not listed:
+        raise ParameterError(name, "must hold at least one number", "none")
+    for value in listed:
+        if whole and not is_whole(value):
+            raise ParameterTypeError(name, "must be whole numbers", shown(value))
+        if not whole:
+            require_number(name, value, "positive")
+        elif value < 1:
+            raise ParameterError(name, "must be at least 1", shown(value))
+    return sorted(set(listed))
+
+
+def _simulate(world: World, root: int, study: Study) -> tuple[Study, dict[str, float]]:
+    """Draw the answers of one study, fit them and compare with the truth.
+
+    With the same repeat, the pairs of a smaller study are among those of a larger one.
+    """
+    n_items, n_components = world.W.shape
+    order = pair_order(n_items, np.random.default_rng(seed_of(root, STUDY, study.repeat)))
+    n_judged = round(study.pairs * len(order[0]))
+    key = (STUDY, study.repeat, n_judged, study.answers, study.people or 0)
+    values = world.judgements(order, study.answers, study.people, np.random.default_rng(seed_of(root, *key)))
+    judged = Pilot(order, values, np.full(len(values), float(study.answers)), n_items)
+    n_train = min(n_judged, int(np.floor((1 - _HELD_OUT) * len(values))))
+    place, seed = np.arange(len(values)), seed_of(root, *key, 1)
+    W = fitted(judged, values, place < n_judged, n_components, seed)
+    trained = W if n_train == n_judged else fitted(judged, values, place < n_train, n_components, seed)
+    test = (order[0][n_train:], order[1][n_train:])
+    predicted = pair_products(trained, *test)
+    return study, {
+        "alignment": factor_alignment(W, world.W).mean,
+        "held_out_r2": r_squared(world.truth(test), predicted),
+        "reported_r2": r_squared(values[n_train:], predicted),
+        "triplet_accuracy": triplet_accuracy(W, _true_triplets(world.W, seed_of(root, STUDY, study.repeat, 1))),
+    }
+
+
+def pair_order(n_items: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All pairs in random order, except that the first ones have every item."""
+    rows, columns = np.triu_indices(n_items, 1)
+    items = rng.permutation(n_items)
+    items = np.append(items, items[: n_items % 2])
+    one, other = np.sort(items.reshape(-1, 2), axis=1).T
+    is_first = np.zeros((n_items, n_items), dtype=bool)
+    is_first[one, other] = True
+    others = rng.permutation(np.flatnonzero(~is_first[rows, columns]))
+    return np.concatenate([one, rows[others]]), np.concatenate([other, columns[others]])
+
+
+def _true_triplets(W: NDArray[np.float64], seed: int) -> NDArray[np.intp]:
+    """Random triplets with their odd one out by the true similarities last; ties are left out."""
+    items = np.random.default_rng(seed).integers(len(W), size=(_N_TRIPLETS, 3))
+    a, b, c = items.T
+    items = items[(a != b) & (a != c) & (b != c)]
+    a, b, c = items.T
+    support = np.stack([pair_products(W, b, c), pair_products(W, a, c), pair_products(W, a, b)], axis=1)
+    is_clear = np.sort(support, axis=1)[:, 2] > np.sort(support, axis=1)[:, 1] * (1 + 1e-9)
+    order = np.array([[1, 2, 0], [0, 2, 1], [0, 1, 2]])[support.argmax(axis=1)]
+    return np.take_along_axis(items, order, axis=1)[is_clear]

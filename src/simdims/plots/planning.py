@@ -1,0 +1,91 @@
+"""Learning curves of simulated studies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simdims._parameters import ParameterError, require_choice, require_type
+from simdims.planning.result import AXES, METRICS, StudyPlan
+from simdims.plots import _style as style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Curves that have a colour of their own.
+_MOST_CURVES = len(style.COLOURS)
+
+
+def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pairs", ax: Axes | None = None) -> Axes:
+    """Learning curves: a measure against the number of pairs, answers per pair or people, and the target.
+
+    Bars are 95% confidence intervals over repeats. Marks on the line of the target are the numbers needed.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        What `plan_study` returned.
+    metric : {"alignment", "held_out_r2", "reported_r2", "triplet_accuracy"}, optional
+        The measure; by default that of the plan. The target is only drawn for that one.
+    against : {"pairs", "answers", "people"}, default="pairs"
+        What the curves run over; there is one curve for each combination of the others.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from simdims import plan_study, plots, simulate
+    >>> W = simulate.dirichlet(30, 3, alpha=0.3, random_state=0)
+    >>> plan = plan_study(W, pairs=[0.2, 0.6, 1.0], answers=[1, 3], n_repeats=2, random_state=0)
+    >>> ax = plots.study_plan(plan)
+    """
+    require_type("plan", plan, StudyPlan, "a StudyPlan")
+    metric = plan.metric if metric is None else metric
+    require_choice("metric", metric, tuple(METRICS))
+    require_choice("against", against, tuple(AXES))
+    column, label = AXES[against]
+    if plan.table[column].nunique() < 2:
+        raise ParameterError("against", "must be something that the plan varies", repr(against))
+    others = [axis for axis in AXES if axis != against]
+    names = [AXES[axis][0] for axis in others]
+    curves = list(plan.table.groupby(names, dropna=False, sort=True))
+    if len(curves) > _MOST_CURVES:
+        rule = f"must leave at most {_MOST_CURVES} curves"
+        raise ParameterError("against", rule, f"{against!r}, which leaves {len(curves)}")
+    ax = style.one_axes(ax, 2.4)
+    needed = plan.needed(metric, of=against) if metric == plan.metric else None
+    for number, (key, curve) in enumerate(curves):
+        values: tuple[Any, ...] = key
+        curve = curve.sort_values(column)
+        varied = [axis for axis, name in zip(others, names, strict=True) if plan.table[name].nunique() > 1]
+        texts = [_said(axis, float(value)) for axis, value in zip(others, values, strict=True) if axis in varied]
+        colour = style.COLOURS[number]
+        errors = plan.half_widths(metric)[curve.index]
+        look: dict[str, Any] = {"color": colour, "marker": "o", "ms": 3, "linewidth": 1.2, "elinewidth": 0.7}
+        ax.errorbar(curve[column], curve[metric], errors, label=", ".join(texts) or None, **look)
+        reached = np.nan if needed is None else float(needed[column].iloc[number])
+        if not np.isnan(reached):
+            ax.plot(reached, plan.target, "D", ms=4, mec=colour, mfc="white", mew=1.0, zorder=4)
+    if needed is not None:
+        ax.axhline(plan.target, color=style.QUIET, linewidth=0.7, linestyle="--", zorder=0)
+    ax.set_xscale("log")
+    sizes = sorted(plan.table[column].unique())
+    ax.set_xticks(sizes, labels=[f"{size:,.0f}" for size in sizes], **style.PLAIN)
+    ax.set_xticks([], minor=True)
+    style.tidy(ax, f"Number of {label}" if against != "answers" else "Answers per pair", METRICS[metric])
+    if len(curves) > 1:
+        style.key(ax, loc="lower right")
+    return ax
+
+
+def _said(axis: str, value: float) -> str:
+    if axis == "pairs":
+        return f"{value:,.0f} pairs"
+    if axis == "answers":
+        return f"{value:.0f} {'answer' if value == 1 else 'answers'} per pair"
+    return "everybody once" if np.isnan(value) else f"{value:.0f} people"

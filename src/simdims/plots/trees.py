@@ -1,0 +1,88 @@
+"""How dimensions split as their number grows, as a tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simdims._parameters import require_count, require_type
+from simdims.consensus import Lineage
+from simdims.plots import _style as style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axes:
+    """A tree of dimensions: one column per fit, and lines from each dimension to those that come from it.
+
+    Stable branches are coloured, others grey. Thick lines connect a dimension with itself in the next fit; thin ones
+    connect it with the dimensions that it splits into. Marks are as large as the dimensions' shares. Marks without a
+    line from the left are new.
+
+    Parameters
+    ----------
+    result : Lineage
+        What `simdims.lineage` returned.
+    n_items : int, default=3
+        How many top items name each dimension of the largest fit; 0 shows numbers only.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import lineage, plots
+    >>> halves = np.kron(np.eye(2), np.ones((8, 1)))
+    >>> quarters = np.kron(np.eye(4), np.ones((4, 1)))
+    >>> ax = plots.lineage(lineage([halves, quarters]))
+    """
+    require_type("result", result, Lineage, "a Lineage")
+    require_count("n_items", n_items, at_least=0)
+    table = result.table.assign(place=result.places())
+    n_ends = int(np.ceil(table["place"].max())) + 1
+    width = max(style.COLUMN, 1.5 + 0.28 * len(result.ranks))
+    ax = style.one_axes(ax, 0.6 + 0.16 * n_ends, width)
+    stable = result.branches.loc[result.branches["stable"], "branch"].tolist()
+    colours = {branch: style.COLOURS[k % (len(style.COLOURS) - 1)] for k, branch in enumerate(stable)}
+    columns = {rank: column for column, rank in enumerate(result.ranks)}
+    rows: list[dict[str, Any]] = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
+    at = {(row["rank"], row["dimension"]): row for row in rows}
+    for (rank, _), node in at.items():
+        colour, x = colours.get(node["branch"], style.OTHER), columns[rank]
+        if node["parent"] > 0:
+            parent = at[result.ranks[x - 1], node["parent"]]
+            is_same = parent["branch"] == node["branch"]
+            _link(ax, x, parent["place"], node["place"], colour, linewidth=2.2 if is_same else 0.7)
+        size = 5 + 60 * node["share"]
+        ax.scatter(x, node["place"], s=size, color=colour, zorder=3, linewidth=0)
+        if rank == result.ranks[-1]:
+            _name(ax, result, node, x, n_items, colour)
+    ax.set_xticks(range(len(result.ranks)), labels=list(map(str, result.ranks)), **style.PLAIN)
+    ax.set_xlim(-0.4, len(result.ranks) - 1 + 0.4)
+    ax.set_ylim(n_ends - 0.4, -0.6)
+    style.tidy(ax, "Number of dimensions")
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    return ax
+
+
+def _link(ax: Axes, x: int, start: float, end: float, colour: str, linewidth: float) -> None:
+    """A smooth line from the column before to column x."""
+    t = np.linspace(0, 1, 20)
+    ax.plot(x - 1 + t, start + (end - start) * (3 * t**2 - 2 * t**3), color=colour, linewidth=linewidth, zorder=2)
+
+
+def _name(ax: Axes, result: Lineage, node: dict[str, Any], x: int, n_items: int, colour: str) -> None:
+    """The number of a dimension and its top items, beside its mark."""
+    items = result.top_items(node["rank"], node["dimension"], n_items) if result.labels is not None else []
+    text = f"{node['dimension']}: {', '.join(items)}" if items else str(node["dimension"])
+    look: dict[str, Any] = {"fontsize": style.tiny(), "va": "center", "ha": "left", **style.PLAIN}
+    is_stable = colour != style.OTHER
+    look |= {"color": "black" if is_stable else style.QUIET, "annotation_clip": False}
+    ax.annotate(style.shown(text, 44), (x, node["place"]), (6, 0), textcoords="offset points", **look)
