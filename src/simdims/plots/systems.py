@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from simdims._parameters import ParameterError, require_choice
-from simdims.inference.weights import values_of_systems, weights_of_systems
+from simdims.inference.systems import values_of_systems, weights_of_systems
 from simdims.plots import _style as style
 
 if TYPE_CHECKING:
