@@ -636,6 +636,8 @@ TABLE = [
     (fit_jointly, {"S": S}, ValueError, "similarities", "(12, 12)"),
     (weights_for, {"S": S[:5, :5]}, ValueError, "S", "5 items"),
     (weights_for, {"S": pd.DataFrame(S[:2, :2], list("xy"), list("xy"))}, ValueError, "S", "'x', 'y'"),
+    (SimilaritySet.load, {"path": 3}, TypeError, "path", "int"),
+    (SimilaritySet.load, {"path": "no-such-folder"}, FileNotFoundError, "No such file", "no-such-folder"),
     (weight_test, {"result": "weights", "by": [1]}, TypeError, "result", "'weights'"),
     (weight_test, {"result": W, "by": [1, 2]}, ValueError, "by", "2"),
     (weight_test, {"result": W, "by": "age"}, ValueError, "by", "'age'"),

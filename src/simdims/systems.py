@@ -260,31 +260,59 @@ class SimilaritySet:
         save_set(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SimilaritySet:
-        """Read what `save` wrote.
+    def load(cls, path: str | os.PathLike[str], *, info: Any = None, **options: Any) -> SimilaritySet:
+        r"""Read what `save` wrote, or a folder with one file per system.
 
         Parameters
         ----------
         path : str or path
-            An .npz file.
+            An .npz file, or a folder. The files of a folder are of any type that `load_similarity` reads, and their
+            names without suffix become the names of the systems, in natural order (2 before 10).
+        info : str, path, DataFrame or mapping of columns, optional
+            For a folder: what is known about the systems. The first column of a file, or the index of a DataFrame,
+            names the files, with or without suffix. By default the table in the folder that is called info,
+            participants, subjects, systems or covariates (.csv, .tsv, .txt or .parquet), if there is one.
+        **options
+            For a folder: keywords of `load_similarity` for all its files, as `low` and `high`.
 
         Returns
         -------
         SimilaritySet
 
+        Warns
+        -----
+        UserWarning
+            If a folder holds other files, or a table rows without a file.
+
+        See Also
+        --------
+        simdims.from_dissimilarity : Reads a folder of dissimilarities, with `by`.
+
         Examples
         --------
         >>> import tempfile
+        >>> from pathlib import Path
         >>> from simdims import SimilaritySet
         >>> people = SimilaritySet([[[1.0, 0.8], [0.8, 1.0]], [[1.0, 0.4], [0.4, 1.0]]], names=["Anna", "Ben"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     people.save(f"{folder}/people.npz")
         ...     SimilaritySet.load(f"{folder}/people.npz").names
         ('Anna', 'Ben')
+
+        A folder with one file per person and a table of their ages:
+
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     people["Anna"].save(f"{folder}/Anna.csv")
+        ...     people["Ben"].save(f"{folder}/Ben.csv")
+        ...     _ = Path(folder, "participants.csv").write_text("person,age\nAnna,31\nBen,25\n")
+        ...     SimilaritySet.load(folder).info
+              age
+        Anna   31
+        Ben    25
         """
         from simdims.io.systems import load_set
 
-        return load_set(path)
+        return load_set(path, info, **options)
 
     def __repr__(self) -> str:
         parts = [
