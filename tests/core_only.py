@@ -114,6 +114,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "uncertainty": (sure,),
         "similarity_heatmap": (S,), "word_cloud": (found, 1),
         "system_weights": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
+        "weight_courses": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
     }  # fmt: skip
     features = {f"plots.{name}": lambda name=name: getattr(plots, name)(*drawn[name]) for name in plots.__all__}
     features |= {

@@ -30,9 +30,14 @@ class Values(NamedTuple):
         """The values as numbers of their distinct ones, and these in order."""
         found = set(self.values.tolist())
         if self.levels is None:
-            distinct = sorted(found, key=lambda one: (type(one).__name__, one))
-        else:
-            distinct = [level for level in self.levels if level in found]
+            return self._numbered(sorted(found, key=lambda one: (type(one).__name__, one)))
+        return self._numbered([level for level in self.levels if level in found])
+
+    def codes_as_they_come(self) -> tuple[NDArray[np.intp], list[Any]]:
+        """The same, in the order of the categories or else in that of the systems."""
+        return self.codes() if self.levels is not None else self._numbered(list(dict.fromkeys(self.values.tolist())))
+
+    def _numbered(self, distinct: list[Any]) -> tuple[NDArray[np.intp], list[Any]]:
         place = {value: number for number, value in enumerate(distinct)}
         return np.array([place[value] for value in self.values.tolist()], dtype=np.intp), distinct
 
@@ -64,6 +69,7 @@ class Values(NamedTuple):
 
 def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tuple[str, ...], pd.DataFrame | None]:
     """The weights, the names of systems and dimensions, and what is known about the systems."""
+    result = getattr(result, "consensus", result)  # a Discovery's
     if isinstance(result, JointSRF):
         if not hasattr(result, "weights_"):
             raise ParameterError("result", "must be fitted", "a JointSRF that is not", "call its fit first")
@@ -73,7 +79,9 @@ def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tup
             remedy = "fit with a finite {shrinkage}; auto found that weights do not help to predict held-out pairs"
             raise ParameterError("result", rule, f"weights of 1 (shrinkage {result.shrinkage_:g})", remedy)
         return frame.to_numpy(), list(frame.index), tuple(frame.columns), info
-    if isinstance(result, Consensus) and result.weights is not None:
+    if isinstance(result, Consensus):
+        if result.weights is None:
+            raise ParameterError("result", "must be of a SimilaritySet", "one of a single system, without weights")
         frame = result.weights_frame()
         return frame.to_numpy(), list(frame.index), tuple(frame.columns), result.system_info
     if is_frame(result):
@@ -84,7 +92,7 @@ def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tup
         names = [f"system{m + 1}" for m in range(len(table))] if table.ndim else []
         dimensions = tuple(f"dimension{k + 1}" for k in range(table.shape[1])) if table.ndim == 2 else ()
     if table.ndim != 2 or table.dtype.kind not in "biuf" or not table.size:
-        rule = "must be a fitted JointSRF, or numbers of shape (n_systems, n_components)"
+        rule = "must be a fitted JointSRF, a result of several systems, or numbers of shape (n_systems, n_components)"
         raise ParameterTypeError("result", rule, shown(result))
     if not np.isfinite(table).all():
         raise ParameterError("result", "must hold finite weights", "infinity or missing values")

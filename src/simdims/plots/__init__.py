@@ -14,8 +14,8 @@ from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
-from simdims.plots.systems import system_weights
 from simdims.plots.uncertainty import uncertainty
+from simdims.plots.systems import system_weights, weight_courses
 
 __all__ = [
     "alignment",
@@ -34,5 +34,6 @@ __all__ = [
     "similarity_heatmap",
     "system_weights",
     "uncertainty",
+    "weight_courses",
     "word_cloud",
 ]
