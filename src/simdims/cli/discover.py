@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims._parameters import ParameterError
+from simdims._parameters import ParameterError, plural
 from simdims.cli import options as shared
-from simdims.cli import sources
+from simdims.cli import sources, systems
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_writable
 from simdims.cli.report import add_look, pictures_of
@@ -22,6 +22,7 @@ from simdims.cli.terminal import say
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
     from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet
 
 #: Runs that take longer than this, in seconds, should have a checkpoint.
 _LONG = 900
@@ -29,7 +30,7 @@ _LONG = 900
 #: Dimensions that are summarised, and items named for each.
 _N_ABOUT, _N_NAMED = 3, 3
 
-_SHARED = ("key", "label_file", "header", "weights", "diagonal", "negative", "low", "high")
+_SHARED = ("key", "label_file", "header", "weights", "diagonal", "by", "negative", "low", "high")
 
 
 def add(commands: Any) -> None:
@@ -40,11 +41,12 @@ def add(commands: Any) -> None:
         summary="find the dimensions behind the data in a file, and write a page to explore them",
         details=(
             "FILE may contain similarities (a matrix or a list of pairs), triplets, ratings, word associations, "
-            "features or dissimilarities. This is detected automatically; use --as to set it explicitly."
+            "features or dissimilarities. This is detected automatically; use --as to set it explicitly. A folder with "
+            "one file per person or other system, and --by, keep these apart: all are fitted jointly, with weights."
         ),
         example="simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2",
     )
-    parser.add_argument("source", metavar="FILE", type=Path, help="the data")
+    parser.add_argument("source", metavar="FILE", type=Path, help="the data: a file, or a folder of files")
     parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="output folder")
     parser.add_argument(
         "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
@@ -115,11 +117,13 @@ def check_folder(folder: Path, overwrite: bool) -> None:
     check_writable(folder)
 
 
-def read_data(options: argparse.Namespace) -> Similarity:
-    """Similarities from whatever FILE contains."""
+def read_data(options: argparse.Namespace) -> Similarity | SimilaritySet:
+    """Similarities from whatever FILE contains: of several systems with --by, and from a folder or a saved set."""
     from simdims.io.sniffing import guess
 
-    said = _said(options)
+    if systems.holds_set(options.source):
+        return systems.read_set(options)
+    said = _said(options) or systems.kind_of_list(options.source, options.by)
     found = guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
     _refuse_others(options, kind)
@@ -132,8 +136,8 @@ def read_data(options: argparse.Namespace) -> Similarity:
         return shared.read_similarity(settled)
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
-    S = sources.SOURCES[kind].build(settled)
-    shared.say_scale(S)
+    S: Any = sources.SOURCES[kind].build(settled)
+    shared.say_scale(S if options.by is None else next(iter(S)))  # of several systems, all have the same
     return S
 
 
@@ -169,7 +173,7 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
     say(f"Read {source.name} as {why}{' (override with --as)' if guessed else ''}.")
 
 
-def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
+def _read_matrix(options: argparse.Namespace, why: str) -> Similarity | SimilaritySet:
     """Read similarities, or dissimilarities if they clearly are, and raise an error if that is unclear."""
     from simdims.similarity.dissimilarity import is_undecided, signs_of_dissimilarity
 
@@ -200,20 +204,25 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     return sources.SOURCES["dissimilarity"].build(settled)
 
 
-def run(S: Similarity, options: argparse.Namespace) -> Discovery:
-    """Discover, after an estimate of the time."""
+def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
+    """Discover, after an estimate of the time, of one system."""
     from simdims.discovery import discover
     from simdims.discovery.estimate import in_words
     from simdims.discovery.run import expected_seconds
+    from simdims.similarity import Similarity
 
     settings = shared.arguments(options, "ranks", "sampling", "n_repeats", "n_runs", "n_jobs", "device")
     if not isinstance(options.ranks, str) and len(options.ranks) == 1:
         settings["ranks"] = options.ranks[0]
+    last = shared.arguments(options, "alpha", "checkpoint", "random_state", "progress")
+    if not isinstance(S, Similarity):
+        say(f"{shared.described(S)}.")
+        return discover(S, **settings, **last)
     seconds = expected_seconds(S, **settings)
     is_long = seconds > _LONG and options.checkpoint is None
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
-    found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
+    found = discover(S, **settings, **last)
     return replace(found, estimated_seconds=seconds)
 
 
@@ -252,6 +261,9 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
         "detectable_dimensions": None if found.detectable is None else found.detectable.rank,
         "settings": found.settings,
     }
+    if found.weights is not None:
+        values["systems"] = None if found.systems is None else found.systems.to_dict()
+        values["weights"] = found.weights_frame().rename_axis("system").reset_index()
     return Findings("\n".join(words), values, found.seed)
 
 
@@ -259,6 +271,8 @@ def findings(found: Discovery) -> list[str]:
     """The main results: evidence of structure, number of dimensions, fit, reliability, and top-loading items."""
     many = found.n_components > 1
     number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
+    if found.weights is not None:
+        number += f" in {len(found.weights):,} {plural('system', len(found.weights))}"
     selection = found.selection
     if selection is None:
         number += ", as asked for."
@@ -280,7 +294,14 @@ def findings(found: Discovery) -> list[str]:
         f"dimension {k + 1} ({row.share:.0%}): {_some_items(found, k)}" for k, row in enumerate(frame.itertuples())
     )
     verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
-    return [*verdict, number, f"{'; '.join(figures)}.", f"{'Largest first' if many else 'It is'}: {about}."]
+    of_systems = [] if found.systems is None else [found.systems.summary()]
+    return [
+        *verdict,
+        number,
+        f"{'; '.join(figures)}.",
+        *of_systems,
+        f"{'Largest first' if many else 'It is'}: {about}.",
+    ]
 
 
 def _some_items(found: Discovery, k: int) -> str:
