@@ -144,3 +144,12 @@ def largest_differences(
 def _range(n_groups: int, n_left: int) -> float:
     """The quantile of the studentized range, which takes a tenth of a second."""
     return float(stats.studentized_range.ppf(LEVEL, n_groups, n_left))
+
+
+def mean_intervals(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The confidence interval of the mean of each column, by Student's t; the mean itself of one row."""
+    means, n = weights.mean(axis=0), len(weights)
+    if n < 2:
+        return means, means
+    half = stats.t.ppf(0.5 + LEVEL / 2, n - 1) * weights.std(axis=0, ddof=1) / np.sqrt(n)
+    return means - half, means + half

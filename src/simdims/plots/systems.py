@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from simdims._parameters import ParameterError, require_choice
+from simdims.inference.effects import mean_intervals
 from simdims.inference.systems import Values, values_of_systems, weights_of_systems
 from simdims.plots import _style as style
 
@@ -168,7 +168,7 @@ def _course(
     places, number = np.unique(at, return_inverse=True)
     samples = [weights[number == place] for place in range(len(places))]
     means = np.array([sample.mean() for sample in samples])
-    low, high = np.array([_interval(sample[:, None]) for sample in samples])[:, :, 0].T
+    low, high = np.array([mean_intervals(sample[:, None]) for sample in samples])[:, :, 0].T
     if np.any(high > low):
         ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
     marks: dict[str, Any] = {"marker": "o", "ms": 2} if len(places) <= 20 else {}
@@ -225,7 +225,7 @@ def _strip(
         for place, column in zip(at, own.T, strict=True):
             look: dict[str, Any] = {"ms": 2, "mec": "none", "mfc": colour, "alpha": 0.55}
             ax.plot(place - 0.18 * step + spread, np.sort(column), "o", **look)
-        low, high = _interval(own)
+        low, high = mean_intervals(own)
         label = f"{style.shown(group, 20)} ({len(own)})" if group else None
         means = own.mean(axis=0)
         errors = np.stack([means - low, high - means]) if len(own) >= _FEWEST else None
@@ -310,15 +310,6 @@ def _shortened(names: list[str], most: int) -> list[str]:
 def _offsets(n: int) -> NDArray[np.float64]:
     """Places from -1 to 1, so that marks with neighbouring values lie apart."""
     return np.zeros(1) if n == 1 else np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], n)
-
-
-def _interval(own: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The 95% confidence interval of the mean of each column, by Student's t; none for one system."""
-    means, n = own.mean(axis=0), len(own)
-    if n < 2:
-        return means, means
-    half = stats.t.ppf(0.975, n - 1) * own.std(axis=0, ddof=1) / np.sqrt(n)
-    return means - half, means + half
 
 
 def _short(name: str) -> str:

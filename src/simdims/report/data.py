@@ -16,6 +16,7 @@ from simdims import __version__
 from simdims._journal import fingerprint
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
+from simdims.report.systems import systems_facts
 from simdims.selection import DetectableDimensions, RankSelection
 
 #: Top items per dimension that the page holds, for its card and its block of similarities.
@@ -49,6 +50,7 @@ def facts(found: Discovery, tests: HypothesisTests | None, tops: list[NDArray[np
         ],
         "selection": None if found.selection is None else _selection_facts(found.selection, found.detectable),
         "tests": None if tests is None else _tests_facts(tests, found.n_components),
+        "systems": systems_facts(found),
     }
 
 
