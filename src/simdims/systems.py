@@ -433,17 +433,19 @@ def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:
     """Each system as a Similarity; what is wrong with one is said with its name."""
     systems, suspects = [], []
     for name, one in zip(names, given, strict=True):
+        _refuse_nothing(one, name)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 system = _as_system(one)
+            except ParameterError as error:
+                error.file = error.file or f"system {name!r}"
+                raise
             except (TypeError, ValueError) as error:
                 error.add_note(f"This is about system {name!r}.")
                 raise
         if system.similarity.density == 0 or system.similarity.n_items < 2:
-            raise ParameterError(
-                "similarities", "must hold a pair of two different items in each system", f"none in {name!r}"
-            )
+            raise _no_pair(name)
         for found in caught:
             text = str(found.message)
             if "dissimilarit" in text:
@@ -457,6 +459,17 @@ def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:
             "Convert them with {from_dissimilarity()}.",
         )
     return systems
+
+
+def _no_pair(name: str) -> ParameterError:
+    return ParameterError("similarities", "must hold a pair of two different items in each system", f"none in {name!r}")
+
+
+def _refuse_nothing(one: Any, name: str) -> None:
+    """Refuse a matrix in which everything is missing."""
+    values = frame_cells(one) if is_frame(one) else one
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and np.isnan(values).all():
+        raise _no_pair(name)
 
 
 def _as_system(one: Any) -> _System:
