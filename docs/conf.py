@@ -120,7 +120,7 @@ def setup(app):
     def built(app, docname, source):
         """Lead from a program of the gallery, which is what the repository holds, to the page that is built of it."""
         for written, page in (
-            (r"gallery/(plot_\w+)\.py\)", r"_build/gallery/\1.rst)"),
+            (r"gallery/((?:plot|data)_\w+)\.py\)", r"_build/gallery/\1.rst)"),
             (r"gallery/README\.rst\)", "_build/gallery/index.rst)"),
         ):
             source[0] = re.sub(written, page, source[0])
