@@ -317,10 +317,11 @@ def from_dissimilarity(
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
     if isinstance(D, str | os.PathLike):
+        from simdims.io import as_path
         from simdims.io.raw import has_column, read_dissimilarity
         from simdims.io.tables import read_sheet
 
-        if Path(D).is_dir():
+        if as_path(D, "D").is_dir():
             settings = {"method": method, "sigma": sigma, "negative": negative, "labels": labels}
             return _folder_apart(Path(D), by, weights, {**settings, "key": key})
         if isinstance(by, str) and has_column(Path(D), by):
