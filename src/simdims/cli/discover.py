@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,31 +205,27 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity | Similari
 
 
 def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
-    """Discover, after an estimate of the time, of one system."""
+    """Discover, after an estimate of the time."""
     from simdims.discovery import discover
     from simdims.discovery.estimate import in_words
     from simdims.discovery.run import expected_seconds
-    from simdims.similarity import Similarity
 
     settings = shared.arguments(options, "ranks", "sampling", "n_repeats", "n_runs", "n_jobs", "device")
     if not isinstance(options.ranks, str) and len(options.ranks) == 1:
         settings["ranks"] = options.ranks[0]
-    last = shared.arguments(options, "alpha", "checkpoint", "random_state", "progress")
-    if not isinstance(S, Similarity):
-        say(f"{shared.described(S)}.")
-        return discover(S, **settings, **last)
     seconds = expected_seconds(S, **settings)
     is_long = seconds > _LONG and options.checkpoint is None
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
-    found = discover(S, **settings, **last)
+    found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
 
 
-def _by_features(S: Similarity) -> str:
+def _by_features(S: Similarity | SimilaritySet) -> str:
     """The kernel, which was chosen automatically unless --kernel was given."""
     kernels = {"rbf": "an RBF kernel", "linear": "the dot products", "cosine": "the cosines"}
-    kernel = kernels.get(str(S.info.get("kernel"))) if S.info.get("source") == "features" else None
+    is_made = isinstance(S.info, Mapping) and S.info.get("source") == "features"  # the info of a set is a table
+    kernel = kernels.get(str(S.info.get("kernel"))) if is_made else None
     if kernel is None:
         return ""
     signed = "n_values_negative" in S.info and "negative" not in S.info
