@@ -359,7 +359,7 @@ def test_red_green_deficient_people_weigh_red_purple_less(data_path):
         ({"result": weights_of(4), "by": list("aabb"), "within": list("xxyy")}, "within must leave differences in by="),
         ({"result": weights_of(4), "by": [1, 2, 3, np.inf]}, "by must hold finite scores"),
         ({"result": weights_of(4), "by": [1, 2, 3, 4], "n_permutations": 0}, "n_permutations must be at least 1"),
-        ({"result": weights_of(4), "by": [1, 2, 3, 4], "alpha": 2}, "alpha must be between 0 and 1"),
+        ({"result": weights_of(4), "by": [1, 2, 3, 4], "alpha": 2}, "alpha must be"),
     ],
 )
 def test_bad_input_is_refused(arguments, words):

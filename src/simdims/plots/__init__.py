@@ -14,8 +14,8 @@ from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
-from simdims.plots.uncertainty import uncertainty
 from simdims.plots.systems import system_weights, weight_courses
+from simdims.plots.uncertainty import uncertainty
 
 __all__ = [
     "alignment",
