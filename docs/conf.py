@@ -3,8 +3,10 @@
 `make docs` builds it. What the build writes lies in docs/_build: pages, the gallery and its pictures, stubs of the API.
 """
 
+import os
 import re
 from importlib import import_module
+from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
@@ -42,13 +44,20 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 default_role = "name"
 
+# A program data_NAME.py needs the files of the folder NAME of SIMDIMS_DATA; without them, only its text is shown.
+data = Path(os.environ.get("SIMDIMS_DATA", "no-such-folder"))
+with_data = [
+    program.stem
+    for program in Path(__file__).parent.glob("gallery/data_*.py")
+    if (data / program.stem.removeprefix("data_")).is_dir()
+]
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "_build/gallery",
     "backreferences_dir": "_build/backreferences",
     "doc_module": ("simdims",),
     "reference_url": {"simdims": None},
-    "filename_pattern": r"/plot_",
+    "filename_pattern": rf"/({'|'.join(['plot_', *with_data])})",
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "min_reported_time": 1e6,
@@ -111,7 +120,7 @@ def setup(app):
     def built(app, docname, source):
         """Lead from a program of the gallery, which is what the repository holds, to the page that is built of it."""
         for written, page in (
-            (r"gallery/(plot_\w+)\.py\)", r"_build/gallery/\1.rst)"),
+            (r"gallery/((?:plot|data)_\w+)\.py\)", r"_build/gallery/\1.rst)"),
             (r"gallery/README\.rst\)", "_build/gallery/index.rst)"),
         ):
             source[0] = re.sub(written, page, source[0])

@@ -50,7 +50,7 @@ def works(folder: Path) -> dict[str, object]:
 
     modules = [module.name for module in pkgutil.walk_packages(simdims.__path__, "simdims.")]
     for name in modules:
-        if name not in ("simdims.__main__", "simdims.solvers.torch"):
+        if name not in ("simdims.__main__", "simdims.solvers.torch", "simdims.solvers.joint_torch"):
             importlib.import_module(name)
     truth = simulate.dirichlet(20, 2, random_state=0)
     np.save(folder / "S.npy", truth @ truth.T)
@@ -118,6 +118,7 @@ def needs(folder: Path) -> dict[str, list[str]]:
         "similarity_heatmap": (S,), "word_cloud": (found, 1),
         "lineage": (lineage([found.embedding, found.embedding[:, :1]]),), "study_plan": (plan,),
         "system_weights": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
+        "weight_courses": (JointSRF(2, alpha=0.1, shrinkage=0.1, random_state=0).fit([S, S]),),
     }  # fmt: skip
     features = {f"plots.{name}": lambda name=name: getattr(plots, name)(*drawn[name]) for name in plots.__all__}
     features |= {

@@ -24,6 +24,7 @@ PAGES = [
 ]
 WRITTEN = [*PAGES, *(REPOSITORY / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"))]
 GALLERY = sorted((DOCS / "gallery").glob("plot_*.py"))
+DATA_GALLERY = sorted((DOCS / "gallery").glob("data_*.py"))  # each named after the folder of its files
 TOOLS = ["sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser", "sphinx_gallery"]
 MODULES = ["metrics", "simulate", "datasets", "plots"]
 
@@ -136,6 +137,14 @@ def test_the_picture_of_the_demo_shows_what_the_demo_finds(tmp_path):
 
 def test_there_are_enough_programs_in_the_gallery():
     assert len(GALLERY) >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", DATA_GALLERY, ids=name_of)
+def test_a_program_with_real_data_ends_in_a_picture(program, tmp_path, monkeypatch, data_path):
+    folder = data_path(program.stem.removeprefix("data_")).parent
+    monkeypatch.setenv("SIMDIMS_DATA", str(folder))
+    test_a_program_of_the_gallery_ends_in_a_picture(program, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("program", GALLERY, ids=name_of)

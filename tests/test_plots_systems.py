@@ -1,4 +1,4 @@
-"""plots.system_weights: what is drawn is the weights, their means and intervals."""
+"""plots.system_weights and weight_courses: what is drawn is the weights, their means and intervals."""
 
 import matplotlib as mpl
 import numpy as np
@@ -52,3 +52,63 @@ def test_groups_come_from_info_in_the_order_of_their_categories_and_missing_ones
     ax = plots.system_weights(joint, by="group")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["y (2)", "x (2)"]
     assert len(plots.system_weights(joint).images) == 1
+
+
+def test_two_systems_have_a_mean_without_an_interval():
+    ax = plots.system_weights(WEIGHTS[:5], by=list("aabbb"))
+    first, second = ax.containers
+    assert not first.has_yerr
+    assert second.has_yerr
+
+
+def test_long_names_stay_apart_and_groups_have_their_colours():
+    names = [f"person with a long name number {m}" for m in range(11)]
+    ax = plots.system_weights(pd.DataFrame(WEIGHTS, index=names), by=GROUPS, kind="heatmap")
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert len(set(shown)) == 11
+    assert max(map(len, shown)) <= 22
+    colours = {text.get_color() for text in ax.get_yticklabels()}
+    assert len(colours) == 2
+    many = plots.system_weights(np.tile(WEIGHTS, (8, 1)), by=GROUPS * 8, kind="heatmap")
+    assert [text.get_text() for text in many.get_yticklabels()] == ["a", "b"]
+
+
+def test_courses_are_means_at_each_place_with_intervals_over_systems():
+    rng = np.random.default_rng(0)
+    weights = rng.gamma(2.0, 0.5, size=(24, 2))
+    time, group = np.tile([0, 50, 100, 150], 6), np.repeat(list("aaabbb"), 4)
+    person = np.repeat(np.arange(6), 4)
+    axes = plots.weight_courses(weights, time, by=group, within=person)
+    for k, ax in enumerate(axes):
+        lines = {line.get_label(): line for line in ax.lines}
+        thin = [line for line in ax.lines if line.get_linewidth() == 0.4]
+        assert len(thin) == 6
+        np.testing.assert_allclose(thin[0].get_ydata(), weights[:4, k])
+        for number, name in enumerate("ab"):
+            table = weights[group == name, k].reshape(3, 4)
+            np.testing.assert_allclose(lines[name].get_xdata(), [0, 50, 100, 150])
+            np.testing.assert_allclose(lines[name].get_ydata(), table.mean(axis=0))
+            low, high = stats.t.interval(0.95, 2, table.mean(axis=0), stats.sem(table, axis=0))
+            drawn = ax.collections[number].get_paths()[0].vertices[:, 1]
+            assert drawn.min() == pytest.approx(low.min())
+            assert drawn.max() == pytest.approx(high.max())
+    texts = axes[0].figure.legends[0].get_texts()
+    assert [text.get_text() for text in texts] == ["a", "b"]
+
+
+def test_one_series_is_a_line_in_the_order_of_its_names_numbers_or_systems():
+    layers = ["input", "conv", "dense", "output"]
+    weights = pd.DataFrame(WEIGHTS[:4], columns=["colour", "shape", "size"])
+    axes = plots.weight_courses(weights, layers)
+    assert [text.get_text() for text in axes[0].get_xticklabels()] == layers
+    assert [ax.get_title() for ax in axes] == ["colour", "shape", "size"]
+    np.testing.assert_allclose(axes[1].lines[-1].get_ydata(), WEIGHTS[:4, 1])
+    assert not axes[1].collections
+    backwards = pd.Categorical(layers, categories=layers[::-1])
+    np.testing.assert_allclose(plots.weight_courses(weights, backwards)[0].lines[-1].get_ydata(), WEIGHTS[3::-1, 0])
+    np.testing.assert_allclose(
+        plots.weight_courses(weights, [3, 1, 2, np.nan])[0].lines[-1].get_ydata(), WEIGHTS[[1, 2, 0], 0]
+    )
+    plain = plots.weight_courses(weights)
+    assert plain[0].get_xlabel() == "System"
+    np.testing.assert_allclose(plain[2].lines[-1].get_ydata(), WEIGHTS[:4, 2])

@@ -41,7 +41,7 @@ class ParameterError(ValueError):
 
     Reads as "<name> <rule>, got <got>: <remedy>." `rule` and `remedy` are templates for `spelled`: what they say of
     other arguments is written as keywords in Python and as options on the command line. `got` is taken as it is. An
-    error about the content of a file begins with the name of the file, `file`.
+    error about the content of a file, or of one of several systems, begins with its name, `file`.
 
     Examples
     --------

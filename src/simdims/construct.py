@@ -261,8 +261,8 @@ def from_dissimilarity(
         upper triangle (row by row, as from scipy's pdist), or a stack of either, averaged over the people who have the
         pair. People are the first axis, or the last if only that fits (n x n x people); for n matrices of n items it is
         found by symmetry. A square two-dimensional array is one matrix. Index and columns of a DataFrame name the
-        items. A path names a file of any type that load_similarity reads; a MATLAB struct array with one matrix per
-        element, as from rsatoolbox, is a stack.
+        items. A path names a file of any type that load_similarity reads, or, with `by`, a folder of such files; a
+        MATLAB struct array with one matrix per element, as from rsatoolbox, is a stack.
     method : {"max", "correlation", "gaussian"}, default="max"
         "max" is 1 - d / max(d), "correlation" is r = 1 - d for distances d = 1 - r, and "gaussian" is
         exp(-d^2 / (2 sigma^2)).
@@ -286,7 +286,9 @@ def from_dissimilarity(
         Keeps the matrices of a stack apart, each with a scale of its own: what they are ("person" gives the names
         person1, person2, ..., unless a file has names for them), or one name per matrix. Where D is a DataFrame, or a
         table in a file, with a column of this name, D is a list of pairs, one per row: this column says whose the
-        dissimilarity is, two others name the items, and the last one holds the value. `weights` must be None.
+        dissimilarity is, two others name the items, and the last one holds the value. Where D is a folder, its files
+        are kept apart, one per system, and give the names; a table beside them becomes `info`, as in
+        `SimilaritySet.load`. `weights` must be None.
 
     Returns
     -------
@@ -315,9 +317,13 @@ def from_dissimilarity(
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
     if isinstance(D, str | os.PathLike):
+        from simdims.io import as_path
         from simdims.io.raw import has_column, read_dissimilarity
         from simdims.io.tables import read_sheet
 
+        if as_path(D, "D").is_dir():
+            settings = {"method": method, "sigma": sigma, "negative": negative, "labels": labels}
+            return _folder_apart(Path(D), by, weights, {**settings, "key": key})
         if isinstance(by, str) and has_column(Path(D), by):
             D = read_sheet(Path(D), None, None).frame
         else:
@@ -325,8 +331,7 @@ def from_dissimilarity(
     elif key is not None:
         raise ParameterError("key", "must be None unless D is the path of a file", shown(key))
     if by is not None:
-        if weights is not None:
-            raise ParameterError("weights", "must be None beside {by}, as no pair is averaged", shown(weights))
+        _refuse_counts_beside(by, weights)
         settings = {"method": method, "sigma": sigma, "negative": negative, "labels": labels}
         return _people_apart(D, by, origin.get("people"), settings)
     people, names = _people(D, labels)
@@ -362,18 +367,42 @@ def _people_apart(D: Any, by: Any, own_names: Sequence[str] | None, settings: di
         people = list(_people(D, settings["labels"])[0].values())
         numbered = own_names or [f"{by}{m + 1}" for m in range(len(people))]
         names = numbered if isinstance(by, str) else by
+    return SimilaritySet([_without_diagonal(person, settings) for person in people], names=names)
+
+
+def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any]) -> SimilaritySet:
+    """The similarities of each file of a folder, without a diagonal."""
+    from simdims.io import named_in_errors
+    from simdims.io.folders import read_folder
+
+    if not isinstance(by, str):
+        rule = "must say what the files of a folder are"
+        raise ParameterError("by", rule, shown(by), "pass {by=person}, for example; the files give the names")
+    _refuse_counts_beside(by, weights)
+    found = read_folder(folder)
+    systems = {}
+    for name, file in found.files.items():
+        with named_in_errors(file):
+            systems[name] = _without_diagonal(file, settings)
+    return SimilaritySet(systems, info=found.info)
+
+
+def _refuse_counts_beside(by: Any, weights: Any) -> None:
+    if by is not None and weights is not None:
+        raise ParameterError("weights", "must be None beside {by}, as no pair is averaged", shown(weights))
+
+
+def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
+    """The similarities of one person, without a diagonal, which nobody judged."""
     import pandas as pd
 
-    systems = []
-    for person in people:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Observed on the diagonal")  # items that this person did not judge
-            own = from_dissimilarity(person, **settings)
-        values = own.values.copy()
-        np.fill_diagonal(values, np.nan)
-        items = None if own.labels is None else list(own.labels)
-        systems.append(values if items is None else pd.DataFrame(values, index=items, columns=items))
-    return SimilaritySet(systems, names=names)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Observed on the diagonal")  # items that this person did not judge
+        own = from_dissimilarity(person, **settings)
+    values = own.values.copy()
+    np.fill_diagonal(values, np.nan)
+    items = None if own.labels is None else list(own.labels)
+    return values if items is None else pd.DataFrame(values, index=items, columns=items)
 
 
 def _squares_of_list(D: pd.DataFrame, by: str) -> tuple[list[pd.DataFrame], list[str]]:

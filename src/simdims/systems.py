@@ -260,31 +260,59 @@ class SimilaritySet:
         save_set(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> SimilaritySet:
-        """Read what `save` wrote.
+    def load(cls, path: str | os.PathLike[str], *, info: Any = None, **options: Any) -> SimilaritySet:
+        r"""Read what `save` wrote, or a folder with one file per system.
 
         Parameters
         ----------
         path : str or path
-            An .npz file.
+            An .npz file, or a folder. The files of a folder are of any type that `load_similarity` reads, and their
+            names without suffix become the names of the systems, in natural order (2 before 10).
+        info : str, path, DataFrame or mapping of columns, optional
+            For a folder: what is known about the systems. The first column of a file, or the index of a DataFrame,
+            names the files, with or without suffix. By default the table in the folder that is called info,
+            participants, subjects, systems or covariates (.csv, .tsv, .txt or .parquet), if there is one.
+        **options
+            For a folder: keywords of `load_similarity` for all its files, as `low` and `high`.
 
         Returns
         -------
         SimilaritySet
 
+        Warns
+        -----
+        UserWarning
+            If a folder holds other files, or a table rows without a file.
+
+        See Also
+        --------
+        simdims.from_dissimilarity : Reads a folder of dissimilarities, with `by`.
+
         Examples
         --------
         >>> import tempfile
+        >>> from pathlib import Path
         >>> from simdims import SimilaritySet
         >>> people = SimilaritySet([[[1.0, 0.8], [0.8, 1.0]], [[1.0, 0.4], [0.4, 1.0]]], names=["Anna", "Ben"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     people.save(f"{folder}/people.npz")
         ...     SimilaritySet.load(f"{folder}/people.npz").names
         ('Anna', 'Ben')
+
+        A folder with one file per person and a table of their ages:
+
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     people["Anna"].save(f"{folder}/Anna.csv")
+        ...     people["Ben"].save(f"{folder}/Ben.csv")
+        ...     _ = Path(folder, "participants.csv").write_text("person,age\nAnna,31\nBen,25\n")
+        ...     SimilaritySet.load(folder).info
+              age
+        Anna   31
+        Ben    25
         """
         from simdims.io.systems import load_set
 
-        return load_set(path)
+        return load_set(path, info, **options)
 
     def __repr__(self) -> str:
         parts = [
@@ -405,17 +433,19 @@ def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:
     """Each system as a Similarity; what is wrong with one is said with its name."""
     systems, suspects = [], []
     for name, one in zip(names, given, strict=True):
+        _refuse_nothing(one, name)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 system = _as_system(one)
+            except ParameterError as error:
+                error.file = error.file or f"system {name!r}"
+                raise
             except (TypeError, ValueError) as error:
                 error.add_note(f"This is about system {name!r}.")
                 raise
         if system.similarity.density == 0 or system.similarity.n_items < 2:
-            raise ParameterError(
-                "similarities", "must hold a pair of two different items in each system", f"none in {name!r}"
-            )
+            raise _no_pair(name)
         for found in caught:
             text = str(found.message)
             if "dissimilarit" in text:
@@ -429,6 +459,17 @@ def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:
             "Convert them with {from_dissimilarity()}.",
         )
     return systems
+
+
+def _no_pair(name: str) -> ParameterError:
+    return ParameterError("similarities", "must hold a pair of two different items in each system", f"none in {name!r}")
+
+
+def _refuse_nothing(one: Any, name: str) -> None:
+    """Refuse a matrix in which everything is missing."""
+    values = frame_cells(one) if is_frame(one) else one
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f" and np.isnan(values).all():
+        raise _no_pair(name)
 
 
 def _as_system(one: Any) -> _System:

@@ -11,7 +11,7 @@ CHAPTERS = {
     "Similarities from raw data": ("similarity",),
     "Before a study": ("plan",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
-    "Evaluate the dimensions": ("evaluate", "test", "rsa", "label", "encode"),
+    "Evaluate the dimensions": ("evaluate", "test", "rsa", "weights", "label", "encode"),
     "Shell integration": ("completion",),
 }
 
@@ -20,7 +20,8 @@ _INTRODUCTION = "Find the dimensions behind similarities: how many, which ones, 
 _EXAMPLES = """examples:
   simdims demo                                    see what it does, in a minute
   simdims discover animals.csv -o animals         find dimensions; open animals/report.html
-  simdims discover answers.csv -o objects --as triplets --jobs -1 --checkpoint objects-work"""
+  simdims discover answers.csv -o objects --as triplets --jobs -1 --checkpoint objects-work
+  simdims discover people.csv -o people --by participant    one set of dimensions, weights for each person"""
 
 _REST = """Results go to stdout, progress and warnings to stderr; --json prints results as one JSON object.
 

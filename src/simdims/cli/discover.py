@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims._parameters import ParameterError
+from simdims._parameters import ParameterError, plural
 from simdims.cli import options as shared
-from simdims.cli import sources
+from simdims.cli import sources, systems
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_writable
 from simdims.cli.report import add_look, pictures_of
@@ -22,6 +22,7 @@ from simdims.cli.terminal import say
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
     from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet
 
 #: Runs that take longer than this, in seconds, should have a checkpoint.
 _LONG = 900
@@ -30,7 +31,7 @@ _LONG = 900
 _N_ABOUT, _N_NAMED = 3, 3
 
 _SHARED = (
-    "key", "label_file", "header", "weights", "diagonal", "n_items", "smoothing", "negative", "low", "high",
+    "key", "label_file", "header", "weights", "diagonal", "by", "n_items", "smoothing", "negative", "low", "high",
 )  # fmt: skip
 
 
@@ -42,11 +43,13 @@ def add(commands: Any) -> None:
         summary="find the dimensions behind the data in a file, and write a page to explore them",
         details=(
             "FILE may contain similarities (a matrix or a list of pairs), triplets, comparisons, ratings, word "
-            "associations, features or dissimilarities. This is detected automatically; use --as to set it explicitly."
+            "associations, features or dissimilarities. This is detected automatically; use --as to set it explicitly. "
+            "A folder with one file per person or other system, and --by, keep these apart: all are fitted jointly, "
+            "with weights."
         ),
         example="simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2",
     )
-    parser.add_argument("source", metavar="FILE", type=Path, help="the data")
+    parser.add_argument("source", metavar="FILE", type=Path, help="the data: a file, or a folder of files")
     parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="output folder")
     parser.add_argument(
         "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
@@ -117,11 +120,13 @@ def check_folder(folder: Path, overwrite: bool) -> None:
     check_writable(folder)
 
 
-def read_data(options: argparse.Namespace) -> Similarity:
-    """Similarities from whatever FILE contains."""
+def read_data(options: argparse.Namespace) -> Similarity | SimilaritySet:
+    """Similarities from whatever FILE contains: of several systems with --by, and from a folder or a saved set."""
     from simdims.io.sniffing import guess
 
-    said = _said(options)
+    if systems.holds_set(options.source):
+        return systems.read_set(options)
+    said = _said(options) or systems.kind_of_list(options.source, options.by)
     found = guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
     _refuse_others(options, kind)
@@ -134,8 +139,8 @@ def read_data(options: argparse.Namespace) -> Similarity:
         return shared.read_similarity(settled)
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
-    S = sources.SOURCES[kind].build(settled)
-    shared.say_scale(S)
+    S: Any = sources.SOURCES[kind].build(settled)
+    shared.say_scale(S if options.by is None else next(iter(S)))  # of several systems, all have the same
     return S
 
 
@@ -171,7 +176,7 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
     say(f"Read {source.name} as {why}{' (override with --as)' if guessed else ''}.")
 
 
-def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
+def _read_matrix(options: argparse.Namespace, why: str) -> Similarity | SimilaritySet:
     """Read similarities, or dissimilarities if they clearly are, and raise an error if that is unclear."""
     from simdims.similarity.dissimilarity import is_undecided, signs_of_dissimilarity
 
@@ -202,7 +207,7 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity:
     return sources.SOURCES["dissimilarity"].build(settled)
 
 
-def run(S: Similarity, options: argparse.Namespace) -> Discovery:
+def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
     """Discover, after an estimate of the time."""
     from simdims.discovery import discover
     from simdims.discovery.estimate import in_words
@@ -219,10 +224,11 @@ def run(S: Similarity, options: argparse.Namespace) -> Discovery:
     return replace(found, estimated_seconds=seconds)
 
 
-def _by_features(S: Similarity) -> str:
+def _by_features(S: Similarity | SimilaritySet) -> str:
     """The kernel, which was chosen automatically unless --kernel was given."""
     kernels = {"rbf": "an RBF kernel", "linear": "the dot products", "cosine": "the cosines"}
-    kernel = kernels.get(str(S.info.get("kernel"))) if S.info.get("source") == "features" else None
+    is_made = isinstance(S.info, Mapping) and S.info.get("source") == "features"  # the info of a set is a table
+    kernel = kernels.get(str(S.info.get("kernel"))) if is_made else None
     if kernel is None:
         return ""
     signed = "n_values_negative" in S.info and "negative" not in S.info
@@ -254,6 +260,9 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
         "detectable_dimensions": None if found.detectable is None else found.detectable.rank,
         "settings": found.settings,
     }
+    if found.weights is not None:
+        values["systems"] = None if found.systems is None else found.systems.to_dict()
+        values["weights"] = found.weights_frame().rename_axis("system").reset_index()
     return Findings("\n".join(words), values, found.seed)
 
 
@@ -261,6 +270,8 @@ def findings(found: Discovery) -> list[str]:
     """The main results: evidence of structure, number of dimensions, fit, reliability, and top-loading items."""
     many = found.n_components > 1
     number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
+    if found.weights is not None:
+        number += f" in {len(found.weights):,} {plural('system', len(found.weights))}"
     selection = found.selection
     if selection is None:
         number += ", as asked for."
@@ -282,7 +293,14 @@ def findings(found: Discovery) -> list[str]:
         f"dimension {k + 1} ({row.share:.0%}): {_some_items(found, k)}" for k, row in enumerate(frame.itertuples())
     )
     verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
-    return [*verdict, number, f"{'; '.join(figures)}.", f"{'Largest first' if many else 'It is'}: {about}."]
+    of_systems = [] if found.systems is None else [found.systems.summary()]
+    return [
+        *verdict,
+        number,
+        f"{'; '.join(figures)}.",
+        *of_systems,
+        f"{'Largest first' if many else 'It is'}: {about}.",
+    ]
 
 
 def _some_items(found: Discovery, k: int) -> str:

@@ -14,6 +14,7 @@ from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet
 
 #: More fits or permutations than anyone can wait for.
 _MOST = 1_000_000_000
@@ -184,11 +185,15 @@ def say_scale(S: Similarity) -> None:
         )
 
 
-def described(S: Similarity) -> str:
+def described(S: Similarity | SimilaritySet) -> str:
     """Similarities in a few words."""
     from simdims._parameters import plural
-    from simdims.similarity import percent
+    from simdims.similarity import Similarity, percent
 
+    if not isinstance(S, Similarity):
+        words = [f"{n:,} {plural(noun, n)}" for n, noun in ((S.n_systems, "system"), (S.n_items, "item"))]
+        words += [f"{percent(S.density)} of their pairs observed", *(["labelled"] if S.labels is not None else [])]
+        return ", ".join(words)
     words = [f"{S.n_items:,} {plural('item', S.n_items)}", f"{percent(S.density)} of the pairs observed"]
     if S.absent == "missing":
         words += ["the others missing"]

@@ -29,6 +29,7 @@ PLOTS = {
     "similarities": ("similarity_heatmap", "the similarities as a heatmap"),
     "reconstruction": ("reconstruction", "observed against predicted similarities"),
     "map": ("embedding_map", "a map of the items"),
+    "weights": ("system_weights", "the weights of several systems, by group with --by"),
 }
 #: Dimensions per page of the figure `dimensions`.
 _PER_PAGE = 12
@@ -92,6 +93,7 @@ def add(commands: Any) -> None:
     _add_folder(parser)
     _add_images(parser)
     shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
+    parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
     shared.add_out(parser, ", ".join(_FORMATS), required=True)
 
 
@@ -207,10 +209,14 @@ def _plot(options: argparse.Namespace) -> Findings:
     given = [name for name in ("images", "page") if getattr(options, name) is not None]
     if given and options.picture != "dimensions":
         raise UsageError(f"--{given[0]} only applies to the figure dimensions, got {options.picture}.")
+    if options.by is not None and options.picture != "weights":
+        raise UsageError(f"--by only applies to the figure weights, got {options.picture}.")
     found = Discovery.load(options.folder)
     arguments: dict[str, Any] = {}
     if options.picture == "dimensions":
         arguments = {"images": _images(options, found), "page": _page(options, found), "per_page": _PER_PAGE}
+    if options.by is not None:
+        arguments = {"by": options.by}
     draw: Callable[..., Any] = getattr(plots, PLOTS[options.picture][0])
     _save(draw(found, **arguments), options.out)
     return Findings(f"Wrote {options.out}", {"written": options.out})

@@ -29,6 +29,7 @@ from simdims.cli.outputs import check_target
 
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet
 
 #: Options that name columns, which then need not be detected.
 COLUMNS = (
@@ -52,8 +53,8 @@ _TABLES = ".csv, .tsv, .txt or .parquet"
 class Source(NamedTuple):
     """A kind of raw data: the words of its command, its options, and the function that makes similarities from it.
 
-    `shared` are options that several kinds have: key, label_file, header, weights, diagonal, n_items, smoothing,
-    negative, low, high.
+    `shared` are options that several kinds have: key, label_file, header, weights, diagonal, by, n_items,
+    smoothing, negative, low, high.
     """
 
     summary: str
@@ -61,7 +62,7 @@ class Source(NamedTuple):
     example: str
     shared: tuple[str, ...]
     add_options: Callable[[Any], None]
-    build: Callable[[argparse.Namespace], Similarity]
+    build: Callable[[argparse.Namespace], Similarity | SimilaritySet]
 
 
 def add(commands: Any) -> None:
@@ -100,6 +101,9 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
         parser.add_argument("--n-items", type=int, metavar="N", help="number of items, if some occur in no answer")
         smoothing = "alpha in (c + alpha)/(m + 2 alpha) (default 1)"
         parser.add_argument("--smoothing", type=float, metavar="ALPHA", help=smoothing)
+    if "by" in names:
+        by = "the column that tells people or other systems apart (for a stack of matrices: what they are), whose "
+        parser.add_argument("--by", metavar="COLUMN", help=f"{by}similarities are kept apart; OUT must end in .npz")
     if "negative" in names:
         add_negative(parser)
 
@@ -108,10 +112,11 @@ def _make(options: argparse.Namespace) -> Findings:
     _check_target(options)
     similarity = options.build(options)
     similarity.save(options.target)
+    values = {"written": options.target, "n_items": similarity.n_items, "density": similarity.density}
+    is_one = getattr(options, "by", None) is None
+    about = {"info": dict(similarity.info)} if is_one else {"systems": list(similarity.names)}
     return Findings(
-        f"Wrote {options.target}: {described(similarity)}",
-        {"written": options.target, "n_items": similarity.n_items, "density": similarity.density}
-        | {"labelled": similarity.labels is not None, "info": dict(similarity.info)},
+        f"Wrote {options.target}: {described(similarity)}", values | {"labelled": similarity.labels is not None} | about
     )
 
 
@@ -123,6 +128,7 @@ def _check_target(options: argparse.Namespace) -> None:
     check_target(target, tuple(SAVED), [("IN", options.source)], overwrite=options.overwrite)
     beyond_csv = {
         f"--weights {chosen.get('weights')}": chosen.get("weights") is not None,
+        f"--by {chosen.get('by')}": chosen.get("by") is not None,
         "--implicit": chosen.get("implicit", False),
         f"--absent {chosen.get('absent')}": chosen.get("absent", "missing") != "missing",
     }
@@ -162,12 +168,12 @@ def _add_triplets(parser: Any) -> None:
     add_triplet_columns(parser)
 
 
-def _triplets(options: argparse.Namespace) -> Similarity:
+def _triplets(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.io import raw
     from simdims.triplets import from_triplets
 
     return from_triplets(
-        raw.read_triplets(options.source, options.columns, options.header),
+        raw.read_triplets(options.source, options.columns, options.header, options.by),
         labels=read_labels(options),
         **arguments(options, "odd"),
         **_answer_options(options),
@@ -176,8 +182,12 @@ def _triplets(options: argparse.Namespace) -> Similarity:
 
 def _answer_options(options: argparse.Namespace) -> dict[str, Any]:
     smoothing = 1.0 if options.smoothing is None else options.smoothing
-    diagonal = options.diagonal or "one"
-    return {**arguments(options, "n_items", "weights"), "smoothing": smoothing, "diagonal": diagonal}
+    return {**arguments(options, "n_items", "weights", "by"), "smoothing": smoothing, "diagonal": _diagonal(options)}
+
+
+def _diagonal(options: argparse.Namespace) -> str | None:
+    """One unless --diagonal or --by says otherwise: systems that are kept apart have none."""
+    return options.diagonal or ("one" if options.by is None else None)
 
 
 def add_comparison_columns(parser: Any) -> None:
@@ -188,7 +198,7 @@ def add_comparison_columns(parser: Any) -> None:
         parser.add_argument(f"--{role}", default=role, metavar="COLUMN", help=about)
 
 
-def _comparisons(options: argparse.Namespace) -> Similarity:
+def _comparisons(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.comparisons import from_comparisons
     from simdims.io import raw
 
@@ -202,14 +212,14 @@ def _add_ratings(parser: Any) -> None:
     parser.add_argument("--participant", metavar="COLUMN", help="the column with the person who gave the rating")
 
 
-def _ratings(options: argparse.Namespace) -> Similarity:
+def _ratings(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.construct import from_ratings
     from simdims.io import raw
 
-    names = [options.item1, options.item2, options.participant]
+    names = [options.item1, options.item2, options.participant, options.by]
     table = raw.read_trials(options.source, [name for name in names if name is not None], options.rating)
-    names = ["item1", "item2", "rating", "participant", "low", "high", "weights"]
-    return from_ratings(table, **arguments(options, *names), diagonal=options.diagonal or "one")
+    names = ["item1", "item2", "rating", "participant", "low", "high", "weights", "by"]
+    return from_ratings(table, **arguments(options, *names), diagonal=_diagonal(options))
 
 
 def _add_associations(parser: Any) -> None:
@@ -241,12 +251,13 @@ def _add_dissimilarity(parser: Any) -> None:
     parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
 
 
-def _dissimilarity(options: argparse.Namespace) -> Similarity:
+def _dissimilarity(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.construct import from_dissimilarity
 
-    given = arguments(options, "method", "sigma", "negative", "weights", "key")
-    S = from_dissimilarity(options.source, labels=read_labels(options), diagonal=options.diagonal or "one", **given)
-    say_if_shifted(S)
+    given = arguments(options, "method", "sigma", "negative", "weights", "key", "by")
+    S: Any = from_dissimilarity(options.source, labels=read_labels(options), diagonal=_diagonal(options), **given)
+    if options.by is None:
+        say_if_shifted(S)
     return S
 
 
@@ -263,7 +274,7 @@ SOURCES = {
         "from odd-one-out judgements of three items",
         f"one answer per row, as three positions (from 0) or names: .npy, {_TABLES}",
         "simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
-        ("label_file", "header", "weights", "diagonal", "n_items", "smoothing"),
+        ("label_file", "header", "weights", "diagonal", "by", "n_items", "smoothing"),
         _add_triplets,
         _triplets,
     ),
@@ -271,7 +282,7 @@ SOURCES = {
         "from answers to which of two items is more like a third one, the head",
         f"one answer per row, as three positions (from 0) or names: {_TABLES}",
         "simdims similarity comparisons answers.csv faces.npz --head head --winner winner --loser loser",
-        ("label_file", "weights", "diagonal", "n_items", "smoothing"),
+        ("label_file", "weights", "diagonal", "by", "n_items", "smoothing"),
         add_comparison_columns,
         _comparisons,
     ),
@@ -279,7 +290,7 @@ SOURCES = {
         "from ratings of how similar two items are",
         f"a table with one rating per row: {_TABLES}",
         "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer --low 1 --high 7",
-        ("weights", "diagonal", "low", "high"),
+        ("weights", "diagonal", "by", "low", "high"),
         _add_ratings,
         _ratings,
     ),
@@ -296,7 +307,7 @@ SOURCES = {
         "a square matrix, its upper triangle as a vector, a stack of square matrices with people first or last, or a "
         f"MATLAB struct array: .npy, .npz, .h5, .mat, {_TABLES}",
         "simdims similarity dissimilarity rdm.mat faces.npz --method correlation --negative clip",
-        ("key", "label_file", "weights", "diagonal", "negative"),
+        ("key", "label_file", "weights", "diagonal", "by", "negative"),
         _add_dissimilarity,
         _dissimilarity,
     ),

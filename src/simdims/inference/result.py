@@ -60,6 +60,13 @@ class HypothesisTests:
         The weights of the models of a regression; None for the others.
     explained_variance : float or None
         The held-out R2 of all models of a regression together; None for the others.
+    effect : ndarray of shape (n_hypotheses,) or None
+        How large the relation to weights is, in their units: a difference between mean weights, or a slope; see
+        `weight_test`. None for other tests.
+    effect_interval : ndarray of shape (2, n_hypotheses) or None
+        Its 95% confidence interval.
+    contrast : tuple of str
+        What the effect compares, as "patients - controls" or "per unit"; empty for other tests.
     """
 
     test: str
@@ -76,10 +83,14 @@ class HypothesisTests:
     nuisance: tuple[str, ...] = ()
     coefficients: NDArray[np.float64] | None = None
     explained_variance: float | None = None
+    effect: NDArray[np.float64] | None = None
+    effect_interval: NDArray[np.float64] | None = None
+    contrast: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("statistic", "pvalue", "null_distribution"):
-            getattr(self, name).flags.writeable = False
+        for name in ("statistic", "pvalue", "null_distribution", "effect", "effect_interval"):
+            if getattr(self, name) is not None:
+                getattr(self, name).flags.writeable = False
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -122,7 +133,7 @@ class HypothesisTests:
         Columns: hypothesis, statistic, pvalue, pvalue_adjusted, significant, dimension, n_permutations.
 
         A combined test adds statistic_dimension, pvalue_dimension, statistic_rsa, pvalue_rsa and decided_by; a
-        regression adds coefficient.
+        regression adds coefficient; a test of weights adds contrast, effect, effect_low and effect_high.
         """
         import pandas as pd
 
@@ -141,6 +152,9 @@ class HypothesisTests:
             columns["decided_by"] = list(self.decided_by)
         if self.coefficients is not None:
             columns["coefficient"] = self.coefficients
+        if self.effect is not None and self.effect_interval is not None:
+            low, high = self.effect_interval
+            columns |= {"contrast": list(self.contrast), "effect": self.effect, "effect_low": low, "effect_high": high}
         return pd.DataFrame(columns)
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,7 +196,7 @@ class HypothesisTests:
             if self.test == "regression":
                 numbers = f"unique R2 = {self.statistic[place]:+.3f}, {numbers}"
             elif not self.parts:
-                numbers = f"r = {self.statistic[place]:+.2f}, {numbers}"
+                numbers = f"r = {self.statistic[place]:+.2f}, {self._effect(place)}{numbers}"
             lines.append(f"  {name:<{width}}  {numbers}: {verdict}")
         few = int(np.count_nonzero(self.n_permutations < len(self.null_distribution)))
         if few:
@@ -235,6 +249,15 @@ class HypothesisTests:
 
     def _population(self) -> str:
         return self.method.rpartition("generalised to ")[2]
+
+    def _effect(self, place: int) -> str:
+        """The effect and its interval, in the order of a line; nothing for tests without one."""
+        if self.effect is None or self.effect_interval is None:
+            return ""
+        low, high = self.effect_interval[:, place]
+        is_bounded = np.isfinite([low, high]).all()
+        interval = f"[{low:+.3g}, {high:+.3g}]" if is_bounded else "(too few permutations for an interval)"
+        return f"{self.contrast[place]} {self.effect[place]:+.3g} {interval}, "
 
     def _related_to(self) -> str:
         return "scores" if "scores" in self.method else "groups"

@@ -1,61 +1,49 @@
-"""weight_test: whether the weights of systems differ between groups, or follow a score."""
+"""Tests of the weights of systems: do they differ between groups, or follow a score? Permutations of the systems."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
+from simdims import _memory
 from simdims._parallel import root_seed
-from simdims._parameters import ParameterError, ParameterTypeError, plural, require_count, shortlist, shown, warn
-from simdims.consensus import Consensus
+from simdims._parameters import ParameterError, plural, shortlist, warn
+from simdims.inference.effects import correlations, largest_differences, slopes, welch
 from simdims.inference.permutations import check_settings, pvalues
 from simdims.inference.result import HypothesisTests
-from simdims.joint import JointSRF
-from simdims.similarity import is_frame
+from simdims.inference.systems import Values, values_of_systems, weights_of_systems
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Chance below which a small group varies more than a large one beyond doubt.
+_UNLIKELY = 0.01
 
-class Predictor(NamedTuple):
-    """What is tested: columns that are permuted together, and what their relation to weights is called."""
+#: Standard errors from zero beyond which the autocorrelation of residuals is striking.
+_STRIKING = 3.5
 
-    columns: NDArray[np.float64]
-    codes: NDArray[np.intp]
+
+class Design(NamedTuple):
+    """Weights and predictors, both centred within persons, and what tells which permutations differ."""
+
+    weights: NDArray[np.float64]
+    columns: NDArray[np.float64]  # scores, membership in the second of two groups, or membership in each of several
+    codes: NDArray[np.intp]  # the value of each system, as its number among the distinct ones
+    of_person: NDArray[np.intp]  # all zero where systems are not paired
+    groups: list[str]  # none for scores
     words: str
+    contrast: str
 
-
-class Values(NamedTuple):
-    """One value per system, and the order of its distinct values where it is given."""
-
-    values: NDArray[Any]
-    levels: list[Any] | None
-
-    def at(self, chosen: NDArray[np.bool_]) -> Values:
-        """Those of some systems."""
-        return Values(self.values[chosen], self.levels)
-
-    def codes(self) -> tuple[NDArray[np.intp], list[Any]]:
-        """The values as numbers of their distinct ones, and these in order."""
-        found = set(self.values.tolist())
-        if self.levels is None:
-            distinct = sorted(found, key=lambda one: (type(one).__name__, one))
-        else:
-            distinct = [level for level in self.levels if level in found]
-        place = {value: number for number, value in enumerate(distinct)}
-        return np.array([place[value] for value in self.values.tolist()], dtype=np.intp), distinct
-
-    def missing(self) -> NDArray[np.bool_]:
-        """Which systems have none."""
-        import pandas as pd
-
-        return np.asarray(pd.isna(self.values))
+    @property
+    def n_persons(self) -> int:
+        """Sets of systems that belong together."""
+        return int(self.of_person.max()) + 1
 
 
 def weight_test(
@@ -69,20 +57,22 @@ def weight_test(
 ) -> HypothesisTests:
     """Test which dimensions have weights that differ between groups of systems, or follow a score.
 
-    For two groups and for scores the statistic is the correlation of the weights with the group or the score; for more
-    groups it is the correlation ratio, the root of the share of the variance between groups. Its null distribution
-    comes from permuting the systems, and p-values are adjusted over dimensions by the Benjamini-Hochberg procedure.
+    For scores the statistic is the correlation of the weights with the score. For two groups it is Welch's t, written
+    as a correlation, t / sqrt(t^2 + n - 2). For more groups it is the correlation ratio, the root of the share of the
+    variance between groups. Its null distribution comes from permuting the systems, and p-values are adjusted over
+    dimensions by the Benjamini-Hochberg procedure.
 
     Parameters
     ----------
     result : fitted JointSRF, Consensus of a SimilaritySet, or array-like or DataFrame (n_systems, n_components)
         The weights, or a result that contains them. The index of a DataFrame names the systems.
     by : column name, or sequence with one value per system
-        Groups (text, or True and False) or scores (numbers): a column of `info` of the set that was fitted, or values.
-        A Series is matched by name if its index names the systems. Systems without a value are left out with a warning.
+        Groups (text, or True and False), scores (numbers) or times (numbers, or dates, which count in days): a column
+        of `info` of the set that was fitted, or values. A Series is matched by name if its index names the systems.
+        Systems without a value are left out with a warning.
     within : column name, or sequence with one value per system, optional
-        For paired designs: which systems belong together, as two sessions of one person. Systems are then permuted
-        within persons only, and the mean of each person is taken out of weights and scores first.
+        For paired and repeated designs: which systems belong together, as the sessions of one person. Only differences
+        within persons are then tested, and the persons are the units; see Notes.
     n_permutations : int, default=10000
         Number of permutations. Where there are no more different ones than that, all of them are used and the p-values
         are exact.
@@ -94,13 +84,40 @@ def weight_test(
     Returns
     -------
     HypothesisTests
-        One hypothesis per dimension; with two groups, a positive statistic means larger weights in the second one, in
-        sorted order or in that of the categories.
+        One hypothesis per dimension. With two groups, a positive statistic means larger weights in the second one, in
+        sorted order or in that of the categories. `effect` is in units of weights, with a 95% confidence interval:
+
+        - two groups: the difference between their mean weights, second minus first;
+        - scores: the slope, the change in weight per unit of the score or per day;
+        - several groups: the largest difference between the mean weights of two of them, named in `contrast`.
+
+    Warns
+    -----
+    UserWarning
+        If systems or persons are left out, or if weights of systems with neighbouring scores are alike, as in a time
+        series, so that systems are no independent observations, or, with more than two groups, if
+        the weights of a small group vary more than those of a larger one.
 
     Notes
     -----
     The test is exact if systems could be exchanged under the null hypothesis. They cannot if groups differ in how many
     pairs they have: shrinkage then draws the weights of one group to 1 more strongly, and its weights vary less.
+
+    The interval of a difference or slope holds all values that the same permutations would not reject at 5%, so that it
+    contains 0 exactly where the unadjusted p-value is above 0.05; it is unbounded where fewer than 20 permutations
+    exist. The interval for several groups is that of Tukey and Kramer, which holds for all pairs of groups together and
+    assumes normal distributions with one variance. In simulations, 95% intervals cover the true value in 94 to 96% of
+    studies; in 91% where the five systems of one group vary three times as much as the eleven of the other. All
+    intervals are about fitted weights, which shrinkage has drawn to 1.
+
+    With `within`, the weights of one person in one group are averaged, and groups are permuted within persons. With
+    scores, the slope of each person is taken, and the signs of the slopes are changed: this stays valid where weights
+    of one person at neighbouring times are alike, and where persons differ in their slopes.
+
+    References
+    ----------
+    Janssen, A. (1997). Studentized permutation tests for non-i.i.d. hypotheses and the generalized Behrens-Fisher
+    problem. Statistics & Probability Letters 36, 9-21.
 
     Examples
     --------
@@ -108,31 +125,35 @@ def weight_test(
     >>> from simdims.inference import weight_test
     >>> weights = np.random.default_rng(0).uniform(0.8, 1.2, size=(12, 2))
     >>> weights[:6, 1] -= 0.5
-    >>> weight_test(weights, ["deficient"] * 6 + ["normal"] * 6)
-    The weights of 1 of 2 dimensions are significantly related to the groups.
-    ...
+    >>> tests = weight_test(weights, ["deficient"] * 6 + ["normal"] * 6)
+    >>> tests.significant
+    array([False,  True])
+    >>> tests.table[["contrast", "effect", "effect_low", "effect_high"]].round(1)
+                 contrast  effect  effect_low  effect_high
+    0  normal - deficient    -0.0        -0.2          0.2
+    1  normal - deficient     0.4         0.2          0.6
     """
     check_settings(n_permutations, "two-sided", alpha, None)
     weights, names, dimensions, info = weights_of_systems(result)
-    values = values_of_systems("by", by, names, info)
-    blocks = None if within is None else values_of_systems("within", within, names, info)
-    known = ~values.missing() if blocks is None else ~(values.missing() | blocks.missing())
-    if not known.all():
-        left_out = [name for name, one in zip(names, known, strict=True) if not one]
-        what = "{by}" if blocks is None else "{by} or {within}"
-        warn(f"Left out {len(left_out)} {plural('system', len(left_out))} without a value: {shortlist(left_out)}.",
-             f"This is about {what}.")  # fmt: skip
-        weights, values = weights[known], values.at(known)
-        blocks = None if blocks is None else blocks.at(known)
-    predictor = _predictor(values)
-    of_block = np.zeros(len(weights), dtype=np.intp) if blocks is None else blocks.codes()[0]
-    _require_variation(predictor, of_block, weights, paired=blocks is not None)
-    statistics = partial(_relations, _standardised(weights, of_block), predictor.columns, of_block)
-    observed = statistics(np.arange(len(weights))[None])[0]
-    drawn, is_exact = _permutations(predictor.codes, of_block, n_permutations, random_state)
-    null = np.concatenate([statistics(part) for part in np.array_split(drawn, max(len(drawn) // 1000, 1))])
-    paired = "" if blocks is None else ", within sets of systems"
-    exact = " (exact: all assignments)" if is_exact else ""
+    design = _design(weights, names, by, within, info)
+    n = len(design.weights)
+    _memory.require(5 * 8 * n * n_permutations, f"{n_permutations} permutations", "ask for fewer permutations")
+    if design.columns.shape[1] == 1:
+        scores = design.columns[:, 0]
+        drawn, is_exact = _drawn_scores(design, n_permutations, random_state)
+        if design.groups and within is None:
+            relations = welch(design.weights, design.codes.astype(np.float64), drawn - scores.min())
+        else:
+            relations = correlations(design.weights, scores, drawn)
+        observed, null = relations(np.zeros(len(dimensions)))
+        effects = slopes(design.weights, scores, relations, design.contrast)
+    else:
+        standard, basis = _standardised(design.weights), _basis(design)
+        orders, is_exact = _orders(design, n_permutations, random_state)
+        observed = _ratios(standard, basis, np.arange(n)[None])[0]
+        parts = np.array_split(orders, max(len(orders) // 1000, 1))
+        null = np.concatenate([_ratios(standard, basis, part) for part in parts])
+        effects = largest_differences(design.weights, design.columns, n - design.n_persons, design.groups)
     return HypothesisTests(
         test="weights",
         hypotheses=dimensions,
@@ -142,128 +163,186 @@ def weight_test(
         null_distribution=null,
         alternative="two-sided",
         alpha=alpha,
-        method=f"{predictor.words}{paired}{exact}",
+        method=f"{design.words}{' (exact: all assignments)' if is_exact else ''}",
+        effect=effects.size,
+        effect_interval=effects.interval,
+        contrast=effects.contrast,
     )
 
 
-def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tuple[str, ...], pd.DataFrame | None]:
-    """The weights, the names of systems and dimensions, and what is known about the systems."""
-    if isinstance(result, JointSRF):
-        if not hasattr(result, "weights_"):
-            raise ParameterError("result", "must be fitted", "a JointSRF that is not", "call its fit first")
-        frame, info = result.weights_frame(), result.info_
-        if np.ptp(result.weights_) == 0:
-            rule = "must have weights that differ between systems"
-            remedy = "fit with a finite {shrinkage}; auto found that weights do not help to predict held-out pairs"
-            raise ParameterError("result", rule, f"weights of 1 (shrinkage {result.shrinkage_:g})", remedy)
-        return frame.to_numpy(), list(frame.index), tuple(frame.columns), info
-    if isinstance(result, Consensus) and result.weights is not None:
-        frame = result.weights_frame()
-        return frame.to_numpy(), list(frame.index), tuple(frame.columns), result.system_info
-    if is_frame(result):
-        table, names = result.to_numpy(), [str(name) for name in result.index]
-        dimensions = tuple(map(str, result.columns))
-    else:
-        table = np.asarray(result)
-        names = [f"system{m + 1}" for m in range(len(table))] if table.ndim else []
-        dimensions = tuple(f"dimension{k + 1}" for k in range(table.shape[1])) if table.ndim == 2 else ()
-    if table.ndim != 2 or table.dtype.kind not in "biuf" or not table.size:
-        rule = "must be a fitted JointSRF, or numbers of shape (n_systems, n_components)"
-        raise ParameterTypeError("result", rule, shown(result))
-    if not np.isfinite(table).all():
-        raise ParameterError("result", "must hold finite weights", "infinity or missing values")
-    return table.astype(np.float64), names, dimensions, None
-
-
-def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFrame | None) -> Values:
-    """One value per system: a column of what is known about them, or values that are given."""
-    import pandas as pd
-
-    if isinstance(given, str):
-        columns = [] if info is None else [str(column) for column in info.columns]
-        if info is None or given not in columns:
-            known = shortlist(list(map(repr, columns))) or "none"
-            raise ParameterError(name, "must name a column of the info of the systems", f"{given!r}: there are {known}")
-        given = info[given]
-    if isinstance(given, pd.Series) and set(map(str, given.index)) == set(systems):
-        given = given.set_axis([str(one) for one in given.index]).loc[systems]
-    if isinstance(given, dict) or not hasattr(given, "__len__"):
-        raise ParameterTypeError(name, "must be the name of a column, or one value per system", shown(given))
-    column = pd.Series(getattr(given, "array", given))
-    if np.ndim(column) != 1 or len(column) != len(systems):
-        raise ParameterError(name, f"must have one value for each of the {len(systems)} systems", f"{len(column)}")
-    levels = list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else None
-    return Values(column.to_numpy(dtype=object), levels)
-
-
-def _predictor(given: Values) -> Predictor:
-    codes, distinct = given.codes()
-    is_number = all(
-        isinstance(one, int | float | np.number) and not isinstance(one, bool | np.bool_) for one in distinct
-    )
-    if is_number:
-        scores = given.values.astype(np.float64)
-        if not np.isfinite(scores).all():
-            raise ParameterError("by", "must hold finite scores", "infinity")
-        return Predictor(scores[:, None], codes, "correlation of the weights with the scores")
-    if len(distinct) == 2:
-        one, two = map(str, distinct)
-        words = f"correlation of the weights with being in group {two!r} rather than {one!r}"
-        return Predictor(codes[:, None].astype(np.float64), codes, words)
-    indicators = (codes[:, None] == np.arange(len(distinct))).astype(np.float64)
-    return Predictor(indicators, codes, f"correlation ratio of the weights between {len(distinct)} groups")
-
-
-def _require_variation(
-    predictor: Predictor, of_block: NDArray[np.intp], weights: NDArray[np.float64], *, paired: bool
-) -> None:
-    if len(weights) < 3:
-        raise ParameterError("by", "must have a value for at least three systems", f"{len(weights)}")
-    if predictor.codes.min() == predictor.codes.max():
+def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any, info: pd.DataFrame | None) -> Design:
+    """What is tested, without the systems that lack a value."""
+    values = values_of_systems("by", by, names, info)
+    persons = None if within is None else values_of_systems("within", within, names, info)
+    known = ~values.missing() if persons is None else ~(values.missing() | persons.missing())
+    if not known.all():
+        left_out = [name for name, one in zip(names, known, strict=True) if not one]
+        what = "{by}" if persons is None else "{by} or {within}"
+        warn(f"Left out {len(left_out)} {plural('system', len(left_out))} without a value: {shortlist(left_out)}.",
+             f"This is about {what}.")  # fmt: skip
+    weights, values = weights[known], values.at(known)
+    codes, distinct = values.codes()
+    if len(codes) < 3:
+        raise ParameterError("by", "must have a value for at least three systems", f"{len(codes)}")
+    if len(distinct) < 2:
         raise ParameterError("by", "must have at least two different values", "one")
-    if paired and not any(np.ptp(predictor.codes[of_block == block]) for block in np.unique(of_block)):
-        raise ParameterError("within", "must leave differences in {by} within its values", "none")
-    if predictor.columns.shape[1] == len(weights):
-        raise ParameterError("by", "must have groups of more than one system", f"{len(weights)} groups")
+    scores = values.scores()
+    if scores is not None and not np.isfinite(scores).all():
+        raise ParameterError("by", "must hold finite scores", "infinity")
+    of_person = np.zeros(len(codes), dtype=np.intp)
+    if persons is not None:
+        weights, scores, codes, of_person = _paired(weights, scores, codes, persons.at(known))
+    used, codes = np.unique(codes, return_inverse=True)
+    groups = [] if scores is not None else [str(distinct[number]) for number in used]
+    if len(groups) == len(codes):
+        raise ParameterError("by", "must have groups of more than one system", f"{len(groups)} groups")
+    words, contrast = _described(groups, values, 0 if persons is None else int(of_person.max()) + 1)
+    columns = _columns(scores, codes, groups)
+    design = Design(
+        _centred(weights, of_person), _centred(columns, of_person), codes, of_person, groups, words, contrast
+    )
+    if persons is None:
+        if len(groups) > 2:
+            _warn_of_spread(weights, codes, groups)
+        elif scores is not None:
+            _warn_of_series(design, scores)
+    return design
 
 
-def _centred(table: NDArray[np.float64], of_block: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Columns less their means within blocks."""
-    sizes = np.bincount(of_block)
-    sums = np.stack([np.bincount(of_block, weights=column) for column in table.T], axis=1)
-    return table - (sums / sizes[:, None])[of_block]
+def _paired(
+    weights: NDArray[np.float64], scores: NDArray[np.float64] | None, codes: NDArray[np.intp], persons: Values
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.intp], NDArray[np.intp]]:
+    """Systems of persons who have different values; of groups, one mean per person and group."""
+    of_person, names = persons.codes()
+    varies = np.array([np.ptp(codes[of_person == person]) > 0 for person in range(len(names))])
+    if varies.sum() < 2:
+        rule = "must leave differences in {by} within at least two of its values"
+        raise ParameterError("within", rule, f"{varies.sum()}")
+    if not varies.all():
+        same = [str(name) for name, one in zip(names, varies, strict=True) if not one]
+        warn(f"Left out {len(same)} of {len(names)} sets of systems with one value only: {shortlist(same)}.",
+             "They say nothing about differences in {by} within {within}.")  # fmt: skip
+    kept = varies[of_person]
+    weights, codes, of_person = weights[kept], codes[kept], np.unique(of_person[kept], return_inverse=True)[1]
+    if scores is not None:
+        return weights, scores[kept], codes, of_person
+    cells, cell = np.unique(np.stack([of_person, codes]), axis=1, return_inverse=True)
+    cell = cell.ravel()
+    sums = np.stack([np.bincount(cell, weights=column) for column in weights.T], axis=1)
+    return sums / np.bincount(cell)[:, None], None, cells[1], cells[0]
 
 
-def _standardised(weights: NDArray[np.float64], of_block: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Weights centred within blocks, of length 1; zeros where they are constant."""
-    centred = _centred(weights, of_block)
+def _described(groups: list[str], values: Values, n_persons: int) -> tuple[str, str]:
+    """The statistic, and what an effect compares, in words."""
+    paired = f", within {n_persons} sets of systems" if n_persons else ""
+    if not groups:
+        signs = " whose slopes change their signs" if n_persons else ""
+        unit = "day" if values.are_times() else "unit"
+        return f"correlation of the weights with the scores{paired}{signs}", f"per {unit}"
+    if len(groups) > 2:
+        return f"correlation ratio of the weights between {len(groups)} groups{paired}", ""
+    one, two = groups
+    statistic = "correlation" if n_persons else "Welch t statistic, as a correlation,"
+    return f"{statistic} of the weights with group {two!r} rather than {one!r}{paired}", f"{two} - {one}"
+
+
+def _columns(scores: NDArray[np.float64] | None, codes: NDArray[np.intp], groups: list[str]) -> NDArray[np.float64]:
+    if scores is not None:
+        return scores[:, None]
+    if len(groups) == 2:
+        return codes[:, None].astype(np.float64)
+    return (codes[:, None] == np.arange(len(groups))).astype(np.float64)
+
+
+def _warn_of_series(design: Design, scores: NDArray[np.float64]) -> None:
+    """Warn where what scores do not explain is alike in systems with neighbouring scores."""
+    x = design.columns[:, 0]
+    residuals = _standardised(design.weights - np.outer(x, x @ design.weights) / (x @ x))
+    in_order = residuals[np.argsort(scores, kind="stable")]
+    autocorrelation = np.max(np.sum(in_order[1:] * in_order[:-1], axis=0))
+    if autocorrelation * math.sqrt(len(scores)) > _STRIKING:
+        warn(
+            "Weights of systems with neighbouring scores are alike beyond a linear relation (autocorrelation "
+            f"{autocorrelation:.2f}). If these are moments of one series, they are no independent observations, and "
+            "p-values and intervals are too small.",
+            "For series of several people, pass these as {within}.",
+        )
+
+
+def _warn_of_spread(weights: NDArray[np.float64], codes: NDArray[np.intp], groups: list[str]) -> None:
+    """Warn where a small group varies more than the largest one, which makes permutations reject too often."""
+    counts = np.bincount(codes)
+    largest = int(counts.argmax())
+    variances = np.stack([weights[codes == group].var(axis=0, ddof=1) if n > 1 else np.zeros(weights.shape[1])
+                          for group, n in enumerate(counts)])  # fmt: skip
+    wide = []
+    for group in np.flatnonzero((counts > 1) & (1.5 * counts <= counts[largest])):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance = stats.f.sf(variances[group] / variances[largest], counts[group] - 1, counts[largest] - 1)
+        if np.nanmin(chance, initial=1.0) < _UNLIKELY / weights.shape[1]:
+            wide.append(f"{groups[group]!r} ({counts[group]} systems)")
+    if wide:
+        warn(
+            f"The weights of {shortlist(wide)} vary more than those of {groups[largest]!r} "
+            f"({counts[largest]} systems), so that p-values and intervals are too small.",
+            "Compare two groups at a time, which allows for unequal variances.",
+        )
+
+
+def _centred(table: NDArray[np.float64], of_person: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Columns less their means within persons."""
+    sizes = np.bincount(of_person)
+    sums = np.stack([np.bincount(of_person, weights=column) for column in table.T], axis=1)
+    centred = table - (sums / sizes[:, None])[of_person]
+    is_constant = np.linalg.norm(centred, axis=0) <= 1e-12 * np.linalg.norm(table, axis=0)
+    return np.where(is_constant, 0.0, centred)
+
+
+def _standardised(centred: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns of length 1; zeros where they are constant."""
     norms = np.linalg.norm(centred, axis=0)
-    return np.where(norms > 1e-12 * np.linalg.norm(weights, axis=0), centred / np.where(norms > 0, norms, 1.0), 0.0)
+    return centred / np.where(norms > 0, norms, 1.0)
 
 
-def _relations(
-    weights: NDArray[np.float64], columns: NDArray[np.float64], of_block: NDArray[np.intp], orders: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Correlations of weights with a permuted column, or with the best combination of several, per permutation."""
-    basis = _centred(columns, of_block)
-    if columns.shape[1] == 1:
-        return np.einsum("bm,mk->bk", (basis[:, 0] / np.linalg.norm(basis))[orders], weights)
-    left, sizes, _ = np.linalg.svd(basis, full_matrices=False)
+def _basis(design: Design) -> NDArray[np.float64]:
+    """Orthonormal columns that span the differences between several groups."""
+    left, sizes, _ = np.linalg.svd(design.columns, full_matrices=False)
     basis = left[:, sizes > 1e-10 * sizes.max()]
+    if basis.shape[1] < len(design.groups) - 1:
+        rule = "must connect the groups of {by}: every two of them by persons who are in both, directly or in turn"
+        raise ParameterError("within", rule, "groups without a connection")
+    return basis
+
+
+def _ratios(weights: NDArray[np.float64], basis: NDArray[np.float64], orders: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Correlations of weights with the best combination of permuted columns, one row per permutation."""
     return np.sqrt(np.sum(np.einsum("bmc,mk->bck", basis[orders], weights) ** 2, axis=1))
 
 
-def _permutations(
-    codes: NDArray[np.intp], of_block: NDArray[np.intp], n_permutations: int, random_state: Any
-) -> tuple[NDArray[np.intp], bool]:
-    """Permutations within blocks, one per row, and whether they are all that differ, but for the observed one."""
-    require_count("n_permutations", n_permutations)
-    blocks = [np.flatnonzero(of_block == block) for block in np.unique(of_block)]
-    if sum(_log_count(codes[places]) for places in blocks) <= math.log(n_permutations + 1) + 1e-9:
-        return _all_permutations(codes, blocks), True
+def _drawn_scores(design: Design, n_permutations: int, random_state: Any) -> tuple[NDArray[np.float64], bool]:
+    """Scores as they could have been, one row per permutation, and whether these are all."""
+    scores = design.columns[:, 0]
+    if design.groups or design.n_persons == 1:
+        orders, is_exact = _orders(design, n_permutations, random_state)
+        return scores[orders], is_exact
+    n_persons = design.n_persons
+    is_exact = n_persons <= math.log2(n_permutations + 1)
+    if is_exact:
+        signs = np.array(list(product([1.0, -1.0], repeat=n_persons))[1:])
+    else:
+        signs = np.random.default_rng(root_seed(random_state)).choice([-1.0, 1.0], size=(n_permutations, n_persons))
+    return scores * signs[:, design.of_person], is_exact
+
+
+def _orders(design: Design, n_permutations: int, random_state: Any) -> tuple[NDArray[np.intp], bool]:
+    """Permutations within persons, one per row, and whether they are all that differ, but for the observed one."""
+    codes = design.codes
+    places_of = [np.flatnonzero(design.of_person == person) for person in range(design.n_persons)]
+    if sum(_log_count(codes[places]) for places in places_of) <= math.log(n_permutations + 1) + 1e-9:
+        return _all_orders(codes, places_of), True
     rng = np.random.default_rng(root_seed(random_state))
     orders = np.tile(np.arange(len(codes)), (n_permutations, 1))
-    for places in blocks:
+    for places in places_of:
         orders[:, places] = rng.permuted(np.tile(places, (n_permutations, 1)), axis=1)
     return orders, False
 
@@ -273,13 +352,13 @@ def _log_count(codes: NDArray[np.intp]) -> float:
     return math.lgamma(len(codes) + 1) - sum(math.lgamma(count + 1) for count in np.bincount(codes))
 
 
-def _all_permutations(codes: NDArray[np.intp], blocks: list[NDArray[np.intp]]) -> NDArray[np.intp]:
-    """One permutation for each way to assign the values within blocks, but for the observed one."""
-    ways = [[_order_of(codes, places, way) for way in _arrangements(codes[places].tolist())] for places in blocks]
+def _all_orders(codes: NDArray[np.intp], places_of: list[NDArray[np.intp]]) -> NDArray[np.intp]:
+    """One permutation for each way to assign the values within persons, but for the observed one."""
+    ways = [[_order_of(codes, places, way) for way in _arrangements(codes[places].tolist())] for places in places_of]
     orders = []
     for way in product(*ways):
         order = np.empty(len(codes), dtype=np.intp)
-        for places, sources in zip(blocks, way, strict=True):
+        for places, sources in zip(places_of, way, strict=True):
             order[places] = sources
         if not np.array_equal(codes[order], codes):
             orders.append(order)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._dependencies import library
@@ -127,19 +129,25 @@ def load_similarity(
     >>> S.info["found"]
     'a list of 2 pairs of 3 items; UTF-8 text separated by commas'
     """
-    path = as_path(path)
+    changes: dict[str, Any] = {"symmetrize": symmetrize, "negative": negative, "low": low, "high": high}
+    return read_similarity(as_path(path), Wanted(key, form, labels, absent, symmetrize), changes)[0]
+
+
+def read_similarity(
+    path: Path, wanted: Wanted, changes: dict[str, Any], *, may_lack: bool = False
+) -> tuple[Similarity, NDArray[np.bool_] | None]:
+    """What load_similarity returns, and None; with `may_lack`, without the items that have no value, and which do."""
     suffix = path.suffix.lower()
     check_file(path)
-    refuse_options(suffix, key, form)
-    changes: dict[str, Any] = {"symmetrize": symmetrize, "negative": negative, "low": low, "high": high}
+    refuse_options(suffix, wanted.key, wanted.form)
     with named_in_errors(path):
         if suffix == ".npz" and (own := load_npz(path)) is not None:
-            if key is not None:
-                raise ParameterError("key", "must be None for a file that Similarity.save wrote", repr(key))
+            if wanted.key is not None:
+                raise ParameterError("key", "must be None for a file that Similarity.save wrote", repr(wanted.key))
             # as_similarity refuses the other keywords, which are settled in the file.
-            return as_similarity(own, labels=labels, absent=absent, **changes)
-        parts = _mean_over_people(read_parts(path, Wanted(key, form, labels, absent, symmetrize)))
-        if absent is None and parts.absent is None and sparse.issparse(parts.values):
+            return as_similarity(own, labels=wanted.labels, absent=wanted.absent, **changes), None
+        parts = _mean_over_people(read_parts(path, wanted))
+        if wanted.absent is None and parts.absent is None and sparse.issparse(parts.values):
             raise ParameterError(
                 "absent",
                 "must be given for a sparse matrix or a graph, whose other pairs are not stored",
@@ -150,7 +158,24 @@ def load_similarity(
             warn_of_other_measure(parts.info["column"])
         logger.info("%s: %s", path, parts.info["found"])
         parts = parts._replace(info={"file": path.name, **parts.info, **_range_of(parts.values)})
-        return as_similarity(parts, labels=labels, absent=absent, **changes)
+        present = _present(parts.values) if may_lack else None
+        if present is None:
+            return as_similarity(parts, labels=wanted.labels, absent=wanted.absent, **changes), None
+        names: Sequence[str] | None = parts.labels if wanted.labels is None else wanted.labels
+        at = np.flatnonzero(present)
+        kept = [str(i) if names is None else names[int(i)] for i in at]
+        return as_similarity(parts.values[np.ix_(at, at)], labels=kept, absent=wanted.absent, **changes), present
+
+
+def _present(values: Any) -> NDArray[np.bool_] | None:
+    """Which items of a matrix have a value, its diagonal aside; None if all have."""
+    is_matrix = isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[0] == values.shape[1]
+    if not is_matrix or values.dtype.kind != "f":
+        return None
+    known = ~np.isnan(values)
+    np.fill_diagonal(known, False)
+    present = known.any(axis=0) | known.any(axis=1)
+    return None if present.all() or not present.any() else present
 
 
 def _range_of(values: Any) -> dict[str, float]:

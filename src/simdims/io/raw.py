@@ -65,19 +65,20 @@ def has_column(path: Path, name: str) -> bool:
         return name in read_sheet(path, None, [name]).frame.columns
 
 
-def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None) -> Any:
-    """Return the triplets in a file as a table of three columns: `columns`, or all columns."""
+def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None, by: str | None = None) -> Any:
+    """Return the triplets in a file as a table of three columns: `columns`, or all but `by`, which is kept beside."""
     io.check_file(path, (".npy", *io.TABLES))
     with io.named_in_errors(path):
         if path.suffix.lower() == ".npy":
             _refuse_option("columns", columns, io.TABLES, ".npy")
+            _refuse_option("by", by, io.TABLES, ".npy")
             return read_npy(path).values
         sheet = read_sheet(path, header, None)
-        if columns is None:
-            return _numbered_triplets(sheet)
-        for column in columns:
-            _require_column("columns", column, sheet.frame)
-        return _numbered_triplets(sheet._replace(frame=sheet.frame[list(columns)]))
+        for name, column in [*(("columns", column) for column in columns or ()), *([] if by is None else [("by", by)])]:
+            _require_column(name, column, sheet.frame)
+        shown = [column for column in sheet.frame.columns if column != by] if columns is None else list(columns)
+        triplets = _numbered_triplets(sheet._replace(frame=sheet.frame[shown]))
+        return triplets if by is None else triplets.assign(**{by: sheet.frame[by].astype(str)})
 
 
 def read_comparisons(path: Path, columns: Sequence[str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The file that SimilaritySet.save writes, and the way back: plain arrays in an .npz file, no pickle."""
+"""Sets in files: what SimilaritySet.save writes, plain arrays in an .npz file without pickle, and the way back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from simdims._journal import replacing_file
-from simdims._parameters import ParameterError, ParameterTypeError
+from simdims._parameters import ParameterError, ParameterTypeError, shown
+from simdims.io import as_path, check_file
 from simdims.io.arrays import checked, npz_variables, reading, require_all
+from simdims.io.folders import load_folder
 from simdims.io.native import MEMBERS
 from simdims.similarity import Similarity
 from simdims.similarity.ownership import frozen
@@ -67,9 +69,18 @@ def save_set(systems: SimilaritySet, path: str | os.PathLike[str]) -> None:
         np.savez(file, **{MEMBERS: np.array(list(arrays)), **arrays})
 
 
-def load_set(path: str | os.PathLike[str]) -> SimilaritySet:
-    """Read the set that save_set wrote."""
-    target = Path(path)
+def load_set(path: str | os.PathLike[str], info: Any = None, **options: Any) -> SimilaritySet:
+    """Read the set that save_set wrote, or the files of a folder."""
+    target = as_path(path)
+    if target.is_dir():
+        return load_folder(target, info, **options)
+    check_file(target)
+    for name, value in {"info": info, **options}.items():
+        if value is not None:
+            raise ParameterError(name, "must be None unless {path} is a folder", shown(value))
+    if target.suffix.lower() != ".npz":
+        rule = "must be a folder, or a file that SimilaritySet.save wrote"
+        raise ParameterError("path", rule, f"{target.name!r}", "see {load_similarity()} for one matrix")
     variables = npz_variables(target)
     if MARK not in variables:
         raise ParameterError("path", "must be a file that SimilaritySet.save wrote", f"{target.name!r}")

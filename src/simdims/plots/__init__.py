@@ -15,7 +15,7 @@ from simdims.plots.items import embedding_map, item_fingerprint
 from simdims.plots.planning import study_plan
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
-from simdims.plots.systems import system_weights
+from simdims.plots.systems import system_weights, weight_courses
 from simdims.plots.trees import lineage
 from simdims.plots.uncertainty import uncertainty
 
@@ -38,5 +38,6 @@ __all__ = [
     "study_plan",
     "system_weights",
     "uncertainty",
+    "weight_courses",
     "word_cloud",
 ]

@@ -1,4 +1,4 @@
-"""system_weights: how much each system, as a person or a model, uses each dimension."""
+"""system_weights and weight_courses: how much each system, as a person, a model or a moment, uses each dimension."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from simdims._parameters import ParameterError, require_choice
-from simdims.inference.weights import values_of_systems, weights_of_systems
+from simdims.inference.effects import mean_intervals
+from simdims.inference.systems import Values, values_of_systems, weights_of_systems
 from simdims.plots import _style as style
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 #: Systems up to which the rows of a heat map have names.
 _MOST_NAMES = 60
+
+#: Names along the axis of a course.
+_MOST_TICKS = 8
+
+#: Systems from which a mean has an interval: that of two would be 25 standard errors wide.
+_FEWEST = 3
 
 #: Groups up to which each has a colour of its own.
 _MOST_GROUPS = len(style.COLOURS)
@@ -33,9 +39,9 @@ def system_weights(result: Any, *, by: Any = None, kind: str = "auto", ax: Axes 
         Groups of the systems: a column of `info` of the set that was fitted, or values. Systems without a value are
         not drawn.
     kind : {"auto", "strip", "heatmap"}, default="auto"
-        "strip" draws one mark per system, with the mean of each group and its 95% confidence interval (t); "heatmap"
-        draws one row per system, sorted by group. "auto" is a strip where groups are given, or there are more than 60
-        systems, and a heat map otherwise.
+        "strip" draws one mark per system, with the mean of each group and, from three systems on, its 95% confidence
+        interval (t); "heatmap" draws one row per system, sorted by group. "auto" is a strip where groups are given, or
+        there are more than 60 systems, and a heat map otherwise.
     ax : matplotlib Axes, optional
         Where to draw; a new figure of column width otherwise.
 
@@ -62,11 +68,141 @@ def system_weights(result: Any, *, by: Any = None, kind: str = "auto", ax: Axes 
             raise ParameterError("by", "must have a value for some system", "none")
         weights, names = weights[known], [name for name, one in zip(names, known, strict=True) if one]
         groups, distinct = values.at(known).codes()
-    if len(distinct) > _MOST_GROUPS:
-        raise ParameterError("by", f"must have at most {_MOST_GROUPS} groups", f"{len(distinct)}")
+    _check_groups(distinct)
     if kind == "strip" or (kind == "auto" and (by is not None or len(weights) > _MOST_NAMES)):
         return _strip(weights, groups, list(map(str, distinct)), dimensions, ax)
-    return _heatmap(weights, groups, names, dimensions, ax)
+    return _heatmap(weights, groups, names, list(map(str, distinct)), dimensions, ax)
+
+
+def weight_courses(
+    result: Any, order: Any = None, *, by: Any = None, within: Any = None, axes: Any = None
+) -> NDArray[np.object_]:
+    """Draw the weights of ordered systems, as moments in time or layers of a network, one panel per dimension.
+
+    Parameters
+    ----------
+    result : fitted JointSRF, Consensus or Discovery of a SimilaritySet, or array-like or DataFrame
+        The weights (n_systems, n_components), or a result that contains them.
+    order : column name, or sequence with one value per system, optional
+        Where each system is along the horizontal axis: numbers or dates, or names in the order of their categories, or
+        else in that of the systems. A column of `info` of the set that was fitted, or values. By default the systems
+        follow one another.
+    by : column name, or sequence with one value per system, optional
+        Groups, each with a line of its own.
+    within : column name, or sequence with one value per system, optional
+        Which systems belong together, as the moments of one person; each person has a thin line.
+    axes : sequence of matplotlib Axes, optional
+        One for each dimension; a new figure otherwise.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes
+        Lines through the mean weight of the systems at one place, with a band where there are several: the 95%
+        confidence interval of the mean (t). Systems without a value are not drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from simdims import plots
+    >>> weights = np.random.default_rng(0).uniform(0.5, 1.5, size=(12, 3))
+    >>> axes = plots.weight_courses(weights, np.repeat([0, 50, 100], 4))
+    >>> [ax.get_title() for ax in axes]
+    ['Dimension 1', 'Dimension 2', 'Dimension 3']
+    """
+    weights, names, dimensions, info = weights_of_systems(result)
+    given = {"order": np.arange(1, len(names) + 1) if order is None else order, "by": by, "within": within}
+    columns = {name: values_of_systems(name, one, names, info) for name, one in given.items() if one is not None}
+    known = ~np.any([column.missing() for column in columns.values()], axis=0)
+    if not known.any():
+        raise ParameterError("order", "must have a value for some system", "none")
+    weights, columns = weights[known], {name: column.at(known) for name, column in columns.items()}
+    at, ticks = _places(columns["order"])
+    groups, distinct = columns["by"].codes() if "by" in columns else (np.zeros(len(at), dtype=np.intp), [""])
+    _check_groups(distinct)
+    persons = columns["within"].codes()[0] if "within" in columns else None
+    n = len(dimensions)
+    across = n if n <= 3 else 3 if n <= 6 else 4 if n <= 12 else 5
+    size = (style.COLUMN if across <= 3 else 2 * style.COLUMN, 0.6 + 1.2 * -(-n // across))
+    made = style.several_axes(axes, n, size=size, columns=across)
+    label = order if isinstance(order, str) else "" if order is not None else "System"
+    for k, (ax, dimension) in enumerate(zip(made, dimensions, strict=True)):
+        ax.axhline(1.0, color="0.6", linewidth=0.6, linestyle="--", zorder=0)
+        for number, group in enumerate(distinct):
+            own = groups == number
+            of_person = None if persons is None else persons[own]
+            _course(ax, at[own], weights[own, k], of_person, style.COLOURS[number], style.shown(str(group), 20))
+        is_lowest, is_first = k + across >= n, k % across == 0
+        style.tidy(ax, style.shown(label, 24) if is_lowest else "", "Weight" if is_first else "")
+        title = f"Dimension {_short(dimension)}" if _short(dimension).isdigit() else style.shown(dimension, 18)
+        ax.set_title(title, fontsize=style.tiny(), pad=2, **style.PLAIN)
+        _set_scales(ax, weights, at, ticks)
+        if axes is None:  # all panels have the same scales
+            ax.tick_params(labelbottom=is_lowest, labelleft=is_first)
+    if distinct != [""]:
+        _key_of_all(made, given_axes=axes is not None)
+    return made
+
+
+def _places(values: Values) -> tuple[NDArray[np.float64], list[str]]:
+    """Where systems are along the axis, and the names of the places where they are names."""
+    scores = values.scores()
+    if scores is not None:
+        return scores, []
+    codes, distinct = values.codes_as_they_come()
+    return codes.astype(np.float64), [str(one) for one in distinct]
+
+
+def _course(
+    ax: Axes,
+    at: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    of_person: NDArray[np.intp] | None,
+    colour: str,
+    label: str,
+) -> None:
+    """The mean at each place, its interval where there are several systems, and a thin line for each person."""
+    for person in [] if of_person is None else np.unique(of_person):
+        own = np.flatnonzero(of_person == person)
+        own = own[np.argsort(at[own], kind="stable")]
+        ax.plot(at[own], weights[own], color=colour, linewidth=0.4, alpha=0.35, zorder=1)
+    places, number = np.unique(at, return_inverse=True)
+    samples = [weights[number == place] for place in range(len(places))]
+    means = np.array([sample.mean() for sample in samples])
+    low, high = np.array([mean_intervals(sample[:, None]) for sample in samples])[:, :, 0].T
+    if np.any(high > low):
+        ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    marks: dict[str, Any] = {"marker": "o", "ms": 2} if len(places) <= 20 else {}
+    ax.plot(places, means, color=colour, linewidth=1.0 if len(places) <= 60 else 0.5, label=label, zorder=3, **marks)
+
+
+def _set_scales(ax: Axes, weights: NDArray[np.float64], at: NDArray[np.float64], ticks: list[str]) -> None:
+    """The same limits in all panels, and names along the axis where they fit."""
+    top, bottom = float(weights.max()), min(0.0, float(weights.min()))
+    ax.set_ylim(bottom - 0.03 * (top - bottom), top + 0.05 * (top - bottom))
+    pad = 0.03 * (float(np.ptp(at)) or 1.0)
+    ax.set_xlim(float(at.min()) - pad, float(at.max()) + pad)
+    if ticks:
+        shown = np.unique(np.linspace(0, len(ticks) - 1, min(len(ticks), _MOST_TICKS)).round().astype(int))
+        labels = [style.shown(ticks[place], 12) for place in shown]
+        look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(shown, labels=labels, **look, **style.PLAIN)
+
+
+def _key_of_all(axes: NDArray[np.object_], *, given_axes: bool) -> None:
+    """One key for all panels."""
+    if given_axes:
+        style.key(axes[-1], loc="best")
+        return
+    handles, texts = axes[0].get_legend_handles_labels()
+    look: dict[str, Any] = {"fontsize": style.tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 1.6}
+    legend = axes[0].figure.legend(handles, texts, loc="outside lower center", ncols=min(len(texts), 3), **look)
+    for text in legend.get_texts():
+        text.set(**style.PLAIN)
+
+
+def _check_groups(distinct: list[Any]) -> None:
+    if len(distinct) > _MOST_GROUPS:
+        raise ParameterError("by", f"must have at most {_MOST_GROUPS} groups", f"{len(distinct)}")
 
 
 def _strip(
@@ -78,8 +214,8 @@ def _strip(
 ) -> Axes:
     """One mark per system, next to the mean of its group and the interval of that."""
     n_components = weights.shape[1]
-    width = max(style.COLUMN, 0.4 * n_components * max(len(distinct), 1) * 0.5)
-    ax = style.one_axes(ax, 2.1, width)
+    width = min(max(style.COLUMN, 0.2 * n_components * len(distinct)), 2 * style.COLUMN)
+    ax = style.one_axes(ax, 2.1 + 0.4 * _is_tilted(dimensions), width)
     ax.axhline(1.0, color="0.6", linewidth=0.6, linestyle="--", zorder=0)
     step = 0.8 / len(distinct)
     for number, group in enumerate(distinct):
@@ -89,12 +225,12 @@ def _strip(
         for place, column in zip(at, own.T, strict=True):
             look: dict[str, Any] = {"ms": 2, "mec": "none", "mfc": colour, "alpha": 0.55}
             ax.plot(place - 0.18 * step + spread, np.sort(column), "o", **look)
-        low, high = _interval(own)
+        low, high = mean_intervals(own)
         label = f"{style.shown(group, 20)} ({len(own)})" if group else None
         means = own.mean(axis=0)
-        errors = np.stack([means - low, high - means])
+        errors = np.stack([means - low, high - means]) if len(own) >= _FEWEST else None
         ax.errorbar(at + 0.22 * step, means, errors, fmt="_", ms=5, color=colour, linewidth=1.0, label=label)
-    ax.set_xticks(np.arange(n_components), labels=[_short(name) for name in dimensions], **style.PLAIN)
+    _name_dimensions(ax, dimensions)
     ax.set_xlim(-0.55, n_components - 0.45)
     ax.set_ylim(bottom=min(0.0, float(weights.min())) - 0.03 * float(weights.max()))
     style.tidy(ax, "Dimension", "Weight")
@@ -107,26 +243,68 @@ def _heatmap(
     weights: NDArray[np.float64],
     groups: NDArray[np.intp],
     names: list[str],
+    distinct: list[str],
     dimensions: tuple[str, ...],
     ax: Axes | None,
 ) -> Axes:
     """One row per system, sorted by group and, within groups, as they come; lines between groups."""
     order = np.argsort(groups, kind="stable")
     n_systems, n_components = weights.shape
-    height = 0.6 + 0.11 * min(n_systems, _MOST_NAMES)
-    ax = style.one_axes(ax, height, min(style.COLUMN, 1.7 + 0.28 * n_components))
+    height = 0.7 + 0.11 * min(n_systems, _MOST_NAMES) + 0.5 * _is_tilted(dimensions) + 0.2 * (distinct != [""])
+    ax = style.one_axes(ax, height, min(2 * style.COLUMN, max(3.0, 1.9 + 0.2 * n_components)))
     top = max(2.0, float(np.quantile(weights, 0.98)))
     image = ax.imshow(weights[order], aspect="auto", cmap="PuOr_r", vmin=2.0 - top, vmax=top, interpolation="nearest")
     style.colour_bar(image, ax, "Weight").ax.set_ylim(0.0, top)
-    for edge in np.flatnonzero(groups[order][1:] != groups[order][:-1]):
+    in_order = groups[order]
+    for edge in np.flatnonzero(in_order[1:] != in_order[:-1]):
         ax.axhline(edge + 0.5, color="black", linewidth=0.6)
-    if n_systems <= _MOST_NAMES:
-        labels = [style.shown(names[m], 18) for m in order]
-        ax.set_yticks(np.arange(n_systems), labels=labels, **style.PLAIN)
-    ax.set_xticks(np.arange(n_components), labels=[_short(name) for name in dimensions], **style.PLAIN)
-    style.tidy(ax, "Dimension", "" if n_systems <= _MOST_NAMES else "System")
+    has_names, has_groups = n_systems <= _MOST_NAMES, distinct != [""]
+    style.tidy(ax, "Dimension", "" if has_names or has_groups else "System")
+    if has_names:
+        ax.set_yticks(np.arange(n_systems), labels=_shortened([names[m] for m in order], 22), **style.PLAIN)
+    elif has_groups:
+        middles = [float(np.flatnonzero(in_order == number).mean()) for number in range(len(distinct))]
+        labels = [style.shown(group, 20) for group in distinct]
+        ax.set_yticks(middles, labels=labels, rotation=90, va="center", **style.PLAIN)
+    if has_names and has_groups:
+        _colour_names(ax, in_order, distinct)
+    _name_dimensions(ax, dimensions)
     ax.tick_params(length=0)
     return ax
+
+
+def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> None:
+    """Names of systems in the colours of their groups, and a key above."""
+    from matplotlib.patches import Patch
+
+    for label, group in zip(ax.get_yticklabels(), groups, strict=True):
+        label.set_color(style.COLOURS[group])
+    handles = [Patch(color=style.COLOURS[number]) for number in range(len(distinct))]
+    texts = [style.shown(group, 20) for group in distinct]
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": min(len(distinct), 2)}
+    style.key(ax, handles=handles, labels=texts, **{**place, "handlelength": 0.8})
+
+
+def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:
+    """Numbers below the columns, or names at an angle."""
+    tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    texts = [_short(name) for name in dimensions]
+    ax.set_xticks(np.arange(len(texts)), labels=texts, **(tilt if _is_tilted(dimensions) else {}), **style.PLAIN)
+
+
+def _is_tilted(dimensions: tuple[str, ...]) -> bool:
+    """Whether the names of dimensions are too long to stand side by side."""
+    return max(len(_short(name)) for name in dimensions) > 3
+
+
+def _shortened(names: list[str], most: int) -> list[str]:
+    """Names on one line; where their beginnings are the same, without their middles."""
+    short = [style.shown(name, most) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    half = (most - 1) // 2
+    lines = [style.one_line(name) for name in names]
+    return [line if len(line) <= most else f"{line[:half]}…{line[-half:]}" for line in lines]
 
 
 def _offsets(n: int) -> NDArray[np.float64]:
@@ -134,16 +312,7 @@ def _offsets(n: int) -> NDArray[np.float64]:
     return np.zeros(1) if n == 1 else np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], n)
 
 
-def _interval(own: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The 95% confidence interval of the mean of each column, by Student's t; none for one system."""
-    means, n = own.mean(axis=0), len(own)
-    if n < 2:
-        return means, means
-    half = stats.t.ppf(0.975, n - 1) * own.std(axis=0, ddof=1) / np.sqrt(n)
-    return means - half, means + half
-
-
 def _short(name: str) -> str:
     """dimension7 as 7; another name as it is."""
     number = name.removeprefix("dimension")
-    return number if number.isdigit() else style.shown(name, 12)
+    return number if number.isdigit() else style.shown(name, 16)

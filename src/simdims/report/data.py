@@ -19,6 +19,7 @@ from simdims.consensus import Lineage
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.naming import suggested_names
+from simdims.report.systems import systems_facts
 from simdims.selection import DetectableDimensions, RankSelection
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def facts(
         "selection": None if found.selection is None else _selection_facts(found.selection, found.detectable),
         "lineage": None if lineage is None else _lineage_facts(lineage, found),
         "tests": None if tests is None else _tests_facts(tests, found.n_components),
+        "systems": systems_facts(found),
     }
 
 

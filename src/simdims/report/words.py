@@ -9,13 +9,15 @@ from simdims.inference import HypothesisTests
 
 def heading(found: Discovery) -> str:
     """The title of a page that was not given one."""
-    title = f"{_count(found.n_components, 'dimension')} of {_count(found.n_items, 'item')}"
+    title = f"{_count(found.n_components, 'dimension')} of {_count(found.n_items, 'item')}{_in_systems(found)}"
     return f"No evidence of structure: {title}" if found.evidence_of_structure is False else title
 
 
 def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
     """The summary of the result and of the tests."""
     texts = [_fit(found), _number(found), _stability(found)]
+    if found.systems is not None:
+        texts.insert(1, found.systems.summary())
     if tests is not None:
         n, n_significant = len(tests.hypotheses), int(tests.significant.sum())
         verb = "was" if n_significant == 1 else "were"
@@ -31,6 +33,8 @@ def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
 def figures(found: Discovery) -> list[tuple[str, str]]:
     """The numbers at the head of the page and what they are."""
     shown = [(f"{found.n_items:,}", "items"), (f"{found.n_components}", _word(found.n_components, "dimension"))]
+    if found.weights is not None:
+        shown.insert(1, (f"{len(found.weights):,}", _word(len(found.weights), "system")))
     if found.held_out is not None:
         shown.append((f"{found.held_out.r2:.3f}", f"held-out R2 (standard error {found.held_out.standard_error:.3f})"))
     if "explained_variance" in found.metrics:
@@ -50,7 +54,8 @@ def _fit(found: Discovery) -> str:
     if held is not None and not held.is_evidence:
         fitted = f" Fitted nevertheless, {_count(n, 'dimension')} {_word(n, 'explains', 'explain')} {in_sample}."
         return held.verdict() + (fitted if in_sample else "")
-    text = f"The similarities of {found.n_items:,} items can be described by {_count(n, 'dimension')}"
+    items = f"{found.n_items:,} items{_in_systems(found)}"
+    text = f"The similarities of {items} can be described by {_count(n, 'dimension')}"
     if held is not None:
         better = f"{_percent(held.r2)} of the variance of held-out similarities"
         beside = f" ({in_sample})" if in_sample else ""
@@ -60,6 +65,10 @@ def _fit(found: Discovery) -> str:
     if explained <= 0:
         return f"{text}, but they predict them no better than the mean of all pairs. {found.held_out_words}."
     return f"{text}, which {_word(n, 'explains', 'together explain')} {in_sample}. {found.held_out_words}."
+
+
+def _in_systems(found: Discovery) -> str:
+    return "" if found.weights is None else f" in {_count(len(found.weights), 'system')}"
 
 
 def _number(found: Discovery) -> str:

@@ -1,0 +1,178 @@
+"""Several systems on the command line: what holds them, and `simdims weights`."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simdims.cli import options as shared
+from simdims.cli.options import Findings, UsageError
+from simdims.cli.outputs import check_target, write_result
+from simdims.cli.spelling import option_of
+from simdims.cli.terminal import say
+
+if TYPE_CHECKING:
+    from simdims.discovery import Discovery
+    from simdims.systems import SimilaritySet
+
+#: Options of a folder of similarities, and what a folder of dissimilarities has beside and instead of them.
+_MATRIX = ("key", "form", "absent", "symmetrize", "negative", "low", "high")
+_DISSIMILARITY = ("key", "method", "sigma", "negative", "by")
+
+_TESTING = ("within", "n_permutations", "alpha", "random_state")
+
+
+def add(commands: Any) -> None:
+    parser = shared.add_command(
+        commands,
+        "weights",
+        _weights,
+        summary="list the weights of people or other systems, and test if they differ between groups or follow a score",
+        example="simdims weights people --by group --seed 0 -o tests.csv",
+    )
+    result = "a folder written by `simdims discover` for several systems"
+    parser.add_argument("folder", metavar="RESULT", type=Path, help=result)
+    by = "test if weights differ between the groups, or follow the scores or times, in this column of the systems' info"
+    parser.add_argument("--by", metavar="COLUMN", help=by)
+    within = "the column that tells which systems belong together, as the sessions of one person"
+    parser.add_argument("--within", metavar="COLUMN", help=within)
+    info = "a table about the systems, whose first column names them (default: what RESULT holds)"
+    parser.add_argument("--info", type=Path, metavar="TABLE", help=info)
+    shared.add_count(parser, "n_permutations", 10_000, "number of permutations; all of them if there are no more")
+    level = "false discovery rate at which dimensions are significant (default 0.05)"
+    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    shared.add_seed(parser)
+    shared.add_out(parser, ".json or .csv")
+
+
+def holds_set(source: Path) -> bool:
+    """Whether FILE is a folder, or a file that SimilaritySet.save or `simdims similarity --by` wrote."""
+    if source.is_dir():
+        return True
+    if source.suffix.lower() != ".npz" or not source.is_file() or source.stat().st_size == 0:
+        return False
+    from simdims import io
+    from simdims.io.arrays import npz_variables
+    from simdims.io.systems import MARK
+
+    with io.named_in_errors(source):
+        return MARK in npz_variables(source)
+
+
+def kind_of_list(source: Path, by: str | None) -> str | None:
+    """Dissimilarity, where --by tells apart the rows of a list of pairs that are called so; else None."""
+    from simdims import io
+    from simdims._tables import what_else
+    from simdims.io.tables import sample_table
+
+    if by is None or source.suffix.lower() not in io.TABLES or not source.is_file() or source.stat().st_size == 0:
+        return None
+    with io.named_in_errors(source):
+        columns = list(sample_table(source, True).columns)
+    others = [column for column in columns if column != by]
+    is_list = by in columns and len(others) == 3 and what_else(others[-1]) == "dissimilarities"
+    return "dissimilarity" if is_list else None
+
+
+def read_set(options: argparse.Namespace) -> SimilaritySet:
+    """The systems of a folder or a saved set; files that clearly hold dissimilarities are converted."""
+    from simdims.construct import from_dissimilarity
+    from simdims.systems import SimilaritySet
+
+    if options.kind not in (None, "matrix", "dissimilarity"):
+        raise UsageError(f"--as {options.kind} does not apply to a folder or a set, whose files hold matrices.")
+    if not options.source.is_dir():
+        _refuse(options, (*_MATRIX, *_DISSIMILARITY, "label_file", "weights", "diagonal", "header"), "a saved set")
+        return SimilaritySet.load(options.source)
+    if (options.source / "discovery.json").exists():
+        raise ValueError(f"FILE must hold data, got {str(options.source)!r}, a result of `simdims discover`.")
+    labels = shared.read_labels(options)
+    if options.kind != "dissimilarity":
+        _refuse(options, ("weights", "diagonal", "header", "method", "sigma"), "a folder of similarities")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = SimilaritySet.load(options.source, labels=labels, **shared.arguments(options, *_MATRIX))
+        look_like_distances = any("look like dissimilarities" in str(one.message) for one in caught)
+        if options.kind == "matrix" or not look_like_distances:
+            for one in caught:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            say(f"Read {options.source.name} as similarities, one file per system.")
+            return found
+    say(f"Read {options.source.name} as dissimilarities d, one file per system, which become 1 - d/max(d).")
+    _refuse(
+        options, ("weights", "header", "form", "absent", "symmetrize", "low", "high"), "a folder of dissimilarities"
+    )
+    given = {**shared.arguments(options, *_DISSIMILARITY), "by": options.by or "system"}
+    given["method"] = options.method or "max"
+    return from_dissimilarity(options.source, labels=labels, diagonal=options.diagonal, **given)
+
+
+def _refuse(options: argparse.Namespace, names: tuple[str, ...], what: str) -> None:
+    for name in names:
+        if getattr(options, name, None) is not None:
+            raise UsageError(f"{option_of(options.command, name)} does not apply to {what}.")
+
+
+def _weights(options: argparse.Namespace) -> Findings:
+    from simdims.discovery import Discovery
+
+    read = [] if options.info is None else [("TABLE", options.info)]
+    check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
+    found = Discovery.load(options.folder)
+    if found.weights is None:
+        raise ValueError(f"RESULT must be of several systems, got {str(options.folder)!r}, which is of one.")
+    return _listed(options, found) if options.by is None else _tested(options, found)
+
+
+def _listed(options: argparse.Namespace, found: Discovery) -> Findings:
+    """The weights, what they are worth, and by which columns they can be tested."""
+    for name in ("within", "info"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} only applies with --by.")
+    weights = found.weights_frame().rename_axis("system").reset_index()
+    info = found.consensus.system_info
+    columns = [] if info is None else [str(column) for column in info.columns]
+    words = [] if found.systems is None else [found.systems.summary()]
+    words.append(weights.to_string(index=False, float_format=lambda value: f"{value:.3f}"))
+    words.append(f"Columns for --by: {', '.join(columns) or 'none; pass a table as --info'}.")
+    compared = None if found.systems is None else found.systems.to_dict()
+    values = {"systems": compared, "weights": weights, "columns": columns}
+    if options.out is not None:
+        write_result(options.out, values, weights)
+    return Findings("\n".join(words), values)
+
+
+def _tested(options: argparse.Namespace, found: Discovery) -> Findings:
+    from simdims.inference import weight_test
+
+    seed = shared.settled_seed(options)
+    given = {**shared.arguments(options, *_TESTING), "random_state": seed}
+    columns = {name: _column(options, found, getattr(options, name)) for name in ("by", "within")}
+    tests = weight_test(found, columns["by"], **{**given, "within": columns["within"]})
+    told = Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict(), seed)
+    if options.out is not None:
+        write_result(options.out, told.plain(), tests.table)
+    return told
+
+
+def _column(options: argparse.Namespace, found: Discovery, name: str | None) -> Any:
+    """A column of --info, matched by the names of the systems; without --info its name."""
+    if name is None or options.info is None:
+        return name
+    from simdims import io
+    from simdims._parameters import ParameterError, shortlist
+    from simdims.io.folders import read_info
+
+    io.check_file(options.info, io.TABLES)
+    with io.named_in_errors(options.info):
+        table = read_info(options.info)
+        if name not in table.columns:
+            there = shortlist([repr(str(column)) for column in table.columns]) or "none"
+            raise ParameterError("info", f"must have the column {name!r}", f"the columns {there}")
+        column = table[name].set_axis([str(row).strip() for row in table.index])
+        missing = [repr(system) for system in found.weights_frame().index if system not in column.index]
+        if missing:
+            raise ParameterError("info", "must have a row for each system", f"none for {shortlist(missing)}")
+        return column.loc[list(found.weights_frame().index)]

@@ -1,0 +1,211 @@
+// The weights of several systems, if there are several: marks by group, group differences, and all weights.
+
+import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two } from "./dom.js";
+import { facts } from "./data.js";
+import { addressOf } from "./address.js";
+import { headingOf, onNames } from "./names.js";
+
+const MOST_MARKS = 8000;
+const BAND = 54;
+const SHOWN_SYSTEMS = 25;
+
+export function startSystems() {
+  const systems = facts.systems;
+  if (!systems) return;
+  byId("systems").hidden = false;
+  byId("systems-link").hidden = false;
+  byId("systems-words").append(...systems.said.map((text) => element("p", {}, text)));
+  if (!systems.differ) return;
+  byId("systems-words").append(
+    element(
+      "p.note",
+      {},
+      "A weight of 1 is average; 0 means that the system does not have the dimension. Weights of systems with few pairs are drawn to 1.",
+    ),
+  );
+  const grouped = systems.columns.filter((column) => column.groups);
+  const tested = systems.columns.filter((column) => column.tests);
+  const chosen = { column: grouped.length ? grouped[0] : null, tested: tested.length ? tested[0] : null, all: false };
+  const draw = () => {
+    const holder = element("div.wide", { tabindex: "0", role: "region", "aria-label": "Chart of weights" });
+    byId("systems-chart").replaceChildren(choice(systems, chosen, draw), holder, legend(chosen.column));
+    drawnToWidth(holder, (width) => strip(systems, chosen.column, width));
+    byId("systems-tests").replaceChildren(...differences(chosen.tested));
+    byId("systems-table").replaceChildren(...weightTable(systems, chosen, draw));
+  };
+  onNames(draw);
+  draw();
+}
+
+function choice(systems, chosen, draw) {
+  if (!systems.columns.length) return "";
+  const select = element(
+    "select",
+    {
+      change: (event) => {
+        const column = systems.columns[Number(event.target.value)];
+        chosen.column = column.groups ? column : null;
+        chosen.tested = column.tests ? column : null;
+        draw();
+        byId("systems-chart").querySelector("select").focus();
+      },
+    },
+    systems.columns.map((column, place) =>
+      element("option", { value: place, selected: column === (chosen.column || chosen.tested) }, column.name),
+    ),
+  );
+  return element("label.sort", {}, "By ", select);
+}
+
+function strip(systems, column, width) {
+  const n = systems.weights[0].length;
+  const groups = column ? column.groups.levels : [null];
+  const band = Math.max(BAND, Math.min(140, (width - 50) / n), 22 * groups.length);
+  const [left, top, bottom, height] = [40, 22, 40, 300];
+  const most = Math.max(2, ...systems.weights.flat());
+  const y = (weight) => height - bottom - ((height - bottom - top) * weight) / most;
+  const step = (0.86 * band) / groups.length;
+  const centre = (k, group) => left + band * k + 0.07 * band + step * (group + 0.5);
+  const parts = ticks(0, most, 5).map((value) => [
+    svg(value === 1 ? "line.axis" : "line.guide", { x1: left, x2: left + n * band, y1: y(value), y2: y(value) }),
+    svg("text.tick", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value)),
+  ]);
+  if (systems.names.length * n <= MOST_MARKS) {
+    systems.weights.forEach((row, m) => {
+      const group = column ? column.groups.codes[m] : 0;
+      if (group === null) return;
+      const aside = (((m * 7) % 11) / 11 - 0.5) * 0.5 * step - 0.14 * step;
+      row.forEach((weight, k) =>
+        parts.push(
+          svg(
+            `circle.mark.g${group}`,
+            { cx: centre(k, group) + aside, cy: y(weight), r: 2.6 },
+            svg("title", {}, `${systems.names[m]}: ${two(weight)} on dimension ${k + 1}`),
+          ),
+        ),
+      );
+    });
+  }
+  groups.forEach((level, group) => {
+    if (!level) return;
+    level.mean.forEach((mean, k) => {
+      const x = centre(k, group) + 0.3 * step;
+      if (level.low) {
+        const [low, high] = [Math.max(level.low[k], 0), Math.min(level.high[k], most)];
+        parts.push(svg(`line.mean.g${group}`, { x1: x, x2: x, y1: y(low), y2: y(high) }));
+      }
+      parts.push(svg(`line.mean.g${group}`, { x1: x - 5, x2: x + 5, y1: y(mean), y2: y(mean) }));
+    });
+  });
+  for (let k = 0; k < n; k++) {
+    const name = svg("text.tick", { x: left + band * (k + 0.5), y: height - bottom + 17, "text-anchor": "middle" }, k + 1);
+    parts.push(svg("a", { href: addressOf("dimension", k), "aria-label": headingOf(k) }, name));
+  }
+  const shape = { viewBox: `0 0 ${left + n * band} ${height}`, width: left + n * band, height, role: "img" };
+  return svg(
+    "svg.strip",
+    { ...shape, "aria-label": `Weights of ${count(systems.names.length, "system")} on ${count(n, "dimension")}.` },
+    parts.flat(),
+    svg("text.axis-name", { x: 0, y: 11 }, "↑ Weight"),
+    svg("text.axis-name", { x: left, y: height - 4 }, "Dimension →"),
+  );
+}
+
+function legend(column) {
+  if (!column) return "";
+  const levels = column.groups.levels.map((level, group) =>
+    element("span.legend", {}, element(`span.dot.g${group}`), `${level.level} (${level.n})`),
+  );
+  const about = "Bars: means and their 95% confidence intervals, from three systems on.";
+  return element("div.systems-legend", {}, levels, element("span.note", {}, about));
+}
+
+function differences(column) {
+  if (!column) return [];
+  const tests = column.tests;
+  const heads = ["Dimension", "Compared", "Effect", "95% interval", "p", "p adjusted", "Significant"];
+  const pText = (value) => (value < 0.001 ? short(value) : value.toFixed(3));
+  const lines = tests.rows.map((row, k) => {
+    const bounded = row.effect_low !== null && row.effect_high !== null;
+    return element(
+      row.significant ? "tr.found" : "tr",
+      {},
+      element("th", { scope: "row" }, element("a", { href: addressOf("dimension", k) }, headingOf(k))),
+      element("td", {}, row.contrast),
+      element("td.number", {}, short(row.effect)),
+      element("td.number", {}, bounded ? `${short(row.effect_low)} to ${short(row.effect_high)}` : "–"),
+      element("td.number", {}, pText(row.pvalue)),
+      element("td.number", {}, pText(row.pvalue_adjusted)),
+      element("td", {}, row.significant ? "yes" : "no"),
+    );
+  });
+  return [
+    element("h3", {}, `Do weights differ by ${column.name}?`),
+    ...tests.said.map((text, place) => element(place ? "p.note" : "p", {}, text)),
+    ...tests.notes.map((text) => element("p.note", {}, text)),
+    element(
+      "div.wide",
+      { tabindex: "0", role: "region", "aria-label": "Table of group differences" },
+      element(
+        "table.plain.tests",
+        {},
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            heads.map((text, place) => element(place > 1 && place < 6 ? "th.number" : "th", { scope: "col" }, text)),
+          ),
+        ),
+        element("tbody", {}, lines),
+      ),
+    ),
+  ];
+}
+
+function weightTable(systems, chosen, draw) {
+  const order = systems.names.map((_, m) => m).sort((a, b) => systems.distances[b] - systems.distances[a]);
+  const shown = chosen.all ? order : order.slice(0, SHOWN_SYSTEMS);
+  const n = systems.weights[0].length;
+  const heads = ["System", "Distance", ...(systems.r2 ? ["R2"] : []), ...Array.from({ length: n }, (_, k) => k + 1)];
+  const rows = shown.map((m) =>
+    element(
+      "tr",
+      {},
+      element("th.system", { scope: "row", title: systems.names[m] }, systems.names[m]),
+      element(systems.unusual[m] ? "td.number.unusual" : "td.number", {}, two(systems.distances[m])),
+      systems.r2 ? element("td.number", {}, two(systems.r2[m])) : null,
+      systems.weights[m].map((weight) => {
+        const cell = element("td.number", {}, two(weight));
+        const share = Math.round(Math.min(Math.abs(weight - 1), 1) * 55);
+        cell.style.background = `color-mix(in srgb, var(${weight > 1 ? "--warm" : "--mark"}) ${share}%, transparent)`;
+        return cell;
+      }),
+    ),
+  );
+  const more = { type: "button", click: () => { chosen.all = true; draw(); } };
+  return [
+    element("h3", {}, "Weights, the most unusual systems first"),
+    element(
+      "p.note",
+      {},
+      `Distance: root mean square of the weight less 1. ${systems.r2 ? "R2: of held-out pairs. " : ""}Orange is more and blue is less than average.`,
+    ),
+    element(
+      "div.wide",
+      { tabindex: "0", role: "region", "aria-label": "Table of weights" },
+      element(
+        "table.plain.weights",
+        {},
+        element(
+          "thead",
+          {},
+          element("tr", {}, heads.map((text, place) => element(place ? "th.number" : "th", { scope: "col" }, String(text)))),
+        ),
+        element("tbody", {}, rows),
+      ),
+    ),
+    shown.length < order.length ? element("p.more", {}, element("button", more, `Show all ${order.length} systems`)) : "",
+  ];
+}

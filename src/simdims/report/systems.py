@@ -1,0 +1,160 @@
+"""What the page says about several systems: their weights, group differences, the typical and the unusual ones."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simdims._parameters import ParameterError, plural, shortlist
+from simdims.discovery.result import Discovery
+from simdims.inference import weight_test
+from simdims.inference.effects import mean_intervals
+from simdims.inference.systems import Values, values_of_systems
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Columns of what is known about the systems that the page has, groups that it tells apart, and permutations per test.
+_MOST_COLUMNS, _MOST_GROUPS, _N_PERMUTATIONS = 8, 7, 5000
+
+#: Systems from which some can stand out: Tukey's fences, 1.5 interquartile ranges beyond the quartiles.
+_FEWEST_FOR_OUTLIERS, _FENCE = 8, 1.5
+
+#: Systems from which the mean of a group has an interval.
+_FEWEST_FOR_INTERVAL = 3
+
+
+def systems_facts(found: Discovery) -> dict[str, Any] | None:
+    """The facts about systems; None for one system."""
+    if found.weights is None or found.consensus.systems is None:
+        return None
+    weights, names = found.weights, list(found.consensus.systems)
+    table = unusual_systems(found)
+    differ = bool(np.ptp(weights) > 0)
+    columns = [] if found.consensus.system_info is None or not differ else _columns(found)
+    return {
+        "names": names,
+        "weights": [_rounded(row) for row in weights],
+        "differ": differ,
+        "said": _said(found, table, differ=differ),
+        "distances": _rounded(table["distance"]),
+        "r2": None if found.systems is None else _rounded(table["r2"]),
+        "unusual": [bool(one) for one in table["unusual"]],
+        "columns": columns,
+    }
+
+
+def unusual_systems(found: Discovery) -> pd.DataFrame:
+    """For each system: how far its weights are from 1, its held-out R2, and whether either is an outlier.
+
+    The distance is the root mean square over dimensions of the weight less 1, the mean over systems.
+    """
+    import pandas as pd
+
+    frame = found.weights_frame()
+    distance = np.sqrt(np.mean((frame.to_numpy() - 1.0) ** 2, axis=1))
+    r2 = np.full(len(frame), np.nan) if found.systems is None else found.systems.r2["weights"].to_numpy(dtype=float)
+    columns = {"distance": distance, "r2": r2, "unusual": _beyond(distance), "poor": _beyond(-r2)}
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _beyond(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which values lie above Tukey's upper fence."""
+    known = values[np.isfinite(values)]
+    if len(known) < _FEWEST_FOR_OUTLIERS:
+        return np.zeros(len(values), dtype=bool)
+    low, high = np.quantile(known, [0.25, 0.75])
+    return np.nan_to_num(values, nan=-np.inf) > high + _FENCE * (high - low) + 1e-12
+
+
+def _said(found: Discovery, table: pd.DataFrame, *, differ: bool) -> list[str]:
+    said = [] if found.systems is None else [found.systems.summary()]
+    if not differ or len(table) < 2:
+        return said
+    typical, unusual = table["distance"].idxmin(), table["distance"].idxmax()
+    said.append(
+        f"The most typical system is {typical} (its weights differ from 1 by {table['distance'].min():.2f}, root mean "
+        f"square), and the most unusual one is {unusual} ({table['distance'].max():.2f})."
+    )
+    if len(table) >= _FEWEST_FOR_OUTLIERS:
+        far = list(map(str, table.index[table["unusual"]]))
+        said.append(
+            f"Outliers in their weights: {shortlist(far)}." if far else "No system is an outlier in its weights."
+        )
+        poor = list(map(str, table.index[table["poor"]]))
+        if poor:
+            they = plural("system", len(poor))
+            said.append(f"Held-out pairs of {len(poor)} {they} are predicted worse than the others: {shortlist(poor)}.")
+    return said
+
+
+def _columns(found: Discovery) -> list[dict[str, Any]]:
+    """Columns by which systems can be grouped or tested, each with its groups and tests."""
+    info: Any = found.consensus.system_info
+    names = list(map(str, found.consensus.systems or ()))
+    shown = []
+    for name in map(str, info.columns):
+        values = values_of_systems("by", name, names, info)
+        groups, tests = _groups(found, values), _tests(found, name)
+        if groups is not None or tests is not None:
+            shown.append({"name": name, "groups": groups, "tests": tests})
+        if len(shown) == _MOST_COLUMNS:
+            break
+    return shown
+
+
+def _groups(found: Discovery, values: Values) -> dict[str, Any] | None:
+    """The group of each system, None where it is missing, and the means and intervals of groups; None if too many."""
+    known = ~values.missing()
+    if not known.any() or found.weights is None:
+        return None
+    codes, distinct = values.at(known).codes()
+    if not 2 <= len(distinct) <= min(_MOST_GROUPS, known.sum() - 1):
+        return None
+    every: list[int | None] = [None] * len(known)
+    for place, code in zip(np.flatnonzero(known), codes, strict=True):
+        every[place] = int(code)
+    rows = []
+    for number, level in enumerate(distinct):
+        own = found.weights[known][codes == number]
+        low, high = mean_intervals(own)
+        has_interval = len(own) >= _FEWEST_FOR_INTERVAL
+        means = {"mean": _rounded(own.mean(axis=0)), "n": len(own), "level": str(level)}
+        rows.append({**means, "low": _rounded(low) if has_interval else None, "high": _rounded(high)})
+    return {"codes": every, "levels": rows}
+
+
+def _tests(found: Discovery, name: str) -> dict[str, Any] | None:
+    """The test of each dimension; None where a column cannot be tested."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            tests = weight_test(found, name, n_permutations=_N_PERMUTATIONS, random_state=0)
+        except ParameterError:  # one value, or as many groups as systems
+            return None
+    columns = (
+        "contrast",
+        "effect",
+        "effect_low",
+        "effect_high",
+        "statistic",
+        "pvalue",
+        "pvalue_adjusted",
+        "significant",
+    )
+    rows = [{key: _plain(row[key]) for key in columns} for row in tests.table.to_dict(orient="records")]
+    notes = [str(one.message) for one in caught]
+    return {"said": tests.summary().splitlines()[:2], "notes": notes, "rows": rows}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | np.bool_ | str):
+        return value if isinstance(value, str) else bool(value)
+    return _rounded([value])[0]
+
+
+def _rounded(values: Any) -> list[float | None]:
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=np.float64)]
