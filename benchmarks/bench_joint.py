@@ -5,13 +5,15 @@
 People: 683 people, 93 items, about 130 ratings each, 8 dimensions, default settings; should take less than 20 s and 1
 GB. Systems: dense matrices of some hundred items. Recovery: 20 systems, 60 items, 6 dimensions, 15% of the pairs each
 at SNR 0.5, best of ten starts: alignment of the dimensions and correlation of the weights with the true ones. Rule:
-held-out error of shrinkage="auto" relative to equal weights, where people do not differ and where they do.
+held-out error of shrinkage="auto" relative to equal weights, where people do not differ and where they do. Selection:
+the number of dimensions that select_rank finds.
 Prints Markdown tables and writes every number to a JSON file.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -23,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simdims import JointSRF, SimilaritySet, align, from_ratings, simulate
+from simdims import JointSRF, SimilaritySet, align, from_ratings, select_rank, simulate
 
 
 def main() -> None:
@@ -38,6 +40,7 @@ def main() -> None:
         "systems": [measure_systems(*size) for size in sizes],
         "recovery": measure_recovery(*((1, 2) if options.quick else (8, 10))),
         "rule": measure_rule(range(900, 901 if options.quick else 910)),
+        "selection": measure_selection(range(950, 951 if options.quick else 953), options.quick),
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=2))
@@ -135,6 +138,21 @@ def measure_rule(seeds: range) -> list[dict[str, Any]]:
     return rows
 
 
+def measure_selection(seeds: range, quick: bool) -> list[dict[str, Any]]:
+    """The number of dimensions that select_rank finds in ten systems of 40 items, and the true one."""
+    designs = itertools.product((3, 6), (0.2, 0.6), (0.3, 0.6), (0.0, 1.0))
+    rows = []
+    for rank, observed, snr, spread in [(3, 0.6, 0.6, 1.0)] if quick else designs:
+        found = []
+        for seed in seeds:
+            stack, *_ = simulated(10, 40, rank, observed, snr, seed, spread)
+            candidates = [rank - 2, rank - 1, rank, rank + 1, rank + 2, rank + 4, 2 * rank + 3]
+            selection = select_rank(SimilaritySet(stack), candidates, n_repeats=2, random_state=seed, progress=False)
+            found.append(selection.rank)
+        rows.append({"rank": rank, "observed": observed, "snr": snr, "spread": spread, "found": found})
+    return rows
+
+
 SUMMARIES = {"mean": np.mean, "worst": np.max}
 
 
@@ -173,6 +191,11 @@ def print_tables(results: dict[str, Any]) -> None:
         figures = [row[name] for name in ("equal", "auto_mean", "auto_worst", "free_mean")]
         size = ", ".join(map(str, row["size"]))
         print(f"| {size} | 1 ± {row['spread']} | {' | '.join(f'{figure:+.1%}' for figure in figures)} |")
+    print("\n| dimensions | observed | SNR | weights | found |")
+    print("|---|---|---|---|---|")
+    for row in results["selection"]:
+        found = ", ".join(map(str, row["found"]))
+        print(f"| {row['rank']} | {row['observed']:.0%} | {row['snr']} | 1 ± {row['spread']} | {found} |")
     print(f"\nRecovery over {n_seeds} seeds: alignment {alignment:.3f}, correlation of weights {correlation:.3f}")
 
 

@@ -150,6 +150,14 @@ def test_the_true_number_is_selected_with_a_penalty_and_a_shrinkage(people, sele
     assert selection.to_dict()["shrinkage"] == selection.shrinkage
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60, 64))
+def test_about_the_true_number_is_selected_from_few_pairs_of_each_system(seed):
+    stack = stack_of(seed=seed, n_systems=20, n_items=40, rank=5, observed=0.2, snr=0.5)
+    found = select_rank(SimilaritySet(stack), [2, 3, 4, 5, 6, 7, 9, 12], n_repeats=2, random_state=0, progress=False)
+    assert abs(found.rank - 5) <= 1
+
+
 def test_workers_change_nothing(people, selection):
     again = select_rank(people, range(1, 6), n_jobs=2, **QUICK)
     columns = [name for name in selection.scores if name != "seconds"]
