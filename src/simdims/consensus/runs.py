@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
-from simdims._journal import Journal, fingerprint
+from simdims._journal import Journal, fingerprint, open_journal
 from simdims._parameters import ParameterError, ParameterTypeError, require_components, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
@@ -138,13 +138,8 @@ def fit_consensus(
     arrays = arrays_of(similarity)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
-        journal = None
-        if checkpoint is not None:
-            journal = stack.enter_context(Journal(checkpoint, _settings(arrays, n_components, estimator, seed)))
-            seed, root = journal.settings["random_state"], journal.settings["seed"]
-        else:
-            root = _parallel.root_seed(seed)
+        described = {} if checkpoint is None else _settings(arrays, n_components, estimator)
+        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
         estimator = _with_settled_alpha(arrays, n_components, estimator, root, journal)
         runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
         labels = None if similarity.labels is None else tuple(similarity.labels)
@@ -268,7 +263,7 @@ def _require_memory(similarity: Similarity, n_components: int, n_runs: int, esti
         )
 
 
-def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | None) -> dict[str, Any]:
+def _settings(arrays: Arrays, n_components: int, estimator: SRF) -> dict[str, Any]:
     """What a checkpoint must agree on; not the number of runs, so that more can be added."""
     return {
         "work": "consensus",
@@ -276,6 +271,4 @@ def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | Non
         "data": fingerprint(*arrays),
         "n_components": int(n_components),
         "estimator": settings_of(estimator),
-        "seed": None,
-        "random_state": seed,
     }
