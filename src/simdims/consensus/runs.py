@@ -16,7 +16,7 @@ from simdims._journal import Journal, fingerprint, open_journal
 from simdims._parameters import ParameterError, ParameterTypeError, require_components, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
-from simdims.consensus.central import Run
+from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
 from simdims.consensus.systems import fit_set
 from simdims.joint import JointSRF
@@ -191,7 +191,7 @@ def _fit_runs(
     reporter: Reporter,
 ) -> list[Run]:
     """All runs in order, those in the checkpoint included."""
-    runs = {} if journal is None else _earlier_runs(journal, n_runs)
+    runs = {} if journal is None else kept_runs(journal, arrays.n_items, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
     left = [number for number in range(n_runs) if number not in runs]
     on_device = estimator.device != "cpu"
@@ -204,26 +204,9 @@ def _fit_runs(
         for run in itertools.chain.from_iterable(results):
             runs[run.number] = run
             if journal is not None:
-                journal.keep(_file_of(run.number), run.W)
-                record = {name: value for name, value in run._asdict().items() if name not in ("W", "weights")}
-                journal.append({"kind": "run", **record})
+                keep_run(journal, run)
             reporter.step(f"run {run.number + 1}")
     return [runs[number] for number in range(n_runs)]
-
-
-def _earlier_runs(journal: Journal, n_runs: int) -> dict[int, Run]:
-    found = {}
-    for record in journal.records:
-        if record["kind"] != "run" or record["number"] >= n_runs:
-            continue
-        W = journal.kept(_file_of(record["number"]))
-        if W is not None:
-            found[record["number"]] = Run(W=W, **{name: value for name, value in record.items() if name != "kind"})
-    return found
-
-
-def _file_of(number: int) -> str:
-    return f"run-{number}"
 
 
 def default_estimator(device: str = "cpu") -> SRF:
