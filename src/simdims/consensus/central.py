@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from simdims import _threads
+from simdims._journal import Journal
 from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.consensus.alignment import align
 from simdims.metrics._embedding import as_embedding
@@ -26,6 +27,27 @@ class Run(NamedTuple):
     n_iter: int
     converged: bool
     weights: np.ndarray | None = None
+
+
+def keep_run(journal: Journal, run: Run) -> None:
+    """Add a run to a checkpoint; the rows of its array are items and, below them, systems."""
+    journal.keep(f"run-{run.number}", run.W if run.weights is None else np.vstack([run.W, run.weights]))
+    record = {name: value for name, value in run._asdict().items() if name not in ("W", "weights")}
+    journal.append({"kind": "run", **record})
+
+
+def kept_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Run]:
+    """The runs of a checkpoint, by their numbers."""
+    found = {}
+    for record in journal.records:
+        if record["kind"] != "run" or record["number"] >= n_runs:
+            continue
+        rows = journal.kept(f"run-{record['number']}")
+        if rows is not None:
+            others = {name: value for name, value in record.items() if name != "kind"}
+            weights = rows[n_items:] if len(rows) > n_items else None
+            found[record["number"]] = Run(W=rows[:n_items], weights=weights, **others)
+    return found
 
 
 def central_run(embeddings: Any) -> int:

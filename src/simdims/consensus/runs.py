@@ -12,11 +12,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 from simdims import __version__, _memory, _parallel, _threads, solvers
-from simdims._journal import Journal, fingerprint
+from simdims._journal import Journal, fingerprint, open_journal
 from simdims._parameters import ParameterError, ParameterTypeError, require_components, require_count, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
-from simdims.consensus.central import Run
+from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
 from simdims.consensus.systems import fit_set
 from simdims.joint import JointSRF
@@ -138,13 +138,8 @@ def fit_consensus(
     arrays = arrays_of(similarity)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        seed = None if random_state is None and checkpoint is not None else _parallel.settle_seed(random_state)
-        journal = None
-        if checkpoint is not None:
-            journal = stack.enter_context(Journal(checkpoint, _settings(arrays, n_components, estimator, seed)))
-            seed, root = journal.settings["random_state"], journal.settings["seed"]
-        else:
-            root = _parallel.root_seed(seed)
+        described = {} if checkpoint is None else _settings(arrays, n_components, estimator)
+        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
         estimator = _with_settled_alpha(arrays, n_components, estimator, root, journal)
         runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
         labels = None if similarity.labels is None else tuple(similarity.labels)
@@ -196,7 +191,7 @@ def _fit_runs(
     reporter: Reporter,
 ) -> list[Run]:
     """All runs in order, those in the checkpoint included."""
-    runs = {} if journal is None else _earlier_runs(journal, n_runs)
+    runs = {} if journal is None else kept_runs(journal, arrays.n_items, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
     left = [number for number in range(n_runs) if number not in runs]
     on_device = estimator.device != "cpu"
@@ -209,26 +204,9 @@ def _fit_runs(
         for run in itertools.chain.from_iterable(results):
             runs[run.number] = run
             if journal is not None:
-                journal.keep(_file_of(run.number), run.W)
-                record = {name: value for name, value in run._asdict().items() if name not in ("W", "weights")}
-                journal.append({"kind": "run", **record})
+                keep_run(journal, run)
             reporter.step(f"run {run.number + 1}")
     return [runs[number] for number in range(n_runs)]
-
-
-def _earlier_runs(journal: Journal, n_runs: int) -> dict[int, Run]:
-    found = {}
-    for record in journal.records:
-        if record["kind"] != "run" or record["number"] >= n_runs:
-            continue
-        W = journal.kept(_file_of(record["number"]))
-        if W is not None:
-            found[record["number"]] = Run(W=W, **{name: value for name, value in record.items() if name != "kind"})
-    return found
-
-
-def _file_of(number: int) -> str:
-    return f"run-{number}"
 
 
 def default_estimator(device: str = "cpu") -> SRF:
@@ -268,7 +246,7 @@ def _require_memory(similarity: Similarity, n_components: int, n_runs: int, esti
         )
 
 
-def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | None) -> dict[str, Any]:
+def _settings(arrays: Arrays, n_components: int, estimator: SRF) -> dict[str, Any]:
     """What a checkpoint must agree on; not the number of runs, so that more can be added."""
     return {
         "work": "consensus",
@@ -276,6 +254,4 @@ def _settings(arrays: Arrays, n_components: int, estimator: SRF, seed: int | Non
         "data": fingerprint(*arrays),
         "n_components": int(n_components),
         "estimator": settings_of(estimator),
-        "seed": None,
-        "random_state": seed,
     }

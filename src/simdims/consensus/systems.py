@@ -13,7 +13,7 @@ from simdims._journal import Journal, open_journal
 from simdims._parameters import require_components, require_count
 from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
-from simdims.consensus.central import Run
+from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.srf import settings_of
@@ -111,7 +111,7 @@ def _fit_runs(
     reporter: Reporter,
 ) -> list[Run]:
     """All runs in order, those in the checkpoint included."""
-    runs = {} if journal is None else _earlier_runs(journal, problem.n_items, n_runs)
+    runs = {} if journal is None else kept_runs(journal, problem.n_items, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
     left = [number for number in range(n_runs) if number not in runs]
     shared, one_by_one = (problem, model, root), journal is not None
@@ -120,24 +120,9 @@ def _fit_runs(
         for run in found:
             runs[run.number] = run
             if journal is not None:
-                journal.keep(f"run-{run.number}", np.vstack([run.W, run.weights]))
-                record = {name: value for name, value in run._asdict().items() if name not in ("W", "weights")}
-                journal.append({"kind": "run", **record})
+                keep_run(journal, run)
             reporter.step(f"run {run.number + 1}")
     return [runs[number] for number in range(n_runs)]
-
-
-def _earlier_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Run]:
-    """Runs of the checkpoint; the rows of an array are items and, below them, systems."""
-    found = {}
-    for record in journal.records:
-        if record["kind"] != "run" or record["number"] >= n_runs:
-            continue
-        rows = journal.kept(f"run-{record['number']}")
-        if rows is not None:
-            others = {name: value for name, value in record.items() if name != "kind"}
-            found[record["number"]] = Run(W=rows[:n_items], weights=rows[n_items:], **others)
-    return found
 
 
 def _settings(problem: solvers.JointProblem, model: JointSRF) -> dict[str, Any]:
