@@ -53,6 +53,8 @@ class Bootstrap:
         The penalties of all fits.
     n_units : int
         How many systems, items or pairs were drawn from.
+    pairs_per_system : int
+        The median number of observed pairs of a system.
     labels, systems : tuple of str or None
         The names of the items and of the systems.
     seed : int
@@ -72,6 +74,7 @@ class Bootstrap:
     alpha: float
     shrinkage: float
     n_units: int
+    pairs_per_system: int
     converged: NDArray[np.bool_]
     seed: int
     labels: tuple[str, ...] | None = None
@@ -154,7 +157,9 @@ class Bootstrap:
             "weights": lambda: (self.weights, self.resampled_weights + missing[:, None]),
             "r2": lambda: (np.asarray(self.r2), self.resampled_r2),
         }[of]()
-        return interval_of(estimate, resampled, level, method, self.n_units)
+        # With resampled systems, weights vary mostly with the pairs of their own system, which are drawn again.
+        n_units = self.pairs_per_system if of == "weights" and self.over == "systems" else self.n_units
+        return interval_of(estimate, resampled, level, method, max(n_units, 2))
 
     def dimensions_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
         """One row per dimension: dimension, share, share_low, share_high, came_back, median_correlation."""

@@ -24,11 +24,9 @@ from simdims._parameters import (
     warn,
 )
 from simdims._progress import Callback, Reporter, reporting
-from simdims.consensus.systems import joint_run_estimator
-from simdims.joint import JointSRF, problem_of_set
+from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection import select_rank
 from simdims.similarity import Similarity, as_similarity
-from simdims.similarity.arrays import arrays_of
 from simdims.similarity.ownership import frozen
 from simdims.srf import SRF
 from simdims.systems import SimilaritySet, dense_parts
@@ -37,6 +35,9 @@ from simdims.uncertainty.result import Bootstrap
 
 #: The first word of the name of the tasks that select ranks, from which their seeds follow.
 _RANKS = 1
+
+#: As in fits from many starts.
+_MAX_ITER = 2000
 
 #: With fewer resamples, the limits of 95% intervals are close to the smallest and largest resampled values.
 _FEW_RESAMPLES = 100
@@ -185,7 +186,9 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     consensus = getattr(found, "consensus", None)
     if consensus is None:
         systems = found if isinstance(found, SimilaritySet) else SimilaritySet([as_similarity(found)])
-        model = joint_run_estimator(estimator, "auto", "auto")
+        model = joint_settings(estimator, "auto", "auto", _fallback(), "cpu", "as resamples have")
+        if model.device != "cpu":
+            raise ParameterError("estimator", "must have device='cpu'", f"{model.device!r}")
         if n_components is None and estimator is None:
             raise ParameterError("n_components", "must be given with similarities", "None")
         if n_components is not None:
@@ -204,8 +207,12 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     if consensus.weights is not None:
         weights = consensus.weights[consensus.selected]
     settings = {"alpha": consensus.alpha, "shrinkage": np.inf if consensus.shrinkage is None else consensus.shrinkage}
-    model = joint_run_estimator(None, 0.0, 0.0).set_params(n_components=consensus.n_components, **settings)
+    model = _fallback().set_params(n_components=consensus.n_components, **settings)
     return Source(systems, model, consensus.embedding.astype(np.float64), np.array(weights, dtype=np.float64))
+
+
+def _fallback() -> JointSRF:
+    return JointSRF(max_iter=_MAX_ITER)
 
 
 def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
@@ -361,14 +368,13 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
 
 def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None, seed: Any) -> dict[str, Any]:
     """What a checkpoint must agree on; not the number of resamples, so that more can be added."""
-    arrays = [part for one in source.systems for part in arrays_of(one)]
     model = source.model
     names = ("n_components", "alpha", "shrinkage", "l1_ratio", "max_iter", "tol")
-    reference = () if source.W is None else (source.W, source.weights)
+    reference = "" if source.W is None else fingerprint(source.W, source.weights)
     return {
         "work": "bootstrap",
         "version": __version__,
-        "data": fingerprint(*arrays, *source.systems.positions, *reference),
+        "data": fingerprint_of(problem_of_set(source.systems)) + reference,
         "over": over,
         "threshold": float(threshold),
         "estimator": {name: str(getattr(model, name)) for name in names},
@@ -403,6 +409,7 @@ def _result(
         alpha=float(model.alpha),
         shrinkage=float(model.shrinkage),
         n_units=units[over],
+        pairs_per_system=int(np.median(solvers.pairs_per_system(reference.problem))),
         converged=np.array([one.converged for one in resamples]),
         seed=seed,
         labels=systems.labels,
