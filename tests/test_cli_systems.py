@@ -11,6 +11,7 @@ from simdims import (
     Discovery,
     SimilaritySet,
     discover,
+    from_comparisons,
     from_dissimilarity,
     from_ratings,
     from_triplets,
@@ -94,6 +95,20 @@ def test_triplets_of_several_people(matrices, capsys):
     options = ["--as", "triplets", "--columns", "one", "two", "odd", "--odd", "odd"]
     assert done("discover", "answers.csv", *options, "--by", "who", "-o", "out", *QUICK) == 0
     same("out", from_triplets(table, odd="odd", by="who"))
+
+
+def test_comparisons_of_several_people(matrices):
+    rng = np.random.default_rng(0)
+    rows = []
+    for name, S in matrices.items():
+        for _ in range(150):
+            head, a, b = rng.choice(N, 3, replace=False)
+            winner, loser = (a, b) if S[head, a] > S[head, b] else (b, a)
+            rows.append([ITEMS[head], ITEMS[winner], ITEMS[loser], name])
+    table = pd.DataFrame(rows, columns=["head", "winner", "loser", "who"])
+    table.to_csv("answers.csv", index=False)
+    assert done("discover", "answers.csv", "--as", "comparisons", "--by", "who", "-o", "out", *QUICK) == 0
+    same("out", from_comparisons(table, by="who"))
 
 
 @pytest.mark.parametrize("kind", ["similarities", "dissimilarities"])
