@@ -77,6 +77,8 @@ def test_two_copies_of_an_item_are_no_pair():
     order = np.argmax(np.corrcoef(slow.embedding_.T, reference.W[items].T)[:3, 3:], axis=0)
     np.testing.assert_allclose(found.W[items], slow.embedding_[:, order], atol=5e-3)
     np.testing.assert_allclose(found.weights, slow.weights_[:, order], atol=2e-2)
+    squares = np.sum(slow.embedding_[:, order] ** 2, axis=0)
+    np.testing.assert_allclose(found.shares, squares / squares.sum(), atol=5e-3)
     absent = counts == 0
     assert np.corrcoef(found.W[absent].ravel(), reference.W[absent].ravel())[0, 1] > 0.95
 
@@ -183,6 +185,19 @@ def test_a_discovery_is_resampled_with_its_own_penalty():
     sure = bootstrap(found, "pairs", n_resamples=20, random_state=0, progress=False)
     assert sure.alpha == found.consensus.alpha
     assert sure.labels == found.labels
+    frame = found.dimensions_frame(sure)
+    assert frame["came_back"].tolist() == sure.came_back.tolist()
+    assert (frame["share_low"] < frame["share_high"]).all()
+    assert list(found.dimensions_frame().columns) == ["share", "reliability", "top_items"]
+    text = found.methods_text(uncertainty=sure)
+    assert "We fitted 20 resampled sets of pairs" in text
+    assert f"{sure.came_back.min():.0%}" in text
+    axes = plots.dimension_grid(sure)
+    assert "back" in axes[0].get_title(loc="right")
+    assert axes[0].collections
+    other = bootstrap(S, "pairs", n_components=2, n_resamples=20, random_state=0, progress=False)
+    with pytest.raises(ValueError, match="uncertainty must be of this result"):
+        found.dimensions_frame(other)
     assert sure.systems is None
     np.testing.assert_allclose(sure.embedding, found.embedding, atol=0.05)
     with pytest.raises(ValueError, match="at least 4 systems"):
@@ -269,3 +284,12 @@ def test_intervals_have_their_nominal_coverage():
     found = [coverage(seed, 200) for seed in range(1000, 1060)]
     for what in ("loadings", "shares", "weights"):
         assert 0.92 < np.mean([one[what] for one in found]) < 0.98, what
+
+
+def test_a_discovery_of_people_is_resampled_with_its_weights():
+    _, _, S = people(n_items=16, n_systems=6)
+    found = discover(SimilaritySet(S), ranks=[3], n_runs=2, random_state=0, progress=False)
+    sure = bootstrap(found, n_resamples=20, random_state=0, progress=False)
+    np.testing.assert_allclose(sure.weights, found.consensus.weights[found.consensus.selected], atol=0.1)
+    assert sure.systems == found.similarity.names
+    assert sure.shrinkage == found.consensus.shrinkage

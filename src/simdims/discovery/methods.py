@@ -9,16 +9,17 @@ import numpy as np
 
 from simdims import __version__
 from simdims._parameters import ParameterTypeError, plural, shown
+from simdims.discovery.result import Discovery, check_resampled
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, LEAST_SHARE, MOST_WORSE, NEGLIGIBLE
 from simdims.similarity.entries import value_range
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
-    from simdims.discovery.result import Discovery
     from simdims.selection import RankSelection
     from simdims.selection.result import HeldOut
     from simdims.similarity import Similarity
+    from simdims.uncertainty import Bootstrap
 
 #: How held-out pairs are predicted.
 _PREDICTED = {
@@ -34,8 +35,10 @@ _REFERENCES = (
 )
 
 
-def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
+def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
     """The paragraph, and what to cite."""
+    if uncertainty is not None:
+        check_resampled(found, uncertainty)
     if not isinstance(tests, HypothesisTests | None):
         raise ParameterTypeError("tests", "must be the result of a hypothesis test, or None", shown(tests))
     version = str(found.settings.get("versions", {}).get("simdims", __version__))
@@ -49,6 +52,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None) -> str:
         *_weights(found),
         *_selection(found),
         *_stability(found),
+        *(() if uncertainty is None else [uncertainty.methods_text()]),
         *_quality(found),
         *(() if tests is None else _tests(tests)),
         *_seed(found),

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import ParameterError, plural
+from simdims._parameters import ParameterError, plural, require_type
 from simdims.consensus import Consensus
 from simdims.selection import DetectableDimensions, RankSelection, SystemsComparison
 from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
+from simdims.uncertainty import Bootstrap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,8 +159,13 @@ class Discovery:
         """
         return self.consensus.weights_frame()
 
-    def dimensions_frame(self) -> pd.DataFrame:
+    def dimensions_frame(self, uncertainty: Bootstrap | None = None) -> pd.DataFrame:
         """One row per dimension: its share of the reconstruction, its reliability, and the items that have most of it.
+
+        Parameters
+        ----------
+        uncertainty : Bootstrap, optional
+            Resamples of this result, which add share_low, share_high and came_back.
 
         Returns
         -------
@@ -174,9 +180,15 @@ class Discovery:
             ", ".join(names[item] for item in np.argsort(-column, kind="stable")[:_N_ITEMS] if column[item] > 0)
             for column in W.T
         ]
+        resampled: dict[str, Any] = {}
+        if uncertainty is not None:
+            check_resampled(self, uncertainty)
+            low, high = uncertainty.interval("shares")
+            resampled = {"share_low": low, "share_high": high, "came_back": uncertainty.came_back}
         return pd.DataFrame(
             {
                 "share": squares / (squares.sum() or 1.0),
+                **resampled,
                 "reliability": self.consensus.reliability,
                 "top_items": top,
             },
@@ -353,13 +365,15 @@ class Discovery:
         shown: dict[str, Any] = {"images": images, "tests": tests, "suggestions": suggestions, "lineage": lineage}
         return write_report(self, path, title=title, overwrite=overwrite, **shown)
 
-    def methods_text(self, tests: HypothesisTests | None = None) -> str:
+    def methods_text(self, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
         """A Methods paragraph for a paper with the numbers of this run, and what to cite.
 
         Parameters
         ----------
         tests : HypothesisTests, optional
             Tests of hypotheses to describe as well.
+        uncertainty : Bootstrap, optional
+            Resamples of this result to describe as well.
 
         Returns
         -------
@@ -376,7 +390,7 @@ class Discovery:
         """
         from simdims.discovery.methods import methods_text
 
-        return methods_text(self, tests)
+        return methods_text(self, tests, uncertainty)
 
     def __repr__(self) -> str:
         explained, held = self.metrics.get("explained_variance"), self.held_out
@@ -404,3 +418,12 @@ class Discovery:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def check_resampled(found: Discovery, uncertainty: Any) -> None:
+    """Refuse what is not a bootstrap of this result."""
+    require_type("uncertainty", uncertainty, Bootstrap, "what bootstrap returned for this result")
+    wanted, given = found.embedding.shape, uncertainty.embedding.shape
+    if given != wanted or uncertainty.labels != found.labels:
+        got = f"one of {given[0]} items and {given[1]} dimensions"
+        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to bootstrap()")

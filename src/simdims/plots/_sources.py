@@ -16,6 +16,7 @@ from simdims.discovery import Discovery
 from simdims.metrics._embedding import as_embedding, as_numbers, embedding_table
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.srf import SRF
+from simdims.uncertainty import Bootstrap
 
 Labels = tuple[str, ...] | None
 
@@ -27,6 +28,8 @@ class Loadings(NamedTuple):
     labels: Labels
     names: Labels
     reliability: NDArray[np.float64] | None = None
+    came_back: NDArray[np.float64] | None = None
+    interval: NDArray[np.float64] | None = None
 
     def name(self, k: int) -> str:
         """The title of a dimension."""
@@ -98,7 +101,7 @@ class Loadings(NamedTuple):
 
 
 def loadings_of(result: Any, labels: Any = None, name: str = "result") -> Loadings:
-    """The embedding of a Discovery, a Consensus, a fitted SRF, an array or a DataFrame."""
+    """The embedding of a Discovery, a Consensus, a Bootstrap, a fitted SRF, an array or a DataFrame."""
     table = embedding_table(result, name)
     W, own = as_embedding(table, name)
     names = tuple(map(str, table.columns)) if is_frame(table) and not is_default_axis(table.columns) else None
@@ -106,7 +109,10 @@ def loadings_of(result: Any, labels: Any = None, name: str = "result") -> Loadin
         names = None
     runs = getattr(result, "consensus", result)
     reliability = runs.reliability if isinstance(runs, Consensus) else None
-    return Loadings(W, _labels(labels, own, len(W)), names, reliability)
+    shown_labels = _labels(labels, own, len(W))
+    if isinstance(result, Bootstrap):
+        return Loadings(W, shown_labels, names, came_back=result.came_back, interval=result.interval("loadings"))
+    return Loadings(W, shown_labels, names, reliability)
 
 
 def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None, Loadings | None, Labels]:

@@ -45,8 +45,8 @@ def dimension_grid(
 
     Parameters
     ----------
-    result : Discovery, Consensus, fitted SRF, array or DataFrame of shape (n_items, n_components)
-        The embedding. Column names of a DataFrame are the titles.
+    result : Discovery, Consensus, Bootstrap, fitted SRF, array or DataFrame of shape (n_items, n_components)
+        The embedding. Column names of a DataFrame are the titles. The bars of a Bootstrap have 95% intervals.
     images : array or sequence with one image per item, optional
         Arrays (grey, RGB or RGBA) or paths of files. By default the labels are drawn on bars as long as the loadings.
     labels : sequence of str, optional
@@ -72,7 +72,7 @@ def dimension_grid(
     -------
     ndarray of matplotlib Axes
         One for each dimension of the page, titled with its share of the squared loadings and, if known, its
-        reliability.
+        reliability or how often it came back.
 
     Examples
     --------
@@ -108,7 +108,8 @@ def dimension_grid(
         if has_images:
             _draw_images(ax, strips[place], n_shown, image_cmap, _grey_range(images))
         else:
-            scale = float(loadings.W.max() if common_scale else loadings.W[:, k].max())
+            longest = loadings.W if loadings.interval is None else np.fmax(loadings.W, loadings.interval[1])
+            scale = float(longest.max() if common_scale else longest[:, k].max())
             _draw_bars(ax, loadings, k, tops[place], scale, n_shown, panel_width)
     return made
 
@@ -206,6 +207,8 @@ def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
     about = f"{loadings.shares()[k]:.1%}"
     if loadings.reliability is not None:
         about += f", rel. {loadings.reliability[k]:.2f}"
+    if loadings.came_back is not None:
+        about += f", back {loadings.came_back[k]:.0%}"
     ax.set_title(about, loc="right", fontsize=style.tiny(), color=style.QUIET, pad=2)
     free_width = width - style.text_size(about, style.tiny())[0] - 4
     name = style.fitted(loadings.name(k), style.small(), free_width, "bold")
@@ -218,6 +221,8 @@ def _draw_bars(
     """Labels on pale bars: they need no margin, and are cut only at the end of the panel."""
     rows = np.arange(len(top))
     ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
+    if loadings.interval is not None:
+        ax.hlines(rows, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0, alpha=0.7)
     place: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
     for row, item in zip(rows, top, strict=True):
         text = style.fitted(loadings.item(item), style.tiny(), width - 4)

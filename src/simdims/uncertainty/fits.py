@@ -42,6 +42,7 @@ class Resample(NamedTuple):
     number: int
     W: NDArray[np.float64]
     weights: NDArray[np.float64]
+    shares: NDArray[np.float64]
     correlations: NDArray[np.float64]
     r2: float
     converged: bool
@@ -61,7 +62,8 @@ def fit_resample(reference: Reference, over: str, root: int, number: int) -> Res
             W = solvers.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
         r2 = float(np.nanmean(solvers.variance_explained_jointly(problem, W, a)))
         order, correlations = _matched(W, reference.W)
-        return Resample(number, W[:, order], a[:, order], correlations, r2, found.converged)
+        W, a = W[:, order], a[:, order]
+        return Resample(number, W, a, shares_of(W, counts), correlations, r2, found.converged)
 
 
 def draw_weights(
@@ -108,7 +110,8 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     explained = solvers.variance_explained_jointly(reference.lists, W, own)[chosen]
     noisy = solvers.reweighted(reference.lists, solvers.pair_counts(reference.lists, rng))
     weights = solvers.weights_of(noisy, W)
-    return Resample(number, W, weights, correlations, float(np.nanmean(explained)), found.converged)
+    r2 = float(np.nanmean(explained))
+    return Resample(number, W, weights, shares_of(W), correlations, r2, found.converged)
 
 
 def _fit(
@@ -135,3 +138,9 @@ def _matched(W: NDArray, reference: NDArray) -> tuple[NDArray[np.intp], NDArray[
     """The dimension of W that matches each of the reference's, and their correlations."""
     alignment = align(W, reference)
     return alignment.permutation, alignment.similarity
+
+
+def shares_of(W: NDArray[np.float64], counts: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """The share of each dimension in the squared loadings, with items counted as often as they were drawn."""
+    squares = np.sum(W**2 if counts is None else counts[:, None] * W**2, axis=0)
+    return squares / (squares.sum() or 1.0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_between, require_choice
 from simdims.similarity.ownership import read_only
+from simdims.uncertainty.fits import shares_of
 from simdims.uncertainty.intervals import METHODS, interval_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Bootstrap:
     embeddings : ndarray of shape (n_resamples, n_items, n_components)
         The resampled embeddings, with dimensions in the order and on the scale of the reference.
     resampled_weights : ndarray of shape (n_resamples, n_systems, n_components)
+    resampled_shares : ndarray of shape (n_resamples, n_components)
+        Shares of the dimensions in the reconstruction of each resample, with items counted as often as they are drawn.
     resampled_r2 : ndarray of shape (n_resamples,)
     correlations : ndarray of shape (n_resamples, n_components)
         Correlation over items of each dimension of the reference with the one that is matched with it.
@@ -68,6 +71,7 @@ class Bootstrap:
     r2: float
     embeddings: NDArray[np.float64]
     resampled_weights: NDArray[np.float64]
+    resampled_shares: NDArray[np.float64]
     resampled_r2: NDArray[np.float64]
     correlations: NDArray[np.float64]
     threshold: float
@@ -109,7 +113,7 @@ class Bootstrap:
     @property
     def shares(self) -> NDArray[np.float64]:
         """The share of each dimension in the average reconstruction."""
-        return _shares(self.embedding)
+        return shares_of(self.embedding)
 
     @property
     def at_zero(self) -> NDArray[np.bool_]:
@@ -153,13 +157,20 @@ class Bootstrap:
         missing = np.where(self.found, 0.0, np.nan)
         estimate, resampled = {
             "loadings": lambda: (self.embedding, self.embeddings + missing[:, None]),
-            "shares": lambda: (self.shares, _shares(self.embeddings) + missing),
+            "shares": lambda: (self.shares, self.resampled_shares + missing),
             "weights": lambda: (self.weights, self.resampled_weights + missing[:, None]),
             "r2": lambda: (np.asarray(self.r2), self.resampled_r2),
         }[of]()
         # With resampled systems, weights vary mostly with the pairs of their own system, which are drawn again.
         n_units = self.pairs_per_system if of == "weights" and self.over == "systems" else self.n_units
         return interval_of(estimate, resampled, level, method, max(n_units, 2))
+
+    def embedding_frame(self) -> pd.DataFrame:
+        """The reference with a row for each item and a named column for each dimension."""
+        import pandas as pd
+
+        index = None if self.labels is None else list(self.labels)
+        return pd.DataFrame(self.embedding.copy(), index=index, columns=self._names())
 
     def dimensions_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
         """One row per dimension: dimension, share, share_low, share_high, came_back, median_correlation."""
@@ -216,6 +227,18 @@ class Bootstrap:
         """How often a dimension, counted from 0, came back, as in "came back in 93% of resampled groups of systems"."""
         return f"came back in {self.came_back[k]:.0%} of resampled {_RESAMPLED[self.over]}"
 
+    def methods_text(self) -> str:
+        """A sentence or two for the Methods and Results of a paper, with the numbers of this run."""
+        back = self.came_back
+        low, high = f"{back.min():.0%}", f"{back.max():.0%}"
+        share = low if low == high else f"{low} to {high}"
+        return (
+            f"We fitted {self.n_resamples} resampled {_RESAMPLED[self.over]} with the penalties of the original fit, "
+            f"and matched their dimensions with the original ones. Dimensions came back (r >= {self.threshold:g} over "
+            f"items) in {share} of the resamples. Intervals are 95% percentile intervals, widened for the number of "
+            f"{self.over}; those of loadings at zero ({self.at_zero.mean():.0%}) are not calibrated."
+        )
+
     def summary(self) -> str:
         """The result in words."""
         low, high = self.interval("r2")
@@ -243,9 +266,3 @@ class Bootstrap:
 
     def _names(self) -> list[str]:
         return [f"dimension{k + 1}" for k in range(self.n_components)]
-
-
-def _shares(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    squares = np.sum(W**2, axis=-2)
-    total = squares.sum(axis=-1, keepdims=True)
-    return squares / np.where(total > 0, total, 1.0)

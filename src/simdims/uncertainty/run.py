@@ -277,7 +277,7 @@ def _fit_all(
         for one in results:
             found[one.number] = one
             if journal is not None:
-                parts = [np.ravel(part) for part in (one.W, one.weights, one.correlations)]
+                parts = [np.ravel(part) for part in (one.W, one.weights, one.shares, one.correlations)]
                 journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
                 journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
             reporter.step(f"resample {one.number + 1}")
@@ -287,14 +287,14 @@ def _fit_all(
 def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[int, Resample]:
     found = {}
     n, rank = reference.W.shape
-    ends = np.cumsum([n * rank, reference.weights.size, rank])
+    ends = np.cumsum([n * rank, reference.weights.size, rank, rank])
     for record in journal.records:
         if record["kind"] != "resample" or record["number"] >= n_resamples:
             continue
         kept = journal.kept(f"resample-{record['number']}")
         if kept is not None:
-            W, weights, correlations, r2 = np.split(kept, ends)
-            parts = (W.reshape(n, rank), weights.reshape(-1, rank), correlations, float(r2[0]))
+            W, weights, shares, correlations, r2 = np.split(kept, ends)
+            parts = (W.reshape(n, rank), weights.reshape(-1, rank), shares, correlations, float(r2[0]))
             found[record["number"]] = Resample(record["number"], *parts, record["converged"])
     return found
 
@@ -403,6 +403,7 @@ def _result(
         r2=float(np.nanmean(r2)),
         embeddings=np.stack([one.W for one in resamples]),
         resampled_weights=np.stack([one.weights for one in resamples]),
+        resampled_shares=np.stack([one.shares for one in resamples]),
         resampled_r2=np.array([one.r2 for one in resamples]),
         correlations=np.stack([one.correlations for one in resamples]),
         threshold=reference.threshold,
