@@ -52,8 +52,8 @@ ax.figure.set_size_inches(6, 6.5)
 pyplot.show()
 
 # %%
-# IT has the dimension of human faces and body parts more than behaviour does, and buildings, fruit and vegetables less.
-# The sessions of a person are averaged first, so that each of the 20 people counts once.
+# IT has the dimension of human faces and body parts more than behaviour does, and those of fruit and vegetables, and
+# one of the two of buildings, less. The sessions of a person are averaged first: each of the 20 people counts once.
 
 by_person = joint.weights_frame().groupby(info["person"], sort=False).mean()
 print(
