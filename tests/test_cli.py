@@ -423,7 +423,7 @@ def test_select_rank_writes_every_fit(clean_similarities, tmp_path, capsys, endi
     assert main(["select-rank", str(clean_similarities), *words, "--quiet", "-o", str(out)]) == 0
     assert "\nrank 3\n" in capsys.readouterr().out
     fits = json.loads(out.read_text())["scores"] if ending == "json" else pd.read_csv(out).to_dict(orient="records")
-    assert [fit["rank"] for fit in fits] == [2] * 5 + [3] * 5 + [4] * 5
+    assert [fit["rank"] for fit in fits] == [2] * 8 + [3] * 8 + [4] * 8
     assert (folder / "journal.jsonl").exists()
 
 
