@@ -117,8 +117,11 @@ def main():
     parser.add_argument("--only", choices=["null", "power", "regression", "matrices"], help="one of the studies")
     parser.add_argument("--seed", type=int, default=1_000_000)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="a few small data sets, to see that it runs")
     parser.add_argument("--out", type=Path, default=RESULTS / "nuisance.json")
     options = parser.parse_args()
+    if options.quick:
+        options.datasets, options.permutations, options.sizes = 2, 19, [20]
     rejected.n_datasets = options.datasets
     rows = []
 

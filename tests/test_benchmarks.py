@@ -31,6 +31,7 @@ def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
         "inference --out {}/numbers.json",
         "joint --out {}/numbers.json",
         "matching",
+        "nuisance --out {}/numbers.json",
         "power --out {}/numbers.json",
         "selection speed --out {}",
         "selection admm --out {}",

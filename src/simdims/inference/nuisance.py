@@ -195,13 +195,13 @@ def _adjusted(null: NDArray[np.float64], n_parts: int) -> NDArray[np.float64]:
     """Null distributions given that the products of hypothesis and nuisance are the observed ones.
 
     A logistic regression makes these products equal to their expectations, so the observed hypothesis does not vary in
-    them, and resampled ones do. The linear effect of that is removed.
+    them, and resampled ones do. What a parabola in their deviations explains of a statistic is removed.
     """
     statistics, scores = null[:, :n_parts], null[:, n_parts:]
     result = statistics.copy()
     for j in range(null.shape[2]):
-        U = scores[:, :, j]
-        if not U.any() or len(U) <= U.shape[1] + 2:
+        U = np.hstack([scores[:, :, j], scores[:, :, j] ** 2])
+        if not U.any() or len(U) <= 3 * U.shape[1]:
             continue
         centred = U - U.mean(axis=0)
         for part in range(n_parts):
