@@ -82,6 +82,7 @@ def test_it_has_dimensions_weights_and_what_they_are_worth(found):
     assert "in 6 systems" in repr(found)
     assert "24 items in 6 systems" in found.methods_text()
     assert found.detectable is None
+    assert "rescaled by a regression" not in found.methods_text()
 
 
 def test_the_share_explained_in_sample_is_that_of_all_systems(found):

@@ -209,16 +209,22 @@ def _selection(found: Discovery) -> list[str]:
     return [*_sampling(selection), *_folds(selection), _choice(selection), *_resampled(selection), *_detectable(found)]
 
 
+def _predicted(protocol: str, is_set: bool) -> str:
+    """How held-out pairs are predicted; those of several systems as the fit has them."""
+    return _PREDICTED["paper" if is_set else protocol]
+
+
 def _validation(found: Discovery) -> list[str]:
     """How a given number of dimensions was cross-validated."""
     how = found.settings.get("held_out", {})
     if "n_folds" not in how:
         return []
     items = f" of {how['n_items']:,} items drawn at random" if how["n_items"] < found.n_items else ""
+    predicted = _predicted(how.get("protocol", "averaged"), found.consensus.systems is not None)
     return [
         f"It was evaluated by {how['n_folds']}-fold cross-validation over pairs{items} with {how['n_repeats']} "
         f"{plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the "
-        f"observed pairs, and each held-out pair was predicted {_PREDICTED[how.get('protocol', 'averaged')]}."
+        f"observed pairs, and each held-out pair was predicted {predicted}."
     ]
 
 
@@ -239,7 +245,7 @@ def _sampling(selection: RankSelection) -> list[str]:
 
 def _folds(selection: RankSelection) -> list[str]:
     penalty = f", with a penalty of alpha = {selection.comparison_alpha:.3g}" if selection.comparison_alpha else ""
-    judged = f"{_PREDICTED[selection.protocol]}{penalty}"
+    judged = f"{_predicted(selection.protocol, selection.systems is not None)}{penalty}"
     one = len(selection.tried) == 1
     return [
         f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "

@@ -105,7 +105,8 @@ def select_rank(
         standard errors, or in any case by less than one. "averaged": by the mean of all fits of that rank which have
         not seen the pair, in whatever repeat; the smallest rank wins whose error is larger than the smallest by at most
         two standard errors and a tenth, or by a thousandth of the variance. "paper": by the fit of its fold, without a
-        penalty; the smallest mean error wins. For a SimilaritySet only "penalised".
+        penalty; the smallest mean error wins. For a SimilaritySet only "penalised", with
+        predictions as they are.
     alpha : float or "auto", default="auto"
         Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with
         plenty of dimensions, for the fits that ranks are compared with (`comparison_alpha`), and once at the chosen
