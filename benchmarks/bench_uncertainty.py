@@ -29,8 +29,9 @@ try:
     import pandas  # noqa: F401
 except ImportError:  # only the table of what is known about the people needs it, which is empty here
     stub = types.ModuleType("pandas")
-    stub.Index = lambda names, **_: list(names)  # type: ignore[attr-defined]
-    stub.DataFrame = lambda **_: None  # type: ignore[attr-defined]
+    empty = {"__init__": lambda self, *_, **__: None}
+    for name in ("Index", "DataFrame", "Series", "MultiIndex", "RangeIndex"):
+        setattr(stub, name, type(name, (), empty))
     sys.modules["pandas"] = stub
 
 import numpy as np  # noqa: E402

@@ -596,6 +596,8 @@ TABLE = [
     (metrics.link_auc, {"S": LINKS, "W": W, "pairs": [[0, 99]]}, ValueError, "pairs", "[0, 99]"),
     (metrics.hold_out_links, {"S": LINKS, "fraction": 1.5}, ValueError, "fraction", "1.5"),
     (metrics.noise_ceiling, {"triplets": TRIPLETS, "min_answers": 1}, ValueError, "min_answers", "1"),
+    (metrics.noise_ceiling, {"triplets": TRIPLETS, "by": "who"}, ValueError, "by", "'who'"),
+    (metrics.noise_ceiling, {"triplets": PEOPLE, "by": "who"}, ValueError, "by", "'who'"),
     (metrics.noise_ceiling, {"triplets": PEOPLE, "min_answers": 3}, ValueError, "min_answers", "3"),
     (metrics.noise_ceiling, {"triplets": PEOPLE, "method": "kendall"}, ValueError, "method", "'kendall'"),
     (metrics.noise_ceiling, {"triplets": TRIPLETS, "method": "pearson"}, ValueError, "method", "'pearson'"),

@@ -1,6 +1,7 @@
 """noise_ceiling of several systems: its definition, weights, missing pairs, and rsatoolbox's numbers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.io import loadmat
 from scipy.stats import rankdata, spearmanr
@@ -133,3 +134,28 @@ def test_cosines_are_those_of_rsatoolbox_on_the_same_numbers():
     found = noise_ceiling(SimilaritySet(values), method="cosine")
     lower, upper = boot_noise_ceiling(rdm.RDMs(values[:, UPPER[0], UPPER[1]]), method="cosine")
     np.testing.assert_allclose([found.mean_lower, found.mean_upper], [lower, upper], rtol=1e-9)
+
+
+def test_the_ceiling_of_a_person_follows_from_the_answers_of_the_others():
+    rng = np.random.default_rng(0)
+    rows = []
+    for person in "abcde":
+        for _ in range(60):
+            items = [0, 1, 2 + int(rng.integers(4))]
+            rows.append((*rng.permutation(items).tolist(), person))
+    rows.append((7, 8, 9, "f"))  # a person whose triplet nobody else answered
+    table = pd.DataFrame(rows, columns=["i", "j", "odd", "who"])
+    with pytest.warns(SimdimsWarning, match="1 people have no ceiling.* f"):
+        found = noise_ceiling(table, odd="odd", by="who")
+    assert found.names == tuple("abcdef")
+    for place, person in enumerate("abcde"):
+        lower, upper = [], []
+        for row in table[table.who == person].itertuples():
+            same = table[[{a, b, c} == {row.i, row.j, row.odd} for a, b, c in table[["i", "j", "odd"]].to_numpy()]]
+            for bounds, answers in ((lower, same[same.who != person]), (upper, same)):
+                counts = answers["odd"].value_counts()
+                best = counts[counts == counts.max()].index
+                bounds.append((row.odd in best) / len(best))
+        np.testing.assert_allclose([found.lower[place], found.upper[place]], [np.mean(lower), np.mean(upper)])
+    assert np.isnan(found.lower[5])
+    assert found.method == "accuracy"

@@ -121,7 +121,7 @@ def from_triplets(
     refuse_diagonal_beside(by, diagonal)
     frame = triplets
     if by is not None:
-        triplets = _without_column(frame, by)
+        triplets = without_column(frame, by)
     odd_place = _odd_column(triplets, odd)
     first, second = (column for column in range(3) if column != odd_place)
     pairs = (first, second), [(first, odd_place), (second, odd_place)]
@@ -145,7 +145,7 @@ def read_triplets(
     return read_questions(cells_of(triplets, "triplets"), n_items, names), odd_place
 
 
-def _without_column(frame: Any, by: str | int) -> Any:
+def without_column(frame: Any, by: str | int) -> Any:
     """The columns of the items."""
     if not is_frame(frame):
         rule = "must be None unless triplets are a DataFrame with a column of this name"

@@ -16,7 +16,7 @@ from simdims._tables import as_frame, read_items
 from simdims.comparisons import read_comparisons
 from simdims.similarity.ownership import read_only
 from simdims.systems import SimilaritySet, dense_parts
-from simdims.triplets import read_triplets
+from simdims.triplets import read_triplets, without_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,10 +112,10 @@ class SystemCeiling:
         Agreement of each system with the mean of the others; NaN where they share fewer than 3 pairs.
     upper : ndarray of shape (n_systems,)
         Agreement of each system with the mean of all, itself included.
-    method : {"pearson", "spearman", "cosine"}
-        The measure of agreement.
+    method : {"pearson", "spearman", "cosine", "accuracy"}
+        The measure of agreement; the last is that of answers to triplets.
     n_pairs : ndarray of int, shape (n_systems,)
-        Pairs behind each `lower`.
+        Pairs, or answers, behind each `lower`.
     """
 
     names: tuple[str, ...]
@@ -161,8 +161,17 @@ def noise_ceiling(triplets: SimilaritySet, *, method: str = "pearson") -> System
 def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, min_answers: int = 2) -> NoiseCeiling: ...
 
 
+@overload
+def noise_ceiling(triplets: Any, *, odd: int | Hashable = -1, by: str | int) -> SystemCeiling: ...
+
+
 def noise_ceiling(
-    triplets: Any, *, odd: int | Hashable = -1, min_answers: int = 2, method: str | None = None
+    triplets: Any,
+    *,
+    odd: int | Hashable = -1,
+    min_answers: int = 2,
+    method: str | None = None,
+    by: str | int | None = None,
 ) -> NoiseCeiling | SystemCeiling:
     """Estimate how well the best possible model can do: from repeated triplets, or from several systems.
 
@@ -196,6 +205,9 @@ def noise_ceiling(
         Triplets with fewer answers are left out; the result counts their answers.
     method : {"pearson", "spearman", "cosine"}, optional
         For a SimilaritySet: how similarities are compared, "pearson" by default. Weights do not change ranks.
+    by : column name, optional
+        For triplets in a DataFrame: the column that names the person who answered. The ceiling is then by person: how
+        many of their answers the most frequent answer of the others predicts (`lower`), or that of all (`upper`).
 
     Returns
     -------
@@ -203,7 +215,7 @@ def noise_ceiling(
         Of triplets: the ceiling, its uncertainty and the lower estimate; `fraction(accuracy)` is the chance-corrected
         fraction of the ceiling that an accuracy reaches.
     SystemCeiling
-        Of a SimilaritySet: a lower and an upper bound per system.
+        Of a SimilaritySet, or with `by`: a lower and an upper bound per system or person.
 
     Warns
     -----
@@ -240,16 +252,21 @@ def noise_ceiling(
     True
     """
     if isinstance(triplets, SimilaritySet):
-        for name, given, default in (("odd", odd, -1), ("min_answers", min_answers, 2)):
+        for name, given, default in (("odd", odd, -1), ("min_answers", min_answers, 2), ("by", by, None)):
             if given != default:
                 raise ParameterError(name, "must not be given for a SimilaritySet", shown(given))
         return _ceiling_of_systems(triplets, "pearson" if method is None else method)
     if method is not None:
         raise ParameterError("method", "must be None for triplets", shown(method))
     require_count("min_answers", min_answers, 2)
-    items, odd_column = read_triplets(triplets, odd)
+    if by is not None and min_answers != 2:
+        raise ParameterError("min_answers", "must not be given beside {by}", shown(min_answers))
+    items, odd_column = read_triplets(triplets if by is None else without_column(triplets, by), odd)
     ascending = np.sort(items, axis=1)
     choice = np.argmax(ascending == items[:, [odd_column]], axis=1)
+    if by is not None:
+        (person,), names = read_items(triplets, [by])
+        return _ceiling_of_people(ascending, choice, person, names)
     return _ceiling(_count_answers(ascending, choice, 3), min_answers, "triplets", "triplet")
 
 
@@ -258,7 +275,7 @@ def comparison_ceiling(
     head: Hashable = "head",
     winner: Hashable = "winner",
     loser: Hashable = "loser",
-    by: Hashable | None = None,
+    by: str | int | None = None,
     *,
     min_answers: int = 2,
 ) -> NoiseCeiling:
@@ -335,6 +352,35 @@ def _ceiling(counts: NDArray[np.intp], min_answers: int, argument: str, question
         n_left_out=int(n_answers.sum() - n_kept.sum()),
         chance=1 / counts.shape[1],
     )
+
+
+def _ceiling_of_people(
+    questions: NDArray[np.intp], choice: NDArray[np.intp], person: NDArray[np.intp], names: Any
+) -> SystemCeiling:
+    """How many answers of each person the most frequent answer of the others, and of all, predicts."""
+    number = np.unique(questions, axis=0, return_inverse=True)[1].ravel()
+    all_answers = np.zeros((int(number.max()) + 1, 3), dtype=np.intp)
+    np.add.at(all_answers, (number, choice), 1)
+    own_number = np.unique(np.stack([person, number]), axis=1, return_inverse=True)[1].ravel()
+    own = np.zeros((int(own_number.max()) + 1, 3), dtype=np.intp)
+    np.add.at(own, (own_number, choice), 1)
+    others = all_answers[number] - own[own_number]
+    shared = others.any(axis=1)
+    if not shared.any():
+        raise ParameterError("triplets", "must hold triplets that several people answered", "none")
+    n_answers = np.bincount(person[shared], minlength=len(names))
+    bounds = []
+    for counts in (others, all_answers[number]):
+        most = counts == counts.max(axis=1, keepdims=True)
+        credit = most[np.arange(len(choice)), choice] / np.count_nonzero(most, axis=1)
+        total = np.bincount(person[shared], weights=credit[shared], minlength=len(names))
+        bounds.append(np.divide(total, n_answers, out=np.full(len(names), np.nan), where=n_answers > 0))
+    without = [str(name) for name, count in zip(names, n_answers, strict=True) if not count]
+    if without:
+        warn(
+            f"{len(without)} people have no ceiling, because nobody else answered their triplets: {shortlist(without)}."
+        )
+    return SystemCeiling(tuple(map(str, names)), bounds[0], bounds[1], "accuracy", n_answers)
 
 
 def _count_answers(questions: NDArray[np.intp], choice: NDArray[np.intp], n_choices: int) -> NDArray[np.intp]:
