@@ -56,10 +56,12 @@ def _demo(options: argparse.Namespace) -> Findings:
     if not options.full:
         settings = dict(_QUICK_WORDS if options.words else _QUICK)
         settings["ranks"] = sorted({min(rank, S.n_items // 4) for rank in settings["ranks"]})
+        from simdims.selection.splits import FOLDS
+
         ranks = ", ".join(map(str, settings["ranks"]))
         say(
-            f"Demo settings: {ranks} dimensions, {settings['n_repeats']} x 5 folds, {settings['n_runs']} random starts "
-            "(--full: all items and the default settings of discover)."
+            f"Demo settings: {ranks} dimensions, {settings['n_repeats']} x {FOLDS['penalised'][0]} folds, "
+            f"{settings['n_runs']} random starts (--full: all items and the default settings of discover)."
         )
     rest = {"sampling": None, "alpha": "auto", "device": "cpu", "checkpoint": None}
     found = run(S, argparse.Namespace(**{**vars(options), **settings, **rest}))
