@@ -110,7 +110,8 @@ def test_a_given_number_of_dimensions_is_not_selected_but_cross_validated():
     assert found.selection is None
     assert found.n_components == 4
     assert found.settings["held_out"]["n_repeats"] == 2
-    one = select_rank(noisy(), [4], sampling=0.6, n_repeats=2, random_state=seed_of(root_seed(0), 3), progress=False)
+    folds = {"sampling": 0.6, "n_folds": 5, "n_repeats": 2}
+    one = select_rank(noisy(), [4], **folds, random_state=seed_of(root_seed(0), 3), progress=False)
     assert found.metrics["held_out_r2"] == one.held_out_r2
     assert found.metrics["held_out_r2_standard_error"] == one.held_out_r2_standard_error
     most = discover(noisy(), **{**QUICK, "ranks": 4, "sampling": None})

@@ -402,7 +402,7 @@ def test_rank_selection_chooses_the_penalty_with_the_rank(tmp_path):
     assert (found.protocol, found.rank) == ("penalised", 4)
     assert found.alpha > 0
     assert found.comparison_alpha > 0
-    assert found.training_share == pytest.approx(0.76)
+    assert found.training_share == pytest.approx(0.875)
     assert "alpha" in found.summary()
     stopped = select_rank(S, **{**QUICK, "ranks": [4, 5]}, checkpoint=tmp_path / "c")
     again = select_rank(S, **QUICK, checkpoint=tmp_path / "c")

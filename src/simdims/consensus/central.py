@@ -152,4 +152,6 @@ def aligned_to(runs: NDArray[np.floating], reference: int) -> tuple[NDArray[np.f
     """All runs aligned to one of them, and the order of the columns of each."""
     orders = [align(run, runs[reference]).permutation for run in runs]
     orders[reference] = np.arange(runs.shape[2])
-    return np.stack([run[:, order] for run, order in zip(runs, orders, strict=True)]), orders
+    # In one layout: the sums of runs that are equally central must not depend on how their columns were picked.
+    aligned = [np.ascontiguousarray(run[:, order]) for run, order in zip(runs, orders, strict=True)]
+    return np.stack(aligned), orders

@@ -140,7 +140,7 @@ def discover(
     candidates = check_ranks(ranks, n)
     n_runs = default_runs(n) if n_runs is None else n_runs
     fold_estimator, run_estimator = _estimators(estimator, alpha, device)
-    penalised = fold_estimator.alpha != 0
+    penalised = getattr(fold_estimator, "alpha", 0) != 0  # whatever else is given is refused below
     n_repeats = default_repeats(n, single, penalised) if n_repeats is None else n_repeats
     _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
     seed, root = settle_seeds(checkpoint, random_state)
