@@ -1,5 +1,6 @@
 """The penalty on the loadings: its definition, every storage and solver, and the choice of its strength."""
 
+import json
 import warnings
 
 import numpy as np
@@ -254,11 +255,11 @@ def test_the_penalty_is_free_of_the_scale_of_similarities_and_weights(factor, l1
 def test_the_scale_of_the_penalty_is_that_of_the_definition(name):
     similarity = PROBLEMS[name]()
     S, omega = dense(similarity)
-    srf = SRF(2, alpha=1.0, l1_ratio=0.5, random_state=0, max_iter=5).fit(similarity)
+    penalty = solvers.penalised(_problem(similarity), 1.0, 0.5).penalty
     strength, s = penalty_of(S, omega, 1.0)
     unit = omega.max()  # solvers divide the weights by their largest
-    assert srf._penalty.ridge == pytest.approx(0.5 * strength / 2 / unit, rel=1e-9)
-    assert srf._penalty.lasso == pytest.approx(0.5 * s * strength / 2 / unit, rel=1e-9)
+    assert penalty.ridge == pytest.approx(0.5 * strength / 2 / unit, rel=1e-9)
+    assert penalty.lasso == pytest.approx(0.5 * s * strength / 2 / unit, rel=1e-9)
 
 
 def test_alpha_of_one_leaves_nothing_of_shuffled_similarities():
@@ -277,6 +278,21 @@ def test_a_fitted_item_is_embedded_where_it_was_fitted(l1_ratio):
     S = masked(example(), diagonal=False)
     srf = SRF(RANK, alpha=ALPHA, l1_ratio=l1_ratio, random_state=0, tol=1e-10, max_iter=5000).fit(S)
     np.testing.assert_allclose(srf.transform(S), srf.embedding_, atol=1e-4)
+
+
+@pytest.mark.parametrize("l1_ratio", RATIOS)
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_new_items_have_the_penalty_of_pairs_that_weigh_the_same(is_sparse, l1_ratio):
+    """One pair with a large weight changes what other weights mean, not how unweighted rows are embedded."""
+    S, weights = example() + 0.01, np.full((N, N), 0.1)
+    weights[0, 1] = weights[1, 0] = 10.0
+    kind = sparse.csr_array if is_sparse else np.array
+    similarity = Similarity(kind(S), weights=kind(weights), absent="missing" if is_sparse else None)
+    srf = SRF(RANK, alpha=ALPHA, l1_ratio=l1_ratio, random_state=0).fit(similarity)
+    strength, s = penalty_of(S, np.ones_like(S), ALPHA)
+    W, new = srf.embedding_, srf.transform(S)
+    slope = -2 * (S - new @ W.T) @ W + strength * ((1 - l1_ratio) * new + l1_ratio * s)
+    np.testing.assert_allclose(np.where(new > 0, slope, np.minimum(slope, 0.0)), 0.0, atol=1e-6)
 
 
 def test_an_l1_penalty_makes_loadings_sparse_and_ridge_makes_them_small():
@@ -356,6 +372,8 @@ def test_a_penalty_is_chosen_by_held_out_pairs_alone():
 
 
 def _problem(similarity):
+    if similarity.factors is not None:
+        return solvers.factor_problem(similarity.factors)
     if sparse.issparse(similarity.values):
         return solvers.as_problem(similarity.values, similarity.weights, similarity.absent_weight)
     return solvers.as_problem(similarity.values, similarity.weights)
@@ -367,6 +385,31 @@ def test_a_penalty_can_be_chosen_for_a_handful_of_items(n):
     for seed in range(20):
         srf = SRF(2, alpha="auto", random_state=seed).fit(W @ W.T)
         assert 0 <= srf.alpha_ < 2
+
+
+def test_a_handful_of_items_is_not_left_without_a_penalty_because_no_pair_was_drawn():
+    for n in (4, 5):
+        for seed in range(10):
+            S = masked(example(seed, n, 2), 1.1, diagonal=False)
+            assert SRF(2, alpha="auto", random_state=seed).fit(S).alpha_ > 0
+
+
+@pytest.mark.parametrize("factor", [1e-90, 1e90])
+def test_a_penalty_is_chosen_at_every_scale_that_can_be_fitted(factor):
+    S = masked(example(), diagonal=False)
+    one, other = (SRF(RANK, alpha="auto", random_state=0).fit(scale * S) for scale in (1.0, factor))
+    assert other.alpha_ == pytest.approx(one.alpha_)
+    np.testing.assert_allclose(other.embedding_ / np.sqrt(factor), one.embedding_, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", ["auto", 0.3])
+def test_no_penalty_is_advised_where_every_penalty_is_none(alpha):
+    S = masked(np.full((N, N), 0.5), 0.3, diagonal=False)
+    with pytest.warns(UserWarning, match="underdetermined") as caught:
+        SRF(10, alpha=alpha, random_state=0).fit(S)
+    assert not any("Penalise" in str(warning.message) for warning in caught)
+    problem = _problem(Similarity(S))
+    assert solvers.penalised(problem, 0.3) is problem  # and its limits stay
 
 
 def test_equal_similarities_get_no_penalty():
@@ -391,6 +434,15 @@ def test_consensus_chooses_the_penalty_once_and_a_checkpoint_keeps_it(tmp_path):
     one = SRF(RANK, alpha=whole.alpha, max_iter=2000, random_state=int(whole.seeds[whole.selected])).fit(S)
     np.testing.assert_allclose(one.embedding_, whole.embedding, rtol=1e-12)
     assert fit_consensus(S, RANK, n_runs=2, n_splits=4, random_state=0).alpha == 0.0
+
+
+def test_a_checkpoint_takes_the_same_penalty_as_another_kind_of_number(tmp_path):
+    S, settings = example(), {"n_runs": 2, "n_splits": 2, "random_state": 0, "checkpoint": tmp_path}
+    first = fit_consensus(S, RANK, alpha=1, **settings)
+    for alpha in (1.0, np.float64(1.0)):
+        np.testing.assert_array_equal(fit_consensus(S, RANK, alpha=alpha, **settings).embedding, first.embedding)
+    with pytest.raises(ParameterError, match="alpha"):
+        fit_consensus(S, RANK, alpha=0.5, **settings)
 
 
 QUICK = {"ranks": range(1, 6), "n_repeats": 1, "random_state": 0}
@@ -467,6 +519,12 @@ def test_the_command_line_has_the_penalty_and_the_level_of_tests(tmp_path, capsy
     words = ["fit", str(tmp_path / "S.npz"), "-n", "3", "--alpha", "0.2", "--seed", "0", "-o", str(tmp_path / "W.csv")]
     assert main(words) == 0
     assert "0.2" in capsys.readouterr().out
+    words = ["discover", str(tmp_path / "S.npz"), "--ranks", "3", "--runs", "2", "--repeats", "1", "--seed", "0"]
+    assert main([*words, "-o", str(tmp_path / "found")]) == 0
+    alpha = Discovery.load(tmp_path / "found").consensus.alpha
+    assert f"with a penalty alpha = {alpha:.3g} on the loadings" in capsys.readouterr().out
+    assert main([*words, "--json", "-o", str(tmp_path / "again")]) == 0
+    assert json.loads(capsys.readouterr().out)["alpha"] == pytest.approx(alpha)
     properties = tmp_path / "P.csv"
     properties.write_text("size\n" + "\n".join(str(value) for value in range(N)))
     for flag, is_deprecated in (("--fdr", False), ("--alpha", True)):

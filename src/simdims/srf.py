@@ -226,7 +226,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self.history_ = solution.history
         self.kkt_residual_ = solution.kkt_residual
         self.solver_ = self._resolved_solver()
-        self._penalty = problem.penalty
+        self._penalty = solvers.penalty_of_rows(problem, self.alpha_, self.l1_ratio)
         self._remember_items(similarity)
         if not self.converged_:
             self._warn_of_slow_convergence()
@@ -253,8 +253,8 @@ class SRF(TransformerMixin, BaseEstimator):
     def transform(self, S: Any) -> NDArray[np.floating]:
         """Embed items from their similarities to the fitted items.
 
-        Each row is the non-negative least-squares solution of s ~ W w over its observed entries, with the fitted W and
-        under the penalty of the fit.
+        Each row is the non-negative least-squares solution of s ~ W w over its observed entries, which all weigh the
+        same, with the fitted W and under the penalty of the fit: that of the same `alpha_` without weights.
 
         Parameters
         ----------
@@ -566,7 +566,8 @@ def settings_of(estimator: SRF) -> dict[str, str]:
     left_out = {"n_components", "random_state", "verbose"}
     if estimator.alpha == 0.0:  # as in checkpoints of versions without a penalty
         left_out |= {"alpha", "l1_ratio"}
-    return {name: repr(value) for name, value in parameters.items() if name not in left_out}
+    numbers = {name: float(parameters[name]) for name in ("alpha", "l1_ratio") if not isinstance(parameters[name], str)}
+    return {name: repr(value) for name, value in {**parameters, **numbers}.items() if name not in left_out}
 
 
 def with_alpha(estimator: SRF | None, alpha: Any, default: float | str, fallback: SRF) -> SRF:
@@ -620,9 +621,10 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
             f"root of the largest similarity: {shortlist(listed)}."
         )
     if said:
-        is_penalised = any(problem.penalty)
+        # Similarities that are all the same have no penalty.
+        could_be_penalised = not any(problem.penalty) and solvers.noise_scale(problem)[0] > 0
         remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
-        warn(" ".join(said), remedy if is_penalised else f"Penalise the loadings ({{alpha=auto}}). {remedy}")
+        warn(" ".join(said), f"Penalise the loadings ({{alpha=auto}}). {remedy}" if could_be_penalised else remedy)
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

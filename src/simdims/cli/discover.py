@@ -255,6 +255,7 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
         "n_components": found.n_components,
         "evidence_of_structure": found.evidence_of_structure,
         "metrics": found.metrics,
+        "alpha": found.consensus.alpha,
         "dimensions": found.dimensions_frame().reset_index(),
         "selection": selection,
         "detectable_dimensions": None if found.detectable is None else found.detectable.rank,
@@ -268,6 +269,8 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
 
 def findings(found: Discovery) -> list[str]:
     """The main results: evidence of structure, number of dimensions, fit, reliability, and top-loading items."""
+    from simdims.consensus.result import penalty_words
+
     many = found.n_components > 1
     number = f"{found.n_components} {'dimensions' if many else 'dimension'} of {found.n_items:,} items"
     if found.weights is not None:
@@ -286,7 +289,7 @@ def findings(found: Discovery) -> list[str]:
         figures.append(f"in sample, {'they explain' if many else 'it explains'} {share} of the variance")
     figures.append(
         f"mean reliability across random starts {reliability.mean():.2f}, lowest {reliability.min():.2f}, over "
-        f"{found.consensus.n_runs} runs"
+        f"{found.consensus.n_runs} runs{penalty_words(found.consensus.alpha)}"
     )
     frame = found.dimensions_frame().head(_N_ABOUT)
     about = "; ".join(

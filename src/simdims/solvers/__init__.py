@@ -41,7 +41,7 @@ from simdims.solvers.joint_resampling import (
 )
 from simdims.solvers.loop import Report
 from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
-from simdims.solvers.penalty import noise_scale, penalised
+from simdims.solvers.penalty import noise_scale, penalised, penalty_of_rows
 from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
     NO_PENALTY,
@@ -97,6 +97,7 @@ __all__ = [
     "pairs_per_system",
     "penalised",
     "penalised_jointly",
+    "penalty_of_rows",
     "place_items",
     "random_start",
     "require_scale",

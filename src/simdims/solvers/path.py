@@ -56,6 +56,9 @@ _HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
 #: Pairs held out below which further splits have their say, and the most splits.
 _FEW_HELD_OUT, _MOST_SPLITS = 100, 5
 
+#: How often pairs are drawn at most until enough splits hold out pairs that differ: of a handful, one or none is drawn.
+_MOST_DRAWS = 50
+
 #: Items of complete similarities among which pairs are held out, and no fewer than so many per dimension.
 _MOST_ITEMS, _ITEMS_PER_DIMENSION = 2000, 4
 
@@ -86,7 +89,8 @@ class Held(NamedTuple):
         observed, centred = self.values - share @ self.values, predicted - share @ predicted
         variance, own = share @ observed**2, share @ centred**2
         together = max(share @ (observed * centred), 0.0)
-        explained = together**2 / (own * variance) if own > 0 else 0.0
+        # Roots first: products of two variances leave the range of floats where the similarities do not.
+        explained = (together / np.sqrt(own) / np.sqrt(variance)) ** 2 if own > 0 else 0.0
         return float(share @ (predicted - self.values) ** 2 / variance), float(1.0 - explained)
 
 
@@ -113,10 +117,10 @@ def choose_alpha(
     n_items, start = problem.n_items, W
     problem, W = _some_items(problem, W, rng)
     n_splits = int(np.clip(2 * _FEW_HELD_OUT / (_HELD_OUT * problem.n_known), 1, _MOST_SPLITS))
-    splits = [hold_out(problem, rng) for _ in range(n_splits)]
-    path = _Path([split for split in splits if split[1].varies()], W, l1_ratio, fit)
-    if not path.splits:
+    splits = _varying_splits(problem, n_splits, rng)
+    if not splits:
         return 0.0, start
+    path = _Path(splits, W, l1_ratio, fit)
     alpha, n_idle = _STRONGEST, 0
     lowest = np.inf
     while alpha > _WEAKEST and n_idle < _PATIENCE and lowest > _EXPLAINED:
@@ -192,6 +196,17 @@ def _some_items(problem: Problem, W: np.ndarray, rng: np.random.RandomState) -> 
         return problem, W
     items = np.sort(rng.permutation(problem.n_items)[:n_chosen])
     return matrix_problem(similarities_among(problem, items)), W[items]
+
+
+def _varying_splits(problem: Problem, n_splits: int, rng: np.random.RandomState) -> list[tuple[Problem, Held]]:
+    """So many splits whose held-out pairs leave something to explain, or as many as are found."""
+    splits: list[tuple[Problem, Held]] = []
+    for _ in range(_MOST_DRAWS):
+        split = hold_out(problem, rng)
+        splits += [split] if split[1].varies() else []
+        if len(splits) == n_splits:
+            break
+    return splits
 
 
 def hold_out(problem: Problem, rng: np.random.RandomState) -> tuple[Problem, Held]:

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from simdims.solvers.problem import (
+    NO_PENALTY,
     FactorProblem,
     MatrixProblem,
     PairProblem,
@@ -26,13 +27,28 @@ from simdims.solvers.problem import (
 
 
 def penalised(problem: Problem, alpha: float, l1_ratio: float = 0.0) -> Problem:
-    """The problem with a penalty; what limits loadings without one is not needed then."""
+    """The problem with a penalty; what limits loadings without one is not needed then.
+
+    Where all similarities are the same, every penalty is zero, and the limits stay.
+    """
     if alpha == 0.0:
         return problem
     edge, deviation = noise_scale(problem)
+    if edge == 0.0:
+        return problem
     half = alpha * edge
     penalty = Penalty((1.0 - l1_ratio) * half, l1_ratio * half * np.sqrt(deviation))
     return replace(problem, penalty=penalty, limits=np.full(problem.n_items, np.inf))
+
+
+def penalty_of_rows(problem: Problem, alpha: float, l1_ratio: float) -> Penalty:
+    """The penalty of new rows, whose known pairs all have the weight 1: that of the problem without its weights."""
+    if isinstance(problem, PairProblem):
+        ones = (problem.weights > 0).astype(problem.dtype)
+        problem = replace(problem, weights=ones, background=float(problem.background > 0))
+    elif isinstance(problem, MatrixProblem) and problem.weights.size:
+        problem = replace(problem, weights=np.empty((0, 0), problem.dtype))
+    return penalised(replace(problem, penalty=NO_PENALTY), alpha, l1_ratio).penalty
 
 
 def noise_scale(problem: Problem) -> tuple[float, float]:
