@@ -558,3 +558,20 @@ def test_the_diagonal_that_nobody_judged_is_one_or_missing(tmp_path, capsys):
     words = ["similarity", "triplets", str(tmp_path / "t.npy"), str(tmp_path / "S.npz"), "--diagonal", "missing"]
     assert main(words) == 0
     assert np.isnan(np.diagonal(load_similarity(tmp_path / "S.npz").values)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [({}, "1"), ({"diagonal": "missing"}, "missing"), ({"by": "who"}, "missing")]
+)
+def test_ratings_of_an_item_with_itself_are_said_to_be_what_the_diagonal_is(options, said):
+    table = {"a": ["cat", "dog", "car", "cat"], "b": ["dog", "car", "cat", "cat"], "rating": [6.0, 2.0, 1.0, 7.0]}
+    columns = {"item1": "a", "item2": "b", "rating": "rating", "low": 1, "high": 7}
+    with pytest.warns(UserWarning, match=f"with itself, .*{said}"):
+        from_ratings({**table, "who": ["x", "x", "x", "x"]}, **columns, **options)
+
+
+def test_a_warning_of_one_item_speaks_of_one():
+    S = example(n=10)
+    S[0, 2:] = S[2:, 0] = np.nan
+    with pytest.warns(UserWarning, match=r"1 item has fewer .*: 0 \(2\)\. The data do not determine its loadings"):
+        SRF(3, alpha=0.1, random_state=0).fit(S)

@@ -157,7 +157,7 @@ def from_ratings(
     if not rated.size:
         raise ParameterError("table", "must hold at least one rating", f"none in {len(ratings)} rows")
     low, high = find_scale(float(rated.min()), float(rated.max()), low, high)
-    used, info = _used_rows(frame, rating, ratings, first == second, low, high)
+    used, info = _used_rows(frame, rating, ratings, first == second, low, high, own if by is None else np.nan)
 
     n = len(names)
     pairs = np.minimum(first, second)[used] * n + np.maximum(first, second)[used]
@@ -447,6 +447,7 @@ def _used_rows(
     is_self: NDArray[np.bool_],
     low: float,
     high: float,
+    own: float,
 ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
     """The rows that rate two different items, and the numbers of all and of excluded rows."""
     outside = (ratings < low) | (ratings > high)
@@ -466,7 +467,8 @@ def _used_rows(
     if n_unrated:
         warn(f"Excluded {n_unrated} of the {len(frame)} rows of table: no rating.")
     if n_self:
-        warn(f"Excluded {n_self} of the {len(frame)} rows of table: ratings of an item with itself, whose value is 1.")
+        kept = "whose value is 1" if own == 1.0 else "which is left missing"
+        warn(f"Excluded {n_self} of the {len(frame)} rows of table: ratings of an item with itself, {kept}.")
     rows = {"rows_read": len(frame), "rows_without_rating": n_unrated, "rows_of_an_item_with_itself": n_self}
     return used, {"source": "ratings", **rows}
 

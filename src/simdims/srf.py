@@ -603,7 +603,8 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
         listed = [f"{name_of(i, labels)} ({count})" for i, count in zip(found.short, found.counts, strict=True)]
         said.append(
             f"{n_short:,} {'item has' if n_short == 1 else 'items have'} fewer observed similarities than the "
-            f"{W.shape[1]} dimensions: {shortlist(listed)}. The data do not determine their loadings."
+            f"{W.shape[1]} dimensions: {shortlist(listed)}. "
+            f"The data do not determine {'its' if n_short == 1 else 'their'} loadings."
         )
     if n_excessive:
         order = np.argsort(-found.excess, kind="stable")
@@ -611,7 +612,7 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
         said.append(
             f"For {n_excessive:,} {plural('item', n_excessive)} without an observed self-similarity the predicted one "
             f"is more than three times the largest observed similarity, {found.largest:.3g}: {shortlist(listed)}. "
-            "Predictions for their unobserved pairs are not reliable."
+            f"Predictions for {'its' if n_excessive == 1 else 'their'} unobserved pairs are not reliable."
         )
     if found.capped.size:
         n_capped, limit = found.capped.size, float(problem.limits[found.capped].max())

@@ -165,8 +165,8 @@ def _fit(found: Discovery) -> list[str]:
     chosen_how = ", chosen by held-out pairs" if is_chosen else ""
     penalty = (
         [
-            f"The loadings had a penalty of alpha = {alpha:.3g}{chosen_how}, in units in which 1 removes what "
-            "shuffled similarities show beyond their mean."
+            f"The loadings had a penalty of alpha = {alpha:.3g}{chosen_how}, in units in which a ridge penalty of 1 "
+            "removes what shuffled similarities show beyond their mean."
         ]
         if alpha > 0
         else []
