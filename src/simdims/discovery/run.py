@@ -273,6 +273,8 @@ def _estimators(estimator: SRF | JointSRF | None, alpha: Any, device: Any) -> tu
     """The settings of cross-validation and of the final fits."""
     if isinstance(estimator, JointSRF):
         raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
+    if not isinstance(estimator, SRF | None):
+        raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
     found = [
         with_alpha(estimator, alpha, "auto", default(device))
         for default in (crossvalidation.default_estimator, runs.default_estimator)
