@@ -621,6 +621,8 @@ LINE = np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))
         (from_features(RNG.random((20, 5))), "dot products of 5 features."),
         (from_features(RNG.normal(size=(20, 5))), "Gaussian kernels (bandwidth sigma = "),
         (from_triplets(TRIPLETS), "400 odd-one-out judgements"),
+        (from_triplets(TRIPLETS), "Similarities of items with themselves were set to 1."),
+        (from_triplets(TRIPLETS, diagonal="missing"), "Similarities of items with themselves were left out."),
         (from_dissimilarity(LINE), "1 minus dissimilarities divided by the largest."),
         (from_dissimilarity(np.stack([LINE, LINE])), "divided by the largest, averaged over 2 matrices."),
         (Similarity(CHAIN, absent=0.03), "10% had a similarity, and all others were treated as zeros of weight 0.03."),

@@ -70,7 +70,7 @@ def _verdict(held: HeldOut) -> str:
 def _data(S: Similarity | SimilaritySet) -> list[str]:
     if isinstance(S, SimilaritySet):
         return _data_of_systems(S)
-    made = [sentence for sentence in (_origin(S.info) or _scale(S), _negatives(S.info)) if sentence]
+    made = [sentence for sentence in (_origin(S.info) or _scale(S), _diagonal(S), _negatives(S.info)) if sentence]
     return [*made, f"The data were {S.n_items:,} items, {_coverage(S)}."]
 
 
@@ -124,6 +124,16 @@ def _origin(info: Mapping[str, Any]) -> str:
         landmarks = f", approximated from {info['n_landmarks']:,} landmarks" if "n_landmarks" in info else ""
         return f"Similarities were {kernel} of {info['n_features']:,} features{landmarks}."
     return f"Similarities were averaged over {info['n_people']} matrices." if "n_people" in info else ""
+
+
+def _diagonal(S: Similarity) -> str:
+    """What the similarities of items with themselves are, where nobody judged them."""
+    if S.info.get("source") not in ("triplets", "comparisons", "ratings", "dissimilarity"):
+        return ""
+    own = S.values.diagonal()
+    if np.isnan(own).all():
+        return "Similarities of items with themselves were left out."
+    return "Similarities of items with themselves were set to 1." if (own == 1).all() else ""
 
 
 def _negatives(info: Mapping[str, Any]) -> str:
