@@ -56,11 +56,12 @@ def _demo(options: argparse.Namespace) -> Findings:
     if not options.full:
         settings = dict(_QUICK_WORDS if options.words else _QUICK)
         settings["ranks"] = sorted({min(rank, S.n_items // 4) for rank in settings["ranks"]})
-        from simdims.selection.splits import FOLDS
+        from simdims.selection.splits import DEFAULT_FOLDS, FOLDS
 
         ranks = ", ".join(map(str, settings["ranks"]))
+        n_folds = DEFAULT_FOLDS if len(settings["ranks"]) == 1 else FOLDS["penalised"][0]
         say(
-            f"Demo settings: {ranks} dimensions, {settings['n_repeats']} x {FOLDS['penalised'][0]} folds, "
+            f"Demo settings: {ranks} dimensions, {settings['n_repeats']} x {n_folds} folds, "
             f"{settings['n_runs']} random starts (--full: all items and the default settings of discover)."
         )
     rest = {"sampling": None, "alpha": "auto", "device": "cpu", "checkpoint": None}
