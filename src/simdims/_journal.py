@@ -38,7 +38,7 @@ _FORMAT = 2
 #: Bytes of the checksum at the end of an array's file.
 _DIGEST_BYTES = 32
 
-#: Lines survive a kill of the process at once, and a power cut after at most so many seconds.
+#: Lines survive a kill of the process at once, and a power cut after at most this many seconds.
 _SYNC_EVERY = 1.0
 
 

@@ -91,8 +91,8 @@ def from_comparisons(
     n_items : int, optional
         Number of items; by default that of `labels`, else the largest position plus one, or the number of labels found.
     smoothing : float, default=1.0
-        alpha, 0 or more: so many wins and defeats are added to each pair. With alpha = 1 a pair that was compared once
-        gets 1/3 or 2/3.
+        alpha, 0 or more: the number of wins and of defeats added to each pair. With alpha = 1 a pair that was compared
+        once gets 1/3 or 2/3.
     weights : {"counts"}, optional
         "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs that were compared.
         Recommended if pairs have few answers (fewer than about five).

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from simdims import solvers
@@ -19,6 +17,7 @@ from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
     require_choice,
+    require_components,
     require_count,
     require_device,
     require_number,
@@ -29,7 +28,7 @@ from simdims._parameters import (
 )
 from simdims.metrics import explained_variance
 from simdims.similarity.arrays import arrays_of, problem_of
-from simdims.srf import SRF, check_alpha
+from simdims.srf import SRF, UnconvergedWarning, check_alpha
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
@@ -170,9 +169,7 @@ class JointSRF(BaseEstimator):
         """
         self._check_parameters()
         systems = as_systems(S)
-        if self.n_components > systems.n_items:
-            rule = f"must be between 1 and n_items = {systems.n_items}"
-            raise ParameterError("n_components", rule, f"{self.n_components}")
+        require_components(self.n_components, systems.n_items)
         self._remember(systems)
         if systems.n_systems == 1 and len(systems.positions[0]) == systems.n_items:
             return self._fit_one(systems)
@@ -194,11 +191,11 @@ class JointSRF(BaseEstimator):
         self.solver_ = "bcd" if self.device == "cpu" else "torch"
         self._mu = problem.mu * problem.scale
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"JointSRF did not converge in max_iter={self.max_iter} sweeps (tol={self.tol:g}, KKT residual "
-                f"{self.kkt_residual_:.2g}). Raise max_iter, or raise tol if that is precise enough.",
-                ConvergenceWarning,
-                stacklevel=2,
+                f"{self.kkt_residual_:.2g}).",
+                "Raise {max_iter}, or raise {tol} if that is precise enough.",
+                UnconvergedWarning,
             )
         self._warn_of_underdetermined(problem)
         return self

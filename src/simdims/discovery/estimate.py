@@ -31,7 +31,7 @@ _SWEEPS_OF_JOINT_RUN, _SWEEPS_OF_CHOICE = 80, 250
 
 _FOLDS, _SHARES = 5, 20
 
-#: "auto" refines its grid by about so many ranks.
+#: "auto" refines its grid by about this many ranks.
 _REFINED = 6
 
 #: Share of the pairs that a fold trains on, as a rule.

@@ -56,7 +56,7 @@ _DETECTED = "detectable-"
 _REACH, _REACH_BEYOND = 2, 10
 
 #: Items of implicit similarities whose pairs are held out where the number of dimensions is given, and no fewer than
-#: so many per dimension.
+#: this many per dimension.
 _MOST_IMPLICIT, _ITEMS_PER_DIMENSION = 2000, 4
 
 

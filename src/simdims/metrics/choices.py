@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,17 +76,7 @@ def triplet_accuracy(
     """
     source, names = _similarities_or_embedding(W, labels, similarity)
     items, odd_column = read_triplets(triplets, odd, n_items=_n_items(source), names=names)
-    credit, n_unknown = 0.0, 0
-    for _, support in _supports(source, items):
-        shares, unknown = _credit(support, odd_column)
-        credit += shares
-        n_unknown += unknown
-    if n_unknown:
-        warn(
-            f"W lacks a similarity of {n_unknown} of {len(items)} triplets, which count 1/3, as guesses.",
-            "Leave these triplets out, or predict with an embedding, which has all similarities.",
-        )
-    return (credit + n_unknown / 3) / len(items)
+    return _accuracy((support for _, support in _supports(source, items)), odd_column, len(items), "triplets")
 
 
 def comparison_accuracy(
@@ -142,19 +132,22 @@ def comparison_accuracy(
     source, names = _similarities_or_embedding(W, labels, similarity)
     items = read_comparisons(table, head, winner, loser, n_items=_n_items(source), names=names)
     values = _pair_values(source, 2 * len(items))
-    credit, n_unknown = 0.0, 0
-    for start in range(0, len(items), _CHUNK):
-        a, b, c = items[start : start + _CHUNK].T
-        support = np.stack([values(a, b), values(a, c)], axis=1)
-        shares, unknown = _credit(support, 0)
-        credit += shares
-        n_unknown += unknown
+    chunks = (items[start : start + _CHUNK].T for start in range(0, len(items), _CHUNK))
+    return _accuracy((np.stack([values(a, b), values(a, c)], axis=1) for a, b, c in chunks), 0, len(items), "answers")
+
+
+def _accuracy(supports: Iterable[NDArray[np.float64]], answer: int, n_answers: int, what: str) -> float:
+    """The mean credit for the answers in one column of all chunks; those with a missing similarity count as guesses."""
+    credit, n_unknown, n_choices = 0.0, 0, 1
+    for support in supports:
+        shares, unknown = _credit(support, answer)
+        credit, n_unknown, n_choices = credit + shares, n_unknown + unknown, support.shape[1]
     if n_unknown:
         warn(
-            f"W lacks a similarity of {n_unknown} of {len(items)} answers, which count 1/2, as guesses.",
-            "Leave these answers out, or predict with an embedding, which has all similarities.",
+            f"W lacks a similarity of {n_unknown} of {n_answers} {what}, which count 1/{n_choices}, as guesses.",
+            f"Leave these {what} out, or predict with an embedding, which has all similarities.",
         )
-    return (credit + n_unknown / 2) / len(items)
+    return (credit + n_unknown / n_choices) / n_answers
 
 
 def _credit(support: NDArray[np.float64], answer: int) -> tuple[float, int]:

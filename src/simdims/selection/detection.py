@@ -29,13 +29,13 @@ _FIT, _CLOSE_FIT = (1e-3, 300), (1e-5, 1000)
 #: second one worth a closer fit.
 _ROUNDING, _NEARLY_EXACT = 1e-6, 1e-2
 
-#: Random signs per number of dimensions, up to and beyond so many items: the more items, the less two draws differ.
+#: Draws of random signs per number of dimensions, up to this many items and beyond: draws differ less with more items.
 _FLIPS, _MANY_ITEMS, _FLIPS_OF_MANY = 99, 1000, 19
 
 #: The most dimensions that are tested unless more are asked for.
 _MOST_DIMENSIONS = 200
 
-#: Beyond the largest number that is too few, numbers so many times as large are tested.
+#: After a number that is too few, a number this many times as large is tested.
 _STEP = 1.6
 
 

@@ -9,7 +9,7 @@ import numpy as np
 #: Each rank of the coarse grid is about this many times the one before.
 _GRID_RATIO = 1.6
 
-#: The grid ends at so many times the number of stable directions, and at least here.
+#: The grid ends at this many times the number of stable directions, and at least here.
 _GRID_REACH, _GRID_LEAST = 2.0, 12
 
 #: How close, relative to it, ranks are tried around the smallest error, and before the rank that is chosen.

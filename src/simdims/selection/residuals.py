@@ -17,7 +17,7 @@ from simdims import _memory, solvers
 from simdims.metrics._pairs import pair_products
 from simdims.solvers.problem import MatrixProblem, PairProblem, matrix_of, row_blocks
 
-#: Up to so many items, sparse similarities whose absent pairs are zeros are compared as a dense matrix.
+#: Up to this many items, sparse similarities whose absent pairs are zeros are compared as a dense matrix.
 _DENSE = 2000
 
 #: Of more items, absent pairs drawn per item to stand for all of them, and no fewer in all than pairs are listed.

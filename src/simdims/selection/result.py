@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 #: "penalised": every dimension must explain at least this share of the explained variance of held-out pairs.
 LEAST_SHARE = 3e-3
-#: ... and one dimension is enough where more of them lower its error by no more than so many standard errors: depending
-#: on whether its residuals have structure that noise does not have, or whether that is not known.
+#: ... and one dimension is enough unless more of them lower its error by more than this many standard errors. The limit
+#: depends on whether the residuals of one dimension have structure that noise does not have; None is not known.
 ONE_IS_ENOUGH = {True: 1.0, False: 4.0, None: 2.5}
 
-#: "averaged": a rank is clearly worse than the best where its error is larger by more than so many standard errors ...
+#: "averaged": a rank is clearly worse than the best if its error is larger by more than this many standard errors ...
 CLEARLY = 2.0
 #: ... or by more than this share: a dimension that few items have may double the error and be within its noise.
 MOST_WORSE = 0.1

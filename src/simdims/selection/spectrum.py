@@ -15,7 +15,7 @@ from simdims.selection.splits import observed_pairs, plain, zero_filled
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays
 
-#: All eigenvalues are looked at up to so many items, and of larger matrices that many leading ones.
+#: Up to this many items all eigenvalues are looked at, and as many leading ones of larger matrices.
 _MOST_EIGENVALUES = 500
 
 

@@ -17,7 +17,7 @@ from simdims.selection.resampling import resample_choice
 from simdims.selection.result import RankSelection, Rule, Score, choose, conclude
 from simdims.selection.splits import pool_sampling
 
-#: With a penalty, no rank is tried beyond so many times the chosen one because errors still fall.
+#: With a penalty, no rank is tried beyond this many times the chosen one because errors still fall.
 _FAR_BEYOND = 1.6
 
 #: Fits of tasks, in the order in which they end.

@@ -31,7 +31,7 @@ _SETTLING = 2
 #: Multiply-adds between two looks at Python, so that a fit can be interrupted: well under a second.
 _WORK_PER_CALL = 2e9
 
-#: A sample is fitted until its dimensions have found each other, or for so many iterations.
+#: A sample is fitted until its dimensions have found each other, or for this many iterations.
 _SAMPLE_ITERATIONS, _SAMPLE_TOL = 60, 0.003
 
 

@@ -194,7 +194,7 @@ def measured(problem: JointProblem) -> JointProblem:
 
 
 def _mostly_known(matrix: MatrixProblem) -> bool:
-    """Whether so many pairs count the same that products with the matrix, less the missing pairs, are fastest."""
+    """Whether enough pairs count the same that products with the matrix, less the missing pairs, are fastest."""
     n = matrix.n_items
     return not matrix.weights.size and matrix.n_known > _MOSTLY * n * (n - 1)
 

@@ -19,7 +19,7 @@ _HELD_OUT, _FEW_HELD_OUT, _MOST_SPLITS = 0.1, 500, 5
 #: looked at.
 _MOST_WORK = 4e7
 
-#: No fewer items than so many per dimension are looked at.
+#: At least this many items per dimension are looked at.
 _ITEMS_PER_DIMENSION = 4
 
 #: Penalties of the path, the strongest first, and of the way to a given penalty: where it begins and its steps.
@@ -38,7 +38,7 @@ _SHRINKAGES = (np.inf, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 #: worth its bias, which hides that a system lacks a dimension.
 _NEARLY = 0.9
 
-#: A path ends after so many values in a row that do not lower the held-out error by this part of it.
+#: A path ends after this many values in a row that do not lower the held-out error by this part of it.
 _PATIENCE, _GAIN = 3, 1e-3
 
 Fit = tuple[np.ndarray, np.ndarray]
@@ -183,7 +183,7 @@ def hold_out_jointly(problem: JointProblem, rng: np.random.RandomState) -> tuple
 
 
 def _some_items(problem: JointProblem, W: np.ndarray, rng: np.random.RandomState) -> tuple[JointProblem, np.ndarray]:
-    """All pairs as lists, between so many items that they are not too many, and the start of these items."""
+    """All pairs as lists, between few enough items, and the start of these items."""
     n = problem.n_items
     share = min(np.sqrt(_MOST_WORK / (problem.n_known / 2 * W.shape[1] ** 2)), 1.0)
     if not problem.zeros.any() and share == 1.0:

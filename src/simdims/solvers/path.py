@@ -39,7 +39,7 @@ STEP_TOL, STEP_SWEEPS = 1e-3, 20
 #: Ratios of neighbouring penalties, first along the whole path and then around the best of it.
 _COARSE, _FINE = 1.6, 1.13
 
-#: A path ends after so many penalties in a row that do not lower the held-out error by this part of it, and where no
+#: A path ends after this many penalties in a row that do not lower the held-out error by this part of it, and where no
 #: more than this part of the variance is left to explain.
 _PATIENCE, _GAIN, _EXPLAINED = 3, 1e-3, 1e-5
 
@@ -59,7 +59,7 @@ _FEW_HELD_OUT, _MOST_SPLITS = 100, 5
 #: How often pairs are drawn at most until enough splits hold out pairs that differ: of a handful, one or none is drawn.
 _MOST_DRAWS = 50
 
-#: Items of complete similarities among which pairs are held out, and no fewer than so many per dimension.
+#: Items of complete similarities among which pairs are held out, and no fewer than this many per dimension.
 _MOST_ITEMS, _ITEMS_PER_DIMENSION = 2000, 4
 
 #: Fits penalised problems from starts, as closely as a step of a path has to be.
@@ -256,7 +256,7 @@ def _hold_out_listed(problem: PairProblem, rng: np.random.RandomState) -> tuple[
 def _absent_pairs(
     problem: PairProblem, rows: np.ndarray, n_wanted: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Different pairs that are not listed, up to so many."""
+    """Different pairs that are not listed, up to a given number."""
     n = problem.n_items
     i, j = rng.randint(n, size=(2, 3 * n_wanted + 16))
     keys = np.unique((np.minimum(i, j) * n + np.maximum(i, j))[i != j])

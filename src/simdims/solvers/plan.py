@@ -23,8 +23,8 @@ from simdims.solvers.problem import (
 )
 from simdims.solvers.sweeps import BLOCK
 
-#: Below so many items a further product costs little beside the row updates; above, extrapolation begins after so many
-#: sweeps: most descents have ended by then, and those that have not are long.
+#: Below this many items a further product costs little beside the row updates; above, extrapolation begins after this
+#: many sweeps: most descents have ended by then, and those that have not are long.
 _SMALL, _LONG = 500, 20
 
 #: Multiply-adds in the products of one block below which further BLAS threads cost more than they help: they spin
@@ -44,7 +44,7 @@ _LARGEST_LISTED_SHARE = 0.6
 #: Lists cost known pairs x r^2 per sweep, a filled matrix n^2 r and a few sweeps more.
 _FILLED_COST = 3.0
 
-#: Known pairs of an item, per dimension or per so many of n^2, below which they are better listed where the items are
+#: Known pairs of an item, per dimension or per this many of n^2, below which they are better listed where the items are
 #: few: less than three pairs per dimension say too little of W^T W to move all rows at once.
 _PAIRS_PER_DIMENSION, _ITEMS_SQUARED_PER_PAIR = 3, 5000
 

@@ -26,7 +26,7 @@ _REACH = {4: 1e15, 8: 1e100}
 #: The loading that an item without an observed diagonal may reach, in units of the root of the largest similarity.
 LARGEST_LOADING = 10.0
 
-#: From so many items on, a sweep is a matter of milliseconds: Python may lie between its blocks, and a second thread
+#: From this many items on, a sweep is a matter of milliseconds: Python may lie between its blocks, and a second thread
 #: is worth waking.
 MANY = 1000
 
