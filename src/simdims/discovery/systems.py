@@ -102,12 +102,13 @@ def discover_set(
     chosen = None if single else selection
     settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_model.device, seed, chosen)
     given = estimator or JointSRF(alpha=alpha)
+    penalties = {"alpha": given.alpha, "l1_ratio": run_model.l1_ratio, "shrinkage": given.shrinkage}
     return Discovery(
         similarity=systems,
         selection=chosen,
         consensus=consensus,
         metrics={**measure(systems, consensus), **_held_out_metrics(selection)},
-        settings={**settings, "alpha": given.alpha, "shrinkage": given.shrinkage, "held_out": held_out},
+        settings={**settings, **penalties, "held_out": held_out},
         systems=compared,
     )
 

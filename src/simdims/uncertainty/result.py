@@ -245,7 +245,9 @@ class Bootstrap:
         lines = [
             f"{self.n_resamples} resampled {_RESAMPLED[self.over]}; 95% intervals; a dimension came back if it "
             f"correlates {self.threshold:g} or more with the one that is matched with it.",
-            f"R2 in sample {self.r2:.1%} ({low:.1%} to {high:.1%}).",
+            "R2 is not defined, because the similarities do not vary."
+            if np.isnan(self.r2)
+            else f"R2 in sample {self.r2:.1%} ({low:.1%} to {high:.1%}).",
         ]
         lows, highs = self.interval("shares")
         for k, name in enumerate(self._names()[:_N_NAMED]):
