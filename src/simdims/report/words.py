@@ -17,7 +17,7 @@ def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
     """The summary of the result and of the tests."""
     texts = [_fit(found), _number(found), _stability(found)]
     if found.systems is not None:
-        texts.insert(1, found.systems.summary())
+        texts.insert(1, " ".join([found.systems.summary(), found.noise_ceiling_words]).rstrip())
     if tests is not None:
         n, n_significant = len(tests.hypotheses), int(tests.significant.sum())
         verb = "was" if n_significant == 1 else "were"
@@ -37,6 +37,9 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
         shown.insert(1, (f"{len(found.weights):,}", _word(len(found.weights), "system")))
     if found.held_out is not None:
         shown.append((f"{found.held_out.r2:.3f}", f"held-out R2 (standard error {found.held_out.standard_error:.3f})"))
+    if found.held_out is not None and found.noise_ceiling is not None and found.noise_ceiling.upper > 0:
+        share = f"{found.held_out.r2 / found.noise_ceiling.upper:.0%}"
+        shown.append((share, f"of the noise ceiling (R2 {found.noise_ceiling.upper:.3f}, upper bound), held out"))
     if "explained_variance" in found.metrics:
         shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:
