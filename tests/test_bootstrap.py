@@ -1,10 +1,12 @@
 """bootstrap: resamples from their definitions, intervals, resuming, and coverage on simulated people."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from simdims import SRF, JointSRF, Similarity, SimilaritySet, bootstrap, discover, plots, simulate, solvers
+from simdims import SRF, Bootstrap, JointSRF, Similarity, SimilaritySet, bootstrap, discover, plots, simulate, solvers
 from simdims._parallel import root_seed
 from simdims.joint import problem_of_set
 from simdims.uncertainty.fits import draw_systems, draw_weights, fit_resample
@@ -202,6 +204,28 @@ def test_a_discovery_is_resampled_with_its_own_penalty():
     np.testing.assert_allclose(sure.embedding, found.embedding, atol=0.05)
     with pytest.raises(ValueError, match="at least 4 systems"):
         bootstrap(found, n_resamples=20)
+
+
+def test_what_is_saved_loads_back(sure, tmp_path):
+    names = ["\u00e4", "\ud800", "", *(f"item {i}" for i in range(21))]
+    named = replace(sure, labels=tuple(names), selected_ranks=np.arange(40), shrinkage=np.inf)
+    named.save(tmp_path / "sure.npz")
+    again = Bootstrap.load(tmp_path / "sure.npz")
+    for field in fields(Bootstrap):
+        np.testing.assert_array_equal(getattr(again, field.name), getattr(named, field.name))
+        assert type(getattr(again, field.name)) is type(getattr(named, field.name))
+    assert str(again) == str(named)
+    with pytest.raises(ValueError, match="must end in"):
+        sure.save(tmp_path / "sure.csv")
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(ValueError, match="must be a file that Bootstrap"):
+        Bootstrap.load(tmp_path / "other.npz")
+    whole = (tmp_path / "sure.npz").read_bytes()
+    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="damaged"):
+        Bootstrap.load(tmp_path / "half.npz")
+    with pytest.raises(FileNotFoundError):
+        Bootstrap.load(tmp_path / "none.npz")
 
 
 def test_the_penalty_of_a_discovery_keeps_its_form():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -238,6 +239,42 @@ class Bootstrap:
             f"items) in {share} of the resamples. Intervals are 95% percentile intervals, widened for the number of "
             f"{self.over}; those of loadings at zero ({self.at_zero.mean():.0%}) are not calibrated."
         )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to an .npz file that `Bootstrap.load` reads, without pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in .npz. An existing file is replaced once the new one is complete.
+
+        Examples
+        --------
+        >>> sure.save("people-bootstrap.npz")  # doctest: +SKIP
+        """
+        from simdims.uncertainty.storage import save_bootstrap
+
+        save_bootstrap(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Bootstrap:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Bootstrap
+
+        Examples
+        --------
+        >>> Bootstrap.load("people-bootstrap.npz")  # doctest: +SKIP
+        """
+        from simdims.uncertainty.storage import load_bootstrap
+
+        return load_bootstrap(path)
 
     def summary(self) -> str:
         """The result in words."""
