@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
 
     from simdims.consensus import Lineage
     from simdims.encoder import DimensionEncoder
-    from simdims.inference import HypothesisTests
+    from simdims.inference import EmbeddingComparison, HypothesisTests
 
 #: Items named for each dimension in a summary, and dimensions listed.
 _N_ITEMS, _N_DIMENSIONS = 5, 12
+
+#: The cosine from which a dimension that was resampled, which is converged further, is that of the result.
+_SAME = 0.9
 
 
 class CeilingR2(NamedTuple):
@@ -371,6 +375,8 @@ class Discovery:
         tests: HypothesisTests | None = None,
         suggestions: pd.DataFrame | None = None,
         lineage: Lineage | None = None,
+        uncertainty: Bootstrap | None = None,
+        comparison: EmbeddingComparison | Mapping[str, EmbeddingComparison] | None = None,
         title: str | None = None,
         overwrite: bool = False,
     ) -> Path:
@@ -388,6 +394,10 @@ class Discovery:
             A table of `label_dimensions`: names that the reader can accept.
         lineage : Lineage, optional
             How dimensions split as their number grows; see `simdims.lineage`.
+        uncertainty : Bootstrap, optional
+            Resamples of this result: cards show intervals, and how often each dimension came back.
+        comparison : EmbeddingComparison or mapping of names to EmbeddingComparison, optional
+            Comparisons of this result with other embeddings, which a mapping names.
         title : str, optional
             The heading.
         overwrite : bool, default=False
@@ -405,6 +415,7 @@ class Discovery:
         from simdims.report import write_report
 
         shown: dict[str, Any] = {"images": images, "tests": tests, "suggestions": suggestions, "lineage": lineage}
+        shown |= {"uncertainty": uncertainty, "comparison": comparison}
         return write_report(self, path, title=title, overwrite=overwrite, **shown)
 
     def methods_text(self, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
@@ -468,4 +479,10 @@ def check_resampled(found: Discovery, uncertainty: Any) -> None:
     wanted, given = found.embedding.shape, uncertainty.embedding.shape
     if given != wanted or uncertainty.labels != found.labels:
         got = f"one of {given[0]} items and {given[1]} dimensions"
+        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to bootstrap()")
+    products = (found.embedding * uncertainty.embedding).sum(axis=0)
+    sizes = np.linalg.norm(found.embedding, axis=0) * np.linalg.norm(uncertainty.embedding, axis=0)
+    other = np.flatnonzero(products < _SAME * sizes)
+    if len(other):
+        got = f"one whose dimension {other[0] + 1} is another (cosine {products[other[0]] / sizes[other[0]]:.2f})"
         raise ParameterError("uncertainty", "must be of this result", got, "pass this result to bootstrap()")
