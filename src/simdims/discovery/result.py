@@ -479,10 +479,10 @@ def check_resampled(found: Discovery, uncertainty: Any) -> None:
     wanted, given = found.embedding.shape, uncertainty.embedding.shape
     if given != wanted or uncertainty.labels != found.labels:
         got = f"one of {given[0]} items and {given[1]} dimensions"
-        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to bootstrap()")
+        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")
     products = (found.embedding * uncertainty.embedding).sum(axis=0)
     sizes = np.linalg.norm(found.embedding, axis=0) * np.linalg.norm(uncertainty.embedding, axis=0)
     other = np.flatnonzero(products < _SAME * sizes)
     if len(other):
         got = f"one whose dimension {other[0] + 1} is another (cosine {products[other[0]] / sizes[other[0]]:.2f})"
-        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to bootstrap()")
+        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")

@@ -112,7 +112,7 @@ def _own_side(found: Discovery, compared: EmbeddingComparison) -> int:
             return side
     rule = "must be of this result and another embedding"
     got = f"one of {' and '.join(str(len(one)) for one in (compared.dimensions1, compared.dimensions2))} dimensions"
-    raise ParameterError("comparison", rule, got, "pass this result to compare_embeddings()")
+    raise ParameterError("comparison", rule, got, "pass this result to {compare_embeddings()}")
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float | None]:

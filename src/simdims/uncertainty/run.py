@@ -235,6 +235,8 @@ def _fallback() -> JointSRF:
 
 
 def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
+    if isinstance(ranks, str):
+        raise ParameterTypeError("ranks", "must be whole numbers", shown(ranks))
     try:
         candidates = sorted({*ranks})
     except TypeError:

@@ -26,10 +26,10 @@ def save_bootstrap(sure: Bootstrap, path: str | os.PathLike[str]) -> None:
     if target.suffix.lower() != ".npz":
         raise ParameterError("path", "must end in .npz", f"{target.name!r}")
     values = {field.name: getattr(sure, field.name) for field in fields(sure)}
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     plain = {name: value for name, value in values.items() if name not in arrays}
     with replacing_file(Path(target).resolve()) as file:
-        np.savez(file, **{MARK: np.array(FORMAT), "text": np.array(json.dumps(plain))}, **arrays)
+        np.savez(file, **{MARK: np.array(FORMAT), "text": np.array(json.dumps(plain)), **arrays})
 
 
 def load_bootstrap(path: str | os.PathLike[str]) -> Bootstrap:
