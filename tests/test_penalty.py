@@ -589,6 +589,27 @@ def test_ratings_of_an_item_with_itself_are_said_to_be_what_the_diagonal_is(opti
         from_ratings({**table, "who": ["x", "x", "x", "x"]}, **columns, **options)
 
 
+@pytest.mark.parametrize("l1_ratio", RATIOS)
+def test_a_penalty_that_leaves_nothing_is_warned_of_with_its_strength(l1_ratio):
+    estimator = SRF(RANK, alpha=25.0, l1_ratio=l1_ratio, random_state=0)
+    with pytest.warns(UserWarning, match="alpha = 25, .*Lower alpha"):
+        assert not estimator.fit(masked(example())).embedding_.any()
+    with pytest.warns(UserWarning, match="alpha = 25, "):
+        fit_consensus(masked(example()), RANK, n_runs=2, n_splits=2, estimator=estimator, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SRF(RANK, alpha=ALPHA, l1_ratio=l1_ratio, random_state=0).fit(masked(example()))
+    assert not any("zero" in str(warning.message) for warning in caught)
+
+
+def test_a_checkpoint_of_another_penalty_is_refused_by_the_name_of_the_penalty(tmp_path):
+    S = example()
+    settings = {"n_repeats": 1, "random_state": 0, "checkpoint": tmp_path}
+    select_rank(S, [2, 3], **settings)
+    with pytest.raises(ParameterError, match=r"alpha of the estimator is 'auto', not 0\.0"):
+        select_rank(S, [2, 3], alpha=0.0, **settings)
+
+
 def test_a_warning_of_one_item_speaks_of_one():
     S = example(n=10)
     S[0, 2:] = S[2:, 0] = np.nan
