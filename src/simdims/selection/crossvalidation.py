@@ -28,9 +28,8 @@ from simdims.selection.fits import (
     BEYOND_ONE,
     Design,
     Fit,
+    Splits,
     Task,
-    draw_candidates,
-    draw_folds,
     fit_fold,
     fit_folds,
     most_dimensions,
@@ -172,20 +171,20 @@ def select_rank(
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
         trained = None if protocol == "penalised" and sampling is None else asked
         design = Design(trained, n_folds, n_repeats, root)
-        n_pairs = len(draw_candidates(matrix, root).rows)
-        check_design(n_pairs, design, partial(draw_folds, n_pairs, design))
-        largest = most_dimensions(matrix, design)
+        splits = Splits(matrix, design)
+        check_design(len(splits.pairs.rows), design, splits.folds)
+        largest = most_dimensions(splits)
         n_stable = None if found is None else found.cutoff
         generous = generous_rank(candidates, largest, n_stable)
         compared = _settle_alpha(matrix, estimator, generous, root, journal)
         fold_estimator = clone(estimator).set_params(alpha=compared)
-        rule = _rule(matrix, protocol, candidates, root)
+        rule = _rule(splits, protocol, candidates)
         trials = Trials(
             design,
             rule,
             compared,
-            partial(_fit_tasks, matrix, design, fold_estimator, n_jobs, journal is not None),
-            partial(score_fits, matrix, design, rescaled=protocol == "penalised"),
+            partial(_fit_tasks, splits, fold_estimator, n_jobs, journal is not None),
+            partial(score_fits, splits, rescaled=protocol == "penalised"),
             journal,
             reporter,
         )
@@ -193,7 +192,7 @@ def select_rank(
         chosen = choose(trials.scores, rule)[1]
         final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
     selection = trials.conclude(
-        score_mean(matrix, design),
+        score_mean(splits),
         sampling=asked,
         calibration=found,
         tried=tried,
@@ -207,18 +206,18 @@ def select_rank(
 
 
 def _fit_tasks(
-    matrix: Arrays, design: Design, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
+    splits: Splits, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
 ) -> Generator[Fit, None, None]:
     """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
-    shared = (*matrix, design, estimator)
     if estimator.device == "cpu":
+        shared = (*splits.matrix, splits.design, estimator)
         yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
         return
-    together = max(1, _BYTES_TOGETHER // matrix.values.nbytes)
+    together = max(1, _BYTES_TOGETHER // splits.matrix.values.nbytes)
     for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
         left = list(of_rank)
         while left:
-            yield from fit_folds(*shared, left[:together])
+            yield from fit_folds(splits, estimator, left[:together])
             del left[:together]
 
 
@@ -255,15 +254,15 @@ def default_bootstraps(n_items: int) -> int:
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _rule(matrix: Arrays, protocol: str, candidates: list[int] | None, root: int) -> Rule:
+def _rule(splits: Splits, protocol: str, candidates: list[int] | None) -> Rule:
     """How ranks are chosen; where one of them is 1, after a look at what one dimension leaves."""
     structure = None
     if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
         try:
-            structure = structure_beyond_one(matrix, _parallel.seed_of(root, BEYOND_ONE))
+            structure = structure_beyond_one(splits.matrix, _parallel.seed_of(splits.design.root, BEYOND_ONE))
         except MemoryError:
             logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
-    return Rule(protocol, variance_of(draw_candidates(matrix, root)), structure)
+    return Rule(protocol, variance_of(splits.pairs), structure)
 
 
 def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
