@@ -316,7 +316,9 @@ def test_held_out_r2_compares_with_the_mean_over_the_same_pairs(make, protocol):
     matrix = splits.plain(make())
     design = Design(0.5, 3, 2, 3)
     fits = fits_of(matrix, design, 2)
-    found = held_out(fitting.score_fits(Splits(matrix, design), fits), fitting.score_mean(Splits(matrix, design)), protocol)
+    found = held_out(
+        fitting.score_fits(Splits(matrix, design), fits), fitting.score_mean(Splits(matrix, design)), protocol
+    )
     pairs = draw_candidates(matrix, design.root)
     mean = sum(w * s for w, s in zip(pairs.weights, pairs.values, strict=True)) / sum(pairs.weights)
     value = {(i, j): s for i, j, s in zip(pairs.rows, pairs.columns, pairs.values, strict=True)}

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -41,7 +41,7 @@ from simdims.selection.result import RankSelection, Rule, choose
 from simdims.selection.splits import DEFAULT_FOLDS, FOLDS, most_training, plain, require_memory
 from simdims.selection.systems import select_set
 from simdims.selection.trials import Trials
-from simdims.similarity import as_similarity
+from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
 from simdims.systems import SimilaritySet
@@ -152,17 +152,9 @@ def select_rank(
         return select_set(S, ranks, sampling=sampling, n_folds=n_folds, n_repeats=n_repeats, **settings)
     similarity = as_similarity(S, copy=False)
     n_items = similarity.n_items
-    calibration.check_items(n_items)
-    candidates = check_ranks(ranks, n_items)
-    if sampling is not None:
-        require_share("sampling", sampling)
-        sampling = float(sampling)
-    estimator, protocol = _check_estimator(estimator, alpha, protocol)
-    n_folds, n_repeats = settle_folds(n_folds, n_repeats, *FOLDS[protocol])
-    _parallel.check_n_jobs(n_jobs)
-    matrix = plain(similarity)
-    n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
-    require_memory(matrix, similarity.density, estimator, n_workers)
+    given = {"n_folds": n_folds, "n_repeats": n_repeats, "protocol": protocol, "alpha": alpha, "estimator": estimator}
+    settled = settle_selection(similarity, ranks, sampling=sampling, n_jobs=n_jobs, **given)
+    matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator = settled
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
         described = {} if checkpoint is None else _settings(matrix, sampling, n_folds, n_repeats, estimator)
@@ -203,6 +195,57 @@ def select_rank(
     )
     warn_of_edges(selection)
     return replace(selection, similarity=similarity)
+
+
+class Settled(NamedTuple):
+    """The arguments of select_rank, checked and with their defaults, and the arrays of the similarities."""
+
+    matrix: Arrays
+    candidates: list[int] | None
+    sampling: float | None
+    n_folds: int
+    n_repeats: int
+    protocol: str
+    estimator: SRF
+
+
+def settle_selection(
+    similarity: Similarity,
+    ranks: str | Iterable[int] = "auto",
+    *,
+    sampling: float | None = None,
+    n_folds: int | None = None,
+    n_repeats: int | None = None,
+    protocol: str | None = None,
+    alpha: float | str = "auto",
+    estimator: Any = None,
+    n_jobs: int | None = None,
+) -> Settled:
+    """Check the arguments of select_rank, and whether there is memory for its fits."""
+    calibration.check_items(similarity.n_items)
+    candidates = check_ranks(ranks, similarity.n_items)
+    if sampling is not None:
+        require_share("sampling", sampling)
+        sampling = float(sampling)
+    estimator, protocol = _check_estimator(estimator, alpha, protocol)
+    n_folds, n_repeats = settle_folds(n_folds, n_repeats, *FOLDS[protocol])
+    _parallel.check_n_jobs(n_jobs)
+    matrix = plain(similarity)
+    n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
+    require_memory(matrix, similarity.density, estimator, n_workers)
+    return Settled(matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator)
+
+
+def largest_rank(settled: Settled) -> int | None:
+    """The largest rank that the pairs of one fit determine, after checking that every fold has pairs.
+
+    None where the calibration has yet to tell how many pairs a fit trains on.
+    """
+    if settled.protocol != "penalised" and settled.sampling is None:
+        return None
+    splits = Splits(settled.matrix, Design(settled.sampling, settled.n_folds, settled.n_repeats, 0))
+    check_design(len(splits.pairs.rows), splits.design, splits.folds)
+    return most_dimensions(splits)
 
 
 def _fit_tasks(
