@@ -180,7 +180,8 @@ def _planned_selection(options: argparse.Namespace, S: Similarity, estimator: SR
         selects=True,
     )
     ranks = "a search" if settled.candidates is None else ", ".join(map(str, settled.candidates))
-    values = {"n_items": S.n_items, "largest": largest, "n_folds": settled.n_folds, "n_repeats": settled.n_repeats}
+    values: dict[str, Any] = {"n_items": S.n_items, "largest": largest}
+    values |= {"n_folds": settled.n_folds, "n_repeats": settled.n_repeats}
     values |= {"candidates": settled.candidates, "protocol": settled.protocol, "estimated_seconds": seconds}
     return Findings(
         f"select-rank would try these numbers of dimensions: {ranks}; with {folds} fits each. Estimated time: "

@@ -152,8 +152,8 @@ def select_rank(
         return select_set(S, ranks, sampling=sampling, n_folds=n_folds, n_repeats=n_repeats, **settings)
     similarity = as_similarity(S, copy=False)
     n_items = similarity.n_items
-    given = {"n_folds": n_folds, "n_repeats": n_repeats, "protocol": protocol, "alpha": alpha, "estimator": estimator}
-    settled = settle_selection(similarity, ranks, sampling=sampling, n_jobs=n_jobs, **given)
+    given: dict[str, Any] = {"n_folds": n_folds, "n_repeats": n_repeats, "protocol": protocol, "alpha": alpha}
+    settled = settle_selection(similarity, ranks, sampling=sampling, estimator=estimator, n_jobs=n_jobs, **given)
     matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator = settled
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
