@@ -212,6 +212,9 @@ def test_the_command_line_writes_suggestions_that_a_report_shows(tmp_path, monke
     )
     assert suggestions["suggestions"][0]["name"] == "animal"
     assert suggestions["suggestions"][0]["words"].startswith("animal (0.")
+    assert main([*typed[:3], "--seed", "0"]) == 1
+    assert "PROPERTIES must have few categories" in (said := capsys.readouterr().err)
+    assert "pass its name as --labels" in said
     Path("bad.csv").write_text("item,words\n1,animal\n")
     assert main(["report", "found", "--suggestions", "bad.csv", "-o", "page.html"]) == 1
     assert "'dimension'" in capsys.readouterr().err

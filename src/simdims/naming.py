@@ -402,7 +402,7 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
         )
         if len(properties) != n_items:
             remedy = "name the items of both in an index to look them up"
-            rule = f"must have one row for each of W's {n_items} items"
+            rule = f"must have one row for each of the {n_items} items of the dimensions"
             raise ParameterError("properties", rule, f"{len(properties)} rows", remedy)
         return properties
     named = properties.set_axis([str(name) for name in properties.index])
@@ -410,8 +410,8 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
         repeated = named.index[named.index.duplicated()][0]
         raise ParameterError("properties", "must name each item once", f"{repeated!r} more than once in its index")
     if not set(items) & set(named.index):
-        got = f"{named.index[0]!r} and others, but none of W's, such as {items[0]!r}"
-        raise ParameterError("properties", "must name W's items in its index", got)
+        got = f"{named.index[0]!r} and others, but none of them, such as {items[0]!r}"
+        raise ParameterError("properties", "must name the items of the dimensions in its index", got)
     return named.reindex(list(items))
 
 
