@@ -67,7 +67,10 @@ class Spelling:
         self._labels = option_of(options.command, given[0]) if given else None
         self._names.pop("labels", None)
         if namers:
-            self._names["labels"] = str(option_of(options.command, (given or namers[::-1])[0]))
+            # A command with both has the items of its embedding in --item, and those of another table in --labels.
+            of_tables = [name for name in namers if name != "item"] or namers
+            namer = ([name for name in given if name in of_tables] or of_tables[::-1])[0]
+            self._names["labels"] = str(option_of(options.command, namer))
 
     def subject(self, name: str) -> str:
         """The argument that an error is about."""
