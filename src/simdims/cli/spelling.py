@@ -11,8 +11,9 @@ from simdims.cli.contents import subcommands
 #: Options are stored under the names of arguments, except these.
 _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
-    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y"),
-    "folder": ("result", "embedding"),
+    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y", "W1", "S1"),
+    "other": ("W2", "S2"),
+    "folder": ("result", "embedding", "found"),
     "answers": ("triplets", "table"),
     "ratings": ("pairs",),
     "lineage": ("ranks",),
@@ -39,6 +40,9 @@ _COMMANDS = {
     "fit_consensus": "consensus",
     "dimension_test": "test",
     "rsa_test": "rsa",
+    "bootstrap": "bootstrap",
+    "compare_embeddings": "compare",
+    "Bootstrap.save": "bootstrap",
 }
 
 
