@@ -16,6 +16,7 @@ from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
+    is_whole,
     require_choice,
     require_components,
     require_count,
@@ -227,7 +228,7 @@ class JointSRF(BaseEstimator):
         array([1., 1.])
         """
         check_is_fitted(self)
-        systems = S if isinstance(S, SimilaritySet) else SimilaritySet([S])
+        systems = S if isinstance(S, SimilaritySet) else SimilaritySet.of_new(S)
         problem = problem_of_set(systems, self._places(systems), self.n_features_in_)
         found = solvers.weights_of(with_shrinkage(problem, self._mu), self.embedding_)
         return found if isinstance(S, SimilaritySet) else found[0]
@@ -297,7 +298,12 @@ class JointSRF(BaseEstimator):
             if system not in self.names_:
                 raise KeyError(f"no system is called {system!r}: there are {shortlist(list(map(repr, self.names_)))}")
             return self.names_.index(system)
-        return range(len(self.names_))[system]
+        n = len(self.names_)
+        if not is_whole(system):
+            raise ParameterTypeError("system", "must be the place or the name of a system", shown(system))
+        if not -n <= system < n:
+            raise IndexError(f"system {system} does not exist: there are {n}")
+        return int(system) % n
 
     def _check_parameters(self) -> None:
         require_count("n_components", self.n_components)
