@@ -47,7 +47,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncerta
         *([] if held is None or held.is_evidence else [_verdict(held)]),
         "We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], as "
         f"implemented in simdims {version} [simdims].",
-        *_data(found.similarity),
+        *describe_data(found.similarity),
         *_fit(found),
         *_weights(found),
         *_selection(found),
@@ -67,7 +67,8 @@ def _verdict(held: HeldOut) -> str:
     )
 
 
-def _data(S: Similarity | SimilaritySet) -> list[str]:
+def describe_data(S: Similarity | SimilaritySet) -> list[str]:
+    """How the similarities were made, and how many items and pairs there are, in sentences."""
     if isinstance(S, SimilaritySet):
         return _data_of_systems(S)
     made = [sentence for sentence in (_origin(S.info) or _scale(S), _diagonal(S), _negatives(S.info)) if sentence]

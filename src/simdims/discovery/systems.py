@@ -62,12 +62,10 @@ def discover_set(
     progress: bool | Callback | None,
 ) -> Discovery:
     """What discover does with a set: select, compare what weights are worth, and fit many times."""
-    candidates, single = check_ranks(ranks, systems.n_items), is_single(ranks)
-    n_repeats = default_repeats(systems) if n_repeats is None else n_repeats
-    n_runs = default_runs(systems) if n_runs is None else n_runs
+    single = is_single(ranks)
     fold_model = joint_fold_estimator(estimator, alpha, device=device)
     run_model = joint_run_estimator(estimator, alpha, "auto", device=device)
-    _check(systems.n_items, sampling, n_repeats, n_runs, n_jobs, progress)
+    candidates, n_repeats, n_runs = _settled(systems, ranks, sampling, n_repeats, n_runs, n_jobs, progress)
     seed, root = settle_seeds(checkpoint, random_state)
 
     def folder(name: str) -> Path | None:
@@ -112,6 +110,33 @@ def discover_set(
         settings={**settings, **penalties, "held_out": held_out},
         systems=compared,
     )
+
+
+def check_set(
+    systems: SimilaritySet,
+    *,
+    ranks: Any,
+    sampling: Any,
+    n_repeats: Any,
+    n_runs: Any,
+    alpha: Any,
+    n_jobs: Any,
+    device: Any,
+) -> tuple[list[int] | None, int, int]:
+    """Refuse what discover_set would refuse; the candidates, repeats and runs."""
+    joint_fold_estimator(None, alpha, device=device)
+    joint_run_estimator(None, alpha, "auto", device=device)
+    return _settled(systems, ranks, sampling, n_repeats, n_runs, n_jobs, False)
+
+
+def _settled(
+    systems: SimilaritySet, ranks: Any, sampling: Any, n_repeats: Any, n_runs: Any, n_jobs: Any, progress: Any
+) -> tuple[list[int] | None, int, int]:
+    candidates = check_ranks(ranks, systems.n_items)
+    n_repeats = default_repeats(systems) if n_repeats is None else n_repeats
+    n_runs = default_runs(systems) if n_runs is None else n_runs
+    _check(systems.n_items, sampling, n_repeats, n_runs, n_jobs, progress)
+    return candidates, n_repeats, n_runs
 
 
 def _check(n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, n_jobs: Any, progress: Any) -> None:
