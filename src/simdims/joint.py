@@ -29,7 +29,7 @@ from simdims._parameters import (
 )
 from simdims.metrics import explained_variance
 from simdims.similarity.arrays import arrays_of, problem_of
-from simdims.srf import SRF, UnconvergedWarning, check_alpha
+from simdims.srf import SRF, UnconvergedWarning, check_alpha, warn_of_nothing_left
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
@@ -199,6 +199,7 @@ class JointSRF(BaseEstimator):
                 UnconvergedWarning,
             )
         self._warn_of_underdetermined(problem)
+        warn_of_nothing_left(self.embedding_, self.alpha_)
         return self
 
     def weights_for(self, S: Any) -> NDArray[np.float64]:
