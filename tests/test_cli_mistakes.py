@@ -297,6 +297,18 @@ MISTAKES = [
     ("test W.csv properties.csv -o ./properties.csv", 1, "OUT must be another file than PROPERTIES"),
     ("select-rank S.npz -o ranks.txt", 1, "OUT must end in .json or .csv"),
     ("plot dimensions found -o p.doc", 1, "OUT must end in .pdf or .svg"),
+    ("bootstrap found --over systems", 1, "must hold at least 4 systems.*--over items"),
+    ("bootstrap found --resamples 5", 1, "--resamples must be at least 20, got 5"),
+    ("bootstrap found --threshold 2", 1, "--threshold must be between 0 and 1"),
+    ("bootstrap found --ranks auto", 1, "--ranks must be whole numbers"),
+    ("bootstrap nothing", 1, "No such folder: 'nothing'"),
+    ("bootstrap found -o sure.txt", 1, "OUT must end in .npz or .json or .csv"),
+    ("compare found nothing.csv", 1, "No such file: 'nothing.csv'"),
+    ("compare found found --fdr 3", 1, "--fdr must be"),
+    ("compare found found --item name", 2, "--item does not apply if EMBEDDING is a folder"),
+    ("report found -o p.html --uncertainty S.npz", 1, "must be a file that Bootstrap.save wrote"),
+    ("report found -o p.html --uncertainty S.csv", 1, "must end in one of .npz"),
+    ("report found -o p.html --seed 1", 2, "--seed only applies with --tests, --lineage or --compare"),
 ]
 
 

@@ -33,6 +33,7 @@ from simdims.cli import (
     sources,
     steps,
     systems,
+    uncertainty,
 )
 from simdims.cli.contents import contents
 from simdims.cli.options import UsageError, check_running, number, whole
@@ -170,20 +171,8 @@ def parser() -> argparse.ArgumentParser:
     top = _Top(prog="simdims")
     top.add_argument("--version", action="version", version=f"simdims {__version__}", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in (
-        discover,
-        check,
-        demo,
-        report,
-        sources,
-        plan,
-        steps,
-        evaluate,
-        inference,
-        meaning,
-        systems,
-        completion,
-    ):
+    of_results = (evaluate, inference, uncertainty, meaning, systems)
+    for module in (discover, check, demo, report, sources, plan, steps, *of_results, completion):
         module.add(commands)
     return top
 

@@ -11,7 +11,7 @@ CHAPTERS = {
     "Similarities from raw data": ("similarity",),
     "Before a study": ("plan",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
-    "Evaluate the dimensions": ("evaluate", "test", "rsa", "weights", "label", "encode"),
+    "Evaluate the dimensions": ("evaluate", "test", "rsa", "bootstrap", "compare", "weights", "label", "encode"),
     "Shell integration": ("completion",),
 }
 

@@ -346,8 +346,18 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
     }
     if found.weights is not None:
         values["systems"] = None if found.systems is None else found.systems.to_dict()
+        values["noise_ceiling"] = _ceiling(found)
         values["weights"] = found.weights_frame().rename_axis("system").reset_index()
     return Findings("\n".join(words), values, found.seed)
+
+
+def _ceiling(found: Discovery) -> dict[str, float | None] | None:
+    """The noise ceiling in R2, and the held-out R2 as a share of its upper bound."""
+    if found.noise_ceiling is None:
+        return None
+    lower, upper = found.noise_ceiling
+    share = None if found.held_out is None or upper <= 0 else found.held_out.r2 / upper
+    return {"lower": lower, "upper": upper, "share": share}
 
 
 def findings(found: Discovery) -> list[str]:
@@ -380,6 +390,7 @@ def findings(found: Discovery) -> list[str]:
     )
     verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
     of_systems = [] if found.systems is None else [found.systems.summary()]
+    of_systems += [] if found.noise_ceiling is None else [found.noise_ceiling_words]
     return [
         *verdict,
         number,

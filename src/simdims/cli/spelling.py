@@ -11,8 +11,9 @@ from simdims.cli.contents import subcommands
 #: Options are stored under the names of arguments, except these.
 _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
-    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y"),
-    "folder": ("result", "embedding"),
+    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y", "W1", "S1"),
+    "other": ("W2", "S2"),
+    "folder": ("result", "embedding", "found"),
     "answers": ("triplets", "table"),
     "ratings": ("pairs",),
     "lineage": ("ranks",),
@@ -39,6 +40,9 @@ _COMMANDS = {
     "fit_consensus": "consensus",
     "dimension_test": "test",
     "rsa_test": "rsa",
+    "bootstrap": "bootstrap",
+    "compare_embeddings": "compare",
+    "Bootstrap.save": "bootstrap",
 }
 
 
@@ -67,7 +71,10 @@ class Spelling:
         self._labels = option_of(options.command, given[0]) if given else None
         self._names.pop("labels", None)
         if namers:
-            self._names["labels"] = str(option_of(options.command, (given or namers[::-1])[0]))
+            # A command with both has the items of its embedding in --item, and those of another table in --labels.
+            of_tables = [name for name in namers if name != "item"] or namers
+            namer = ([name for name in given if name in of_tables] or of_tables[::-1])[0]
+            self._names["labels"] = str(option_of(options.command, namer))
 
     def subject(self, name: str) -> str:
         """The argument that an error is about."""

@@ -170,7 +170,7 @@ def discover(
     )
     detectable = _detect(similarity, selection, root, checkpoint, progress)
     settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
-    settings["alpha"] = alpha if estimator is None else estimator.alpha
+    settings |= {"alpha": alpha if estimator is None else estimator.alpha, "l1_ratio": run_estimator.l1_ratio}
     return Discovery(
         similarity=similarity,
         selection=selection,

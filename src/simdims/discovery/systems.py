@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from simdims.joint import JointSRF, problem_of_set
 from simdims.selection import RankSelection, SystemsComparison, select_rank
 from simdims.selection.calibration import require_share
 from simdims.selection.checks import TooFewPairsError, check_ranks
-from simdims.selection.joint_fits import explained_variance
+from simdims.selection.joint_fits import about_means, draw_pairs, explained_variance
 from simdims.selection.result import DOES_NOT_VARY
 from simdims.selection.splits import DEFAULT_FOLDS
 from simdims.selection.systems import compare_systems, joint_fold_estimator
@@ -100,12 +101,13 @@ def discover_set(
     chosen = None if single else selection
     settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_model.device, seed, chosen)
     given = estimator or JointSRF(alpha=alpha)
+    penalties = {"alpha": given.alpha, "l1_ratio": run_model.l1_ratio, "shrinkage": given.shrinkage}
     return Discovery(
         similarity=systems,
         selection=chosen,
         consensus=consensus,
-        metrics={**measure(systems, consensus), **_held_out_metrics(selection)},
-        settings={**settings, "alpha": given.alpha, "shrinkage": given.shrinkage, "held_out": held_out},
+        metrics={**measure(systems, consensus), **_held_out_metrics(selection), **measure_ceiling(systems)},
+        settings={**settings, **penalties, "held_out": held_out},
         systems=compared,
     )
 
@@ -229,3 +231,29 @@ def measure(systems: SimilaritySet, consensus: Consensus) -> dict[str, float]:
         if np.isfinite(value):  # equal similarities have no variance
             found[name] = value
     return found
+
+
+def measure_ceiling(systems: SimilaritySet) -> dict[str, float]:
+    """Noise ceilings in R2, over all systems: of the mean of the others, and of the mean of all; {} where unknown.
+
+    The R2 of a system is that of a regression on the mean with a slope of at least 0: its squared correlation.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of systems without a ceiling, which are left out
+        try:
+            ceiling = metrics.noise_ceiling(systems)
+        except (ValueError, MemoryError) as error:
+            logger.info("discover: no noise ceiling: %s", error)
+            return {}
+    problem = problem_of_set(systems)
+    pairs = draw_pairs(problem, 0)
+    squares = about_means(pairs, problem.n_systems)
+    spread = np.bincount(pairs.systems, pairs.weights * squares, minlength=problem.n_systems)
+    known = ~np.isnan(ceiling.lower) & (spread > 0)
+    if not known.any():
+        return {}
+    bounds = {"noise_ceiling_lower": ceiling.lower, "noise_ceiling_upper": ceiling.upper}
+    return {
+        name: float(np.average(np.maximum(bound[known], 0.0) ** 2, weights=spread[known]))
+        for name, bound in bounds.items()
+    }

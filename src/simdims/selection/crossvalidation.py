@@ -361,8 +361,8 @@ def _settings(matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: i
         "work": "select_rank",
         "version": __version__,
         "data": fingerprint(*matrix),
+        "estimator": settings_of(estimator),  # first: it decides what the others are by default
         "sampling": sampling,
         "n_folds": n_folds,
         "n_repeats": n_repeats,
-        "estimator": settings_of(estimator),
     }
