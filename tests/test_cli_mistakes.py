@@ -258,7 +258,7 @@ MISTAKES = [
     ("discover S.csv -o S.npz", 1, "S.npz'.*file"),
     ("discover S.csv -o found", 1, "'found' holds an earlier result: .*--overwrite"),
     ("check nothing.csv", 1, "No such file: 'nothing.csv'"),
-    ("check words.csv", 1, "words.csv"),
+    ("check words.csv", 1, "FILE must have at least 4 items"),
     ("check S.npz --low 1", 1, "--low does not apply"),
     ("check S.npz --ranks 40", 1, "--ranks must"),
     ("check S.npz --alpha -1", 1, "--alpha must"),
