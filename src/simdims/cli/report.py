@@ -141,7 +141,7 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery
     from simdims.report import writer
 
-    for name in ("labels", "matching", "n_permutations", "random_state"):
+    for name in ("labels", "table_sheet", "table_na_values", "matching", "n_permutations", "random_state"):
         is_idle = options.tests is None and (name != "random_state" or options.lineage is None)
         if is_idle and getattr(options, name) is not None:
             also = " or --lineage" if name == "random_state" else ""
@@ -182,7 +182,7 @@ def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> Hypothes
 
     return dimension_test(
         found,
-        raw.read_features(options.tests, options.labels, None, None),
+        raw.read_features(options.tests, options.labels, None, shared.table_reading(options)),
         matching=options.matching or "auto",
         n_permutations=_N_PERMUTATIONS if options.n_permutations is None else options.n_permutations,
         random_state=seed,
