@@ -345,7 +345,7 @@ def from_dissimilarity(
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
     columns = {"item1": item1, "item2": item2, "dissimilarity": dissimilarity}
-    settings = {"method": method, "sigma": sigma, "negative": negative, "labels": labels}
+    settings: dict[str, Any] = {"method": method, "sigma": sigma, "negative": negative}
     if isinstance(D, str | os.PathLike):
         from simdims.io import as_path, clean_na_values
         from simdims.io.raw import read_dissimilarity
@@ -353,13 +353,14 @@ def from_dissimilarity(
 
         how = Reading(sheet, clean_na_values(na_values), key)
         if as_path(D, "D").is_dir():
-            return _folder_apart(Path(D), by, weights, {**settings, "key": key, "sheet": sheet, "na_values": na_values})
+            settings |= {"labels": labels, "key": key, "sheet": sheet, "na_values": na_values}
+            return _folder_apart(Path(D), by, weights, settings)
         D, labels, origin = read_dissimilarity(D, labels, how, columns, by if participant is None else participant)
     else:
         _refuse_file_options(key=key, sheet=sheet, na_values=na_values)
     if by is not None:
         _refuse_counts_beside(by, weights)
-        return _people_apart(D, by, origin.get("people"), columns, settings)
+        return _people_apart(D, by, origin.get("people"), columns, {**settings, "labels": labels})
     if any(column is not None for column in columns.values()) or participant is not None:
         D = _squares_of_list(D, columns, participant, labels)[0]
     people, names = _people(D, labels)

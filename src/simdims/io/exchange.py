@@ -75,7 +75,7 @@ def to_anndata(S: Similarity) -> Any:
     matrices = {"similarity": held} | ({} if S.weights is None else {"weights": S.weights.copy()})
     # AnnData takes matrices of scipy, which behave as arrays do here.
     pairs = {name: sparse.csr_matrix(one) if sparse.issparse(one) else one for name, one in matrices.items()}
-    made = anndata.AnnData(obs=pd.DataFrame(index=pd.Index(names, dtype=str)), obsp=pairs)
+    made = anndata.AnnData(obs=pd.DataFrame(index=pd.Index(names, dtype=object)), obsp=pairs)
     if S.absent is not None:
         made.uns["simdims_absent"] = S.absent
     return made

@@ -180,7 +180,8 @@ def read_names(path: Path) -> list[str]:
 
 def _refuse_options(suffix: str, how: Reading) -> None:
     for name in Reading._fields:
-        _refuse_option(name, getattr(how, name) or None, io.OPTIONS[name], suffix)
+        if suffix not in io.OPTIONS[name]:
+            _refuse_option(name, getattr(how, name) or None, io.OPTIONS[name], suffix)
 
 
 def _refuse_option(name: str, value: object, endings: Iterable[str], suffix: str) -> None:

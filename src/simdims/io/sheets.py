@@ -31,8 +31,9 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 def read_cells(path: Path, sheet: str | None) -> tuple[str, Rows]:
     """Return a sheet in words, and its rows that are not blank: the sheet asked for, or the only one with cells."""
     kind = path.suffix.lower()
+    openpyxl = library("openpyxl", "Reading .xlsx files", '"simdims[io]"') if kind == ".xlsx" else None
     with reading(kind):
-        sheets = dict(_xlsx_sheets(path) if kind == ".xlsx" else _ods_sheets(path))
+        sheets = dict(_ods_sheets(path) if openpyxl is None else _xlsx_sheets(path, openpyxl))
     filled = [name for name, rows in sheets.items() if rows]
     listed = ", ".join(map(repr, sheets)) or "none"
     if sheet is not None and sheet not in sheets:
@@ -81,8 +82,7 @@ def _as_text(value: Any) -> str:
     return str(value)
 
 
-def _xlsx_sheets(path: Path) -> Iterator[tuple[str, Rows]]:
-    openpyxl = library("openpyxl", "Reading .xlsx files", '"simdims[io]"')
+def _xlsx_sheets(path: Path, openpyxl: Any) -> Iterator[tuple[str, Rows]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of styles, which do not matter here
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)

@@ -81,9 +81,10 @@ class Dialect(NamedTuple):
 
     def is_missing(self, text: str) -> bool:
         """Say whether a text marks a missing value."""
-        if is_missing(text):
-            return True
-        return bool(self.missing) and (text.strip() in self.missing or number(text) in self.missing)
+        if is_missing(text) or not self.missing:
+            return is_missing(text)
+        written = text.replace(",", ".") if self.decimal == "," else text
+        return text.strip() in self.missing or number(written) in self.missing
 
     def __str__(self) -> str:
         if self.cells is not None:
