@@ -27,8 +27,11 @@ def read_frame(path: Path, key: str | None) -> pd.DataFrame:
         import pandas as pd
 
         library("pyarrow", f"Reading {kind} files", '"simdims[io]"')
-        with reading(kind):
-            return pd.read_parquet(path, engine="pyarrow") if kind == ".parquet" else pd.read_feather(path)
+        try:
+            with reading(kind):
+                return pd.read_parquet(path, engine="pyarrow") if kind == ".parquet" else pd.read_feather(path)
+        except MemoryError:  # Arrow has its own
+            raise MemoryError("Reading this file would need more memory than this machine has available.") from None
     return _read_r(path, kind, key)
 
 
