@@ -19,7 +19,20 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from simdims import __version__
-from simdims.cli import completion, demo, discover, evaluate, inference, meaning, plan, report, sources, steps, systems
+from simdims.cli import (
+    completion,
+    demo,
+    discover,
+    evaluate,
+    export,
+    inference,
+    meaning,
+    plan,
+    report,
+    sources,
+    steps,
+    systems,
+)
 from simdims.cli.contents import contents
 from simdims.cli.options import UsageError, check_running, number, whole
 from simdims.cli.outputs import as_json
@@ -150,7 +163,20 @@ def parser() -> argparse.ArgumentParser:
     top = _Top(prog="simdims")
     top.add_argument("--version", action="version", version=f"simdims {__version__}", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in (discover, demo, report, sources, plan, steps, evaluate, inference, meaning, systems, completion):
+    for module in (
+        discover,
+        demo,
+        report,
+        export,
+        sources,
+        plan,
+        steps,
+        evaluate,
+        inference,
+        meaning,
+        systems,
+        completion,
+    ):
         module.add(commands)
     return top
 
