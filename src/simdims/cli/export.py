@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simdims.cli.options import Findings, add_command, add_overwrite
+from simdims.cli.outputs import check_writable
 
 
 def add(commands: Any) -> None:
@@ -26,11 +27,13 @@ def add(commands: Any) -> None:
 def _export(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery, bids
 
-    bids.check_target(options.out)
     if bids.is_export(options.out) and not options.overwrite:
         raise FileExistsError(
             f"{str(options.out)!r} holds an earlier export: choose another name, or pass --overwrite."
         )
+    if not (bids.is_free(options.out) or bids.is_export(options.out)):
+        raise FileExistsError(f"{str(options.out)!r} is not an earlier export: choose another FOLDER.")
+    check_writable(options.out)
     Discovery.load(options.folder).to_bids(options.out)
     files = sorted(one.name for one in options.out.iterdir())
     return Findings(f"Wrote {', '.join(files)} to {options.out}", {"folder": options.out, "files": files})

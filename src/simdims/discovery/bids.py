@@ -39,7 +39,8 @@ _COLUMNS = {
 def export(found: Discovery, folder: str | os.PathLike[str]) -> Path:
     """Write the tables beside `folder`, then put them in its place; see Discovery.to_bids."""
     target = as_folder(folder, "folder").absolute()
-    check_target(target)
+    if not (is_free(target) or is_export(target)):
+        raise ParameterError("folder", "must be new, empty, or an earlier export", f"{str(target)!r}, which is neither")
     top = found.dimensions_frame()["top_items"]
     tables = {
         "embedding": (found.embedding_frame().rename_axis("item"), "Loading of the item on {dimension}: {top}."),
@@ -71,14 +72,9 @@ def export(found: Discovery, folder: str | os.PathLike[str]) -> Path:
     return target
 
 
-def check_target(target: Path) -> None:
-    """Refuse a folder that is neither new, nor empty, nor an earlier export without further files."""
-    if target.is_dir() and not any(target.iterdir()):
-        return
-    if not target.exists():
-        return
-    if not is_export(target):
-        raise ParameterError("folder", "must be new, empty, or an earlier export", f"{str(target)!r}, which is neither")
+def is_free(folder: Path) -> bool:
+    """Say whether nothing would be lost with a folder: it is empty or does not exist."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
 def is_export(folder: Path) -> bool:
