@@ -11,6 +11,7 @@ from simdims.similarity.labels import (
     is_frame,
     labelled,
     refuse_other_names,
+    refuse_other_numbers,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "labelled",
     "percent",
     "refuse_other_names",
+    "refuse_other_numbers",
 ]
