@@ -312,7 +312,8 @@ def from_dissimilarity(
         For the path of a table, as in load_similarity.
     by : str or sequence, optional
         Keeps the matrices of a stack apart, each with a scale of its own: what they are ("person" gives the names
-        person1, person2, ..., unless a file has names for them), or one name per matrix. Where D is a DataFrame, or a
+        person1, person2, ..., unless a file has names for them), or one name per matrix. DataFrames in a list may then
+        have different items. Where D is a DataFrame, or a
         table in a file, with a column of this name, D is a list of pairs, one per row: this column says whose the
         dissimilarity is, and `item1`, `item2` and `dissimilarity`, or the three other columns, hold the rest. Where D
         is a folder, its files are kept apart, one per system, and give the names; a table beside them becomes `info`,
