@@ -28,6 +28,8 @@ NEEDS = {
     "plot": "matplotlib", "graph layout": "networkx", "load_miserables": "networkx",
     "demo --words": "networkx", ".graphml": "networkx", "to_networkx": "networkx",
     "report": "pillow", "--images": "pillow", ".h5": "h5py", ".mat": "h5py", ".parquet": "pyarrow",
+    ".xlsx": "openpyxl", ".feather": "pyarrow", ".rds": "rdata", ".h5ad": "h5py", "to_xarray": "xarray",
+    "to_anndata": "anndata",
     "parquet tables": "pyarrow", "completion": "argcomplete", "fetch": "pooch", "device": "torch",
     "to_rsatoolbox": "rsatoolbox",
 }  # fmt: skip

@@ -24,7 +24,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 def found(name):
-    return guess(Path(name), None, None)
+    return guess(Path(name))
 
 
 def sniffed(text, name="x.csv"):

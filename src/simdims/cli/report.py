@@ -187,7 +187,7 @@ def _report(options: argparse.Namespace) -> Findings:
 def _check_idle(options: argparse.Namespace) -> bool:
     """Refuse options that nothing uses; whether anything is random."""
     is_random = any(one is not None for one in (options.tests, options.lineage, options.compare))
-    for name in ("labels", "matching", "n_permutations", "random_state"):
+    for name in ("labels", "table_sheet", "table_na_values", "matching", "n_permutations", "random_state"):
         is_idle = not is_random if name == "random_state" else options.tests is None
         if is_idle and getattr(options, name) is not None:
             also = ", --lineage or --compare" if name == "random_state" else ""
@@ -218,7 +218,7 @@ def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> Hypothes
 
     return dimension_test(
         found,
-        raw.read_features(options.tests, options.labels, None, None),
+        raw.read_features(options.tests, options.labels, None, shared.table_reading(options)),
         matching=options.matching or "auto",
         n_permutations=_N_PERMUTATIONS if options.n_permutations is None else options.n_permutations,
         random_state=seed,
