@@ -30,6 +30,15 @@ PLOTS = {
     "reconstruction": ("reconstruction", "observed against predicted similarities"),
     "map": ("embedding_map", "a map of the items"),
     "weights": ("system_weights", "the weights of several systems, by group with --by"),
+    "panel": ("figure_panel", "a figure for a paper: top items, rank selection, reliability, and --tests"),
+}
+#: The figures that an option applies to.
+_APPLIES = {
+    "images": ("dimensions", "panel"),
+    "page": ("dimensions",),
+    "by": ("weights",),
+    "tests": ("panel",),
+    "width": ("panel",),
 }
 #: Dimensions per page of the figure `dimensions`.
 _PER_PAGE = 12
@@ -50,12 +59,7 @@ def add(commands: Any) -> None:
         "-o", "--out", type=Path, metavar="FILE", help="output file: .html (default: report.html in FOLDER)"
     )
     add_look(parser)
-    parser.add_argument(
-        "--tests",
-        type=Path,
-        metavar="PROPERTIES",
-        help="test which properties the dimensions encode, and show the results; a table with one row per item",
-    )
+    _add_tests(parser, " for --tests and --lineage")
     parser.add_argument(
         "--suggestions",
         type=Path,
@@ -71,14 +75,6 @@ def add(commands: Any) -> None:
         help="show how dimensions split as their number grows: fits each number in RANKS, such as 2:12 (default: those "
         "that discover tried, up to twice the selected one)",
     )
-    shared.add_label_column(parser, "PROPERTIES")
-    parser.add_argument(
-        "--matching",
-        choices=["auto", "joint", "separate"],
-        help="how properties are matched with dimensions; see `simdims test --help`",
-    )
-    shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
-    shared.add_seed(parser, of=" for --tests and --lineage")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
 
     parser = shared.add_command(
@@ -94,6 +90,10 @@ def add(commands: Any) -> None:
     _add_images(parser)
     shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
     parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
+    parser.add_argument(
+        "--width", choices=["single", "double"], help="columns of a journal (FIGURE panel; default double)"
+    )
+    _add_tests(parser, " for --tests")
     shared.add_out(parser, ", ".join(_FORMATS), required=True)
 
 
@@ -127,6 +127,23 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder written by `simdims discover`")
 
 
+def _add_tests(parser: argparse.ArgumentParser, of_seed: str) -> None:
+    parser.add_argument(
+        "--tests",
+        type=Path,
+        metavar="PROPERTIES",
+        help="test which properties the dimensions encode, and show the results; a table with one row per item",
+    )
+    shared.add_label_column(parser, "PROPERTIES")
+    parser.add_argument(
+        "--matching",
+        choices=["auto", "joint", "separate"],
+        help="how properties are matched with dimensions; see `simdims test --help`",
+    )
+    shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
+    shared.add_seed(parser, of=of_seed)
+
+
 def _add_images(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--images",
@@ -141,11 +158,7 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery
     from simdims.report import writer
 
-    for name in ("labels", "matching", "n_permutations", "random_state"):
-        is_idle = options.tests is None and (name != "random_state" or options.lineage is None)
-        if is_idle and getattr(options, name) is not None:
-            also = " or --lineage" if name == "random_state" else ""
-            raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
+    _check_test_options(options, lineage=options.lineage)
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
@@ -168,6 +181,15 @@ def _report(options: argparse.Namespace) -> Findings:
         "lineage": None if tree is None else tree.table,
     }
     return Findings(f"{summary}Wrote {path}", values, seed)
+
+
+def _check_test_options(options: argparse.Namespace, lineage: Any) -> None:
+    """Refuse options of tests without tests; a tree has a seed, too."""
+    for name in ("labels", "matching", "n_permutations", "random_state"):
+        is_idle = options.tests is None and (name != "random_state" or lineage is None)
+        if is_idle and getattr(options, name) is not None:
+            also = " or --lineage" if name == "random_state" and options.command == "report" else ""
+            raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
 
 
 def _lineage(options: argparse.Namespace, found: Discovery, seed: int | None) -> Lineage:
@@ -206,20 +228,24 @@ def _plot(options: argparse.Namespace) -> Findings:
     from simdims import plots
     from simdims.discovery import Discovery
 
-    given = [name for name in ("images", "page") if getattr(options, name) is not None]
-    if given and options.picture != "dimensions":
-        raise UsageError(f"--{given[0]} only applies to the figure dimensions, got {options.picture}.")
-    if options.by is not None and options.picture != "weights":
-        raise UsageError(f"--by only applies to the figure weights, got {options.picture}.")
+    for name, figures in _APPLIES.items():
+        if getattr(options, name) is not None and options.picture not in figures:
+            which = f"the figure{'s' if len(figures) > 1 else ''} {' and '.join(figures)}"
+            raise UsageError(f"--{name} only applies to {which}, got {options.picture}.")
+    _check_test_options(options, lineage=None)
     found = Discovery.load(options.folder)
+    seed = None if options.tests is None else shared.settled_seed(options)
     arguments: dict[str, Any] = {}
     if options.picture == "dimensions":
         arguments = {"images": _images(options, found), "page": _page(options, found), "per_page": _PER_PAGE}
+    if options.picture == "panel":
+        tests = None if seed is None else _tests(options, found, seed)
+        arguments = {"tests": tests, "images": _images(options, found), "width": options.width or "double"}
     if options.by is not None:
         arguments = {"by": options.by}
     draw: Callable[..., Any] = getattr(plots, PLOTS[options.picture][0])
     _save(draw(found, **arguments), options.out)
-    return Findings(f"Wrote {options.out}", {"written": options.out})
+    return Findings(f"Wrote {options.out}", {"written": options.out}, seed)
 
 
 def _page(options: argparse.Namespace, found: Discovery) -> int:
