@@ -136,7 +136,8 @@ def discovery_of(example, small):
     resampled = Resampled((k - 1, k, k + 1), (0.2, 0.7, 0.1), 1000)
     valley = tuple(range(k, k + 4))
     selection = replace(small.selection, curve=curve, rank=k, valley=valley, tried=tuple(ranks), resampled=resampled)
-    detected = replace(detectable_dimensions(small.similarity, random_state=0), rank=k, at_edge=False)
+    noise = 35 if k == 3 else k  # beyond the ranks that were tried
+    detected = replace(detectable_dimensions(small.similarity, random_state=0), rank=noise, at_edge=False)
     runs = {"embeddings": example.W[None], "selected": 0, "labels": tuple(example.labels)}
     consensus = replace(small.consensus, reliability=np.linspace(1, 0.6, k), **runs)
     similarity = Similarity(example.W @ example.W.T, example.labels)
