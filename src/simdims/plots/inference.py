@@ -59,8 +59,7 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     ax = style.one_axes(ax, 0.75 + 0.17 * len(chosen))
     rows = np.arange(len(chosen))
     (_draw_pvalues if tests.parts else _draw_statistics)(ax, tests, chosen, rows)
-    # Above the heading of the p-values, which is one line high.
-    style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, borderaxespad=2.0)
+    style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)  # beside the heading of the p-values
     names = _names(tests, chosen, _NAMES * style.outer_width(ax))
     ax.set_yticks(rows, labels=names, fontsize=style.tiny(), **style.PLAIN)
     ax.tick_params(axis="y", length=0)
