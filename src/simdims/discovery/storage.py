@@ -34,6 +34,9 @@ FORMAT, FORMAT_OF_SYSTEMS = 2, 3
 #: So often a folder is read anew that a save has replaced meanwhile.
 _ATTEMPTS = 10
 
+#: What the command line writes beside a result, to repeat the run.
+RUN_FILE = "run.toml"
+
 _MANIFEST = "discovery.json"
 _FILES = (
     "arrays.npz",
@@ -46,6 +49,7 @@ _FILES = (
     "weights.csv",
     "systems.csv",
     "methods.txt",
+    RUN_FILE,
 )
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
 #: Tables with names that people gave, which spreadsheets read rightly only after a mark.
