@@ -90,25 +90,7 @@ def add(commands: Any) -> None:
         help="show the dimensions shared with other embeddings: files, or folders written by `simdims discover`",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
-
-    parser = shared.add_command(
-        commands,
-        "plot",
-        _plot,
-        summary="draw publication figures from a discover result",
-        example="simdims plot dimensions animals -o dimensions.pdf",
-    )
-    shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
-    parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
-    _add_folder(parser)
-    _add_images(parser)
-    shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
-    parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
-    parser.add_argument(
-        "--width", choices=["single", "double"], help="columns of a journal (FIGURE panel; default double)"
-    )
-    _add_tests(parser, " for --tests")
-    shared.add_out(parser, ", ".join(_FORMATS), required=True)
+    _add_plot(commands)
 
 
 def add_look(parser: argparse.ArgumentParser) -> None:
@@ -166,6 +148,27 @@ def _add_images(parser: argparse.ArgumentParser) -> None:
         help="a folder with one picture per item; file names must match the labels (without labels: files are used in "
         "alphabetical order)",
     )
+
+
+def _add_plot(commands: Any) -> None:
+    parser = shared.add_command(
+        commands,
+        "plot",
+        _plot,
+        summary="draw publication figures from a discover result",
+        example="simdims plot dimensions animals -o dimensions.pdf",
+    )
+    shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
+    parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
+    _add_folder(parser)
+    _add_images(parser)
+    shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
+    parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
+    parser.add_argument(
+        "--width", choices=["single", "double"], help="columns of a journal (FIGURE panel; default double)"
+    )
+    _add_tests(parser, " for --tests")
+    shared.add_out(parser, ", ".join(_FORMATS), required=True)
 
 
 def _report(options: argparse.Namespace) -> Findings:
