@@ -111,7 +111,8 @@ def needs(folder: Path) -> dict[str, list[str]]:
     plan = plan_study(found.embedding, pairs=[0.5, 1.0], answers=1, n_repeats=1, random_state=0)
     drawn = {
         "alignment": (found.embedding, found.embedding), "calibration": (calibrate(S, random_state=0),),
-        "dimension_grid": (found,), "embedding_map": (found,), "graph": (S, found.embedding),
+        "dimension_grid": (found,), "embedding_map": (found,), "figure_panel": (found,),
+        "graph": (S, found.embedding),
         "hypothesis_tests": (tests,), "item_fingerprint": (found, 0), "power_curves": (study,),
         "rank_selection": (found,), "reconstruction": (found,), "reliability": (found,),
         "save_figure": (None, folder / "x.pdf"), "embedding_comparison": (compared,),

@@ -372,6 +372,11 @@ class SimilaritySet:
             parts.append("labelled")
         return f"SimilaritySet({', '.join(parts)})"
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_set
+
+        return of_set(self)
+
 
 class _System(NamedTuple):
     """The similarities of a system, where its items are among those that it was given with, and if these have names."""

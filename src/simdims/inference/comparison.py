@@ -146,6 +146,11 @@ class EmbeddingComparison:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_comparison
+
+        return of_comparison(self)
+
 
 def compare_embeddings(
     W1: Any,
