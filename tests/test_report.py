@@ -55,8 +55,8 @@ def test_the_page_asks_for_nothing_from_outside(page):
 
 def test_no_label_breaks_out_of_its_place(found, tmp_path):
     text, data, _ = read(found.report(tmp_path / "page.html", title="</title><script>alert(3)</script>"))
-    assert len(re.findall(r"<script", text)) == 7  # six elements of data, and the script
-    assert text.count("</script") == 7
+    assert len(re.findall(r"<script", text)) == 9  # eight elements of data, and the script
+    assert text.count("</script") == 9
     assert "<title>&lt;/title&gt;&lt;script&gt;alert(3)&lt;/script&gt;</title>" in text
     assert json.loads(data["labels"]) == list(found.labels)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -95,9 +96,10 @@ def _discover(options: argparse.Namespace) -> Findings:
             raise UsageError(f"--{name} does not apply with --no-report.")
     check_folder(options.out, options.overwrite)
     _check_apart(options.out, options.checkpoint)
-    S = read_data(options)
+    S, data = read_data(options), described_file(options.source)
     pictures = None if options.images is None else pictures_of(options.images, S.labels, S.n_items)
     found = run(S, options)
+    found = replace(found, settings={**found.settings, "data": data})
     return finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
 
 
@@ -118,6 +120,14 @@ def check_folder(folder: Path, overwrite: bool) -> None:
                 f"{str(page)!r} is not an earlier report: move it, or choose another FOLDER."
             ) from None
     check_writable(folder)
+
+
+def described_file(path: Path) -> dict[str, str]:
+    """The name of a file, and its checksum; of a folder, the name."""
+    if path.is_dir():
+        return {"file": path.name}
+    with path.open("rb") as file:
+        return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def read_data(options: argparse.Namespace) -> Similarity | SimilaritySet:

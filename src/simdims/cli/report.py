@@ -63,6 +63,13 @@ def add(commands: Any) -> None:
         help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
     )
     parser.add_argument(
+        "--names",
+        type=Path,
+        metavar="FILE",
+        help="name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
+        "columns dimension and name",
+    )
+    parser.add_argument(
         "--lineage",
         type=ranks,
         nargs="?",
@@ -80,21 +87,7 @@ def add(commands: Any) -> None:
     shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
     shared.add_seed(parser, of=" for --tests and --lineage")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
-
-    parser = shared.add_command(
-        commands,
-        "plot",
-        _plot,
-        summary="draw publication figures from a discover result",
-        example="simdims plot dimensions animals -o dimensions.pdf",
-    )
-    shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
-    parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
-    _add_folder(parser)
-    _add_images(parser)
-    shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
-    parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
-    shared.add_out(parser, ", ".join(_FORMATS), required=True)
+    _add_plot(commands)
 
 
 def add_look(parser: argparse.ArgumentParser) -> None:
@@ -137,8 +130,26 @@ def _add_images(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_plot(commands: Any) -> None:
+    parser = shared.add_command(
+        commands,
+        "plot",
+        _plot,
+        summary="draw publication figures from a discover result",
+        example="simdims plot dimensions animals -o dimensions.pdf",
+    )
+    shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
+    parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
+    _add_folder(parser)
+    _add_images(parser)
+    shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
+    parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
+    shared.add_out(parser, ", ".join(_FORMATS), required=True)
+
+
 def _report(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery
+    from simdims.discovery.storage import check_folder
     from simdims.report import writer
 
     for name in ("labels", "matching", "n_permutations", "random_state"):
@@ -151,6 +162,10 @@ def _report(options: argparse.Namespace) -> Findings:
         writer.check_target(target, options.overwrite)
         check_writable(target)
     found = Discovery.load(options.folder)
+    if options.names is not None:
+        check_folder(options.folder)
+        check_writable(options.folder)
+        found = found.rename(options.names)
     if options.out is None:
         check_writable(target)
     images = _images(options, found)
@@ -158,12 +173,16 @@ def _report(options: argparse.Namespace) -> Findings:
     seed = None if is_idle else shared.settled_seed(options)
     tests = None if options.tests is None or seed is None else _tests(options, found, seed)
     tree = None if options.lineage is None else _lineage(options, found, seed)
-    names = None if options.suggestions is None else _suggestions(options.suggestions)
-    shown = {"images": images, "tests": tests, "suggestions": names, "lineage": tree, "title": options.title}
+    suggested = None if options.suggestions is None else _suggestions(options.suggestions)
+    shown = {"images": images, "tests": tests, "suggestions": suggested, "lineage": tree, "title": options.title}
     path = found.report(target, overwrite=options.overwrite, **shown)
     summary = "".join(f"{one.summary()}\n" for one in (tests, tree) if one is not None)
+    if options.names is not None:
+        found.save(options.folder)
+        summary += f"Saved the names of the dimensions in {options.folder}\n"
     values = {
         "report": path,
+        "dimension_names": list(found.dimension_names),
         "tests": None if tests is None else tests.to_dict(),
         "lineage": None if tree is None else tree.table,
     }

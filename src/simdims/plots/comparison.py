@@ -9,7 +9,7 @@ import numpy as np
 from simdims._parameters import ParameterError, require_count, require_type
 from simdims.inference import EmbeddingComparison
 from simdims.plots import _style as style
-from simdims.plots._sources import Loadings
+from simdims.plots._sources import Loadings, given_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def embedding_comparison(
         raise ParameterError("names", "must be two names", repr(names))
     require_count("n_items", n_items, at_least=0)
     texts = [
-        _describe(Loadings(W, result.labels, _own_names(dimensions)), n_items)
+        _describe(Loadings(W, result.labels, given_names(dimensions)), n_items)
         for W, dimensions in ((result.embedding1, result.dimensions1), (result.embedding2, result.dimensions2))
     ]
     shared = result.pairs[result.is_shared]
@@ -91,11 +91,6 @@ def _describe(loadings: Loadings, n_items: int) -> list[str]:
     """Each dimension by its number and its name or top items."""
     described = [loadings.describe(k, n_items) for k in range(loadings.W.shape[1])]
     return [style.shown(text, 34) for text in described]
-
-
-def _own_names(dimensions: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The names of dimensions, unless they only count."""
-    return None if dimensions == tuple(f"dimension{k + 1}" for k in range(len(dimensions))) else dimensions
 
 
 def _write(ax: Axes, row: float, x: float, text: str, side: str, points: float) -> None:

@@ -1,6 +1,6 @@
 // Tests of hypotheses, if there are any.
 
-import { byId, element, short, svg, two } from "./dom.js";
+import { byId, element, pText, svg, two } from "./dom.js";
 import { facts } from "./data.js";
 import { addressOf } from "./address.js";
 import { headingOf, onNames } from "./names.js";
@@ -99,8 +99,4 @@ function interval(row) {
       : svg("rect.null", { x: x(low), y: 6, width: Math.max(x(high) - x(low), 1), height: 8, rx: 2 }),
     svg(row.significant ? "circle.dot.chosen" : "circle.dot", { cx: x(row.statistic), cy: 10, r: 4.5 }),
   );
-}
-
-function pText(value) {
-  return value < 0.001 ? short(value) : value.toFixed(3);
 }
