@@ -4,7 +4,7 @@ import { byId, drawnToWidth, element, fitted, isolated, short, svg, textWidth, w
 import { bytesNamed, column, facts, label, plainLabel } from "./data.js";
 import { addressOf, go } from "./address.js";
 import { picture } from "./cards.js";
-import { givenName, headingOf, onNames } from "./names.js";
+import { givenName, headingOf, nameOf, onNames } from "./names.js";
 import { saveButton } from "./picture.js";
 
 const LEVELS = 6;
@@ -181,6 +181,6 @@ function tellItem(map, place, by, readout) {
   const k = by === "largest" ? map.largest[place] : by;
   readout.replaceChildren(
     facts.pictured ? picture(item) : "",
-    element("span", {}, element("b", {}, label(item)), k < 0 ? ": no loadings" : `: ${short(column(k)[item])} on ${headingOf(k)}`),
+    element("span", {}, element("b", {}, label(item)), k < 0 ? ": no loadings" : `: ${short(column(k)[item])} on ${nameOf(k)}`),
   );
 }

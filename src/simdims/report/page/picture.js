@@ -48,6 +48,7 @@ function settle(node, copy) {
   const set = (name) => copy.setAttribute(name, style.getPropertyValue(name).replaceAll('"', ""));
   for (const name of ["href", "tabindex", "style"]) if (node.tagName !== "image" || name !== "href") copy.removeAttribute(name);
   if (node.tagName === "text") ["fill", ...LETTERS].forEach(set);
+  if (node.tagName === "image") set("image-rendering");
   if (node.tagName === "stop") ["stop-color", "stop-opacity"].forEach(set);
   if (SHAPES.includes(node.tagName)) {
     ["fill", "stroke"].forEach(set);
