@@ -139,10 +139,12 @@ export function drawnToWidth(holder, draw) {
   let drawn = 0;
   window.addEventListener("beforeprint", () => {
     if (!holder.isConnected) return;
-    drawn = 0;
     holder.replaceChildren(draw(holder.closest(".halves, .beside") ? ON_PAPER.half : ON_PAPER.whole));
   });
-  window.addEventListener("afterprint", () => redraw());
+  window.addEventListener("afterprint", () => {
+    drawn = 0;
+    redraw();
+  });
   const redraw = () => {
     const width = Math.floor(holder.clientWidth);
     if (!width || width === drawn) return;
