@@ -67,13 +67,14 @@ def test_suggestions_are_names(found):
     assert found.rename(suggested_names(table, numbers=False)).dimension_names == ("dimension1", "tame", "dimension3")
 
 
-def test_names_are_in_figures(named):
+def test_names_are_in_figures_and_notebooks(named):
     titles = [ax.get_title(loc="left") for ax in plots.dimension_grid(named)]
     assert titles[:2] == ["animal", "Dimension 2"]
     for by_name in ("animal", "dimension1"):
         assert plots.word_cloud(named, by_name).get_title() == "animal"
     texts = [text.get_text() for text in plots.item_fingerprint(named, "item 3").get_yticklabels()]
     assert set(texts) <= {"animal", "Dimension 2", NAMES[2]}
+    assert "1: animal" in named._repr_html_()
 
 
 def test_resamples_have_the_names(tmp_path):
