@@ -93,7 +93,7 @@ function mapPicture(map, width, state, readout) {
     "svg.map",
     {
       viewBox: `0 0 ${width} ${height}`,
-      role: "img",
+      role: "group",
       "aria-label": `Map of ${whole(map.places)} items, coloured by ${state.by === "largest" ? "their largest dimension" : headingOf(state.by)}`,
       pointermove: point,
       click: (event) => {

@@ -54,7 +54,7 @@ function heatPicture(heat, width, readout) {
     "svg.heat",
     {
       viewBox: `0 0 ${width} ${height}`,
-      role: "img",
+      role: "group",
       tabindex: "0",
       "aria-label": `Similarities of ${whole(facts.n_items)} items, ordered by dimension; use the arrow keys to read the cells`,
       pointermove: (event) => {

@@ -59,7 +59,7 @@ function splits(tree, width) {
   const base = height - 34;
   return svg(
     "svg",
-    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": tree.said },
+    { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": tree.said },
     tree.ranks.map((rank, column) =>
       svg("text.tick", { x: x(column), y: base + 14, "text-anchor": "middle" }, String(rank)),
     ),
