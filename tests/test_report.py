@@ -198,6 +198,12 @@ def test_tests_of_hypotheses_are_shown(found, tmp_path, kind):
     assert [row["hypothesis"] for row in rows] == ["first", "noise"]
     assert [row["pvalue"] for row in rows] == pytest.approx(list(tests.pvalue))
     assert rows[0]["place"] == (None if kind == "rsa" else 0)
+    # One convention: the middle 95% of the permutations, on the page and in figures.
+    np.testing.assert_allclose(
+        np.array([row["null"] for row in rows], dtype=float).T, tests.null_interval(), rtol=1e-6, equal_nan=True
+    )
+    low, high = np.nanquantile(tests.null_distribution, [0.025, 0.975], axis=0)
+    np.testing.assert_array_equal(tests.null_interval(), [low, high])
 
 
 def test_the_page_is_small_and_has_its_summary_without_a_script(found, page):
@@ -349,7 +355,7 @@ def test_the_provenance_says_where_the_result_comes_from(found, page, tmp_path):
     assert said["Random seed"] == "0"
     assert said["Analysed on"] == found.settings["date"]
     assert f"simdims {found.settings['versions']['simdims']}" in said["Software"]
-    assert "numbers of dimensions 2 to 4" in said["Settings"]
+    assert "dimensions 2 to 4" in said["Settings"]
     assert all(html.escape(text) in page[0] for text in said.values())
     bare = dict(provenance(made(sorted_embedding(20, 2))))
     assert bare["Software"] == bare["Analysed on"] == bare["Random seed"] == "not recorded"

@@ -56,7 +56,7 @@ def overview(similarity: Similarity, loadings: Loadings) -> Overview:
         "is_cut": bool(np.nanmax(cells, initial=low) > high),
         "order": order.tolist() if size == 1 else None,
         "groups": [[int(dominant[order[start]]), int(start)] for start in starts],
-        "has_missing": bool(np.isnan(cells).any()),
+        "has_missing": bool(np.isnan(cells[~np.eye(len(cells), dtype=bool)]).any()),
     }
     shown = _largest(loadings.W, N_MAPPED)
     places = _places(loadings.W)[shown]

@@ -19,7 +19,7 @@ _NOT_RECORDED = "not recorded"
 
 #: Settings of `discover` that the page lists, with what they are called there.
 _SETTINGS = {
-    "ranks": "numbers of dimensions",
+    "ranks": "dimensions",
     "sampling": "sampling",
     "n_repeats": "repeats",
     "n_runs": "runs",
@@ -70,11 +70,7 @@ def _source(found: Discovery, data: Mapping[str, Any]) -> str:
 
 
 def _settings(settings: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{said} {_short(settings[name])}"
-        for name, said in _SETTINGS.items()
-        if settings.get(name) is not None and name in settings
-    ]
+    return [f"{said} {_short(settings[name])}" for name, said in _SETTINGS.items() if settings.get(name) is not None]
 
 
 def _short(value: Any) -> str:

@@ -29,7 +29,7 @@ export function startHeat() {
 }
 
 function heatPicture(heat, width, readout) {
-  const left = width >= 400 ? ROOM_FOR_NAMES : 26;
+  const left = width >= 400 && facts.dimensions.some((_, k) => givenName(k)) ? ROOM_FOR_NAMES : 26;
   const side = width - left - 1;
   const height = side + 40;
   const cursor = svg("rect.cursor.cell-cursor", { width: side / heat.side, height: side / heat.side, visibility: "hidden" });
