@@ -1,12 +1,14 @@
 """Large problems: seconds and peak memory of fits whose n x n matrix would not fit, each in a process of its own.
 
-    python benchmarks/bench_scale.py [--quick] [--out benchmarks/results/scale.json]
+    python benchmarks/bench_scale.py [--quick] [--workers N] [--out benchmarks/results/scale.json]
 
 Cases: similarities X X^T of 100,000 items that are never built; 100,000 items with one, three and ten million observed
 pairs, the others missing or zero; an RBF kernel of 50,000 items through landmarks. A case makes its data, builds the
 Similarity and fits it; the peak is that of the whole process (interpreter, libraries and data included), and the
 seconds of a sweep are those of a fit of many sweeps minus those of a fit of few. Whole fits at the defaults are timed
-for the implicit ones; how many sweeps a fit of pairs takes depends on how well they determine it. Prints Markdown
+for the implicit ones; how many sweeps a fit of pairs takes depends on how well they determine it. With --workers only
+the time of select_rank in one process, in N of joblib, on a dask cluster of N, and on one that loses a worker: seconds
+per fit, and what is spent beside the fits. Prints Markdown
 tables, writes every number to a JSON file and, where matplotlib is installed, a figure of the seconds a sweep against
 the number of pairs beside it.
 """
@@ -15,6 +17,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,11 +26,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from bench_fit import describe_machine
 from scipy import sparse
 
-from simdims import SRF, Similarity, from_features, simulate
+from simdims import SRF, Similarity, from_features, select_rank, simulate
 
 warnings.simplefilter("ignore")  # fits are cut off on purpose
 
@@ -38,10 +43,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a hundredth of the size, to see that it runs")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "scale.json")
+    parser.add_argument("--workers", type=int, help="compare one process with this many, and with a dask cluster")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
         print(json.dumps(measure(**json.loads(options.case))))
+        return
+    if options.workers:
+        results = {"machine": describe_machine(), "spread": spread(options.workers, options.quick)}
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(results, indent=2))
+        print(f"\nWritten to {options.out}")
         return
     results = {"machine": describe_machine(), "cases": [in_subprocess(case) for case in cases(options.quick)]}
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -49,6 +61,49 @@ def main() -> None:
     print_tables(results)
     draw(results["cases"], options.out.with_suffix(".png"))
     print(f"\nWritten to {options.out}")
+
+
+def spread(n_workers: int, quick: bool) -> list[dict[str, Any]]:
+    """select_rank in one process, in several, on a cluster, and on one that loses a worker; all find the same."""
+    from distributed import Client, LocalCluster
+
+    n, ranks = (60, [3]) if quick else (1000, [5, 10, 15, 20])
+    W = simulate.dirichlet(n, ranks[-1], alpha=0.3, random_state=0)
+    S = Similarity(simulate.add_noise(W @ W.T, 0.7, random_state=0))
+    rows, errors = [], []
+
+    def measured(name: str, workers: int, progress: Any = False, n_jobs: int | None = None) -> None:
+        start = time.perf_counter()
+        found = select_rank(S, ranks, sampling=0.7, alpha=0.05, random_state=0, n_jobs=n_jobs, progress=progress)
+        wall, in_fits, n_fits = time.perf_counter() - start, found.scores["seconds"].sum(), len(found.scores)
+        at_once = min(workers, os.cpu_count() or 1)
+        overhead = (wall * at_once - in_fits) / n_fits
+        rows.append({"where": name, "workers": workers, "fits": n_fits, "wall": wall, "fit": in_fits / n_fits})
+        rows[-1]["overhead"] = overhead
+        errors.append(found.curve["error"].tolist())
+        print(f"| {name} | {workers} | {n_fits} | {wall:.2f} | {in_fits / n_fits:.3f} | {overhead:.3f} |", flush=True)
+
+    print(
+        "| where | workers | fits | s in all | s per fit | overhead per fit (s of a core) |\n|---|---|---|---|---|---|"
+    )
+    select_rank(S, ranks[:1], sampling=0.7, alpha=0.05, n_repeats=1, random_state=0, progress=False)  # compiles
+    measured("one process", 1)
+    measured("joblib's processes", n_workers, n_jobs=n_workers)
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster) as client,
+        joblib.parallel_config("dask"),
+    ):
+        measured("dask, first use", n_workers)
+        measured("dask", n_workers)
+
+        def kill_one(progress: Any) -> None:
+            if progress.done == 3:
+                os.kill(max(client.run(os.getpid).values()), signal.SIGKILL)
+
+        measured("dask, a worker is killed", n_workers, kill_one)
+    assert all(one == errors[0] for one in errors), "results depend on where fits run"
+    return rows
 
 
 def cases(quick: bool) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from simdims import Discovery, RankSelection, Similarity, simulate
+from simdims import Bootstrap, Discovery, RankSelection, Similarity, simulate
 from simdims.consensus import Consensus
 from simdims.metrics import explained_variance
 
@@ -45,3 +45,19 @@ def selection_of(rank, minimum, valley, tried):
 def sorted_embedding(n, k, seed=0):
     W = simulate.dirichlet(n, k, alpha=0.3, random_state=seed)
     return W[:, np.argsort(-np.sum(W**2, axis=0))]
+
+
+def resampled(W, labels=None, n_resamples=40, seed=0):
+    """A Bootstrap without the fits: the embedding with noise; its last dimension is found in three of four."""
+    rng = np.random.default_rng(seed)
+    embeddings = np.maximum(W + rng.normal(0, 0.02, (n_resamples, *W.shape)), 0.0)
+    correlations = np.ones((n_resamples, W.shape[1]))
+    correlations[::4, -1] = 0.5
+    shares = np.sum(embeddings**2, axis=1)
+    return Bootstrap(
+        over="systems", embedding=W, weights=np.ones((6, W.shape[1])), r2=0.5, embeddings=embeddings,
+        resampled_weights=np.ones((n_resamples, 6, W.shape[1])), correlations=correlations, threshold=0.8,
+        resampled_shares=shares / shares.sum(axis=1, keepdims=True), resampled_r2=np.full(n_resamples, 0.5),
+        alpha=0.1, shrinkage=0.1, n_units=6, pairs_per_system=100, converged=np.ones(n_resamples, bool), seed=0,
+        labels=labels, systems=tuple("abcdef"),
+    )  # fmt: skip

@@ -33,6 +33,7 @@ def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
         "matching",
         "nuisance --out {}/numbers.json",
         "power --out {}/numbers.json",
+        "scale --workers 2 --out {}/numbers.json",
         "selection speed --out {}",
         "selection admm --out {}",
         "penalty simulated --out {}",

@@ -1,10 +1,12 @@
 """bootstrap: resamples from their definitions, intervals, resuming, and coverage on simulated people."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from simdims import JointSRF, Similarity, SimilaritySet, bootstrap, discover, plots, simulate, solvers
+from simdims import SRF, Bootstrap, JointSRF, Similarity, SimilaritySet, bootstrap, discover, plots, simulate, solvers
 from simdims._parallel import root_seed
 from simdims.joint import problem_of_set
 from simdims.uncertainty.fits import draw_systems, draw_weights, fit_resample
@@ -202,6 +204,71 @@ def test_a_discovery_is_resampled_with_its_own_penalty():
     np.testing.assert_allclose(sure.embedding, found.embedding, atol=0.05)
     with pytest.raises(ValueError, match="at least 4 systems"):
         bootstrap(found, n_resamples=20)
+
+
+def test_what_is_saved_loads_back(sure, tmp_path):
+    names = ["\u00e4", "\ud800", "", *(f"item {i}" for i in range(21))]
+    named = replace(sure, labels=tuple(names), selected_ranks=np.arange(40), shrinkage=np.inf)
+    named.save(tmp_path / "sure.npz")
+    again = Bootstrap.load(tmp_path / "sure.npz")
+    for field in fields(Bootstrap):
+        np.testing.assert_array_equal(getattr(again, field.name), getattr(named, field.name))
+        assert type(getattr(again, field.name)) is type(getattr(named, field.name))
+    assert str(again) == str(named)
+    with pytest.raises(ValueError, match="must end in"):
+        sure.save(tmp_path / "sure.csv")
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(ValueError, match="must be a file that Bootstrap"):
+        Bootstrap.load(tmp_path / "other.npz")
+    whole = (tmp_path / "sure.npz").read_bytes()
+    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="damaged"):
+        Bootstrap.load(tmp_path / "half.npz")
+    with pytest.raises(FileNotFoundError):
+        Bootstrap.load(tmp_path / "none.npz")
+
+
+def test_the_penalty_of_a_discovery_keeps_its_form():
+    truth = simulate.dirichlet(24, 3, alpha=0.3, random_state=0)
+    S = simulate.add_noise(truth @ truth.T, 0.8, random_state=0)
+    settings = {"n_repeats": 1, "n_runs": 2, "random_state": 0, "progress": False}
+    for found in (
+        discover(S, ranks=3, estimator=SRF(alpha=0.3, l1_ratio=1.0, max_iter=2000), **settings),
+        discover(
+            SimilaritySet([S, S]),
+            ranks=3,
+            estimator=JointSRF(alpha=0.3, l1_ratio=1.0, shrinkage=1.0, max_iter=2000),
+            **settings,
+        ),
+    ):
+        sure = bootstrap(found, "pairs", n_resamples=20, random_state=0, progress=False)
+        np.testing.assert_allclose(sure.embedding, found.embedding, atol=5e-3)
+
+
+def test_an_item_of_one_system_is_placed_where_a_resample_lacks_that_system():
+    W, _, S = people(sigma=0.0)
+    S[1:, 0] = S[1:, :, 0] = np.nan
+    sure = bootstrap(SimilaritySet(S), estimator=FREE, n_resamples=20, random_state=0, progress=False)
+    order = np.argmax(np.corrcoef(sure.embedding.T, W.T)[:3, 3:], axis=0)
+    assert (sure.came_back == 1).all()
+    np.testing.assert_allclose(sure.embeddings[:, 0, order], np.tile(W[0], (20, 1)), atol=0.02)
+
+
+@pytest.mark.parametrize("over", ["systems", "items", "pairs"])
+def test_few_items_have_intervals_or_a_refusal(over):
+    """With four items, one resample in ten has two different ones or fewer."""
+    _, _, S = people(n_systems=4)
+    sure = bootstrap(SimilaritySet(S[:, :4, :4]), over, n_components=1, n_resamples=40, random_state=0, progress=False)
+    assert np.isfinite(sure.embeddings).all()
+    with pytest.raises(ValueError, match="at least 4 items to resample them, got 3"):
+        bootstrap(SimilaritySet(S[:, :3, :3]), "items", n_components=1)
+
+
+def test_equal_similarities_have_no_r2():
+    sure = bootstrap(np.ones((8, 8)), "pairs", n_components=1, n_resamples=20, random_state=0, progress=False)
+    assert np.isnan(sure.r2)
+    assert np.isnan(sure.interval("r2")).all()
+    assert "R2 is not defined" in str(sure)
 
 
 def test_the_selected_number_of_dimensions_is_resampled_where_asked():

@@ -112,6 +112,24 @@ def test_dissimilarities_of_a_stack_are_kept_apart(method):
         pd.testing.assert_frame_equal(own.to_frame(), without_diagonal(alone), check_names=False)
 
 
+def test_tables_of_dissimilarities_may_have_different_items():
+    stack = distances()
+    parts = [list("abcdef"), list("fedcb"), list("acdf")]
+    at = [[list("abcdef").index(item) for item in items] for items in parts]
+    tables = [pd.DataFrame(D[np.ix_(i, i)], items, items) for D, i, items in zip(stack, at, parts, strict=True)]
+    people = from_dissimilarity(tables, by=["x", "y", "z"])
+    assert people.labels == tuple("abcdef")
+    for own, table in zip(people, tables, strict=True):
+        pd.testing.assert_frame_equal(own.to_frame(), without_diagonal(from_dissimilarity(table)), check_names=False)
+
+
+def test_the_person_with_the_error_is_named():
+    stack = distances()
+    stack[1] = 0.0
+    with pytest.raises(ParameterError, match=r"^system 'person2': D must have at least one positive"):
+        from_dissimilarity(stack, by="person")
+
+
 def test_a_list_of_dissimilarities_is_a_square_per_person(tmp_path):
     stack = distances()
     stack[1, 2] = stack[1, :, 2] = np.nan

@@ -86,6 +86,8 @@ def test_json_of_every_command_is_one_object(saved):
     np.save("x.npy", np.random.default_rng(0).random((5, 3)))
     commands = {
         ("similarity", "features", "x.npy", "s.npz"): "density",
+        ("check", S): "plan",
+        ("discover", S, "-o", "never", "--dry-run"): "candidates",
         ("calibrate", S, "--bootstraps", "3", "--eigenpairs", "6"): "sampling",
         ("select-rank", S, "--ranks", "2:3", "--sampling", "0.6", "--repeats", "1"): "rank",
         ("fit", S, "-n", "2", "-o", "W.csv"): "objective",

@@ -101,7 +101,7 @@ def test_items_are_matched_by_name_and_others_left_out_with_a_warning():
     shuffled = one.sample(frac=1.0, random_state=1)
     compared = compare_embeddings(one, shuffled, n_permutations=20, random_state=0)
     np.testing.assert_allclose(compared.correlation, 1.0)
-    with pytest.warns(SimdimsWarning, match="left out 10 of W1 and 5 of W2"):
+    with pytest.warns(SimdimsWarning, match="left out 10 of the first and 5 of the second"):
         part = compare_embeddings(one[:25], one[10:], n_permutations=20, random_state=0)
     assert part.labels == tuple(names[10:25])
     with pytest.raises(ValueError, match="W2 must share at least 4 items"):

@@ -95,6 +95,40 @@ def test_the_share_explained_in_sample_is_that_of_all_systems(found):
     assert found.metrics["explained_variance"] == pytest.approx(1 - residual / spread, rel=1e-10)
 
 
+def test_r2_is_reported_as_a_share_of_the_noise_ceiling(found):
+    """The definition: squared correlations with the mean of standardised systems, of all the variance there is."""
+    i, j = np.triu_indices(24, 1)
+    values = np.stack([np.asarray(one.values)[i, j] for one in found.similarity])
+    z = (values - np.nanmean(values, axis=1, keepdims=True)) / np.nanstd(values, axis=1, keepdims=True)
+    explained, spread = np.zeros(2), 0.0
+    for m in range(6):
+        for side, chosen in enumerate((np.delete(z, m, axis=0), z)):
+            known = ~np.isnan(values[m]) & ~np.isnan(chosen).all(axis=0)
+            r = np.corrcoef(values[m][known], np.nanmean(chosen[:, known], axis=0))[0, 1]
+            explained[side] += r**2 * np.nanvar(values[m]) * np.sum(~np.isnan(values[m]))
+        spread += np.nanvar(values[m]) * np.sum(~np.isnan(values[m]))
+    np.testing.assert_allclose(found.noise_ceiling, explained / spread)
+    share = f"{found.metrics['held_out_r2'] / found.noise_ceiling.upper:.0%} of the upper bound"
+    assert share in found.summary()
+    assert share in found.methods_text()
+    assert "beyond what it has in common" in found.summary()
+    alike = discover(people(alike=True), **{**QUICK, "ranks": 3})
+    assert alike.metrics["held_out_r2"] < alike.noise_ceiling.upper
+    assert "beyond what it has in common" not in alike.summary()
+
+
+def test_systems_without_common_pairs_have_no_noise_ceiling():
+    W = simulate.dirichlet(14, 2, alpha=0.3, random_state=0)
+    stack = np.stack([W @ W.T] * 2)
+    apart = np.triu(np.random.default_rng(0).uniform(size=(14, 14)) < 0.5, 1)
+    apart |= apart.T
+    stack[0][apart], stack[1][~apart] = np.nan, np.nan
+    found = discover(SimilaritySet(stack), **{**QUICK, "ranks": 2})
+    assert found.noise_ceiling is None
+    assert found.noise_ceiling_words == ""
+    assert "oise ceiling" not in found.summary() + found.methods_text()
+
+
 def test_its_runs_are_those_of_fit_consensus(found):
     settings = {"alpha": found.consensus.alpha, "shrinkage": found.consensus.shrinkage, "max_iter": 2000}
     again = fit_consensus(people(), 3, n_runs=3, estimator=JointSRF(**settings), random_state=found.consensus.seed)

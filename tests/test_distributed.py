@@ -2,17 +2,21 @@
 
 import os
 import pickle
+import re
 import signal
+import subprocess
+import sys
 import time
 import traceback
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext, suppress
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 
-from simdims import _parallel, select_rank, simulate
+from simdims import Discovery, Similarity, _parallel, discover, fit_consensus, select_rank, simulate
 
 distributed = pytest.importorskip("distributed")
 
@@ -21,6 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:(The lowest held-out error|A fit
 RANKS = range(2, 6)
 SETTINGS = {"sampling": 0.6, "n_folds": 3, "n_repeats": 2, "random_state": 0}
 N_FITS = 4 * 3 * 2
+N_WORKERS = 4
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 @pytest.fixture(scope="module", name="S")
@@ -36,8 +42,8 @@ def fixture_serial(S):
 
 @pytest.fixture(scope="module", name="client")
 def fixture_client():
-    """Two worker processes of one thread each."""
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    """Worker processes of one thread each."""
+    settings = {"n_workers": N_WORKERS, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(processes=True, **settings) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -58,8 +64,8 @@ def test_tasks_run_on_the_cluster_and_on_all_of_it(client):
         return task, os.getpid()
 
     with joblib.parallel_config("dask"):
-        found = dict(_parallel.run_tasks(where, (None,), range(20), one_by_one=True))
-    assert set(found) == set(range(20))
+        found = dict(_parallel.run_tasks(where, (None,), range(40), one_by_one=True))
+    assert set(found) == set(range(40))
     assert set(found.values()) == set(client.run(os.getpid).values())
 
 
@@ -103,7 +109,7 @@ def test_similarities_are_sent_once(client, S, monkeypatch):
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_worker_that_dies_in_the_middle_changes_nothing(client, S, serial, victim):
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(N_WORKERS, timeout=240)  # those that were killed are started again
     pids = sorted(client.run(os.getpid).values())
     told = []
 
@@ -115,6 +121,101 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(client, S, serial, vic
     with joblib.parallel_config("dask"):
         same(select_rank(S, RANKS, progress=tell, **SETTINGS), serial)
     assert [progress.done for progress in told] == list(range(1, N_FITS + 1))
+
+
+def test_discover_survives_the_loss_of_a_worker_in_each_of_its_steps(client, S):
+    settings = {"ranks": [3, 4], "sampling": 0.6, "n_repeats": 2, "n_runs": 6, "random_state": 0}
+    alone = discover(S, **settings)
+    killed = []
+
+    def kill_one(progress):
+        if progress.stage in ("select rank", "consensus") and progress.stage not in killed and progress.done > 1:
+            killed.append(progress.stage)
+            os.kill(max(client.run(os.getpid).values()), signal.SIGKILL)
+
+    client.wait_for_workers(N_WORKERS, timeout=240)  # those that were killed are started again
+    with joblib.parallel_config("dask"):
+        spread = discover(S, progress=kill_one, **settings)
+    assert len(killed) == 2
+    np.testing.assert_array_equal(spread.consensus.embeddings, alone.consensus.embeddings)
+    assert spread.metrics == alone.metrics
+    same(spread.selection, alone.selection)
+
+
+def test_a_checkpoint_of_a_cluster_is_finished_by_one_process(client, S, tmp_path):
+    settings = {"n_runs": 6, "random_state": 0, "checkpoint": tmp_path / "work"}
+    whole = fit_consensus(S, 3, **{**settings, "checkpoint": None})
+
+    def stop(progress):
+        if progress.done == 3:
+            raise KeyboardInterrupt
+
+    client.wait_for_workers(N_WORKERS, timeout=240)  # those that were killed are started again
+    with joblib.parallel_config("dask"), pytest.raises(KeyboardInterrupt):
+        fit_consensus(S, 3, progress=stop, **settings)
+    np.testing.assert_array_equal(fit_consensus(S, 3, **settings).embeddings, whole.embeddings)
+
+
+# The page about clusters
+
+
+def blocks():
+    return re.findall(r"^```\n(.*?)^```$", (DOCS / "big-data.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_script_in_the_docs_runs_on_a_cluster_that_is_started_as_there(S, tmp_path):
+    """Scheduler and workers are those of the SLURM file, one of which is killed while the script runs."""
+    (script,) = [block for block in blocks() if block.startswith("# cluster.py")]
+    (batch,) = [block for block in blocks() if "#SBATCH" in block]
+    (tmp_path / "cluster.py").write_text(script)
+    Similarity(S).save(tmp_path / "S.npz")
+    scheduler, worker, run = (
+        line.partition("dask ")[2].removesuffix(" &").replace('"$SCHEDULER"', "scheduler.json").split()
+        if "dask" in line
+        else line.replace('"$SCHEDULER"', "scheduler.json").split()
+        for line in batch.splitlines()
+        if line.startswith(("dask", "srun", "python"))
+    )
+    assert run == ["python", "cluster.py", "animals.npz", "animals", "scheduler.json"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    quiet = {"cwd": tmp_path, "env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with ExitStack() as stack:
+        started = []
+        for words in (scheduler, *[worker] * N_WORKERS):
+            command = [sys.executable, "-m", "dask", *words, *(["--port", "0"] if words is scheduler else [])]
+            started.append(stack.enter_context(subprocess.Popen(command, start_new_session=True, **quiet)))
+            stack.callback(end, started[-1])
+        done = subprocess.Popen(
+            [sys.executable, "cluster.py", "S.npz", "found", "scheduler.json"],
+            cwd=tmp_path,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        stack.callback(done.kill)
+        wait_for(lambda: any((tmp_path / "found-work" / "selection").glob("fit-*")), done)
+        end(started[-1])
+        errors = done.communicate(timeout=300)[1]
+        assert done.returncode == 0, errors
+    alone = discover(S, random_state=0)
+    found = Discovery.load(tmp_path / "found")
+    np.testing.assert_array_equal(found.consensus.embeddings, alone.consensus.embeddings)
+
+
+def end(process):
+    """Kill a process and those that it has started, which are of its group."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=30)
+
+
+def wait_for(is_there, process, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not is_there():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def on_dask():

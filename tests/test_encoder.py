@@ -166,6 +166,42 @@ def test_predictions_are_never_negative_and_keep_labels():
     assert one.predict(features).name == "b"
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_units_of_features_and_loadings_do_not_matter(kernel):
+    X, W, _ = linear_world(40, 6, 8)
+    plain = DimensionEncoder(kernel, random_state=0).fit(X, W)
+    units = np.array([1e-200, 1e200, 1e300, 1.0, 1e-5, 1e5])
+    for scale in (1e-200, 1e200):
+        scaled = DimensionEncoder(kernel, random_state=0).fit(X * units, W * scale)
+        np.testing.assert_allclose(scaled.scores_, plain.scores_, atol=1e-6)
+        np.testing.assert_allclose(scaled.scores_interval_, plain.scores_interval_, atol=1e-6)
+        np.testing.assert_allclose(scaled.predict(X * units) / scale, plain.predict(X), atol=1e-6)
+    tiny = DimensionEncoder(kernel, random_state=0).fit(sparse.csr_array(X * units), W)
+    np.testing.assert_allclose(tiny.scores_, plain.scores_, atol=1e-6)
+
+
+def test_masked_values_are_missing():
+    X, W, _ = linear_world(40, 5, 5)
+    for name, pair in (("X", (np.ma.array(X, mask=X > 1), W)), ("y", (X, np.ma.array(W, mask=W > 0.9)))):
+        with pytest.raises(ValueError, match=f"^{name} must .*NaN"):
+            DimensionEncoder().fit(*pair)
+    encoder = DimensionEncoder().fit(X, np.ma.array(W, mask=False))
+    with pytest.raises(ValueError, match=r"^X must .*NaN"):
+        encoder.predict(np.ma.array(X, mask=X > 1))
+
+
+def test_an_index_that_numbers_the_items_in_another_order_is_refused():
+    X, W, _ = linear_world(40, 5, 5)
+    shuffled = pd.DataFrame(X).sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match=r"X must list the items in order.*sort_index"):
+        DimensionEncoder().fit(shuffled, W)
+    with pytest.raises(ValueError, match="y must list the items in order"):
+        DimensionEncoder().fit(X, pd.DataFrame(W).sample(frac=1, random_state=0))
+    both = DimensionEncoder(random_state=0).fit(shuffled, pd.DataFrame(W).iloc[::-1])  # matched by number
+    expected = DimensionEncoder(random_state=0).fit(X[::-1], W[::-1])
+    np.testing.assert_allclose(both.scores_, expected.scores_)
+
+
 def test_negative_loadings_are_worth_a_warning():
     X, W, _ = linear_world(40, 5, 5)
     with pytest.warns(UserWarning, match="negative"):
@@ -210,6 +246,8 @@ def test_the_command_line_encodes_items_that_have_no_loadings(found, tmp_path, m
     assert values["n_new_items"] == 10
     expected = DimensionEncoder(random_state=0).fit(features.iloc[:50], result)
     assert values["scores"][0]["correlation"] == pytest.approx(expected.scores_[0])
+    assert main(["encode", "found", "features.csv"]) == 1
+    assert "pass its name as --labels" in capsys.readouterr().err
     for name in ("out.csv", "out2.csv"):
         written = pd.read_csv(name, index_col="item")
         np.testing.assert_allclose(written.to_numpy(), expected.predict(features.iloc[50:]).to_numpy(), rtol=1e-6)

@@ -137,15 +137,20 @@ def test_the_result_depends_on_the_seed_only():
 # --- resampling -----------------------------------------------------------------------------------------------------
 
 
-def test_numbers_are_resampled_by_permuting_their_residuals():
+def test_numbers_are_resampled_by_permuting_their_residuals_given_their_regression():
     rng = np.random.default_rng(5)
     z, x = rng.normal(size=(2, 20))
     x = x + z
     given = module.resampling(Hypotheses(("x",), x[:, None]), module.Nuisance(("z",), z[:, None], ()), 0)
-    drawn = given.draw(Block(0, 0, 5))[:, :, 0] * np.abs(x).max()
+    block = Block(0, 0, 5)
+    drawn = given.draw(block)[:, :, 0] * np.abs(x).max()
     e = residual(x, z)
-    for row in drawn:
-        np.testing.assert_allclose(np.sort(row - (x - e)), np.sort(e), atol=1e-12)
+    for row, order in zip(drawn, block.draw(20), strict=True):
+        left = residual(e[order], z)
+        np.testing.assert_allclose(row, x - e + left * np.linalg.norm(e) / np.linalg.norm(left), atol=1e-12)
+        # The regression has the estimates of the observed one.
+        np.testing.assert_allclose(np.polyfit(z, row, 1), np.polyfit(z, x, 1))
+        assert np.linalg.norm(residual(row, z)) == pytest.approx(np.linalg.norm(e))
 
 
 def test_categories_are_permuted_with_their_odds():
@@ -205,6 +210,23 @@ def test_five_percent_of_true_null_hypotheses_are_rejected(kind, correlation):
 
 def test_an_effect_beyond_the_nuisance_is_found():
     assert (rejections(20, 40, 0.7, "number", 500, 39, effect=1.0)[:2] >= 0.8).all()
+
+
+def test_a_hypothesis_without_a_partial_correlation_is_refused():
+    rng = np.random.default_rng(8)
+    z, x, W = world(30, 0.0, "number", rng)
+    S, far = similarities(W, rng), {"x": x + 1e9}  # its products are sums, up to rounding
+    with pytest.raises(ValueError, match=r"hypotheses must vary .*'x'.*subtract the mean"):
+        rsa_test(S, far, nuisance={"z": z}, **QUICK)
+    with pytest.raises(ValueError, match="hypotheses must vary"):
+        combined_test(S, W, far, nuisance={"z": z}, **QUICK)
+    rare = np.zeros(30)
+    rare[:2] = 1
+    S[:2, :2] = np.nan  # the only pair of items that have the property
+    with pytest.raises(ValueError, match=r"hypotheses must vary .*'rare'.*observed pairs of items that have it"):
+        rsa_test(S, {"x": x, "rare": rare}, nuisance={"z": z}, **QUICK)
+    with pytest.raises(ValueError, match="hypotheses must vary"):
+        rsa_test(S, {"rare": np.outer(rare, rare)}, nuisance={"z": z}, **QUICK)
 
 
 # --- regression -----------------------------------------------------------------------------------------------------
@@ -269,6 +291,8 @@ def test_a_regression_has_one_model_or_several_and_copes_with_labels():
     one = rsa_regression(S, models["a"], **QUICK)
     assert one.pvalue[0] == pytest.approx(1 / 41)
     assert "1 of 1 model explains" in str(one)
+    large = rsa_regression(S, models * [1e200, 1.0, 1.0], **QUICK)  # squares are out of range
+    np.testing.assert_allclose(large.statistic, in_order.statistic, rtol=1e-6)
 
 
 def regressions(n_datasets, n_items, kind, first_seed, n_permutations):

@@ -417,6 +417,28 @@ def test_weights_of_a_new_system_with_some_of_the_items():
         joint.weights_for(Similarity(stack[0][:2, :2], ["item 0", "other"]))
 
 
+def test_items_of_a_new_system_may_have_no_pair():
+    W = simulate.dirichlet(20, 2, alpha=0.3, random_state=0)
+    joint = JointSRF(2, random_state=0).fit(np.stack([(W * a) @ W.T for a in ([1.5, 0.5], [0.5, 1.5])]))
+    S = (W * [0.4, 1.2]) @ W.T
+    some = S.copy()
+    some[:5] = some[:, :5] = np.nan
+    lacking = joint.weights_for(some)
+    np.fill_diagonal(some, np.nan)
+    some[np.arange(5), np.arange(5)] = S.diagonal()[:5]  # known on the diagonal only
+    np.testing.assert_allclose(joint.weights_for(some), lacking, atol=0.05)
+    np.testing.assert_allclose(lacking, joint.weights_for(S), atol=0.05)
+
+
+def test_systems_that_do_not_exist_are_named():
+    joint = JointSRF(1, alpha=0.1, shrinkage=0.1, random_state=0).fit(simulated(2, 10, 2, observed=1.0)[0])
+    np.testing.assert_array_equal(joint.reconstruct(-1), joint.reconstruct("system2"))
+    with pytest.raises(IndexError, match="system 2 does not exist: there are 2"):
+        joint.reconstruct(2)
+    with pytest.raises(ParameterError, match=r"system must be the place or the name of a system, got 0\.5"):
+        joint.reconstruct(0.5)
+
+
 def test_the_score_of_each_system_is_its_share_of_variance():
     stack, *_ = simulated(4, 30, 3, observed=0.6)
     joint = JointSRF(3, random_state=0).fit(stack)

@@ -126,6 +126,22 @@ def test_the_scale_and_the_order_of_the_fits_do_not_matter_and_nothing_is_change
         np.testing.assert_array_equal(W, copy)
 
 
+def test_a_tree_keeps_its_own_embeddings_and_answers_about_its_dimensions_only():
+    halves, quarters = np.kron(np.eye(2), np.ones((8, 1))), np.kron(np.eye(4), np.ones((4, 1)))
+    tree = lineage([halves * 1e200, quarters * 1e-200])
+    halves[:] = 0
+    assert tree.top_items(2, 2, 1) == ["8"]
+    assert tree.table["share"].tolist() == [0.5] * 2 + [0.25] * 4  # whatever the units
+    with pytest.raises(ValueError, match="read-only"):
+        tree.embeddings[0][0] = 1
+    for ask in (tree.top_items, tree.ancestors):
+        with pytest.raises(ValueError, match="rank must be one of 2, 4, got 3"):
+            ask(3, 1)
+        for dimension in (0, 5):
+            with pytest.raises(ValueError, match="dimension must be"):
+                ask(4, dimension)
+
+
 def test_lines_of_the_tree_do_not_cross():
     rng = np.random.default_rng(3)
     tree = lineage([rng.random((12, rank)) for rank in range(1, 9)])

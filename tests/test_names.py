@@ -9,6 +9,7 @@ import pytest
 from report_examples import made, sorted_embedding
 
 from simdims import (
+    Bootstrap,
     Discovery,
     ParameterError,
     Similarity,
@@ -82,6 +83,8 @@ def test_resamples_have_the_names(tmp_path):
     named = made(W, Similarity(W @ W.T)).rename({2: "food"})
     with pytest.warns(UserWarning, match="too few"):
         sure = bootstrap(named, over="pairs", n_resamples=20, random_state=0)
+    sure.save(tmp_path / "sure.npz")
+    sure = Bootstrap.load(tmp_path / "sure.npz")
     assert sure.dimensions_frame()["dimension"].tolist() == ["dimension1", "food"]
     assert plots.uncertainty(sure, of="loadings", dimension="food").get_xlabel() == "Loading on food"
 
@@ -163,11 +166,13 @@ def test_bad_names_are_refused(found, tmp_path, monkeypatch, names, kind, words)
 def test_the_command_names_dimensions_on_the_page_and_in_the_folder(found, tmp_path, capsys):
     folder = tmp_path / "found"
     found.save(folder)
+    (folder / "run.toml").write_text("[discover]")  # as simdims discover writes it
     (tmp_path / "names.json").write_text(json.dumps({"dimension1": "animal"}))
     assert main(["report", str(folder), "--names", str(tmp_path / "names.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["dimension_names"] == ["animal", "dimension2", "dimension3"]
     assert (folder / "report.html").exists()
     assert Discovery.load(folder).dimension_names[0] == "animal"
+    assert (folder / "run.toml").exists()
     (tmp_path / "bad.json").write_text(json.dumps({"dimension9": "animal"}))
     assert main(["report", str(folder), "--names", str(tmp_path / "bad.json")]) == 1
     told = capsys.readouterr().err

@@ -85,6 +85,54 @@ def test_a_property_that_says_the_same_as_another_is_not_suggested():
     assert 0 < second["unique"] < second["correlation"]
 
 
+def test_combinations_of_properties_are_not_suggested_for_their_rounding_errors():
+    n_suggested = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        W = rng.gamma(0.3, size=(60, 1))
+        one, other = W.T + [[0.5], [0.7]] * rng.normal(size=(2, 60))
+        copies = {"one": one, "copy": 3 * one + 1, "low": -one}
+        settings = {"n_permutations": 39, "random_state": seed}
+        n_suggested += len(label_dimensions(W, copies, **settings)) > 1
+        table = label_dimensions(W, {"one": one, "other": other, "sum": one + 2 * other}, **settings)
+        n_suggested += len(table) > 2
+    assert n_suggested == 0
+
+
+def test_truth_values_and_numbers_with_gaps_are_not_categories():
+    """As pandas reads them from files and lists, with None or NaN among them."""
+    W = np.random.default_rng(4).gamma(0.3, size=(100, 3))
+    gap = np.arange(100) % 7 == 0
+    animal = [None if missing else bool(w > 0.4) for w, missing in zip(W[:, 0], gap, strict=True)]
+    size = [None if missing else float(w) for w, missing in zip(W[:, 1], gap, strict=True)]
+    properties = pd.DataFrame({"animal": animal, "size": pd.Series(size, dtype=object), "tool": W[:, 2] > 0.4})
+    properties["tool"] = np.where(properties["tool"], "yes", "no")
+    names = suggested_names(label_dimensions(W, properties, random_state=0, n_permutations=99), numbers=False)
+    assert names == {"dimension1": "animal", "dimension2": "size", "dimension3": "tool: yes"}
+    with pytest.raises(TypeError, match="properties must be real numbers or words, got complex ones in 'size'"):
+        label_dimensions(W, {"size": W[:, 1] + 1j})
+
+
+def test_units_do_not_matter():
+    W = np.random.default_rng(5).gamma(0.3, size=(80, 3))
+    properties = pd.DataFrame({"a": W[:, 0], "b": W[:, 1] > 0.3, "c": 1000 + W[:, 2]})
+    expected = label_dimensions(W, properties, n_permutations=39, random_state=0)
+    assert len(expected) == 3
+    for scale in (1e-200, 1e200):
+        scaled = properties.assign(a=scale * properties["a"], c=scale * properties["c"])
+        found = label_dimensions(scale * W, scaled, n_permutations=39, random_state=0)
+        pd.testing.assert_frame_equal(found, expected)
+
+
+def test_an_index_that_numbers_the_items_in_another_order_is_refused():
+    W = np.random.default_rng(6).gamma(0.3, size=(40, 2))
+    properties = pd.DataFrame({"x": W[:, 1]})
+    with pytest.raises(ValueError, match=r"properties must list the items in order.*sort_index"):
+        label_dimensions(W, properties.sample(frac=1, random_state=0))
+    with pytest.raises(ValueError, match="W must list the items in order"):
+        label_dimensions(pd.DataFrame(W).sample(frac=1, random_state=0), properties)
+
+
 def noise_properties(n, rng):
     """Correlated numbers and categories, some of them rare, some unknown."""
     shared = rng.normal(size=(n, 1))
@@ -164,6 +212,9 @@ def test_the_command_line_writes_suggestions_that_a_report_shows(tmp_path, monke
     )
     assert suggestions["suggestions"][0]["name"] == "animal"
     assert suggestions["suggestions"][0]["words"].startswith("animal (0.")
+    assert main([*typed[:3], "--seed", "0"]) == 1
+    assert "PROPERTIES must have few categories" in (said := capsys.readouterr().err)
+    assert "pass its name as --labels" in said
     Path("bad.csv").write_text("item,words\n1,animal\n")
     assert main(["report", "found", "--suggestions", "bad.csv", "-o", "page.html"]) == 1
     assert "'dimension'" in capsys.readouterr().err

@@ -371,6 +371,25 @@ def test_a_penalty_is_chosen_by_held_out_pairs_alone():
         np.testing.assert_allclose(held.values, S[held.rows, held.columns])
 
 
+def test_held_out_pairs_are_judged_as_predicted_and_by_a_regression_on_predictions_and_item_means():
+    S = masked(example(), 0.6, diagonal=False)
+    _, held = solvers.path.hold_out(_problem(Similarity(S, weights=counts())), np.random.RandomState(0))
+    W = np.abs(SRF(RANK, random_state=0).fit(S).embedding_ + 0.1 * np.random.RandomState(1).normal(size=(N, RANK)))
+    predicted = np.sum(W[held.rows] * W[held.columns], axis=1)
+    of_items = (W @ W.T).mean(axis=1)
+    spread = np.cov(held.values, aweights=held.weights, ddof=0)
+    raw, rescaled = held.judge(W, -np.inf, np.inf)
+    assert raw == pytest.approx(np.average((predicted - held.values) ** 2, weights=held.weights) / spread)
+    X = np.column_stack([np.ones_like(predicted), of_items[held.rows] + of_items[held.columns], predicted])
+    root = np.sqrt(held.weights)
+    coefficients = np.linalg.lstsq(root[:, None] * X, root * held.values, rcond=None)[0]
+    left = np.average((X @ coefficients - held.values) ** 2, weights=held.weights) / spread
+    assert rescaled == pytest.approx(left, rel=1e-9)
+    # Scales of the two parts do not matter, and equal predictions explain nothing.
+    assert held.judge(3.0 * W, -np.inf, np.inf)[1] == pytest.approx(rescaled, rel=1e-9)
+    assert held.judge(np.ones((N, RANK)), -np.inf, np.inf)[1] == 1.0
+
+
 def _problem(similarity):
     if similarity.factors is not None:
         return solvers.factor_problem(similarity.factors)
@@ -568,6 +587,27 @@ def test_ratings_of_an_item_with_itself_are_said_to_be_what_the_diagonal_is(opti
     columns = {"item1": "a", "item2": "b", "rating": "rating", "low": 1, "high": 7}
     with pytest.warns(UserWarning, match=f"with itself, .*{said}"):
         from_ratings({**table, "who": ["x", "x", "x", "x"]}, **columns, **options)
+
+
+@pytest.mark.parametrize("l1_ratio", RATIOS)
+def test_a_penalty_that_leaves_nothing_is_warned_of_with_its_strength(l1_ratio):
+    estimator = SRF(RANK, alpha=25.0, l1_ratio=l1_ratio, random_state=0)
+    with pytest.warns(UserWarning, match="alpha = 25, .*Lower alpha"):
+        assert not estimator.fit(masked(example())).embedding_.any()
+    with pytest.warns(UserWarning, match="alpha = 25, "):
+        fit_consensus(masked(example()), RANK, n_runs=2, n_splits=2, estimator=estimator, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SRF(RANK, alpha=ALPHA, l1_ratio=l1_ratio, random_state=0).fit(masked(example()))
+    assert not any("zero" in str(warning.message) for warning in caught)
+
+
+def test_a_checkpoint_of_another_penalty_is_refused_by_the_name_of_the_penalty(tmp_path):
+    S = example()
+    settings = {"n_repeats": 1, "random_state": 0, "checkpoint": tmp_path}
+    select_rank(S, [2, 3], **settings)
+    with pytest.raises(ParameterError, match=r"alpha of the estimator is 'auto', not 0\.0"):
+        select_rank(S, [2, 3], alpha=0.0, **settings)
 
 
 def test_a_warning_of_one_item_speaks_of_one():

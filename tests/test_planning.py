@@ -1,6 +1,7 @@
 """plan_study: simulated studies against their definitions, plans from pilots against plans from the truth."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -174,6 +175,15 @@ def test_intervals_of_numbers_needed_are_those_of_the_curves():
         assert row[name] == np.ceil(at)
 
 
+def test_one_repeat_has_no_interval():
+    plan = replace(by_hand([[0.5, 0.8, 1.0]], [[np.nan] * 3]), n_repeats=1)
+    row = plan.needed().iloc[0]
+    assert row["n_pairs"] == 283
+    assert np.isnan([row["low"], row["high"]]).all()
+    assert "95%" not in str(plan)
+    assert plots.study_plan(plan).lines
+
+
 def test_a_curve_that_falls_by_chance_is_made_monotone():
     plan = by_hand([[0.92, 0.8, 1.0]], np.zeros((1, 3)))
     # The first two sizes are averaged: 0.86, and 0.9 lies on the way from there to 1.
@@ -272,6 +282,9 @@ def test_the_figure_has_a_curve_per_number_of_answers_and_marks_what_is_needed()
     assert [text.get_text() for text in plots.study_plan(plan, against="answers").get_xticklabels()] == ["1", "2"]
     with pytest.raises(ParameterError, match="against"):
         plots.study_plan(plan, against="people")
+    wide = plots.study_plan(by_hand([[0.5, 0.8, 1.0]], [[2.0, 0.01, 0.01]]))  # as with two repeats
+    assert 0.4 < wide.get_ylim()[0] < 0.5
+    assert 1.0 < wide.get_ylim()[1] < 1.1
 
 
 def test_the_command_plans_from_a_design_and_from_a_pilot(tmp_path, monkeypatch, capsys):
@@ -287,3 +300,13 @@ def test_the_command_plans_from_a_design_and_from_a_pilot(tmp_path, monkeypatch,
     assert json.loads((tmp_path / "plan.json").read_text())["pilot"]["answers"] == 2
     assert main(["plan", "pilot.npz", "--dimensions", "3", *quick, "-o", "plan.svg"]) == 0
     assert "<svg" in (tmp_path / "plan.svg").read_text()
+    assert main(["plan", "pilot.npz", "--dimensions", "3", *quick[:2], *quick[3:], "-o", "plan.png"]) == 2
+    assert "several numbers as --pairs or --answers" in capsys.readouterr().err
+    one_share = ["--items", "10", "--dimensions", "2", "--pairs", "1", "--answers", "1", "2", *quick[5:]]
+    assert main(["plan", *one_share, "-o", "plan.png"]) == 0
+    for wrong, words in (
+        (["--items", "3"], "--items must be at least 4"),
+        (["--dimensions", "0"], "--dimensions must"),
+    ):
+        assert main(["plan", *one_share, *wrong]) == 1
+        assert words in capsys.readouterr().err

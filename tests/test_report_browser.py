@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from report_examples import HOSTILE, made, sorted_embedding
+from report_examples import HOSTILE, made, resampled, sorted_embedding
 
-from simdims import Similarity, dimension_test, discover, lineage, simulate
+from simdims import Similarity, compare_embeddings, dimension_test, discover, lineage, simulate
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright_api.expect
@@ -92,6 +92,17 @@ def large_page(tmp_path_factory):
     path = found.report(tmp_path_factory.mktemp("large") / "page.html")
     assert path.stat().st_size < 3e6 + 300 * 10_000 * 2 * 4 / 3 + 20 * 10_000
     return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def resampled_page(tmp_path_factory):
+    W = sorted_embedding(40, 5)
+    found = made(W, labels=tuple(f"item {i}" for i in range(40)))
+    sure = resampled(W, found.labels)
+    other = np.column_stack([W[:, [2, 0]], np.random.default_rng(0).gamma(0.5, size=40)])
+    compared = compare_embeddings(found, other, n_permutations=100, random_state=0)
+    target = tmp_path_factory.mktemp("resampled") / "page.html"
+    return sure, found.report(target, uncertainty=sure, comparison={"a <b>brain</b>": compared}).as_uri()
 
 
 @pytest.fixture
@@ -373,6 +384,41 @@ def test_the_tree_has_a_mark_per_dimension_and_opens_those_of_this_result(found,
     expect(page.locator("#panel")).to_be_visible()
 
 
+def test_cards_show_how_sure_they_are(resampled_page, open_page):
+    sure, address = resampled_page
+    page = open_page(address)
+    card = page.locator(".card").nth(4)
+    assert "75%" in card.locator(".meter", has_text="Came back").text_content()
+    low, high = sure.interval("loadings")[:, :, 4]
+    item = int(np.argmax(sure.embedding[:, 4]))
+    where = card.locator("li").first.evaluate(
+        """(li) => [".word-bar", ".whisker"].map((name) => {
+          const box = (which) => li.querySelector(which).getBoundingClientRect();
+          const [own, all] = [box(name), box(".word-track")];
+          return [(own.left - all.left) / all.width, own.width / all.width];
+        })"""
+    )
+    scale = sure.embedding[item, 4] / where[0][1]  # the loading at the right end
+    assert np.multiply(where[1], scale) == pytest.approx([low[item], high[item] - low[item]], abs=0.01 * scale)
+    assert "95% interval" in card.locator("li").first.get_attribute("title")
+    page.evaluate("location.hash = '#dimension-5'")
+    expect(page.locator("#panel")).to_contain_text(f"It {sure.words(4)}.")
+    assert page.locator("#panel .whisker").count() > 5
+
+
+def test_shared_dimensions_stand_side_by_side_and_others_below(resampled_page, open_page):
+    page = open_page(resampled_page[1])
+    rows = page.locator("#comparisons tbody tr").all_inner_texts()
+    assert len(rows) == 2 + 1 + 3
+    assert "only here (3 dimensions)" in rows[2]
+    assert "only in a <b>brain</b> (1 dimension)" in rows[2]
+    page.locator(".card input").first.fill("animal")
+    page.keyboard.press("Enter")
+    assert any("animal" in row for row in page.locator("#comparisons tbody tr").all_inner_texts())
+    page.locator("#comparisons tbody a").first.click()
+    expect(page.locator("#panel")).to_be_visible()
+
+
 def test_the_theme_changes_and_is_kept(words_page, open_page):
     page = open_page(words_page[1], color_scheme="light")
     colour = "getComputedStyle(document.body).backgroundColor"
@@ -439,9 +485,12 @@ def test_300_dimensions_come_in_parts_and_print_whole(large_page, open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("kind", ["words", "images"])
-def test_nothing_overlaps_or_hangs_over_the_edge(words_page, images_page, open_page, scheme, size, kind):
-    page = open_page(words_page[1] if kind == "words" else images_page, viewport=size, color_scheme=scheme)
+@pytest.mark.parametrize("kind", ["words", "images", "resampled"])
+def test_nothing_overlaps_or_hangs_over_the_edge(
+    words_page, images_page, resampled_page, open_page, scheme, size, kind
+):
+    address = {"words": words_page[1], "images": images_page, "resampled": resampled_page[1]}[kind]
+    page = open_page(address, viewport=size, color_scheme=scheme)
     for place in ("", "#dimension-1", "#item-7"):
         page.evaluate(f"location.hash = '{place}'")
         root = "#panel" if place else "html"

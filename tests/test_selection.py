@@ -17,7 +17,7 @@ from similarity_examples import half_stored as as_sparse
 from simdims import SRF, ParameterError, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
 from simdims.selection import crossvalidation, splits
 from simdims.selection import fits as fitting
-from simdims.selection.fits import Design, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
+from simdims.selection.fits import Design, Splits, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
 from simdims.selection.rank_search import coarse_grid, search_ranks
 from simdims.selection.result import Rule, Score, choose, difference, held_out
 from simdims.srf import solve_many
@@ -175,7 +175,7 @@ def test_errors_are_those_of_the_obvious_loops(make):
     matrix = splits.plain(make())
     design = Design(0.5, 3, 2, 3)
     fits = fits_of(matrix, design, 3)
-    score = fitting.score_fits(matrix, design, fits)
+    score = fitting.score_fits(Splits(matrix, design), fits)
     averaged, alone, _ = slow_errors(matrix, design, fits)
     np.testing.assert_allclose(score.errors("averaged"), averaged, rtol=1e-10)
     np.testing.assert_allclose(score.errors("paper"), alone, rtol=1e-10)
@@ -203,9 +203,9 @@ def test_rescaled_predictions_are_on_the_line_of_the_other_folds(make):
         those = held[task]
         squares = (intercept + slope * predicted[task] - pairs.values[those]) ** 2
         expected.append(np.average(squares, weights=pairs.weights[those]))
-    score = fitting.score_fits(matrix, design, fits, rescaled=True)
+    score = fitting.score_fits(Splits(matrix, design), fits, rescaled=True)
     np.testing.assert_allclose(score.errors("penalised"), expected, rtol=1e-9)
-    np.testing.assert_allclose(score.errors("paper"), fitting.score_fits(matrix, design, fits).errors("paper"))
+    np.testing.assert_allclose(score.errors("paper"), fitting.score_fits(Splits(matrix, design), fits).errors("paper"))
 
 
 def test_predictions_without_spread_or_of_the_wrong_sign_become_the_mean():
@@ -272,7 +272,7 @@ def test_standard_errors_count_all_pairs_that_share_an_item_as_dependent(protoco
     matrix = splits.plain(Similarity(similarities(n=20)))
     design = Design(0.5, 3, 2, 3)
     fits = {rank: fits_of(matrix, design, rank) for rank in (2, 5)}
-    scores = {rank: fitting.score_fits(matrix, design, fits[rank]) for rank in fits}
+    scores = {rank: fitting.score_fits(Splits(matrix, design), fits[rank]) for rank in fits}
     gap, error = difference(scores[2], scores[5], protocol)
     column = 3 if protocol == "averaged" else 4
     terms = {rank: slow_errors(matrix, design, fits[rank])[2] for rank in fits}
@@ -297,7 +297,7 @@ def test_a_sample_of_pairs_gives_about_the_same_standard_error(monkeypatch):
     fits = {rank: fits_of(matrix, design, rank) for rank in (2, 5)}
 
     def standard_error():
-        scores = [fitting.score_fits(matrix, design, fits[rank]) for rank in (2, 5)]
+        scores = [fitting.score_fits(Splits(matrix, design), fits[rank]) for rank in (2, 5)]
         return difference(*scores, "averaged")[1]
 
     exact = standard_error()
@@ -316,7 +316,9 @@ def test_held_out_r2_compares_with_the_mean_over_the_same_pairs(make, protocol):
     matrix = splits.plain(make())
     design = Design(0.5, 3, 2, 3)
     fits = fits_of(matrix, design, 2)
-    found = held_out(fitting.score_fits(matrix, design, fits), fitting.score_mean(matrix, design), protocol)
+    found = held_out(
+        fitting.score_fits(Splits(matrix, design), fits), fitting.score_mean(Splits(matrix, design)), protocol
+    )
     pairs = draw_candidates(matrix, design.root)
     mean = sum(w * s for w, s in zip(pairs.weights, pairs.values, strict=True)) / sum(pairs.weights)
     value = {(i, j): s for i, j, s in zip(pairs.rows, pairs.columns, pairs.values, strict=True)}

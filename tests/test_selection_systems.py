@@ -8,7 +8,9 @@ from simdims import SRF, JointSRF, ParameterError, Similarity, SimilaritySet, se
 from simdims.joint import problem_of_set
 from simdims.selection import joint_fits
 from simdims.selection.comparison import SystemsComparison, compare
+from simdims.selection.detection import joint_structure_beyond_one
 from simdims.selection.fits import Design, Task
+from simdims.selection.residuals import summed_residuals
 from simdims.selection.systems import compare_systems, joint_fold_estimator
 from simdims.solvers import penalised_jointly
 
@@ -148,6 +150,41 @@ def test_the_true_number_is_selected_with_a_penalty_and_a_shrinkage(people, sele
     assert "in each of 8 systems" in selection.summary()
     assert "shrinkage" in selection.summary()
     assert selection.to_dict()["shrinkage"] == selection.shrinkage
+
+
+@pytest.mark.parametrize(("n_items", "seed"), [(20, 4), (16, 7)])
+def test_one_dimension_is_not_enough_where_its_residuals_have_structure(n_items, seed):
+    """With few items, the errors of one dimension and of three differ by few of their standard errors."""
+    stack = stack_of(seed=seed, n_systems=16, n_items=n_items, observed=0.4, snr=0.9)
+    found = select_rank(SimilaritySet(stack), [1, 2, 3, 4], **QUICK)
+    assert found.rank == 3
+    assert found.evidence_of_structure
+
+
+def test_residuals_of_systems_are_summed_with_their_weights():
+    systems = of_kinds()
+    rng = np.random.default_rng(0)
+    W, a = rng.uniform(size=(20, 2)), rng.uniform(size=(4, 2))
+    expected = np.zeros((20, 20))
+    for one, a_m in zip(systems, a, strict=True):
+        S = one.values.toarray() if sparse.issparse(one.values) else one.values
+        expected += np.nan_to_num(S - (W * a_m) @ W.T)
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(summed_residuals(problem_of_set(systems), W, a), expected, atol=1e-12)
+
+
+def test_one_dimension_and_noise_leave_no_structure():
+    """At a level of 5%; systems use the dimension to different degrees."""
+    found = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        w, a = rng.uniform(0.6, 1.0, size=(20, 1)), rng.uniform(0.5, 1.5, size=8)
+        noise = rng.normal(0, 0.05, size=(8, 20, 20))
+        stack = np.maximum(a[:, None, None] * (w @ w.T) + noise + noise.transpose(0, 2, 1), 0.0)
+        stack = [simulate.mask_pairs(S, 0.5, random_state=8 * seed + m) for m, S in enumerate(stack)]
+        problem = problem_of_set(SimilaritySet(stack))
+        found.append(joint_structure_beyond_one(problem, 0.01, seed))
+    assert np.mean(found) <= 0.12
 
 
 @pytest.mark.slow

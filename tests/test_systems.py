@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from simdims import ParameterError, Similarity, SimilaritySet
+from simdims import ParameterError, Similarity, SimilaritySet, load_similarity
 from simdims.systems import dense_parts
 
 
@@ -79,6 +79,17 @@ def test_an_item_without_values_is_one_that_the_system_lacks_and_no_warning():
     np.testing.assert_allclose(made.mean().values, np.nanmean(stack, axis=0))
 
 
+def test_masked_pairs_are_missing():
+    stack = random_similarities()
+    mask = np.zeros(stack.shape, dtype=bool)
+    mask[1, 0, 2] = mask[1, 2, 0] = True
+    expected = SimilaritySet(np.where(mask, np.nan, stack))
+    for given in (np.ma.masked_array(stack, mask), list(np.ma.masked_array(stack, mask))):
+        made = SimilaritySet(given)
+        for own, one in zip(made, expected, strict=True):
+            np.testing.assert_array_equal(own.values, one.values)
+
+
 def test_rdms_of_rsatoolbox_keep_their_descriptors():
     rsatoolbox = pytest.importorskip("rsatoolbox")
     points = np.random.default_rng(0).normal(size=(3, 6, 2))
@@ -99,12 +110,22 @@ def test_slices_lists_masks_and_names_choose_systems_and_their_info():
         assert chosen.info["age"].tolist() == [2, 3]
         assert chosen[0].values is made[1].values
     assert made["d"].values is made[-1].values
+    assert made[made.info["age"].iloc[::-1] > 2].names == ("c", "d")  # a Series is matched by name
     with pytest.raises(KeyError, match="'e'"):
         made["e"]
     with pytest.raises(IndexError):
         made[4]
     with pytest.raises(TypeError, match="mask"):
         made[1.5]
+
+
+def test_systems_that_only_others_relate_cannot_be_chosen_without_these():
+    values = random_similarities(1, 2)[0]
+    chain = {name: Similarity(values, list(items)) for name, items in (("x", "ab"), ("y", "bc"), ("z", "cd"))}
+    made = SimilaritySet(chain)
+    assert made[["x", "y"]].labels == ("a", "b", "c")
+    with pytest.raises(ParameterError, match="none in common between 'x' and 'z'"):
+        made[["x", "z"]]
 
 
 def test_info_is_matched_by_name():
@@ -174,6 +195,18 @@ def test_other_files_are_refused(tmp_path):
         SimilaritySet(random_similarities()).save(tmp_path / "set.csv")
 
 
+def test_a_saved_set_is_no_similarity_and_its_items_have_places(tmp_path):
+    SimilaritySet(random_similarities()).save(tmp_path / "set.npz")
+    with pytest.raises(ValueError, match=r"a saved SimilaritySet: read it with SimilaritySet\.load"):
+        load_similarity(tmp_path / "set.npz")
+    with np.load(tmp_path / "set.npz") as file:
+        arrays = {name: file[name] for name in file}
+    arrays["positions"][-1] += 100
+    np.savez(tmp_path / "damaged.npz", **arrays)
+    with pytest.raises(ValueError, match="damaged"):
+        SimilaritySet.load(tmp_path / "damaged.npz")
+
+
 def test_a_system_on_another_scale_is_named_in_a_warning():
     stack = random_similarities(4)
     stack[2] *= 100
@@ -199,6 +232,13 @@ def test_dissimilarities_are_told_once():
         (lambda: random_similarities(), {"names": ["a", "b", "a"]}, "names must be distinct, got 'a' more than once"),
         (lambda: random_similarities(), {"names": ["a"]}, "names must have one name for each of the 3 systems, got 1"),
         (lambda: random_similarities(), {"info": {"age": [1, 2]}}, "info must have one row .* got 2 in 'age'"),
+        (lambda: random_similarities(), {"names": ["a", None, "b"]}, "names must name every system, got a missing"),
+        (
+            lambda: random_similarities(),
+            {"info": pd.DataFrame(np.ones((3, 2)), columns=["age", "age"])},
+            "info must have columns with distinct names, got 'age' more than once",
+        ),
+        (lambda: [[[1.0, 0.5], [0.5]]] * 2, {}, "system 'system1': values must have rows of one length"),
         (lambda: random_similarities(), {"info": [1, 2, 3]}, "info must be a DataFrame"),
         (
             lambda: random_similarities(),
@@ -214,7 +254,7 @@ def test_dissimilarities_are_told_once():
         (
             lambda: [Similarity(random_similarities(1, 3)[0], list(names)) for names in ("abc", "def")],
             {"names": ["one", "two"]},
-            "must share items.* none in common between 'one' and two",
+            "must share items.* none in common between 'one' and 'two'",
         ),
         (lambda: [np.full((3, 3), 0.5), np.full((3, 3), np.nan)], {}, "in each system, got none in 'system2'"),
         (

@@ -411,6 +411,8 @@ def _difference(name: str, found: Any, wanted: Any) -> str:
         return "which has another random seed"
     if isinstance(found, dict) and isinstance(wanted, dict):
         for part in [*wanted, *found]:
-            if found.get(part) != wanted.get(part):
-                return f"where {part} of the {name} is {found.get(part)}, not {wanted.get(part)}"
+            # A penalty of zero is not recorded.
+            there, here = found.get(part, "0.0"), wanted.get(part, "0.0")
+            if there != here:
+                return f"where {part} of the {name} is {there}, not {here}"
     return f"where {name} is {found!r}, not {wanted!r}"

@@ -93,7 +93,7 @@ def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[N
             else:
                 got = f"the text {text[numbered[row]]!r}"
             where = row_name(row, frame.index)
-            raise ValueError(f"Column {column!r} must name an item in every row, got {got} in {where}.")
+            raise ValueError(f"Column {column!r} must have a name in every row, got {got} in {where}.")
         codes.append(numbered)
         texts.append(text)
     items = _sorted_items({item for text in texts for item in text})

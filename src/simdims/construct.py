@@ -364,10 +364,19 @@ def _people_apart(D: Any, by: Any, own_names: Sequence[str] | None, settings: di
     if is_frame(D) and isinstance(by, str) and by in list(D.columns):
         people, names = _squares_of_list(D, by)
     else:
-        people = list(_people(D, settings["labels"])[0].values())
+        is_frames = isinstance(D, (list, tuple)) and len(D) > 0 and all(map(is_frame, D))
+        # Tables may have different items, which are matched by their labels.
+        people = list(D) if is_frames else list(_people(D, settings["labels"])[0].values())
         numbered = own_names or [f"{by}{m + 1}" for m in range(len(people))]
-        names = numbered if isinstance(by, str) else by
-    return SimilaritySet([_without_diagonal(person, settings) for person in people], names=names)
+        names = numbered if isinstance(by, str) else list(by)
+    systems = []
+    for m, person in enumerate(people):
+        try:
+            systems.append(_without_diagonal(person, settings))
+        except ParameterError as error:
+            error.file = error.file or f"system {str(names[m])!r}" if m < len(names) else error.file
+            raise
+    return SimilaritySet(systems, names=names)
 
 
 def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any]) -> SimilaritySet:

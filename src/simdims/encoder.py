@@ -33,7 +33,7 @@ from simdims._parameters import (
     warn,
 )
 from simdims.metrics._embedding import embedding_table
-from simdims.similarity import is_default_axis, is_frame
+from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,9 +244,10 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | None) -> Ridge:
     """Ridge regressions of the columns of W, each with the penalty that predicts best when one item is left out."""
-    scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X)
-    mean = np.zeros(X.shape[1]) if sparse.issparse(X) else scaler.mean_
-    Z = _standardised(X, mean, scaler.scale_)
+    mean, scale = _moments(X)
+    Z = _standardised(X, mean, scale)
+    unit = powers_of_two(W).max()
+    W = W / unit
     intercept = W.mean(axis=0)
     if kernel == "linear":
         middle = np.asarray(Z.mean(axis=0)).ravel()
@@ -257,7 +258,7 @@ def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | N
             axes = (Z.T @ vectors - np.outer(middle, vectors.sum(axis=0))) / np.sqrt(values)
         weights, alpha = best_penalties(Z @ axes - middle @ axes, values, W - intercept)
         coef = axes @ weights
-        return Ridge(mean, scaler.scale_, None, 0.0, coef, intercept - middle @ coef, alpha)
+        return Ridge(mean, scale, None, 0.0, unit * coef, unit * (intercept - middle @ coef), alpha)
     gamma = 1.0 / X.shape[1] if gamma is None else gamma
     K = rbf_kernel(Z, gamma=gamma)
     means = K.mean(axis=0)
@@ -266,7 +267,7 @@ def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | N
     dual = (vectors / np.sqrt(values)) @ weights
     # Centring the kernels of new items moves into the weights and the intercept.
     intercept = intercept + means.mean() * dual.sum(axis=0) - means @ dual
-    return Ridge(mean, scaler.scale_, Z, gamma, dual - dual.mean(axis=0), intercept, alpha)
+    return Ridge(mean, scale, Z, gamma, unit * (dual - dual.mean(axis=0)), unit * intercept, alpha)
 
 
 def best_penalties(
@@ -305,6 +306,20 @@ def _as_dense(x: Any) -> NDArray[np.float64]:
     return x.toarray() if sparse.issparse(x) else x
 
 
+def _moments(X: Features) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means of features, zeros if they are sparse and not centred, and standard deviations, 1 for constant features."""
+    sizes = powers_of_two(X)
+    scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(_standardised(X, np.zeros(X.shape[1]), sizes))
+    return np.zeros(X.shape[1]) if sparse.issparse(X) else scaler.mean_ * sizes, scaler.scale_ * sizes
+
+
+def powers_of_two(X: Features) -> NDArray[np.float64]:
+    """The power of two just below the largest value of each column: what is divided by it has squares within range."""
+    largest = abs(X).max(axis=0)
+    largest = largest.toarray().ravel() if sparse.issparse(largest) else np.asarray(largest)
+    return np.ldexp(1.0, np.frexp(largest)[1] - 1)
+
+
 def _standardised(X: Features, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> Features:
     if sparse.issparse(X):
         return sparse.csr_array(X.multiply(1.0 / scale)) if not mean.any() else (X.toarray() - mean) / scale
@@ -333,6 +348,7 @@ def scores_with_intervals(
 
 def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centred columns with standard deviation 1; zeros for a constant column."""
+    table = table / powers_of_two(table)
     centred = table - table.mean(axis=0)
     spread = centred.std(axis=0)
     varies = spread > 1e-12 * np.abs(table).max(axis=0)
@@ -341,6 +357,7 @@ def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
     """Tables as scikit-learn validates them, with its errors in one line."""
+    tables = tuple(one.astype(np.float64).filled(np.nan) if np.ma.isMaskedArray(one) else one for one in tables)
     try:
         return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
@@ -358,9 +375,14 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
 
 def _matched(X: Any, table: Any) -> tuple[Any, Any]:
     """Features and loadings in the order of the loadings, if both name their items."""
-    if not (is_frame(X) and is_frame(table)) or is_default_axis(X.index) or is_default_axis(table.index):
+    indices = [getattr(one, "index", None) if hasattr(one, "to_numpy") else None for one in (X, table)]
+    features, items = [
+        None if index is None or is_default_axis(index) else [str(name) for name in index] for index in indices
+    ]
+    if features is None or items is None:
+        refuse_other_numbers(features, "X")
+        refuse_other_numbers(items, "y")
         return X, table
-    features, items = [[str(name) for name in one.index] for one in (X, table)]
     for name, names in (("X", features), ("y", items)):
         if len(set(names)) < len(names):
             repeated = next(one for one in names if names.count(one) > 1)

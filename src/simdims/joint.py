@@ -16,6 +16,7 @@ from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
+    is_whole,
     require_choice,
     require_components,
     require_count,
@@ -28,7 +29,7 @@ from simdims._parameters import (
 )
 from simdims.metrics import explained_variance
 from simdims.similarity.arrays import arrays_of, problem_of
-from simdims.srf import SRF, UnconvergedWarning, check_alpha
+from simdims.srf import SRF, UnconvergedWarning, check_alpha, warn_of_nothing_left
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ class JointSRF(BaseEstimator):
                 UnconvergedWarning,
             )
         self._warn_of_underdetermined(problem)
+        warn_of_nothing_left(self.embedding_, self.alpha_)
         return self
 
     def weights_for(self, S: Any) -> NDArray[np.float64]:
@@ -226,7 +228,7 @@ class JointSRF(BaseEstimator):
         array([1., 1.])
         """
         check_is_fitted(self)
-        systems = S if isinstance(S, SimilaritySet) else SimilaritySet([S])
+        systems = S if isinstance(S, SimilaritySet) else SimilaritySet.of_new(S)
         problem = problem_of_set(systems, self._places(systems), self.n_features_in_)
         found = solvers.weights_of(with_shrinkage(problem, self._mu), self.embedding_)
         return found if isinstance(S, SimilaritySet) else found[0]
@@ -296,7 +298,12 @@ class JointSRF(BaseEstimator):
             if system not in self.names_:
                 raise KeyError(f"no system is called {system!r}: there are {shortlist(list(map(repr, self.names_)))}")
             return self.names_.index(system)
-        return range(len(self.names_))[system]
+        n = len(self.names_)
+        if not is_whole(system):
+            raise ParameterTypeError("system", "must be the place or the name of a system", shown(system))
+        if not -n <= system < n:
+            raise IndexError(f"system {system} does not exist: there are {n}")
+        return int(system) % n
 
     def _check_parameters(self) -> None:
         require_count("n_components", self.n_components)

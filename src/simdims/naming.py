@@ -17,13 +17,15 @@ from simdims._parallel import root_seed
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
+    as_float,
+    plural,
     require_between,
     require_count,
     shortlist,
     warn,
 )
-from simdims.metrics._embedding import Names, as_embedding, embedding_table
-from simdims.similarity import is_default_axis, is_frame
+from simdims.metrics._embedding import Names, as_embedding, below_one, embedding_table
+from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +39,9 @@ COMPARABLE = 0.5
 N_SUGGESTED = 3
 #: Permutations at a time.
 BLOCK = 250
+
+#: Levels of a category that mean nothing without its name.
+ANSWERS = {"yes", "no", "y", "n", "true", "false", "t", "f"}
 
 COLUMNS = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_adjusted"]
 
@@ -122,6 +127,7 @@ def label_dimensions(
     require_between("min_correlation", min_correlation, 0, 1)
     require_between("alpha", alpha, 0, 1, strictly=True)
     loadings, items = as_embedding(W)
+    loadings = below_one(loadings)
     names = _dimension_names(W, loadings.shape[1])
     table = read_properties(properties, len(loadings), items)
     rng = np.random.default_rng(root_seed(random_state))
@@ -152,8 +158,8 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
     -------
     dict of str to str
         Dimension to suggestion. What precedes a colon in the name of a property is left out, as in "category: animal",
-        unless two properties of the table would then have the same name. A number that is low where loadings are high
-        is preceded by "low".
+        unless two properties of the table would then have the same name or only a number or "yes" would remain. A
+        number that is low where loadings are high is preceded by "low".
 
     Examples
     --------
@@ -174,7 +180,7 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
         rule = "must be a table of label_dimensions, with columns dimension, property and correlation"
         raise ParameterTypeError("table", rule, type(table).__name__)
     full = {str(name) for name in table["property"]}
-    short = {name: name.rpartition(": ")[2].strip() or name for name in full}
+    short = {name: _without_prefix(name) for name in full}
     taken = [name for name in short.values() if list(short.values()).count(name) > 1]
     found: dict[str, list[str]] = {}
     for dimension, name, r in zip(table["dimension"], table["property"], table["correlation"], strict=True):
@@ -182,6 +188,12 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
         words = words if r >= 0 else f"low {words}"
         found.setdefault(str(dimension), []).append(f"{words} ({abs(r):.2f})" if numbers else words)
     return {dimension: ", ".join(words) for dimension, words in found.items()}
+
+
+def _without_prefix(name: str) -> str:
+    """A property without what precedes a colon in its name, if what follows has a meaning of its own."""
+    level = name.rpartition(": ")[2].strip()
+    return level if any(map(str.isalpha, level)) and level.lower() not in ANSWERS else name
 
 
 class Described(NamedTuple):
@@ -277,11 +289,13 @@ def _distinct(
         basis = np.linalg.qr(_centred(properties.values[:, [j for j, _ in chosen]]))[0]
         rest = properties.at(left)
         residuals = _centred(rest.values) - basis @ (basis.T @ _centred(rest.values))
-        rest = rest._replace(values=np.where(rest.known, residuals, 0.0))
+        # Of a combination of the properties before it, only rounding errors are left.
+        is_new = np.linalg.norm(residuals, axis=0) > 1e-8 * np.linalg.norm(rest.values, axis=0)
+        rest = rest._replace(values=np.where(rest.known & is_new, residuals, 0.0))
         partial = describe(_centred(y) - basis @ (basis.T @ _centred(y)), rest, fold, orders)
         # A property that explains its part with the opposite sign does not describe the dimension.
-        same_sign = partial.signed * first.signed[left] > 0
-        found = [k for k in np.argsort(-partial.statistic) if partial.pvalues[k] <= alpha and same_sign[k]]
+        describes = (partial.statistic > 0) & (partial.signed * first.signed[left] > 0) & (partial.pvalues <= alpha)
+        found = [k for k in np.argsort(-partial.statistic) if describes[k]]
         if not found:
             break
         chosen.append((int(left[found[0]]), float(partial.signed[found[0]])))
@@ -295,19 +309,11 @@ def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
     """Properties as columns of numbers in the order of the items, standardised."""
-    import pandas as pd
-
     frame = _as_frame(properties, n_items, items)
     names, values, is_category, skipped = [], [], [], []
     for name in frame.columns:
         column = frame[name]
-        if column.dtype.kind not in "biuf" and not pd.api.types.is_numeric_dtype(column):
-            levels = _levels(column, str(name))
-        else:
-            numbers = column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-            if np.isinf(numbers).any():
-                raise ParameterError("properties", "must be finite", f"infinity in {str(name)!r}")
-            levels = {str(name): numbers}
+        levels = {str(name): _numbers(column, str(name))} if _is_numeric(column) else _levels(column, str(name))
         for level, numbers in levels.items():
             kept, is_01 = numbers[~np.isnan(numbers)], set(np.unique(numbers[~np.isnan(numbers)])) <= {0.0, 1.0}
             rare = is_01 and min(np.sum(kept == 0), np.sum(kept == 1)) < FEWEST
@@ -315,17 +321,44 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
                 skipped.append(level)
                 continue
             names.append(level)
-            values.append((numbers - kept.mean()) / kept.std())
+            unit = np.ldexp(1.0, np.frexp(np.abs(kept).max())[1] - 1)  # squares are within range
+            values.append((numbers / unit - np.mean(kept / unit)) / np.std(kept / unit))
             is_category.append(is_01)
     if not names:
-        got = f"{frame.shape[1]} that are constant, or known for too few items"
+        n_columns = frame.shape[1]
+        got = f"{n_columns} {plural('column', n_columns)}, constant or known for too few items"
         raise ParameterError("properties", "must vary over the items", got)
     if skipped:
-        warn(f"Left out {len(skipped)} properties that are constant or known for too few items: "
-             f"{shortlist([repr(one) for one in skipped])}.")  # fmt: skip
+        what = f"{len(skipped)} {'property that is' if len(skipped) == 1 else 'properties that are'}"
+        warn(f"Left out {what} constant or known for too few items: {shortlist([repr(one) for one in skipped])}.")
     table = np.column_stack(values)
     known = ~np.isnan(table)
     return Properties(names, np.where(known, table, 0.0), known, np.array(is_category))
+
+
+def _is_numeric(column: pd.Series) -> bool:
+    """Whether a column holds numbers, or truth values, besides gaps."""
+    import pandas as pd
+
+    if column.dtype == object:
+        kind = pd.api.types.infer_dtype(column, skipna=True)
+        return kind in ("boolean", "integer", "floating", "mixed-integer-float", "complex")
+    return bool(pd.api.types.is_numeric_dtype(column))
+
+
+def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
+    """A column of numbers, NaN where they are missing."""
+    try:
+        if column.dtype == object:
+            pairs = zip(column, column.isna(), strict=True)
+            numbers = np.array([np.nan if is_missing else as_float(value) for value, is_missing in pairs])
+        else:
+            numbers = column.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+    except TypeError:
+        raise ParameterTypeError("properties", "must be real numbers or words", f"complex ones in {name!r}") from None
+    if np.isinf(numbers).any():
+        raise ParameterError("properties", "must be finite", f"infinity in {name!r}")
+    return numbers
 
 
 def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
@@ -363,9 +396,13 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
         repeated = properties.columns[properties.columns.duplicated()][0]
         raise ParameterError("properties", "must have distinct columns", f"{str(repeated)!r} more than once")
     if items is None or is_default_axis(properties.index):
+        refuse_other_numbers(items, "W")
+        refuse_other_numbers(
+            None if is_default_axis(properties.index) else list(map(str, properties.index)), "properties"
+        )
         if len(properties) != n_items:
             remedy = "name the items of both in an index to look them up"
-            rule = f"must have one row for each of W's {n_items} items"
+            rule = f"must have one row for each of the {n_items} items of the dimensions"
             raise ParameterError("properties", rule, f"{len(properties)} rows", remedy)
         return properties
     named = properties.set_axis([str(name) for name in properties.index])
@@ -373,8 +410,8 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
         repeated = named.index[named.index.duplicated()][0]
         raise ParameterError("properties", "must name each item once", f"{repeated!r} more than once in its index")
     if not set(items) & set(named.index):
-        got = f"{named.index[0]!r} and others, but none of W's, such as {items[0]!r}"
-        raise ParameterError("properties", "must name W's items in its index", got)
+        got = f"{named.index[0]!r} and others, but none of them, such as {items[0]!r}"
+        raise ParameterError("properties", "must name the items of the dimensions in its index", got)
     return named.reindex(list(items))
 
 

@@ -200,7 +200,8 @@ class SRF(TransformerMixin, BaseEstimator):
         UserWarning
             If the observed pairs do not determine the loadings: fewer pairs than loadings, items with fewer pairs than
             dimensions, or, where the diagonal is missing, self-similarities far beyond the observed range and loadings
-            at their limit, ten times the root of the largest similarity (without a penalty nothing else bounds them).
+            at their limit, ten times the root of the largest similarity (without a penalty nothing else bounds them);
+            or if the penalty is so strong that all loadings are zero.
         """
         self._check_parameters()
         similarity = as_similarity(S, copy=False)
@@ -231,6 +232,7 @@ class SRF(TransformerMixin, BaseEstimator):
         if not self.converged_:
             self._warn_of_slow_convergence()
         warn_of_underdetermined(problem, self.embedding_, similarity.labels)
+        warn_of_nothing_left(self.embedding_, self.alpha_)
         return self
 
     def fit_transform(self, S: Any, y: None = None) -> NDArray[np.floating]:
@@ -626,6 +628,13 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
         could_be_penalised = not any(problem.penalty) and solvers.noise_scale(problem)[0] > 0
         remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
         warn(" ".join(said), f"Penalise the loadings ({{alpha=auto}}). {remedy}" if could_be_penalised else remedy)
+
+
+def warn_of_nothing_left(W: NDArray[np.floating], alpha: float) -> None:
+    """Warn of a penalty that sets all loadings to zero."""
+    if alpha > 0 and not W.any():
+        found = f"All loadings are zero: the penalty, alpha = {alpha:.3g}, is stronger than the similarities."
+        warn(found, "Lower {alpha}, or choose it from the data with {alpha=auto}.")
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

@@ -25,6 +25,7 @@ from simdims._parameters import (
 )
 from simdims.similarity import Similarity, as_similarity, frame_cells, frame_labels, is_default_axis, is_frame, percent
 from simdims.similarity.ownership import frozen
+from simdims.similarity.validation import as_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,6 +131,15 @@ class SimilaritySet:
             _warn_of_scales(made)
         return made
 
+    @classmethod
+    def of_new(cls, similarity: Any) -> SimilaritySet:
+        """A set of one system whose items are known elsewhere: some of them may have no pair."""
+        made = cls.__new__(cls)
+        made.names = ("system1",)
+        made.info = _clean_info(None, made.names)
+        made._set(_as_systems([similarity], made.names))
+        return made
+
     @property
     def n_systems(self) -> int:
         """The number of systems."""
@@ -171,6 +181,7 @@ class SimilaritySet:
         chosen.info = self.info.iloc[places]
         is_named = self.labels is not None
         chosen._set([_System(self._similarities[m], self._positions[m], self.n_items, is_named) for m in places])
+        _check_connected(chosen)
         return chosen
 
     def _place_of(self, key: Any) -> int:
@@ -186,6 +197,9 @@ class SimilaritySet:
         if isinstance(key, slice):
             return list(range(self.n_systems))[key]
         if isinstance(key, Iterable):
+            # A Series of pandas that names the systems is matched by name.
+            if hasattr(key, "loc") and str(getattr(key, "dtype", "")) == "bool" and set(key.index) == set(self.names):
+                key = key.loc[list(self.names)]
             chosen = list(key)
             if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
                 if len(chosen) != self.n_systems:
@@ -397,6 +411,9 @@ def _first_named(names: Any, own_names: Any, info: Any) -> Any:
 def _clean_names(names: Any, n_systems: int) -> tuple[str, ...]:
     if isinstance(names, str | bytes | Mapping) or not isinstance(names, Iterable):
         raise ParameterTypeError("names", "must be a sequence with one name per system", shown(names))
+    names = list(names)
+    if any(name is None or name != name for name in names):
+        raise ParameterError("names", "must name every system", "a missing name")
     cleaned = tuple(str(name) for name in names)
     if len(cleaned) != n_systems:
         raise ParameterError("names", f"must have one name for each of the {n_systems} systems", f"{len(cleaned)}")
@@ -413,6 +430,10 @@ def _clean_info(info: Any, names: tuple[str, ...]) -> pd.DataFrame:
         return pd.DataFrame(index=pd.Index(names, dtype=object))
     if not (is_frame(info) or isinstance(info, Mapping)):
         raise ParameterTypeError("info", "must be a DataFrame or a mapping of columns", type(info).__name__)
+    columns = [str(column) for column in (info.columns if is_frame(info) else info)]
+    repeated = [repr(column) for column, count in Counter(columns).items() if count > 1]
+    if repeated:
+        raise ParameterError("info", "must have columns with distinct names", f"{shortlist(repeated)} more than once")
     n = len(names)
     lengths = {column: np.size(values) for column, values in info.items()}
     wrong = [f"{length} in {column!r}" for column, length in lengths.items() if length != n]
@@ -467,7 +488,7 @@ def _no_pair(name: str) -> ParameterError:
 
 def _refuse_nothing(one: Any, name: str) -> None:
     """Refuse a matrix in which everything is missing."""
-    values = frame_cells(one) if is_frame(one) else one
+    values = frame_cells(one) if is_frame(one) else as_array(one, "values") if isinstance(one, np.ndarray) else one
     if isinstance(values, np.ndarray) and values.dtype.kind == "f" and np.isnan(values).all():
         raise _no_pair(name)
 
@@ -477,7 +498,7 @@ def _as_system(one: Any) -> _System:
     if is_frame(one):
         values, labels = frame_cells(one), frame_labels(one, "values", None)
     elif isinstance(one, np.ndarray | list):
-        values, labels = np.asarray(one), None
+        values, labels = as_array(one, "values"), None
     else:
         similarity = as_similarity(one)
         n = similarity.n_items
@@ -517,7 +538,7 @@ def _check_connected(systems: SimilaritySet) -> None:
     size = n + systems.n_items
     graph = sparse.coo_array((np.ones(len(at)), (of, n + at)), shape=(size, size))
     groups = connected_components(graph, directed=False)[1][:n]
-    apart = [name for name, group in zip(systems.names, groups, strict=True) if group != groups[0]]
+    apart = [repr(name) for name, group in zip(systems.names, groups, strict=True) if group != groups[0]]
     if apart:
         first = f"{systems.names[0]!r}"
         rule = "must share items, by which their dimensions are related"

@@ -19,7 +19,22 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from simdims import __version__
-from simdims.cli import completion, demo, discover, evaluate, inference, meaning, plan, report, sources, steps, systems
+from simdims.cli import (
+    check,
+    completion,
+    config,
+    demo,
+    discover,
+    evaluate,
+    inference,
+    meaning,
+    plan,
+    report,
+    sources,
+    steps,
+    systems,
+    uncertainty,
+)
 from simdims.cli.contents import contents
 from simdims.cli.options import UsageError, check_running, number, whole
 from simdims.cli.outputs import as_json
@@ -73,10 +88,16 @@ def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options:
     completion.answer_shell(top)
     try:
         _, unknown = top.parse_known_args(arguments, options)
+        if getattr(options, "config", None) is not None:
+            values = config.apply(options.config, options.command)
+            top.parse_known_args(arguments, options)
+            options.from_config = [name for name, value in values.items() if getattr(options, name) == value]
     except SystemExit as end:  # --help and --version have done their work
         return int(end.code or 0)
     if unknown:
         options.command.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if "config" in options:
+        config.require(options)
     with _reporting(top, options):
         check_running(options)
         found = options.run(options)
@@ -150,7 +171,8 @@ def parser() -> argparse.ArgumentParser:
     top = _Top(prog="simdims")
     top.add_argument("--version", action="version", version=f"simdims {__version__}", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in (discover, demo, report, sources, plan, steps, evaluate, inference, meaning, systems, completion):
+    of_results = (evaluate, inference, uncertainty, meaning, systems)
+    for module in (discover, check, demo, report, sources, plan, steps, *of_results, completion):
         module.add(commands)
     return top
 

@@ -7,11 +7,11 @@ import textwrap
 
 #: Chapters and their commands, in the order in which a reader needs them.
 CHAPTERS = {
-    "From a data file to a page": ("discover", "demo", "report", "plot"),
+    "From a data file to a page": ("discover", "check", "demo", "report", "plot"),
     "Similarities from raw data": ("similarity",),
     "Before a study": ("plan",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),
-    "Evaluate the dimensions": ("evaluate", "test", "rsa", "weights", "label", "encode"),
+    "Evaluate the dimensions": ("evaluate", "test", "rsa", "bootstrap", "compare", "weights", "label", "encode"),
     "Shell integration": ("completion",),
 }
 
@@ -19,6 +19,7 @@ _INTRODUCTION = "Find the dimensions behind similarities: how many, which ones, 
 
 _EXAMPLES = """examples:
   simdims demo                                    see what it does, in a minute
+  simdims check animals.csv                       what a file holds, before any fit
   simdims discover animals.csv -o animals         find dimensions; open animals/report.html
   simdims discover answers.csv -o objects --as triplets --jobs -1 --checkpoint objects-work
   simdims discover people.csv -o people --by participant    one set of dimensions, weights for each person"""

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simdims._parameters import ParameterError, plural
+from simdims.cli import config, sources, systems
 from simdims.cli import options as shared
-from simdims.cli import sources, systems
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_writable
 from simdims.cli.report import add_look, pictures_of
@@ -22,6 +22,8 @@ from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
+    from simdims.discovery.run import Plan
+    from simdims.io.tables import Table
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
 
@@ -50,26 +52,38 @@ def add(commands: Any) -> None:
         ),
         example="simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2",
     )
-    parser.add_argument("source", metavar="FILE", type=Path, help="the data: a file, or a folder of files")
-    parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="output folder")
-    parser.add_argument(
-        "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
-    )
-    add_ranks(parser)
-    shared.add_alpha(parser, "auto")
-    shared.add_count(parser, "n_repeats", None, "repeats of the cross-validation (default: depends on the size)")
-    shared.add_count(parser, "n_runs", None, "random starts of the consensus (default: depends on the size)")
-    shared.add_device(parser)
+    add_source(parser)
+    parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", help="output folder")
+    add_settings(parser)
     shared.add_checkpoint(parser)
     shared.add_running(parser)
     add_look(parser)
     parser.add_argument("--no-report", action="store_true", help="write no page")
     shared.add_overwrite(parser, "an earlier result in FOLDER")
+    shared.add_dry_run(parser)
     parser.usage = "%(prog)s FILE -o FOLDER [options]"
-    parser.set_defaults(own=_add_data_options(parser))
+    parser.set_defaults(own=add_data_options(parser))
+    config.add_config(parser)
 
 
-def _add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:
+def add_source(parser: argparse.ArgumentParser) -> None:
+    """Add FILE and --as."""
+    parser.add_argument("source", metavar="FILE", type=Path, help="the data: a file, or a folder of files")
+    parser.add_argument(
+        "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add what the number of fits and their duration depend on."""
+    add_ranks(parser)
+    shared.add_alpha(parser, "auto")
+    shared.add_count(parser, "n_repeats", None, "repeats of the cross-validation (default: depends on the size)")
+    shared.add_count(parser, "n_runs", None, "random starts of the consensus (default: depends on the size)")
+    shared.add_device(parser)
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:
     """Add the options of each kind of data, and return their defaults by kind."""
     own: dict[str, dict[str, Any]] = {}
     sources.add_shared(parser.add_argument_group("any data"), _SHARED)
@@ -96,11 +110,24 @@ def _discover(options: argparse.Namespace) -> Findings:
             raise UsageError(f"--{name} does not apply with --no-report.")
     check_folder(options.out, options.overwrite)
     _check_apart(options.out, options.checkpoint)
-    S, data = read_data(options), described_file(options.source)
+    S, data = read_data(options).similarity, described_file(options.source)
     pictures = None if options.images is None else pictures_of(options.images, S.labels, S.n_items)
+    if options.dry_run:
+        planned = plan(S, options)
+        return Findings(plan_in_words(planned, options), plan_values(planned, S))
     found = run(S, options)
     found = replace(found, settings={**found.settings, "data": data})
-    return finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
+    told = finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
+    _write_run_file(options, found.seed)
+    return told
+
+
+def _write_run_file(options: argparse.Namespace, seed: int | None) -> None:
+    from simdims._journal import replacing
+    from simdims.discovery.storage import RUN_FILE
+
+    with replacing(options.out / RUN_FILE) as part:
+        part.write_text(config.run_file(options, seed), encoding="utf-8")
 
 
 def check_folder(folder: Path, overwrite: bool) -> None:
@@ -130,12 +157,22 @@ def described_file(path: Path) -> dict[str, str]:
         return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
-def read_data(options: argparse.Namespace) -> Similarity | SimilaritySet:
+class Read(NamedTuple):
+    """Similarities, the kind of data that they were made of and how that was known, the cells of a table, options."""
+
+    similarity: Similarity | SimilaritySet
+    kind: str
+    why: str
+    table: Table | None
+    options: argparse.Namespace
+
+
+def read_data(options: argparse.Namespace) -> Read:
     """Similarities from whatever FILE contains: of several systems with --by, and from a folder or a saved set."""
     from simdims.io.sniffing import guess
 
     if systems.holds_set(options.source):
-        return systems.read_set(options)
+        return Read(systems.read_set(options), "set", "several systems", None, options)
     said = _said(options) or systems.kind_of_list(options.source, options.by)
     found = guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
@@ -143,15 +180,15 @@ def read_data(options: argparse.Namespace) -> Similarity | SimilaritySet:
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
     settled = argparse.Namespace(**{**vars(options), **values})
     if kind == "matrix" and not said:
-        return _read_matrix(settled, found.why)
+        return _read_matrix(settled, found.why)._replace(table=found.table)
     _say_read(options.source, found.why, guessed=not said)
     if kind == "matrix":
-        return shared.read_similarity(settled)
+        return Read(shared.read_similarity(settled), kind, found.why, found.table, settled)
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     S: Any = sources.SOURCES[kind].build(settled)
     shared.say_scale(S if options.by is None else next(iter(S)))  # of several systems, all have the same
-    return S
+    return Read(S, kind, found.why, found.table, settled)
 
 
 def _said(options: argparse.Namespace) -> str | None:
@@ -186,7 +223,7 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
     say(f"Read {source.name} as {why}{' (override with --as)' if guessed else ''}.")
 
 
-def _read_matrix(options: argparse.Namespace, why: str) -> Similarity | SimilaritySet:
+def _read_matrix(options: argparse.Namespace, why: str) -> Read:
     """Read similarities, or dissimilarities if they clearly are, and raise an error if that is unclear."""
     from simdims.similarity.dissimilarity import is_undecided, signs_of_dissimilarity
 
@@ -206,15 +243,16 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Similarity | Similari
                 "is taken to mean similar. If it means dissimilar, pass --as dissimilarity."
             )
         shared.say_changes(S)
-        return S
+        return Read(S, "matrix", why, None, options)
     if not signs.are_clear:
         raise ValueError(
             f"{options.source.name}: these could be similarities or dissimilarities: {signs}. Use --as dissimilarity, "
             "or --as matrix for similarities."
         )
-    _say_read(options.source, f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)")
+    why = f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)"
+    _say_read(options.source, why)
     settled = argparse.Namespace(**{**vars(options), **options.own["dissimilarity"]})
-    return sources.SOURCES["dissimilarity"].build(settled)
+    return Read(sources.SOURCES["dissimilarity"].build(settled), "dissimilarity", why, None, settled)
 
 
 def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
@@ -223,15 +261,60 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
     from simdims.discovery.estimate import in_words
     from simdims.discovery.run import expected_seconds
 
-    settings = shared.arguments(options, "ranks", "sampling", "n_repeats", "n_runs", "n_jobs", "device")
-    if not isinstance(options.ranks, str) and len(options.ranks) == 1:
-        settings["ranks"] = options.ranks[0]
+    settings = _settings(options)
     seconds = expected_seconds(S, **settings)
     is_long = seconds > _LONG and options.checkpoint is None
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
     found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
+
+
+def plan(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Plan:
+    """What `run` would do, whose arguments are checked as there."""
+    from simdims.discovery.run import plan_discovery
+
+    return plan_discovery(S, **_settings(options), alpha=options.alpha)
+
+
+def plan_in_words(planned: Plan, options: argparse.Namespace) -> str:
+    """Numbers of dimensions, folds, starts and time, in sentences."""
+    from simdims.discovery.estimate import in_words
+
+    listed = ", ".join(map(str, planned.candidates))
+    many = len(planned.candidates) > 1
+    tried = (
+        f"try {len(planned.candidates)} numbers of dimensions ({listed})"
+        if many
+        else f"fit {listed} {plural('dimension', planned.candidates[0])}"
+    )
+    if planned.is_search:
+        most = "" if planned.largest is None else f", at most {planned.largest:,}"
+        tried = f"search for the number of dimensions (first {listed}, then others{most})"
+    folds = f"{planned.n_repeats} x {planned.n_folds} folds{' each' if many else ''}"
+    validated = f"cross-validate by {folds}" if planned.n_folds else f"not cross-validate ({planned.reason})"
+    penalty = {"auto": "choose a penalty by held-out pairs", 0: "use no penalty"}.get(
+        options.alpha, f"use the penalty alpha = {options.alpha}"
+    )
+    more = " or more" if planned.is_search else ""
+    return (
+        f"discover would {tried}, {validated}, {penalty}, and start the final fit from {planned.n_runs} random starts: "
+        f"{planned.n_fits:,} fits{more}. Estimated time: {in_words(planned.seconds)}."
+    )
+
+
+def plan_values(planned: Plan, S: Similarity | SimilaritySet) -> dict[str, Any]:
+    """The same for programs."""
+    values = {"n_items": S.n_items, **planned._asdict(), "n_fits": planned.n_fits}
+    return {**values, "estimated_seconds": values.pop("seconds")}
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of discover, of which the time depends; a single number of dimensions is given, not chosen."""
+    settings = shared.arguments(options, "ranks", "sampling", "n_repeats", "n_runs", "n_jobs", "device")
+    if not isinstance(options.ranks, str) and len(options.ranks) == 1:
+        settings["ranks"] = options.ranks[0]
+    return settings
 
 
 def _by_features(S: Similarity | SimilaritySet) -> str:
@@ -273,8 +356,18 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
     }
     if found.weights is not None:
         values["systems"] = None if found.systems is None else found.systems.to_dict()
+        values["noise_ceiling"] = _ceiling(found)
         values["weights"] = found.weights_frame().rename_axis("system").reset_index()
     return Findings("\n".join(words), values, found.seed)
+
+
+def _ceiling(found: Discovery) -> dict[str, float | None] | None:
+    """The noise ceiling in R2, and the held-out R2 as a share of its upper bound."""
+    if found.noise_ceiling is None:
+        return None
+    lower, upper = found.noise_ceiling
+    share = None if found.held_out is None or upper <= 0 else found.held_out.r2 / upper
+    return {"lower": lower, "upper": upper, "share": share}
 
 
 def findings(found: Discovery) -> list[str]:
@@ -307,6 +400,7 @@ def findings(found: Discovery) -> list[str]:
     )
     verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
     of_systems = [] if found.systems is None else [found.systems.summary()]
+    of_systems += [] if found.noise_ceiling is None else [found.noise_ceiling_words]
     return [
         *verdict,
         number,

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simdims._parameters import ParameterError
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
 from simdims.cli.outputs import check_target, write_result
@@ -43,8 +44,8 @@ def add(commands: Any) -> None:
         "label",
         _label,
         summary="suggest a name for each dimension from properties of the items",
-        details="Properties may be numbers, 0 and 1, or words for categories. The output file can be shown in a report "
-        "by `simdims report --suggestions`.",
+        details="Properties may be numbers, 0 and 1, or words for categories. `simdims report --suggestions` shows the "
+        ".csv file in a report.",
         example="simdims label animals properties.csv --labels name --seed 0 -o names.csv",
     )
     shared.add_embedding(parser)
@@ -106,7 +107,13 @@ def _label(options: argparse.Namespace) -> Findings:
     W, properties = shared.read_embedding(options), raw.read_properties(options.properties, options.labels)
     seed = shared.settled_seed(options)
     given = shared.arguments(options, "min_correlation", "n_permutations", "alpha")
-    table = naming.label_dimensions(W, properties, random_state=seed, **given)
+    try:
+        table = naming.label_dimensions(W, properties, random_state=seed, **given)
+    except ParameterError as error:
+        if error.name != "properties" or options.labels is not None:
+            raise
+        remedy = "if a column names the items, pass its name as {labels}"
+        raise ParameterError(error.name, error.rule, error.got, remedy) from None
     names = naming.suggested_names(table)
     n_dimensions = W.shape[1]
     words = [

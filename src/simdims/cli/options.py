@@ -265,10 +265,13 @@ def add_rated_pairs(parser: Any) -> None:
 
 def add_running(parser: argparse.ArgumentParser, *, seed: int | None = None, jobs: int | None = None) -> None:
     add_seed(parser, seed)
-    usual = 1 if jobs is None else jobs
-    help_text = f"parallel processes (-1: all cores; default {usual})"
-    parser.add_argument("--jobs", type=int, metavar="N", dest="n_jobs", default=jobs, help=help_text)
+    add_jobs(parser, jobs)
     parser.add_argument("--quiet", action="store_true", help="show no progress bar")
+
+
+def add_jobs(parser: argparse.ArgumentParser, jobs: int | None = None) -> None:
+    help_text = f"parallel processes (-1: all cores; default {1 if jobs is None else jobs})"
+    parser.add_argument("--jobs", type=int, metavar="N", dest="n_jobs", default=jobs, help=help_text)
 
 
 def add_seed(parser: argparse.ArgumentParser, seed: int | None = None, of: str = "") -> None:
@@ -304,6 +307,10 @@ def check_running(options: argparse.Namespace) -> None:
     check_n_jobs(getattr(options, "n_jobs", None))
     if getattr(options, "checkpoint", None) is not None:
         check_writable(options.checkpoint, is_filled=True)
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="check everything, say what would be done, and stop")
 
 
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:

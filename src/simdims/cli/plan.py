@@ -62,6 +62,11 @@ def add(commands: Any) -> None:
 def _plan(options: argparse.Namespace) -> Findings:
     read = [] if options.source is None else [("PILOT", options.source)]
     check_target(options.out, (".json", ".csv", *_FIGURES), read, overwrite=options.overwrite)
+    is_figure = options.out is not None and options.out.suffix.lower() in _FIGURES
+    sizes = {"pairs": options.pairs, "answers": options.answers, "people": options.people}
+    varied = [axis for axis, given in sizes.items() if len(set(given or ())) > 1 or (axis == "pairs" and not given)]
+    if is_figure and not varied:
+        raise UsageError("A figure needs several sizes of a study: pass several numbers as --pairs or --answers.")
     seed = shared.settled_seed(options)
     source = _source(options, seed)
     from simdims.planning import plan_study
@@ -75,10 +80,10 @@ def _plan(options: argparse.Namespace) -> Findings:
     plan = plan_study(source, random_state=seed, **given)
     values = {"table": plan.table, "needed": plan.needed(), "snr": plan.snr, "spread": plan.spread, "pilot": plan.pilot}
     values |= {"n_items": plan.n_items, "n_components": plan.n_components, "seed": seed}
-    if options.out is not None and options.out.suffix.lower() in _FIGURES:
+    if is_figure:
         from simdims import plots
 
-        plots.save_figure(plots.study_plan(plan), options.out)
+        plots.save_figure(plots.study_plan(plan, against=varied[0]), options.out)
     elif options.out is not None:
         write_result(options.out, values, plan.table)
     return Findings(plan.summary(), values, seed)
@@ -94,6 +99,9 @@ def _source(options: argparse.Namespace, seed: int) -> Similarity | np.ndarray:
         return load_similarity(options.source)
     if options.items is None or options.dimensions is None:
         raise UsageError("Pass PILOT, a file of similarities, or --items and --dimensions for a simulated design.")
+    from simdims._parameters import require_count
     from simdims.simulate import dirichlet
+
+    require_count("items", options.items, at_least=4)
 
     return dirichlet(options.items, options.dimensions, alpha=0.3, random_state=seed)

@@ -14,11 +14,12 @@ from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_target, check_writable
 from simdims.cli.spelling import option_of
 from simdims.cli.steps import ranks
+from simdims.cli.uncertainty import compare_with, plain_comparison
 
 if TYPE_CHECKING:
     from simdims.consensus import Lineage
     from simdims.discovery import Discovery
-    from simdims.inference import HypothesisTests
+    from simdims.inference import EmbeddingComparison, HypothesisTests
 
 #: The figures of `simdims plot`: the function in simdims.plots, and what it shows.
 PLOTS = {
@@ -78,6 +79,19 @@ def add(commands: Any) -> None:
         help="show how dimensions split as their number grows: fits each number in RANKS, such as 2:12 (default: those "
         "that discover tried, up to twice the selected one)",
     )
+    parser.add_argument(
+        "--uncertainty",
+        type=Path,
+        metavar="FILE",
+        help="show intervals and how often dimensions came back: an .npz file written by `simdims bootstrap`",
+    )
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        nargs="+",
+        metavar="OTHER",
+        help="show the dimensions shared with other embeddings: files, or folders written by `simdims discover`",
+    )
     shared.add_label_column(parser, "PROPERTIES")
     parser.add_argument(
         "--matching",
@@ -85,7 +99,7 @@ def add(commands: Any) -> None:
         help="how properties are matched with dimensions; see `simdims test --help`",
     )
     shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
-    shared.add_seed(parser, of=" for --tests and --lineage")
+    shared.add_seed(parser, of=" for --tests, --lineage and --compare")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
     _add_plot(commands)
 
@@ -148,45 +162,66 @@ def _add_plot(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> Findings:
-    from simdims.discovery import Discovery
-    from simdims.discovery.storage import check_folder
+    from simdims.discovery import Discovery, storage
     from simdims.report import writer
+    from simdims.uncertainty import Bootstrap
 
-    for name in ("labels", "matching", "n_permutations", "random_state"):
-        is_idle = options.tests is None and (name != "random_state" or options.lineage is None)
-        if is_idle and getattr(options, name) is not None:
-            also = " or --lineage" if name == "random_state" else ""
-            raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
+    is_random = _check_idle(options)
     target = options.folder / "report.html" if options.out is None else options.out
     if options.out is not None:
         writer.check_target(target, options.overwrite)
         check_writable(target)
     found = Discovery.load(options.folder)
     if options.names is not None:
-        check_folder(options.folder)
+        storage.check_folder(options.folder)
         check_writable(options.folder)
         found = found.rename(options.names)
     if options.out is None:
         check_writable(target)
+    sure = None if options.uncertainty is None else Bootstrap.load(options.uncertainty)
     images = _images(options, found)
-    is_idle = options.tests is None and options.lineage is None
-    seed = None if is_idle else shared.settled_seed(options)
+    seed = shared.settled_seed(options) if is_random else None
     tests = None if options.tests is None or seed is None else _tests(options, found, seed)
     tree = None if options.lineage is None else _lineage(options, found, seed)
     suggested = None if options.suggestions is None else _suggestions(options.suggestions)
+    compared = None if options.compare is None or seed is None else _compared(options, found, seed)
     shown = {"images": images, "tests": tests, "suggestions": suggested, "lineage": tree, "title": options.title}
-    path = found.report(target, overwrite=options.overwrite, **shown)
-    summary = "".join(f"{one.summary()}\n" for one in (tests, tree) if one is not None)
+    path = found.report(target, overwrite=options.overwrite, uncertainty=sure, comparison=compared, **shown)
+    told = [one.summary() for one in (tests, tree, sure, *(compared or {}).values()) if one is not None]
     if options.names is not None:
-        found.save(options.folder)
-        summary += f"Saved the names of the dimensions in {options.folder}\n"
+        storage.save(found, options.folder, same_run=True)
+        told.append(f"Saved the names of the dimensions in {options.folder}")
     values = {
         "report": path,
         "dimension_names": list(found.dimension_names),
         "tests": None if tests is None else tests.to_dict(),
         "lineage": None if tree is None else tree.table,
+        "dimensions": None if sure is None else sure.dimensions_frame(),
+        "comparisons": None if compared is None else {name: plain_comparison(one) for name, one in compared.items()},
     }
-    return Findings(f"{summary}Wrote {path}", values, seed)
+    return Findings("\n".join([*told, f"Wrote {path}"]), values, seed)
+
+
+def _check_idle(options: argparse.Namespace) -> bool:
+    """Refuse options that nothing uses; whether anything is random."""
+    is_random = any(one is not None for one in (options.tests, options.lineage, options.compare))
+    for name in ("labels", "matching", "n_permutations", "random_state"):
+        is_idle = not is_random if name == "random_state" else options.tests is None
+        if is_idle and getattr(options, name) is not None:
+            also = ", --lineage or --compare" if name == "random_state" else ""
+            raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
+    return is_random
+
+
+def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[str, EmbeddingComparison]:
+    """The comparison with each of --compare, by its name."""
+    stems = [path.stem for path in options.compare]
+    names = stems if len({*stems}) == len(stems) else [str(path) for path in options.compare]
+    reading = argparse.Namespace(item=None, key=None)
+    return {
+        name: compare_with(reading, found, found.mean_similarity, path, seed)
+        for name, path in zip(names, options.compare, strict=True)
+    }
 
 
 def _lineage(options: argparse.Namespace, found: Discovery, seed: int | None) -> Lineage:

@@ -11,8 +11,9 @@ from simdims.cli.contents import subcommands
 #: Options are stored under the names of arguments, except these.
 _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
-    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y"),
-    "folder": ("result", "embedding"),
+    "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y", "W1", "S1"),
+    "other": ("W2", "S2"),
+    "folder": ("result", "embedding", "found"),
     "answers": ("triplets", "table"),
     "ratings": ("pairs",),
     "lineage": ("ranks",),
@@ -39,6 +40,9 @@ _COMMANDS = {
     "fit_consensus": "consensus",
     "dimension_test": "test",
     "rsa_test": "rsa",
+    "bootstrap": "bootstrap",
+    "compare_embeddings": "compare",
+    "Bootstrap.save": "bootstrap",
 }
 
 
@@ -58,6 +62,8 @@ class Spelling:
 
     def __init__(self, top: argparse.ArgumentParser, options: argparse.Namespace) -> None:
         self._top, self._command = top, options.command
+        self._config = getattr(options, "config", None)
+        self._from_config = {option_of(options.command, name) for name in getattr(options, "from_config", ())}
         self._names = _names(options.command)
         # Labels come from a column, from a file of their own, or with the data, where no option is to blame.
         namers = [name for name in ("labels", "label_file", "item") if option_of(options.command, name) is not None]
@@ -65,11 +71,16 @@ class Spelling:
         self._labels = option_of(options.command, given[0]) if given else None
         self._names.pop("labels", None)
         if namers:
-            self._names["labels"] = str(option_of(options.command, (given or namers[::-1])[0]))
+            # A command with both has the items of its embedding in --item, and those of another table in --labels.
+            of_tables = [name for name in namers if name != "item"] or namers
+            namer = ([name for name in given if name in of_tables] or of_tables[::-1])[0]
+            self._names["labels"] = str(option_of(options.command, namer))
 
     def subject(self, name: str) -> str:
         """The argument that an error is about."""
-        return (self._labels or name) if name == "labels" else self._names.get(name, name)
+        option = (self._labels or name) if name == "labels" else self._names.get(name, name)
+        key = option.removeprefix("--")
+        return f"{self._config}: the key {key!r}" if option in self._from_config and key != option else option
 
     def __call__(self, name: str, value: str | None = None) -> str:
         if name.endswith("()"):

@@ -13,6 +13,7 @@ from simdims.cli.outputs import check_target, write_result
 if TYPE_CHECKING:
     import pandas as pd
 
+    from simdims.similarity import Similarity
     from simdims.srf import SRF
 
 #: More ranks than anyone tries.
@@ -66,6 +67,7 @@ def add(commands: Any) -> None:
     shared.add_count(consensus, "n_splits", 100, "random split halves of the items, for reliability")
     shared.add_checkpoint(consensus)
     shared.add_running(consensus)
+    shared.add_dry_run(consensus)
 
 
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
@@ -92,6 +94,7 @@ def _add_select_rank(parser: argparse.ArgumentParser) -> None:
     shared.add_device(parser)
     shared.add_checkpoint(parser)
     shared.add_running(parser)
+    shared.add_dry_run(parser)
     shared.add_out(parser, ".json (everything) or .csv (every fit)")
 
 
@@ -148,11 +151,61 @@ def _select_rank(options: argparse.Namespace) -> Findings:
 
     names = ("sampling", "n_folds", "n_repeats", "protocol", "checkpoint", "random_state", "n_jobs", "progress")
     estimator = _estimator(options)
+    if options.dry_run:
+        return _planned_selection(options, S, estimator)
     found = select_rank(S, options.ranks, estimator=estimator, **shared.arguments(options, *names))
     if options.out is not None:
         write_result(options.out, found.to_dict(), found.scores)
     values = {**found.to_dict(), "evidence_of_structure": found.evidence_of_structure}
     return Findings(f"{found.summary()}\nrank {found.rank}", values, found.seed)
+
+
+def _planned_selection(options: argparse.Namespace, S: Similarity, estimator: SRF) -> Findings:
+    """What select_rank would do, whose arguments are checked as there."""
+    from simdims.discovery.estimate import estimate_seconds, in_words
+    from simdims.selection.crossvalidation import largest_rank, settle_selection
+
+    given = shared.arguments(options, "sampling", "n_folds", "n_repeats", "protocol", "n_jobs")
+    settled = settle_selection(S, options.ranks, estimator=estimator, **given)
+    largest, folds = largest_rank(settled), settled.n_repeats * settled.n_folds
+    seconds = estimate_seconds(
+        S,
+        S,
+        settled.candidates,
+        settled.n_repeats,
+        0,
+        options.n_jobs,
+        options.device,
+        calibrates=options.sampling is None,
+        selects=True,
+    )
+    ranks = "a search" if settled.candidates is None else ", ".join(map(str, settled.candidates))
+    values: dict[str, Any] = {"n_items": S.n_items, "largest": largest}
+    values |= {"n_folds": settled.n_folds, "n_repeats": settled.n_repeats}
+    values |= {"candidates": settled.candidates, "protocol": settled.protocol, "estimated_seconds": seconds}
+    return Findings(
+        f"select-rank would try these numbers of dimensions: {ranks}; with {folds} fits each. Estimated time: "
+        f"{in_words(seconds)}.",
+        values,
+    )
+
+
+def _planned_consensus(options: argparse.Namespace, S: Similarity, estimator: SRF) -> Findings:
+    from simdims._parameters import require_components
+    from simdims.consensus.reliability import check_halves
+    from simdims.consensus.runs import check_runs
+    from simdims.discovery.estimate import in_words, seconds_of_runs
+
+    require_components(options.n_components, S.n_items)
+    check_runs(options.n_runs, estimator)
+    check_halves(S.n_items)
+    seconds = seconds_of_runs(S, options.n_components, options.n_runs, options.n_jobs, options.device)
+    values = {"n_items": S.n_items, **shared.arguments(options, "n_components", "n_runs"), "estimated_seconds": seconds}
+    return Findings(
+        f"consensus would fit {options.n_components} dimensions of {S.n_items:,} items from {options.n_runs} random "
+        f"starts. Estimated time: {in_words(seconds)}.",
+        values,
+    )
 
 
 def _estimator(options: argparse.Namespace) -> SRF:
@@ -216,6 +269,8 @@ def _consensus(options: argparse.Namespace) -> Findings:
     names = ("n_runs", "n_splits", "checkpoint", "random_state", "n_jobs", "progress")
     given = shared.arguments(options, *names)
     estimator = default_estimator(options.device).set_params(alpha=options.alpha)
+    if options.dry_run:
+        return _planned_consensus(options, S, estimator)
     found = fit_consensus(S, options.n_components, estimator=estimator, **given)
     _write_embedding(options.out, found.embedding_frame())
     reported = (

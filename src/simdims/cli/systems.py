@@ -55,10 +55,10 @@ def holds_set(source: Path) -> bool:
         return False
     from simdims import io
     from simdims.io.arrays import npz_variables
-    from simdims.io.systems import MARK
+    from simdims.io.native import SET_MARK
 
     with io.named_in_errors(source):
-        return MARK in npz_variables(source)
+        return SET_MARK in npz_variables(source)
 
 
 def kind_of_list(source: Path, by: str | None) -> str | None:

@@ -14,10 +14,11 @@ from simdims._parallel import seed_of, settle_seed
 from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, require_between, require_count
 from simdims._progress import Callback, reporting
 from simdims.consensus.runs import fit_consensus
-from simdims.metrics._embedding import Names, as_embedding
+from simdims.metrics._embedding import Names, as_embedding, below_one
 from simdims.metrics.structure import standard_columns
 from simdims.selection.result import RankSelection
 from simdims.similarity import as_similarity, refuse_other_names
+from simdims.similarity.ownership import frozen
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
@@ -94,9 +95,7 @@ class Lineage:
         -------
         list of (int, int)
         """
-        if rank not in self.ranks:
-            raise ParameterError("rank", f"must be one of {', '.join(map(str, self.ranks))}", f"{rank!r}")
-        require_count("dimension", dimension, at_most=self.embeddings[self.ranks.index(rank)].shape[1])
+        self._column(rank, dimension)
         parents = self.table.set_index(["rank", "dimension"])["parent"]
         found, place = [], self.ranks.index(rank)
         while (parent := int(parents[self.ranks[place], dimension])) > 0:
@@ -106,9 +105,17 @@ class Lineage:
 
     def top_items(self, rank: int, dimension: int, n: int = 3) -> list[str]:
         """The items with the largest loadings on a dimension: labels, or rows counted from 0."""
-        column = self.embeddings[self.ranks.index(rank)][:, dimension - 1]
+        column = self._column(rank, dimension)
+        require_count("n", n, at_least=0)
         top = [int(i) for i in np.argsort(-column, kind="stable")[:n] if column[i] > 0]
         return [str(i) if self.labels is None else self.labels[i] for i in top]
+
+    def _column(self, rank: int, dimension: int) -> NDArray[np.float64]:
+        """The loadings on a dimension."""
+        if rank not in self.ranks:
+            raise ParameterError("rank", f"must be one of {', '.join(map(str, self.ranks))}", f"{rank!r}")
+        require_count("dimension", dimension, at_most=rank)
+        return self.embeddings[self.ranks.index(rank)][:, dimension - 1]
 
     def summary(self) -> str:
         """The stable branches and the splits, in words."""
@@ -246,7 +253,8 @@ def lineage(
         embeddings, labels = _given(fits)
     nodes = _nodes(embeddings, float(threshold))
     table, branches = _tables(nodes, [W.shape[1] for W in embeddings])
-    return Lineage(table, branches, tuple(embeddings), tuple(W.shape[1] for W in embeddings), float(threshold), labels)
+    fitted = tuple(frozen(W.copy()) for W in embeddings)
+    return Lineage(table, branches, fitted, tuple(W.shape[1] for W in fitted), float(threshold), labels)
 
 
 def _given(fits: Any) -> tuple[list[NDArray[np.float64]], Names]:
@@ -342,7 +350,8 @@ def _nodes(embeddings: list[NDArray[np.float64]], threshold: float) -> list[list
     before = np.empty((len(embeddings[0]), 0))
     for W in embeddings:
         rank, columns = W.shape[1], standard_columns(W)
-        shares = np.sum(W**2, axis=0) / (np.sum(W**2) or 1.0)
+        squares = below_one(W) ** 2
+        shares = np.sum(squares, axis=0) / (np.sum(squares) or 1.0)
         correlations = np.vstack([before.T @ columns, np.full(rank, -1.0)])  # the last row is "no parent"
         parents = np.where(correlations.max(axis=0) >= RELATED, correlations.argmax(axis=0), -1)
         sameness = np.array(

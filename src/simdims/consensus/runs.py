@@ -22,7 +22,15 @@ from simdims.consensus.systems import fit_set
 from simdims.joint import JointSRF
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
-from simdims.srf import SRF, settings_of, settle_alpha, solve_many, warn_of_underdetermined, with_alpha
+from simdims.srf import (
+    SRF,
+    settings_of,
+    settle_alpha,
+    solve_many,
+    warn_of_nothing_left,
+    warn_of_underdetermined,
+    with_alpha,
+)
 from simdims.systems import SimilaritySet
 
 #: Real similarities often need more sweeps than SRF's default of 500 to reach its tol (docs/consensus.md).
@@ -148,6 +156,7 @@ def fit_consensus(
     warn_of_unconverged(consensus, estimator.max_iter, estimator.tol)
     problem = solvers.penalised(problem_of(arrays), consensus.alpha)
     warn_of_underdetermined(problem, consensus.embedding, similarity.labels)
+    warn_of_nothing_left(consensus.embedding, consensus.alpha)
     return consensus
 
 

@@ -55,10 +55,10 @@ def estimate_seconds(
     `validated` are the similarities that are cross-validated.
     """
     n = similarity.n_items
-    grid = candidates or coarse_grid(min(n - 1, max(12, n // 10)))
+    grid = candidates or coarse_grid(first_reach(n))
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
-    total = n_runs * _SWEEPS_OF_RUN * _seconds_of_sweep(problem_of(arrays_of(similarity)), typical, device)
+    total = seconds_of_runs(similarity, typical, n_runs, None, device) if n_runs else 0.0
     try:
         matrix = plain(validated)
         fold = _fold(matrix, validated.density)
@@ -74,12 +74,18 @@ def estimate_seconds(
     return total / _processes(n_jobs)
 
 
+def seconds_of_runs(similarity: Similarity, rank: int, n_runs: int, n_jobs: int | None, device: str) -> float:
+    """Seconds that the fits of a consensus will take, of implicit similarities too."""
+    sweep = _seconds_of_sweep(problem_of(arrays_of(similarity)), rank, device)
+    return n_runs * _SWEEPS_OF_RUN * sweep / _processes(n_jobs)
+
+
 def estimate_set_seconds(
     systems: SimilaritySet, candidates: list[int] | None, n_repeats: int, n_runs: int, n_jobs: int | None, device: str
 ) -> float:
     """The same for several systems: choosing penalties, folds with weights and of the average, systems alone, runs."""
     n = systems.n_items
-    grid = candidates or coarse_grid(min(n - 1, 12))
+    grid = candidates or coarse_grid(first_reach(n, is_set=True))
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
     problem = problem_of_set(systems)
@@ -91,6 +97,11 @@ def estimate_set_seconds(
     alone = _seconds_of(lambda: fit_alone(problem, design, chosen_alone, typical, 0))
     total = sweep * fits + alone * systems.n_systems * (1 + n_repeats) / 2
     return _SWEEPS_OF_CHOICE * sweep * (1 + min(n - 1, 20) / typical) + total / _processes(n_jobs)
+
+
+def first_reach(n_items: int, *, is_set: bool = False) -> int:
+    """About the largest number of dimensions with which "auto" begins; the calibration says it better."""
+    return min(n_items - 1, 12 if is_set else max(12, n_items // 10))
 
 
 def in_words(seconds: float) -> str:

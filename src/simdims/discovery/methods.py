@@ -48,7 +48,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncerta
         *([] if held is None or held.is_evidence else [_verdict(held)]),
         "We factorized the similarities with Similarity-Based Representation Factorization (SRF) [SRF], as "
         f"implemented in simdims {version} [simdims].",
-        *_data(found.similarity),
+        *describe_data(found.similarity),
         *_fit(found),
         *_weights(found),
         *_selection(found),
@@ -69,7 +69,8 @@ def _verdict(held: HeldOut) -> str:
     )
 
 
-def _data(S: Similarity | SimilaritySet) -> list[str]:
+def describe_data(S: Similarity | SimilaritySet) -> list[str]:
+    """How the similarities were made, and how many items and pairs there are, in sentences."""
     if isinstance(S, SimilaritySet):
         return _data_of_systems(S)
     made = [sentence for sentence in (_origin(S.info) or _scale(S), _diagonal(S), _negatives(S.info)) if sentence]
@@ -347,6 +348,20 @@ def _quality(found: Discovery) -> list[str]:
         *sentences,
         f"Held-out similarities were predicted with R2 = {held.r2:.3f} (standard error {held.standard_error:.3f}), "
         f"compared with predicting every pair by the mean of the observed pairs{of_its_system}.",
+        *_ceiling(found, held.r2),
+    ]
+
+
+def _ceiling(found: Discovery, r2: float) -> list[str]:
+    """The noise ceiling of several systems, and the share of it that is reached."""
+    ceiling = found.noise_ceiling
+    if ceiling is None:
+        return []
+    above = "; weights can predict a system beyond what it has in common with the others" * (r2 > ceiling.upper)
+    share = f"; held-out R2 was {r2 / ceiling.upper:.0%} of the upper bound{above}" if ceiling.upper > 0 else ""
+    return [
+        "As a noise ceiling, each system's similarities were regressed on the mean of the other systems (lower bound, "
+        f"R2 = {ceiling.lower:.3f}) and on the mean of all (upper bound, R2 = {ceiling.upper:.3f}){share}."
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,32 @@ if TYPE_CHECKING:
 
     from simdims.consensus import Lineage
     from simdims.encoder import DimensionEncoder
-    from simdims.inference import HypothesisTests
+    from simdims.inference import EmbeddingComparison, HypothesisTests
 
 #: Items named for each dimension in a summary, and dimensions listed.
 _N_ITEMS, _N_DIMENSIONS = 5, 12
+
+#: The cosine from which a dimension that was resampled, which is converged further, is that of the result.
+_SAME = 0.9
+
+
+class CeilingR2(NamedTuple):
+    """R2 over all systems of the mean of the other systems (`lower`), and of the mean of all (`upper`)."""
+
+    lower: float
+    upper: float
+
+    def words(self, r2: float | None, what: str) -> str:
+        """The ceiling, and an R2 as a share of it, in words."""
+        text = (
+            f"Noise ceiling: the mean of the other systems explains {self.lower:.1%} of the variance of a system's "
+            f"similarities, and the mean of all systems {self.upper:.1%}"
+        )
+        if r2 is None or r2 <= 0 or self.upper <= 0:
+            return f"{text}."
+        of_lower = f"{r2 / self.lower:.0%} of the lower and " if self.lower > 0 else ""
+        above = " Weights can predict a system beyond what it has in common with the others." * (r2 > self.upper)
+        return f"{text}; {what} is {of_lower}{r2 / self.upper:.0%} of the upper bound.{above}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +70,8 @@ class Discovery:
         held_out_r2 and held_out_r2_standard_error (of similarities that no fit has seen, see `RankSelection`; not of
         the final fits, which see all pairs), mean_reliability (across random starts), explained_variance (R2 in
         sample, over the observed pairs), hoyer_sparsity, entropy, and link_auc (in sample) where absent pairs are
-        zeros; those that the data do not allow are left out, as the entropy of one dimension.
+        zeros; of several systems, noise_ceiling_lower and noise_ceiling_upper (see `noise_ceiling`). Those that the
+        data do not allow are left out, as the entropy of one dimension.
     settings : dict
         What was asked for, the versions of the libraries, and the seed. held_out says how the held-out R2 was computed,
         or the reason why it was not.
@@ -101,6 +124,26 @@ class Discovery:
     def held_out_words(self) -> str:
         """The held-out R2, or why it is not known."""
         return held_out_words(self.held_out, self.settings.get("held_out", {}).get("reason", NOT_RECORDED))
+
+    @property
+    def noise_ceiling(self) -> CeilingR2 | None:
+        """R2 of the mean of the other systems and of the mean of all, over all systems; None where not known.
+
+        Squared correlations of `metrics.noise_ceiling`, weighted by the variance of each system's similarities, so that
+        they compare with the held-out R2 and the R2 in sample. They bound the R2 of what systems have in common; a fit
+        with weights can exceed them.
+        """
+        bounds = [self.metrics.get(f"noise_ceiling_{name}") for name in CeilingR2._fields]
+        return None if bounds[0] is None or bounds[1] is None else CeilingR2(bounds[0], bounds[1])
+
+    @property
+    def noise_ceiling_words(self) -> str:
+        """The noise ceiling, and the held-out R2 (or the one in sample) as a share of it; else nothing."""
+        if self.noise_ceiling is None:
+            return ""
+        if self.held_out is not None:
+            return self.noise_ceiling.words(self.held_out.r2, "held-out R2")
+        return self.noise_ceiling.words(self.metrics.get("explained_variance"), "R2 in sample")
 
     def detected(self) -> str:
         """How many dimensions are selected, and how many can be told from noise, as a sentence; else nothing."""
@@ -297,6 +340,8 @@ class Discovery:
             lines.append(f"{self.held_out_words}.")
         if self.systems is not None:
             lines.append(self.systems.summary())
+        if self.noise_ceiling is not None:
+            lines.append(self.noise_ceiling_words)
         lines.append(self.consensus.summary())
         if "explained_variance" in self.metrics:
             they = "they explain" if self.n_components > 1 else "it explains"
@@ -367,6 +412,8 @@ class Discovery:
         tests: HypothesisTests | None = None,
         suggestions: pd.DataFrame | None = None,
         lineage: Lineage | None = None,
+        uncertainty: Bootstrap | None = None,
+        comparison: EmbeddingComparison | Mapping[str, EmbeddingComparison] | None = None,
         title: str | None = None,
         overwrite: bool = False,
     ) -> Path:
@@ -384,6 +431,10 @@ class Discovery:
             A table of `label_dimensions`: names that the reader can accept.
         lineage : Lineage, optional
             How dimensions split as their number grows; see `simdims.lineage`.
+        uncertainty : Bootstrap, optional
+            Resamples of this result: cards show intervals, and how often each dimension came back.
+        comparison : EmbeddingComparison or mapping of names to EmbeddingComparison, optional
+            Comparisons of this result with other embeddings, which a mapping names.
         title : str, optional
             The heading.
         overwrite : bool, default=False
@@ -401,6 +452,7 @@ class Discovery:
         from simdims.report import write_report
 
         shown: dict[str, Any] = {"images": images, "tests": tests, "suggestions": suggestions, "lineage": lineage}
+        shown |= {"uncertainty": uncertainty, "comparison": comparison}
         return write_report(self, path, title=title, overwrite=overwrite, **shown)
 
     def methods_text(self, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
@@ -470,4 +522,10 @@ def check_resampled(found: Discovery, uncertainty: Any) -> None:
     wanted, given = found.embedding.shape, uncertainty.embedding.shape
     if given != wanted or uncertainty.labels != found.labels:
         got = f"one of {given[0]} items and {given[1]} dimensions"
-        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to bootstrap()")
+        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")
+    products = (found.embedding * uncertainty.embedding).sum(axis=0)
+    sizes = np.linalg.norm(found.embedding, axis=0) * np.linalg.norm(uncertainty.embedding, axis=0)
+    other = np.flatnonzero(products < _SAME * sizes)
+    if len(other):
+        got = f"one whose dimension {other[0] + 1} is another (cosine {products[other[0]] / sizes[other[0]]:.2f})"
+        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")

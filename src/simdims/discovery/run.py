@@ -20,7 +20,7 @@ from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
 from simdims.consensus.runs import check_runs
-from simdims.discovery.estimate import estimate_seconds
+from simdims.discovery.estimate import estimate_seconds, first_reach
 from simdims.discovery.result import Discovery
 from simdims.joint import JointSRF
 from simdims.selection import (
@@ -32,7 +32,8 @@ from simdims.selection import (
 )
 from simdims.selection.calibration import require_share
 from simdims.selection.checks import TooFewPairsError, check_ranks
-from simdims.selection.crossvalidation import MOST_TRAINING
+from simdims.selection.crossvalidation import MOST_TRAINING, largest_rank, settle_selection
+from simdims.selection.rank_search import coarse_grid
 from simdims.selection.result import DOES_NOT_VARY
 from simdims.selection.splits import DEFAULT_FOLDS
 from simdims.similarity import Similarity, as_similarity
@@ -136,14 +137,11 @@ def discover(
         options |= {"alpha": alpha, "estimator": estimator, "n_repeats": n_repeats, "n_runs": n_runs}
         return discover_set(S, ranks=ranks, sampling=sampling, random_state=random_state, **options)
     similarity = as_similarity(S)
-    n = similarity.n_items
     single = is_single(ranks)
-    candidates = check_ranks(ranks, n)
-    n_runs = default_runs(n) if n_runs is None else n_runs
+    candidates = check_ranks(ranks, similarity.n_items)
     fold_estimator, run_estimator = _estimators(estimator, alpha, device)
-    penalised = getattr(fold_estimator, "alpha", 0) != 0  # whatever else is given is refused below
-    n_repeats = default_repeats(n, single, penalised) if n_repeats is None else n_repeats
-    _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
+    n_repeats, n_runs = _settle_counts(similarity.n_items, single, fold_estimator, n_repeats, n_runs)
+    _check_all(similarity.n_items, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
     seed, root = settle_seeds(checkpoint, random_state)
     validated = _cross_validate(
         similarity,
@@ -173,7 +171,7 @@ def discover(
     )
     detectable = _detect(similarity, selection, root, checkpoint, progress)
     settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
-    settings["alpha"] = alpha if estimator is None else estimator.alpha
+    settings |= {"alpha": alpha if estimator is None else estimator.alpha, "l1_ratio": run_estimator.l1_ratio}
     return Discovery(
         similarity=similarity,
         selection=selection,
@@ -182,6 +180,86 @@ def discover(
         settings={**settings, "held_out": validated.settings},
         detectable=detectable,
     )
+
+
+class Plan(NamedTuple):
+    """What discover would do: numbers of dimensions, folds of each and their repeats, runs, and about how long.
+
+    With `ranks` "auto", `candidates` are those with which the search begins, and `largest` bounds it. `n_folds` and
+    `n_repeats` are 0 where nothing can be held out, for the `reason` given.
+    """
+
+    candidates: tuple[int, ...]
+    is_search: bool
+    largest: int | None
+    n_folds: int
+    n_repeats: int
+    n_runs: int
+    seconds: float
+    reason: str | None = None
+
+    @property
+    def n_fits(self) -> int:
+        """Fits, of the candidates known in advance."""
+        return len(self.candidates) * self.n_folds * self.n_repeats + self.n_runs
+
+
+def plan_discovery(
+    similarity: Similarity | SimilaritySet,
+    *,
+    ranks: Any = "auto",
+    sampling: float | None = None,
+    n_repeats: int | None = None,
+    n_runs: int | None = None,
+    alpha: float | str = "auto",
+    n_jobs: int | None = None,
+    device: str = "cpu",
+) -> Plan:
+    """What discover would do with these arguments, all of which are checked; the time is that of a short trial."""
+    amount: dict[str, Any] = {"ranks": ranks, "sampling": sampling, "n_repeats": n_repeats, "n_runs": n_runs}
+    if isinstance(similarity, SimilaritySet):
+        from simdims.discovery.systems import check_set
+
+        candidates, n_repeats, n_runs = check_set(similarity, **amount, alpha=alpha, n_jobs=n_jobs, device=device)
+        settled: dict[str, Any] = {"largest": None, "n_folds": DEFAULT_FOLDS, "n_repeats": n_repeats}
+    else:
+        n, single = similarity.n_items, is_single(ranks)
+        candidates = check_ranks(ranks, n)
+        fold_estimator, run_estimator = _estimators(None, alpha, device)
+        n_repeats, n_runs = _settle_counts(n, single, fold_estimator, n_repeats, n_runs)
+        _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, False)
+        try:
+            settled = _planned_folds(similarity, candidates, single, sampling, n_repeats, fold_estimator, n_jobs)
+        except (MemoryError, TooFewPairsError) as error:
+            if not single:
+                raise
+            settled = {"largest": None, "n_folds": 0, "n_repeats": 0, "reason": str(error).rstrip(".")}
+    reach = first_reach(similarity.n_items, is_set=isinstance(similarity, SimilaritySet))
+    return Plan(
+        candidates=tuple(candidates or coarse_grid(min(reach, settled["largest"] or reach))),
+        is_search=candidates is None,
+        n_runs=n_runs,
+        seconds=expected_seconds(similarity, **amount, n_jobs=n_jobs, device=device),
+        **settled,
+    )
+
+
+def _planned_folds(
+    similarity: Similarity,
+    candidates: list[int] | None,
+    single: bool,
+    sampling: float | None,
+    n_repeats: int,
+    estimator: SRF,
+    n_jobs: int | None,
+) -> dict[str, Any]:
+    """What `_cross_validate` asks of select_rank, as far as it is known before the first fit."""
+    options: dict[str, Any] = {"n_repeats": n_repeats, "estimator": estimator, "n_jobs": n_jobs}
+    if single and candidates:
+        similarity = held_out_items(similarity, candidates[0], 0)
+        sampling, options["n_folds"] = MOST_TRAINING if sampling is None else sampling, DEFAULT_FOLDS
+    settled = settle_selection(similarity, candidates or "auto", sampling=sampling, **options)
+    return {"largest": largest_rank(settled), "n_folds": settled.n_folds, "n_repeats": settled.n_repeats}
 
 
 class Validated(NamedTuple):
@@ -268,6 +346,17 @@ def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
         return similarity
     chosen = np.sort(np.random.default_rng(seed).permutation(similarity.n_items)[:n_chosen])
     return Similarity.from_factors(similarity.factors[chosen], signed=similarity.signed)
+
+
+def _settle_counts(
+    n_items: int, single: bool, estimator: Any, n_repeats: int | None, n_runs: int | None
+) -> tuple[int, int]:
+    """Repeats of the cross-validation and runs of the consensus, where they are not given."""
+    penalised = getattr(estimator, "alpha", 0) != 0  # whatever else is given is refused later
+    return (
+        default_repeats(n_items, single, penalised) if n_repeats is None else n_repeats,
+        default_runs(n_items) if n_runs is None else n_runs,
+    )
 
 
 def _estimators(estimator: SRF | JointSRF | None, alpha: Any, device: Any) -> tuple[SRF, SRF]:

@@ -35,6 +35,9 @@ FORMAT, FORMAT_OF_SYSTEMS = 2, 3
 #: So often a folder is read anew that a save has replaced meanwhile.
 _ATTEMPTS = 10
 
+#: What the command line writes beside a result, to repeat the run.
+RUN_FILE = "run.toml"
+
 _MANIFEST = "discovery.json"
 _FILES = (
     "arrays.npz",
@@ -47,6 +50,7 @@ _FILES = (
     "weights.csv",
     "systems.csv",
     "methods.txt",
+    RUN_FILE,
 )
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
 #: Tables with names that people gave, which spreadsheets read rightly only after a mark.
@@ -55,8 +59,8 @@ _SELECTION_TABLES = ("scores", "curve")
 _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 
 
-def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
-    """Write a Discovery beside `folder`, then put it in its place."""
+def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = False) -> None:
+    """Write a Discovery beside `folder`, then put it in its place; of the same run, what repeats it stays there."""
     target = as_folder(folder, "folder").absolute()
     with _in_turn(target):
         if not target.exists() and (earlier := _set_aside(target)):
@@ -71,7 +75,7 @@ def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
     try:
         _write(found, part)
         with _in_turn(target):
-            for name in _strangers(target):
+            for name in [*_strangers(target), *([RUN_FILE] if same_run and (target / RUN_FILE).exists() else [])]:
                 _carry(target / name, part / name)
             _exchange(part, target)
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from simdims.joint import JointSRF, problem_of_set
 from simdims.selection import RankSelection, SystemsComparison, select_rank
 from simdims.selection.calibration import require_share
 from simdims.selection.checks import TooFewPairsError, check_ranks
-from simdims.selection.joint_fits import explained_variance
+from simdims.selection.joint_fits import about_means, draw_pairs, explained_variance
 from simdims.selection.result import DOES_NOT_VARY
 from simdims.selection.splits import DEFAULT_FOLDS
 from simdims.selection.systems import compare_systems, joint_fold_estimator
@@ -61,12 +62,10 @@ def discover_set(
     progress: bool | Callback | None,
 ) -> Discovery:
     """What discover does with a set: select, compare what weights are worth, and fit many times."""
-    candidates, single = check_ranks(ranks, systems.n_items), is_single(ranks)
-    n_repeats = default_repeats(systems) if n_repeats is None else n_repeats
-    n_runs = default_runs(systems) if n_runs is None else n_runs
+    single = is_single(ranks)
     fold_model = joint_fold_estimator(estimator, alpha, device=device)
     run_model = joint_run_estimator(estimator, alpha, "auto", device=device)
-    _check(systems.n_items, sampling, n_repeats, n_runs, n_jobs, progress)
+    candidates, n_repeats, n_runs = _settled(systems, ranks, sampling, n_repeats, n_runs, n_jobs, progress)
     seed, root = settle_seeds(checkpoint, random_state)
 
     def folder(name: str) -> Path | None:
@@ -102,14 +101,42 @@ def discover_set(
     chosen = None if single else selection
     settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_model.device, seed, chosen)
     given = estimator or JointSRF(alpha=alpha)
+    penalties = {"alpha": given.alpha, "l1_ratio": run_model.l1_ratio, "shrinkage": given.shrinkage}
     return Discovery(
         similarity=systems,
         selection=chosen,
         consensus=consensus,
-        metrics={**measure(systems, consensus), **_held_out_metrics(selection)},
-        settings={**settings, "alpha": given.alpha, "shrinkage": given.shrinkage, "held_out": held_out},
+        metrics={**measure(systems, consensus), **_held_out_metrics(selection), **measure_ceiling(systems)},
+        settings={**settings, **penalties, "held_out": held_out},
         systems=compared,
     )
+
+
+def check_set(
+    systems: SimilaritySet,
+    *,
+    ranks: Any,
+    sampling: Any,
+    n_repeats: Any,
+    n_runs: Any,
+    alpha: Any,
+    n_jobs: Any,
+    device: Any,
+) -> tuple[list[int] | None, int, int]:
+    """Refuse what discover_set would refuse; the candidates, repeats and runs."""
+    joint_fold_estimator(None, alpha, device=device)
+    joint_run_estimator(None, alpha, "auto", device=device)
+    return _settled(systems, ranks, sampling, n_repeats, n_runs, n_jobs, False)
+
+
+def _settled(
+    systems: SimilaritySet, ranks: Any, sampling: Any, n_repeats: Any, n_runs: Any, n_jobs: Any, progress: Any
+) -> tuple[list[int] | None, int, int]:
+    candidates = check_ranks(ranks, systems.n_items)
+    n_repeats = default_repeats(systems) if n_repeats is None else n_repeats
+    n_runs = default_runs(systems) if n_runs is None else n_runs
+    _check(systems.n_items, sampling, n_repeats, n_runs, n_jobs, progress)
+    return candidates, n_repeats, n_runs
 
 
 def _check(n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, n_jobs: Any, progress: Any) -> None:
@@ -204,3 +231,29 @@ def measure(systems: SimilaritySet, consensus: Consensus) -> dict[str, float]:
         if np.isfinite(value):  # equal similarities have no variance
             found[name] = value
     return found
+
+
+def measure_ceiling(systems: SimilaritySet) -> dict[str, float]:
+    """Noise ceilings in R2, over all systems: of the mean of the others, and of the mean of all; {} where unknown.
+
+    The R2 of a system is that of a regression on the mean with a slope of at least 0: its squared correlation.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of systems without a ceiling, which are left out
+        try:
+            ceiling = metrics.noise_ceiling(systems)
+        except (ValueError, MemoryError) as error:
+            logger.info("discover: no noise ceiling: %s", error)
+            return {}
+    problem = problem_of_set(systems)
+    pairs = draw_pairs(problem, 0)
+    squares = about_means(pairs, problem.n_systems)
+    spread = np.bincount(pairs.systems, pairs.weights * squares, minlength=problem.n_systems)
+    known = ~np.isnan(ceiling.lower) & (spread > 0)
+    if not known.any():
+        return {}
+    bounds = {"noise_ceiling_lower": ceiling.lower, "noise_ceiling_upper": ceiling.upper}
+    return {
+        name: float(np.average(np.maximum(bound[known], 0.0) ** 2, weights=spread[known]))
+        for name, bound in bounds.items()
+    }

@@ -19,6 +19,7 @@ from simdims.inference.dimension import (
 )
 from simdims.inference.hypotheses import Items, Table, clean_embedding, clean_vectors, in_order_of
 from simdims.inference.nuisance import (
+    check_observed,
     clean_nuisance,
     models_of,
     pair_correlations,
@@ -128,6 +129,7 @@ def combined_test(
         pairs = partial_pairs(similarity, models_of(known), ranks=method == "spearman")
         both = partial(_both, (of_dimensions, partial(pair_correlations, pairs)))
         observed, null = permute_given(given, both, n_permutations, seed, n_jobs, progress)
+        check_observed(observed[1], cleaned.names)
         cleaned, partialled = given.partial(cleaned), known.names
         matched, correlation = f"{matched}, {known.words()}", f"{correlation}, {known.words()}"
     # Both parts use the same permutations: those in which the similarities have a correlation.

@@ -136,9 +136,10 @@ class EmbeddingComparison:
         if self.explained is not None:
             for system, *parts in self.explained.itertuples():
                 own, shared, others = (f"{part:.0%}" for part in parts)
+                which = {"S1": "first", "S2": "second"}[system]
                 lines.append(
-                    f"Variance of {system} explained by its own dimensions: {own}; by the shared ones: {shared}; by "
-                    f"their counterparts: {others}."
+                    f"Variance of the similarities behind the {which} embedding explained by its own dimensions: "
+                    f"{own}; by the shared ones: {shared}; by their counterparts: {others}."
                 )
         return "\n".join(lines)
 
@@ -238,7 +239,7 @@ def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[n
     """The rows of the items that two embeddings share, in the order of the first, and their names."""
     if one.rows is None or other.rows is None:
         if len(one.values) != len(other.values):
-            rule = f"must have one row for each of the {len(one.values)} items of W1"
+            rule = f"must have one row for each of the {len(one.values)} items of {{W1}}"
             raise ParameterError("W2", rule, f"{len(other.values)}", "name the items of both to match them by name")
         rows = np.arange(len(one.values))
         return rows, rows, one.rows or other.rows
@@ -246,11 +247,14 @@ def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[n
     kept = [at for at, name in enumerate(one.rows) if name in place]
     labels = tuple(one.rows[at] for at in kept)
     if len(kept) < FEWEST_ITEMS:
-        got = f"{len(kept)} in common, as {shortlist([repr(name) for name in other.rows if name not in labels])} in W2"
-        raise ParameterError("W2", f"must share at least {FEWEST_ITEMS} items with W1", got)
+        others = shortlist([repr(name) for name in other.rows if name not in labels])
+        got = f"{len(kept)} in common, and others such as {others}" if others else f"{len(kept)}"
+        raise ParameterError("W2", f"must share at least {FEWEST_ITEMS} items with {{W1}}", got)
     left1, left2 = len(one.rows) - len(kept), len(other.rows) - len(kept)
     if left1 or left2:
-        warn(f"Compared the {len(kept)} common items; left out {left1} of W1 and {left2} of W2.")
+        warn(
+            f"Compared the {len(kept)} common items; left out {left1} of the first and {left2} of the second embedding."
+        )
     return np.array(kept, dtype=np.intp), np.array([place[name] for name in labels], dtype=np.intp), labels
 
 
@@ -280,10 +284,10 @@ def _with_explained(
         name = f"S{side + 1}"
         similarity = as_similarity(S, copy=False)
         if similarity.n_items != len(table.values):
-            rule = f"must have the {len(table.values)} items of W{side + 1}"
+            rule = f"must have the {len(table.values)} items of {{W{side + 1}}}"
             raise ParameterError(name, rule, f"{similarity.n_items}")
         if similarity.labels is not None and table.rows is not None and tuple(similarity.labels) != table.rows:
-            raise ParameterError(name, f"must list its items in the order of W{side + 1}", "another order")
+            raise ParameterError(name, f"must list its items in the order of {{W{side + 1}}}", "another order")
         values, weights = (part[np.ix_(own_rows, own_rows)] for part in dense_parts(similarity))
         own, others = embeddings[side], embeddings[1 - side]
         found[name] = {

@@ -13,7 +13,7 @@ from scipy import sparse
 from simdims._cells import advice, as_floats
 from simdims._parameters import ParameterError, ParameterTypeError, is_whole
 from simdims.metrics._embedding import embedding_table
-from simdims.similarity import Similarity, axis_names, frame_cells, is_default_axis, is_frame
+from simdims.similarity import Similarity, axis_names, frame_cells, is_default_axis, is_frame, refuse_other_numbers
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.validation import as_array
 
@@ -226,7 +226,7 @@ def _places(rows: tuple[str, ...] | None, items: Items, name: str) -> NDArray[np
     """The row of each item: by name if both sides have names, else by position."""
     if rows is None or items.labels is None:
         for names, numbered in ((rows, name), (items.labels, items.named_by)):
-            _refuse_other_numbers(names, numbered, items.number)
+            refuse_other_numbers(names, numbered)
         return np.arange(items.number)
     place_of = {row: place for place, row in enumerate(rows)}
     missing = [label for label in items.labels if label not in place_of]
@@ -235,19 +235,6 @@ def _places(rows: tuple[str, ...] | None, items: Items, name: str) -> NDArray[np
         instead = f", but {unknown[0]!r}" if unknown else ""
         raise ParameterError(name, f"must name the same items as {items.named_by}", f"no {missing[0]!r}{instead}")
     return np.array([place_of[label] for label in items.labels], dtype=np.intp)
-
-
-def _refuse_other_numbers(names: tuple[str, ...] | None, numbered: str, n_items: int) -> None:
-    """Refuse an index that numbers the items in another order, if nothing else names them."""
-    numbers = [str(place) for place in range(n_items)]
-    if names is not None and list(names) != numbers and set(names) == set(numbers):
-        place = next(place for place in range(n_items) if names[place] != numbers[place])
-        raise ParameterError(
-            numbered,
-            "must list the items in order if the other table does not name them",
-            f"the number {names[place]} in row {place} of its index",
-            "sort it (sort_index), or renumber its rows (reset_index(drop=True))",
-        )
 
 
 def _check_rows(n_rows: int, items: Items, name: str) -> None:

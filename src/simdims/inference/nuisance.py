@@ -3,7 +3,9 @@
 Under the null hypothesis, a hypothesis x is related to the representation only through the nuisance Z. Its distribution
 given Z is all that a test needs (a conditional randomisation test):
 
-- numbers are x = Z b + e with exchangeable e, so the residuals of the regression of x on Z are permuted;
+- numbers are x = Z b + e with exchangeable e, so the residuals of the regression of x on Z are permuted, and what Z
+  explains of permuted residuals is removed: as in the data, the regression on Z has the estimates of b and of the
+  variance of e that were observed;
 - two values have odds exp(Z b), so permutations of x are drawn with probabilities proportional to exp(sum_i x_i Z_i b)
   (a conditional permutation test), by Berrett's sampler of swaps between disjoint pairs of items.
 
@@ -86,13 +88,19 @@ class Resampling:
         X = self.observed
         if block is None:
             return X[None]
-        permutations = block.draw(len(X))
-        drawn = (X - self.residuals) + self.residuals[permutations]
+        drawn = (X - self.residuals) + self._redrawn(block.draw(len(X)))
         rng = np.random.default_rng(np.random.SeedSequence(block.root, spawn_key=(block.number, 1)))
         for j in np.flatnonzero(self.is_binary):
             start = np.tile(self.hub[:, j], (block.size, 1))
             drawn[:, :, j] = X[swapped(start, X[:, j], self.log_odds[:, j], rng), j]
         return drawn
+
+    def _redrawn(self, permutations: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Permuted residuals, which are again uncorrelated with the nuisance and have the same length."""
+        permuted = self.residuals[permutations]
+        drawn = permuted - np.einsum("iq,bqj->bij", self.basis, np.einsum("iq,bij->bqj", self.basis, permuted))
+        length, left = np.linalg.norm(self.residuals, axis=0), np.linalg.norm(drawn, axis=1, keepdims=True)
+        return drawn * np.divide(length, left, out=np.zeros_like(left), where=left > 1e-7 * length)
 
     def without_nuisance(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """The residuals of columns."""
@@ -351,6 +359,19 @@ def residual_matrices(hypotheses: Hypotheses, nuisance: list[NDArray[np.float64]
         matrix[upper] = column
         matrices.append(matrix + matrix.T)
     return Residuals(pairs, tuple(matrices))
+
+
+def check_observed(correlations: NDArray[np.float64], names: tuple[str, ...]) -> None:
+    """Refuse hypotheses that have no partial correlation with the similarities."""
+    undefined = np.isnan(correlations)
+    if undefined.any():
+        raise ParameterError(
+            "hypotheses",
+            "must vary over the observed pairs as model matrices (x x^T for a property x) beyond the {nuisance}",
+            repr(names[int(np.argmax(undefined))]),
+            "a property of few items needs observed pairs of items that have it; of large numbers that differ little, "
+            "subtract the mean",
+        )
 
 
 def check_table(table: Table, given: Resampling) -> None:

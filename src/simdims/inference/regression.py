@@ -106,6 +106,11 @@ def rsa_regression(
     except ParameterError as error:
         raise type(error)("models", error.rule, error.got, error.remedy) from None
     warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=signed)
+    # Powers of two, so that no product of columns overflows.
+    exponents = np.zeros(len(cleaned.names), dtype=np.intp)
+    if not cleaned.matrices:
+        exponents = np.frexp(np.abs(cleaned.vectors).max(axis=0))[1]
+        cleaned = Hypotheses(cleaned.names, np.ldexp(cleaned.vectors, -exponents))
     known = None if nuisance is None else clean_nuisance(nuisance, items, matrices=True)
     seed = root_seed(random_state)
     regression = as_regression(similarity, cleaned, known, n_folds, seed, signed=signed)
@@ -125,7 +130,7 @@ def rsa_regression(
         method="unique share of the held-out variance of the similarities in a "
         f"{'signed' if signed else 'non-negative'} regression on all models{given}",
         nuisance=() if known is None else known.names,
-        coefficients=regression.coefficients(),
+        coefficients=np.ldexp(regression.coefficients(), -2 * exponents),
         explained_variance=regression.explained(),
     )
 

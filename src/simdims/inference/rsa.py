@@ -17,6 +17,7 @@ from simdims.inference.collinearity import model_correlations, warn_of_duplicate
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
 from simdims.inference.nuisance import (
     Nuisance,
+    check_observed,
     clean_nuisance,
     models_of,
     pair_correlations,
@@ -149,9 +150,12 @@ def _permute_given(
     pairs = partial_pairs(similarity, models, ranks=method == "spearman")
     if hypotheses.matrices or nuisance.matrices:
         residuals = residual_matrices(hypotheses, models, pairs)
-        return permute(residuals.correlations, similarity.n_items, *settings)
-    given = resampling(hypotheses, nuisance, settings[1])
-    return permute_given(given, partial(pair_correlations, pairs), *settings)
+        observed, null = permute(residuals.correlations, similarity.n_items, *settings)
+    else:
+        given = resampling(hypotheses, nuisance, settings[1])
+        observed, null = permute_given(given, partial(pair_correlations, pairs), *settings)
+    check_observed(observed, hypotheses.names)
+    return observed, null
 
 
 def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) -> Statistics:

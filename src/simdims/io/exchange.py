@@ -157,7 +157,10 @@ def from_networkx(graph: Any) -> Parts:
 def from_rsatoolbox(rdms: Any) -> Parts:
     """Return the parts of a Similarity in an rsatoolbox RDM, as as_similarity documents them."""
     if rdms.n_rdm != 1:
-        remedy = "pass rdms[0], or average them with from_dissimilarity(rdms.get_matrices())"
+        remedy = (
+            "pass rdms[0], average them with from_dissimilarity(rdms.get_matrices()), or keep them apart with "
+            "SimilaritySet(rdms)"
+        )
         raise ParameterError("RDMs", "must hold one RDM to become a Similarity", f"{rdms.n_rdm}", remedy)
     patterns = rdms.pattern_descriptors
     labels = _pattern_names(patterns, rdms.n_cond)

@@ -22,6 +22,8 @@ from simdims.similarity.ownership import frozen
 FORMAT, MARK = 1, "simdims_format"
 # The array with the names of all arrays: members of a zip file have checksums, but the list of members has none.
 MEMBERS = "simdims_members"
+# The array of a file that SimilaritySet.save wrote.
+SET_MARK = "simdims_set"
 
 USE_NPZ = "save it as .npz, which keeps everything"
 
@@ -48,6 +50,13 @@ def save_npz(S: Similarity, path: Path) -> None:
 def load_npz(path: Path) -> Similarity | None:
     """Return the Similarity that save_npz wrote, or None for any other file."""
     variables = npz_variables(path)
+    if SET_MARK in variables:
+        raise ParameterError(
+            "path",
+            "must hold the similarities of one system",
+            "a saved SimilaritySet",
+            "read it with SimilaritySet.load",
+        )
     if MARK not in variables and MEMBERS not in variables:
         return None
     require_all(variables)

@@ -54,11 +54,12 @@ KINDS = {
 
 
 class Guess(NamedTuple):
-    """A kind, the options that follow from the names of the columns, and a description."""
+    """A kind, the options that follow from the names of the columns, a description, and the cells of a table."""
 
     kind: str
     options: dict[str, Any]
     why: str
+    table: Table | None = None
 
 
 def guess(
@@ -76,19 +77,19 @@ def guess(
         if kind is None:
             return _kind_of_file(path, key, header, known)
         if kind in _FINDERS and path.suffix.lower() in io.TABLES:
-            found = _FINDERS[kind](sample_table(path, header), known)
-            return found or Guess(kind, {}, KINDS[kind])
+            table = sample_table(path, header)
+            return (_FINDERS[kind](table, known) or Guess(kind, {}, KINDS[kind]))._replace(table=table)
         with suppress(ValueError):  # what else the file could be does not matter
             found = _kind_of_file(path, key, header, known)
-            if found.kind == kind:
-                return found
+            return found if found.kind == kind else Guess(kind, {}, KINDS[kind], found.table)
     return Guess(kind, {}, KINDS[kind])
 
 
 def _kind_of_file(path: Path, key: str | None, header: bool | None, known: Mapping[str, Any]) -> Guess:
     suffix = path.suffix.lower()
     if suffix in io.TABLES:
-        return _kind_of_table(sample_table(path, header), known)
+        table = sample_table(path, header)
+        return _kind_of_table(table, known)._replace(table=table)
     if suffix == ".npy":
         return _kind_of_array(read_npy(path).values, {})
     if suffix == ".npz":

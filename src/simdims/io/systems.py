@@ -16,7 +16,7 @@ from simdims._parameters import ParameterError, ParameterTypeError, shown
 from simdims.io import as_path, check_file
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.folders import load_folder
-from simdims.io.native import MEMBERS
+from simdims.io.native import MEMBERS, SET_MARK
 from simdims.similarity import Similarity
 from simdims.similarity.ownership import frozen
 from simdims.systems import SimilaritySet
@@ -24,8 +24,8 @@ from simdims.systems import SimilaritySet
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The version of the format, and the array that holds it.
-FORMAT, MARK = 1, "simdims_set"
+#: The version of the format.
+FORMAT = 1
 
 
 def save_set(systems: SimilaritySet, path: str | os.PathLike[str]) -> None:
@@ -56,7 +56,7 @@ def save_set(systems: SimilaritySet, path: str | os.PathLike[str]) -> None:
     shared = {"labels": None if systems.labels is None else list(systems.labels), "n_items": systems.n_items}
     text = {"names": list(systems.names), "systems": heads, "own_labels": labels, **shared}
     arrays: dict[str, Any] = {
-        MARK: np.array(FORMAT),
+        SET_MARK: np.array(FORMAT),
         "text": np.array(json.dumps(text)),
         "info": np.array(_frame_as_json(systems.info)),
         "data": _joined(data, np.float64),
@@ -82,18 +82,19 @@ def load_set(path: str | os.PathLike[str], info: Any = None, **options: Any) -> 
         rule = "must be a folder, or a file that SimilaritySet.save wrote"
         raise ParameterError("path", rule, f"{target.name!r}", "see {load_similarity()} for one matrix")
     variables = npz_variables(target)
-    if MARK not in variables:
+    if SET_MARK not in variables:
         raise ParameterError("path", "must be a file that SimilaritySet.save wrote", f"{target.name!r}")
     require_all(variables)
     with reading(".npz"), np.load(target, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file}
-        if int(arrays[MARK]) != FORMAT:
-            raise ValueError(f"format {int(arrays[MARK])}, which a newer simdims wrote")
+        if int(arrays[SET_MARK]) != FORMAT:
+            raise ValueError(f"format {int(arrays[SET_MARK])}, which a newer simdims wrote")
     with reading("saved SimilaritySet"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what there was to say was said when the set was made
         text = json.loads(str(arrays["text"]))
         parts = {name: _Reader(arrays[name]) for name in ("data", "weights", "indices", "starts", "positions")}
-        made = [_read(head, own, parts) for head, own in zip(text["systems"], text["own_labels"], strict=True)]
+        heads = zip(text["systems"], text["own_labels"], strict=True)
+        made = [_read(head, own, text["n_items"], parts) for head, own in heads]
         info = _frame_of(json.loads(str(arrays["info"])))
     return SimilaritySet.of_parts(
         [one for one, _ in made], [at for _, at in made], text["names"], info, text["labels"], text["n_items"]
@@ -115,11 +116,15 @@ class _Reader:
         return part
 
 
-def _read(head: dict[str, Any], labels: list[str] | None, parts: dict[str, _Reader]) -> tuple[Similarity, np.ndarray]:
+def _read(
+    head: dict[str, Any], labels: list[str] | None, n_items: int, parts: dict[str, _Reader]
+) -> tuple[Similarity, np.ndarray]:
     n = int(head["n_items"])
     data = parts["data"].next(head["size"], head["dtype"])
     weights = parts["weights"].next(head["weights"], head["weights_dtype"]) if "weights" in head else None
     at = parts["positions"].next(n).astype(np.intp)
+    if len(np.unique(at)) < n or at.min(initial=0) < 0 or at.max(initial=0) >= n_items:
+        raise ValueError("items in places that do not exist")
     if head["kind"] == "factors":
         made = Similarity.from_factors(frozen(data.reshape(n, -1)), labels, signed=head["signed"], info=head["info"])
         return made, at

@@ -74,9 +74,10 @@ class StudyPlan:
     seed: int
 
     def half_widths(self, metric: str) -> pd.Series:
-        """Half the width of the 95% confidence interval of a measure over repeats (Student's t), per row of `table`."""
-        if self.n_repeats < 2:
-            return self.table[f"{metric}_se"].fillna(0.0)
+        """Half the width of the 95% confidence interval of a measure over repeats (Student's t), per row of `table`.
+
+        NaN with a single repeat, as the standard errors are.
+        """
         return stats.t.ppf(0.975, self.n_repeats - 1) * self.table[f"{metric}_se"]
 
     def needed(self, metric: str | None = None, target: float | None = None, *, of: str = "pairs") -> pd.DataFrame:
@@ -98,8 +99,9 @@ class StudyPlan:
         -------
         DataFrame
             One row per combination of the others, with the number (rounded up), the ends of its 95% confidence
-            interval (low, high), and n_answers, the answers in all. A number is missing where the target is not reached
-            by the largest size. Where the smallest size reaches it, the number is that of the smallest size.
+            interval (low, high; missing with a single repeat), and n_answers, the answers in all. A number is missing
+            where the target is not reached by the largest size. Where the smallest size reaches it, the number is that
+            of the smallest size.
         """
         import pandas as pd
 
@@ -115,7 +117,7 @@ class StudyPlan:
             curve = curve.sort_values(column)
             sizes = curve[column].to_numpy(dtype=np.float64)
             means, half = curve[metric].to_numpy(), curve["half"].to_numpy()
-            best, low, high = (_reached(sizes, means + sign * half, target) for sign in (0, 1, -1))
+            best, low, high = (_reached(sizes, line, target) for line in (means, means + half, means - half))
             row: dict[str, Any] = {**dict(zip(others, values, strict=True)), column: best, "low": low, "high": high}
             row["n_answers"] = row["n_pairs"] * row["answers"]
             rows.append(row)
@@ -130,9 +132,11 @@ class StudyPlan:
             f"{f', people differ with a spread of {self.spread:.2f}' if self.spread else ''}."
         ]
         if self.pilot is not None:
+            answers = self.pilot["answers"]
             lines.append(
-                f"The pilot has {self.pilot['pairs']:.0%} of the pairs, {self.pilot['answers']:.3g} answers per pair, "
-                f"and a held-out R2 of {self.pilot['held_out_r2']:.2f}."
+                f"The pilot has {self.pilot['pairs']:.0%} of the pairs, {answers:.3g} "
+                f"{'answer' if answers == 1 else 'answers'} per pair, and a held-out R2 of "
+                f"{self.pilot['held_out_r2']:.2f}."
             )
         lines.append(f"To reach {self.metric} {self.target:g}:")
         n_pairs = self.n_items * (self.n_items - 1) // 2
@@ -144,9 +148,9 @@ class StudyPlan:
                 lines.append(f"{asked}not reached with {most:,} pairs")
                 continue
             high = "more than tried" if np.isnan(row["high"]) else f"{row['high']:,.0f}"
+            interval = f" (95%: {row['low']:,.0f} to {high})" if self.n_repeats > 1 else ""
             lines.append(
-                f"{asked}{row['n_pairs']:,.0f} of {n_pairs:,} pairs (95%: {row['low']:,.0f} to {high}), "
-                f"{row['n_answers']:,.0f} answers in all"
+                f"{asked}{row['n_pairs']:,.0f} of {n_pairs:,} pairs{interval}, {row['n_answers']:,.0f} answers in all"
             )
         return "\n".join(lines)
 
@@ -176,6 +180,8 @@ def _reached(sizes: NDArray[np.float64], values: NDArray[np.float64], target: fl
     """The size at which a curve, made monotone, reaches the target; NaN where it does not."""
     from sklearn.isotonic import IsotonicRegression
 
+    if np.isnan(values).any():  # one repeat has no interval
+        return np.nan
     curve = IsotonicRegression().fit_transform(np.arange(len(sizes)), values)
     if curve[-1] < target:
         return np.nan

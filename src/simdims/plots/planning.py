@@ -20,7 +20,8 @@ _MOST_CURVES = len(style.COLOURS)
 def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pairs", ax: Axes | None = None) -> Axes:
     """Learning curves: a measure against the number of pairs, answers per pair or people, and the target.
 
-    Bars are 95% confidence intervals over repeats. Marks on the line of the target are the numbers needed.
+    Bars are 95% confidence intervals over repeats, cut where they leave the range of the curves. Marks on the line of
+    the target are the numbers needed.
 
     Parameters
     ----------
@@ -73,6 +74,9 @@ def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pa
             ax.plot(reached, plan.target, "D", ms=4, mec=colour, mfc="white", mew=1.0, zorder=4)
     if needed is not None:
         ax.axhline(plan.target, color=style.QUIET, linewidth=0.7, linestyle="--", zorder=0)
+    shown = [*plan.table[metric], *([] if needed is None else [plan.target])]
+    margin = 0.08 * (max(shown) - min(shown)) or 0.05
+    ax.set_ylim(min(shown) - margin, max(shown) + margin)
     ax.set_xscale("log")
     sizes = sorted(plan.table[column].unique())
     ax.set_xticks(sizes, labels=[f"{size:,.0f}" for size in sizes], **style.PLAIN)

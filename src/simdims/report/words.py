@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from simdims.consensus.result import LOW, low_values
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
+
+if TYPE_CHECKING:
+    from simdims.uncertainty import Bootstrap
+
+#: Dimensions that come back less often are named.
+_OFTEN = 0.8
 
 
 def heading(found: Discovery) -> str:
@@ -13,11 +21,14 @@ def heading(found: Discovery) -> str:
     return f"No evidence of structure: {title}" if found.evidence_of_structure is False else title
 
 
-def paragraphs(found: Discovery, tests: HypothesisTests | None) -> list[str]:
-    """The summary of the result and of the tests."""
+def paragraphs(
+    found: Discovery, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None
+) -> list[str]:
+    """The summary of the result, of its resamples and of the tests."""
     texts = [_fit(found), _number(found), _stability(found)]
+    texts += [] if uncertainty is None else [_resampled(uncertainty)]
     if found.systems is not None:
-        texts.insert(1, found.systems.summary())
+        texts.insert(1, " ".join([found.systems.summary(), found.noise_ceiling_words]).rstrip())
     if tests is not None:
         n, n_significant = len(tests.hypotheses), int(tests.significant.sum())
         verb = "was" if n_significant == 1 else "were"
@@ -37,6 +48,9 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
         shown.insert(1, (f"{len(found.weights):,}", _word(len(found.weights), "system")))
     if found.held_out is not None:
         shown.append((f"{found.held_out.r2:.3f}", f"held-out R2 (standard error {found.held_out.standard_error:.3f})"))
+    if found.held_out is not None and found.noise_ceiling is not None and found.noise_ceiling.upper > 0:
+        share = f"{found.held_out.r2 / found.noise_ceiling.upper:.0%}"
+        shown.append((share, f"of the noise ceiling (R2 {found.noise_ceiling.upper:.3f}, upper bound), held out"))
     if "explained_variance" in found.metrics:
         shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:
@@ -107,6 +121,22 @@ def _stability(found: Discovery) -> str:
     named = ", ".join(f"{k + 1} ({shown})" for k, shown in list(low.items())[:4])
     more = f" and {len(low) - 4} more" if len(low) > 4 else ""
     return text + f" Interpret with care: {_word(len(low), 'dimension')} {named}{more}."
+
+
+def _resampled(sure: Bootstrap) -> str:
+    """How often dimensions came back, and which of them did not do so in most resamples."""
+    back = sure.came_back
+    low, high = f"{back.min():.0%}", f"{back.max():.0%}"
+    share = low if low == high else f"{low} to {high}"
+    rare = [f"{k + 1} ({back[k]:.0%})" for k in back.argsort(kind="stable") if back[k] < _OFTEN]
+    text = (
+        f"In {sure.n_resamples} resampled {sure.resampled_words}, the dimensions came back "
+        f"(r >= {sure.threshold:g}) in {share} of the resamples."
+    )
+    if not rare:
+        return text
+    more = f" and {len(rare) - 4} more" if len(rare) > 4 else ""
+    return f"{text} Less often than in {_OFTEN:.0%}: {_word(len(rare), 'dimension')} {', '.join(rare[:4])}{more}."
 
 
 def _count(number: int, what: str, many: str | None = None) -> str:

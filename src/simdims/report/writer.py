@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from simdims._journal import replacing_file
 from simdims._parameters import ParameterError, require_flag, require_type
 from simdims.consensus import Lineage
 from simdims.discovery.result import Discovery
-from simdims.inference import HypothesisTests
+from simdims.inference import EmbeddingComparison, HypothesisTests
 from simdims.plots._sources import loadings_of
 from simdims.report import bundle, pairs, pictures, words
 from simdims.report.data import (
@@ -27,9 +28,12 @@ from simdims.report.data import (
 )
 from simdims.report.overview import overview
 from simdims.report.provenance import provenance
+from simdims.report.resampled import comparison_facts, uncertainty_facts
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from simdims.uncertainty import Bootstrap
 
 #: The first line of every report, which identifies earlier ones.
 FIRST_LINE = "<!doctype html><!-- simdims report -->"
@@ -46,6 +50,8 @@ def write_report(
     tests: HypothesisTests | None = None,
     suggestions: pd.DataFrame | None = None,
     lineage: Lineage | None = None,
+    uncertainty: Bootstrap | None = None,
+    comparison: EmbeddingComparison | Mapping[str, EmbeddingComparison] | None = None,
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
@@ -67,6 +73,12 @@ def write_report(
         A table of `label_dimensions`: names that the reader can accept.
     lineage : Lineage, optional
         How dimensions split as their number grows, as `simdims.lineage` returns it.
+    uncertainty : Bootstrap, optional
+        Resamples of this result, as `simdims.bootstrap` returns them: cards show intervals, and how often each
+        dimension came back.
+    comparison : EmbeddingComparison or mapping of names to EmbeddingComparison, optional
+        Comparisons of this result with other embeddings, as `simdims.compare_embeddings` returns them; a mapping
+        names the others, as in ``{"Monkey IT": compared}``.
     title : str, optional
         The heading; by default the numbers of dimensions and items.
     overwrite : bool, default=False
@@ -94,10 +106,14 @@ def write_report(
     loadings = loadings_of(found)
     tops = [loadings.top(k, N_TOP) for k in range(found.n_components)]
     shown = facts(found, tests, lineage, tops, heading)
+    shown |= {
+        "uncertainty": uncertainty_facts(found, uncertainty, tops),
+        "comparisons": comparison_facts(found, comparison),
+    }
     if suggestions is not None:
         shown["suggestions"] = suggestion_facts(suggestions, found.dimension_names)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
-    text = bundle.page(title=heading, parts=_parts(found, tests), data=data)
+    text = bundle.page(title=heading, parts=_parts(found, tests, uncertainty), data=data)
     with replacing_file(target) as file:
         file.write(f"{FIRST_LINE}\n{text}".encode(errors="replace"))
     return target
@@ -156,15 +172,15 @@ def _data(found: Discovery, shown: dict[str, Any], tops: list[Any], images: list
     }
 
 
-def _parts(found: Discovery, tests: HypothesisTests | None) -> dict[str, str]:
+def _parts(found: Discovery, tests: HypothesisTests | None, uncertainty: Bootstrap | None) -> dict[str, str]:
     """The text of the page that needs no script."""
-    lead, *rest = words.paragraphs(found, tests)
+    lead, *rest = words.paragraphs(found, tests, uncertainty)
     figures = "".join(
         f'<div class="figure"><dt>{html.escape(what)}</dt><dd>{html.escape(value)}</dd></div>'
         for value, what in words.figures(found)
     )
     summary = "".join(f"<p>{html.escape(text)}</p>" for text in rest)
-    paragraph, references = found.methods_text(tests).split("\n\n")
+    paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")
     sources = "".join(f"<li>{html.escape(line)}</li>" for line in references.splitlines())
     origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in provenance(found))
     return {

@@ -205,8 +205,8 @@ def subsample(S: np.ndarray | sparse.csr_array, chances: np.ndarray, share: floa
     """S with the pairs whose chance is below `share`, divided by it, and the diagonal as it is."""
     if isinstance(S, np.ndarray):
         kept = np.zeros_like(S)
-        above = np.triu_indices(len(S), 1)
-        kept[above] = np.where(chances < share, S[above] / share, 0.0)
+        above = np.tri(len(S), k=-1, dtype=bool).T
+        kept[above] = S[above] / share * (chances < share)
         kept += kept.T
         np.fill_diagonal(kept, np.diagonal(S))
         return kept

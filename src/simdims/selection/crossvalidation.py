@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -28,9 +28,8 @@ from simdims.selection.fits import (
     BEYOND_ONE,
     Design,
     Fit,
+    Splits,
     Task,
-    draw_candidates,
-    draw_folds,
     fit_fold,
     fit_folds,
     most_dimensions,
@@ -42,7 +41,7 @@ from simdims.selection.result import RankSelection, Rule, choose
 from simdims.selection.splits import DEFAULT_FOLDS, FOLDS, most_training, plain, require_memory
 from simdims.selection.systems import select_set
 from simdims.selection.trials import Trials
-from simdims.similarity import as_similarity
+from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
 from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
 from simdims.systems import SimilaritySet
@@ -153,17 +152,9 @@ def select_rank(
         return select_set(S, ranks, sampling=sampling, n_folds=n_folds, n_repeats=n_repeats, **settings)
     similarity = as_similarity(S, copy=False)
     n_items = similarity.n_items
-    calibration.check_items(n_items)
-    candidates = check_ranks(ranks, n_items)
-    if sampling is not None:
-        require_share("sampling", sampling)
-        sampling = float(sampling)
-    estimator, protocol = _check_estimator(estimator, alpha, protocol)
-    n_folds, n_repeats = settle_folds(n_folds, n_repeats, *FOLDS[protocol])
-    _parallel.check_n_jobs(n_jobs)
-    matrix = plain(similarity)
-    n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
-    require_memory(matrix, similarity.density, estimator, n_workers)
+    given: dict[str, Any] = {"n_folds": n_folds, "n_repeats": n_repeats, "protocol": protocol, "alpha": alpha}
+    settled = settle_selection(similarity, ranks, sampling=sampling, estimator=estimator, n_jobs=n_jobs, **given)
+    matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator = settled
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
         described = {} if checkpoint is None else _settings(matrix, sampling, n_folds, n_repeats, estimator)
@@ -172,20 +163,20 @@ def select_rank(
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
         trained = None if protocol == "penalised" and sampling is None else asked
         design = Design(trained, n_folds, n_repeats, root)
-        n_pairs = len(draw_candidates(matrix, root).rows)
-        check_design(n_pairs, design, partial(draw_folds, n_pairs, design))
-        largest = most_dimensions(matrix, design)
+        splits = Splits(matrix, design)
+        check_design(len(splits.pairs.rows), design, splits.folds)
+        largest = most_dimensions(splits)
         n_stable = None if found is None else found.cutoff
         generous = generous_rank(candidates, largest, n_stable)
         compared = _settle_alpha(matrix, estimator, generous, root, journal)
         fold_estimator = clone(estimator).set_params(alpha=compared)
-        rule = _rule(matrix, protocol, candidates, root)
+        rule = _rule(splits, protocol, candidates)
         trials = Trials(
             design,
             rule,
             compared,
-            partial(_fit_tasks, matrix, design, fold_estimator, n_jobs, journal is not None),
-            partial(score_fits, matrix, design, rescaled=protocol == "penalised"),
+            partial(_fit_tasks, splits, fold_estimator, n_jobs, journal is not None),
+            partial(score_fits, splits, rescaled=protocol == "penalised"),
             journal,
             reporter,
         )
@@ -193,7 +184,7 @@ def select_rank(
         chosen = choose(trials.scores, rule)[1]
         final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
     selection = trials.conclude(
-        score_mean(matrix, design),
+        score_mean(splits),
         sampling=asked,
         calibration=found,
         tried=tried,
@@ -206,19 +197,70 @@ def select_rank(
     return replace(selection, similarity=similarity)
 
 
+class Settled(NamedTuple):
+    """The arguments of select_rank, checked and with their defaults, and the arrays of the similarities."""
+
+    matrix: Arrays
+    candidates: list[int] | None
+    sampling: float | None
+    n_folds: int
+    n_repeats: int
+    protocol: str
+    estimator: SRF
+
+
+def settle_selection(
+    similarity: Similarity,
+    ranks: str | Iterable[int] = "auto",
+    *,
+    sampling: float | None = None,
+    n_folds: int | None = None,
+    n_repeats: int | None = None,
+    protocol: str | None = None,
+    alpha: float | str = "auto",
+    estimator: Any = None,
+    n_jobs: int | None = None,
+) -> Settled:
+    """Check the arguments of select_rank, and whether there is memory for its fits."""
+    calibration.check_items(similarity.n_items)
+    candidates = check_ranks(ranks, similarity.n_items)
+    if sampling is not None:
+        require_share("sampling", sampling)
+        sampling = float(sampling)
+    estimator, protocol = _check_estimator(estimator, alpha, protocol)
+    n_folds, n_repeats = settle_folds(n_folds, n_repeats, *FOLDS[protocol])
+    _parallel.check_n_jobs(n_jobs)
+    matrix = plain(similarity)
+    n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
+    require_memory(matrix, similarity.density, estimator, n_workers)
+    return Settled(matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator)
+
+
+def largest_rank(settled: Settled) -> int | None:
+    """The largest rank that the pairs of one fit determine, after checking that every fold has pairs.
+
+    None where the calibration has yet to tell how many pairs a fit trains on.
+    """
+    if settled.protocol != "penalised" and settled.sampling is None:
+        return None
+    splits = Splits(settled.matrix, Design(settled.sampling, settled.n_folds, settled.n_repeats, 0))
+    check_design(len(splits.pairs.rows), splits.design, splits.folds)
+    return most_dimensions(splits)
+
+
 def _fit_tasks(
-    matrix: Arrays, design: Design, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
+    splits: Splits, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
 ) -> Generator[Fit, None, None]:
     """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
-    shared = (*matrix, design, estimator)
     if estimator.device == "cpu":
+        shared = (*splits.matrix, splits.design, estimator)
         yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
         return
-    together = max(1, _BYTES_TOGETHER // matrix.values.nbytes)
+    together = max(1, _BYTES_TOGETHER // splits.matrix.values.nbytes)
     for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
         left = list(of_rank)
         while left:
-            yield from fit_folds(*shared, left[:together])
+            yield from fit_folds(splits, estimator, left[:together])
             del left[:together]
 
 
@@ -255,15 +297,15 @@ def default_bootstraps(n_items: int) -> int:
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _rule(matrix: Arrays, protocol: str, candidates: list[int] | None, root: int) -> Rule:
+def _rule(splits: Splits, protocol: str, candidates: list[int] | None) -> Rule:
     """How ranks are chosen; where one of them is 1, after a look at what one dimension leaves."""
     structure = None
     if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
         try:
-            structure = structure_beyond_one(matrix, _parallel.seed_of(root, BEYOND_ONE))
+            structure = structure_beyond_one(splits.matrix, _parallel.seed_of(splits.design.root, BEYOND_ONE))
         except MemoryError:
             logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
-    return Rule(protocol, variance_of(draw_candidates(matrix, root)), structure)
+    return Rule(protocol, variance_of(splits.pairs), structure)
 
 
 def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
@@ -316,8 +358,8 @@ def _settings(matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: i
         "work": "select_rank",
         "version": __version__,
         "data": fingerprint(*matrix),
+        "estimator": settings_of(estimator),  # first: it decides what the others are by default
         "sampling": sampling,
         "n_folds": n_folds,
         "n_repeats": n_repeats,
-        "estimator": settings_of(estimator),
     }

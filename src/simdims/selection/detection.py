@@ -13,7 +13,7 @@ from simdims import _parallel, _threads, solvers
 from simdims._parameters import require_count
 from simdims._progress import Callback, Reporter, reporting
 from simdims.selection.calibration import check_items, require_share
-from simdims.selection.residuals import compare_with_noise
+from simdims.selection.residuals import compare_matrix, compare_with_noise, summed_residuals
 from simdims.selection.splits import plain
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: How closely fits come to their minimum (tol, max_iter): as a rule, and where next to nothing is left to explain.
 _FIT, _CLOSE_FIT = (1e-3, 300), (1e-5, 1000)
+
+#: The level of tests of one dimension.
+_LEVEL = 0.05
 
 #: Residuals with less than this share of the variance of the similarities are rounding errors, and with less than the
 #: second one worth a closer fit.
@@ -227,7 +230,22 @@ def structure_beyond_one(matrix: Arrays, seed: int) -> bool:
     """Whether the residuals of one dimension have structure that noise does not have, at the 5% level."""
     problem = problem_of(matrix)
     with _threads.one_blas_thread(), reporting(False) as reporter:
-        return _Test(problem, 0.05, default_flips(matrix.n_items), seed, reporter).is_too_few(1)
+        return _Test(problem, _LEVEL, default_flips(matrix.n_items), seed, reporter).is_too_few(1)
+
+
+def joint_structure_beyond_one(problem: solvers.JointProblem, shrinkage: float, seed: int) -> bool:
+    """The same of several systems, whose residuals are summed: weights take up how much systems differ."""
+    problem = solvers.penalised_jointly(problem, 1, 0.0, 0.0, shrinkage)
+    rng = np.random.default_rng(seed)
+    with _threads.one_blas_thread():
+        start = solvers.joint_start(problem, 1, np.random.RandomState(seed))
+        found = solvers.solve_jointly(problem, start, tol=_CLOSE_FIT[0], max_iter=_CLOSE_FIT[1])
+        E = summed_residuals(problem, found.W, found.weights)
+        scale = problem.noise[0] / 2.0 * problem.n_items**0.5
+        negligible = max(_ROUNDING**0.5 * scale, _ROUNDING * problem.squares**0.5)
+        compared = compare_matrix(E, default_flips(problem.n_items), rng, negligible)
+    null = compared.flipped / spread_by_signs(found.W)
+    return bool(len(null)) and float(np.mean(np.append(null, np.inf) >= compared.eigenvalue)) <= _LEVEL
 
 
 def default_flips(n_items: int) -> int:

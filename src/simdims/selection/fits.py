@@ -17,8 +17,11 @@ from simdims.srf import SRF, solve_many
 #: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
 _PAIRS, _SPLIT, _FIT, _SAMPLE, ALPHA, RESAMPLES, BEYOND_ONE = 2, 3, 4, 5, 6, 7, 8
 
-#: Products of pairs that are computed at once.
-_CHUNK = 2**21
+#: Loadings that are gathered at once, to be multiplied pair by pair: few enough for the processor's own memory.
+_CHUNK = 2**18
+
+#: Pairs and their folds are kept up to this many bytes, and drawn again at every use beyond.
+_MOST_KEPT = 2**28
 
 #: Pairs whose own errors are kept, for standard errors.
 _MOST_SAMPLED = 20_000
@@ -61,22 +64,49 @@ class Fit(NamedTuple):
     seconds: float
 
 
+class Splits:
+    """The pairs of a matrix that may be held out, and their folds in each repeat, which follow from the seed."""
+
+    def __init__(self, matrix: Arrays, design: Design) -> None:
+        self.matrix, self.design = matrix, design
+        self._pairs: Pairs | None = None
+        self._folds: dict[int, np.ndarray] = {}
+
+    @property
+    def pairs(self) -> Pairs:
+        """The pairs that may be held out, the same in every repeat."""
+        if self._pairs is not None:
+            return self._pairs
+        pairs = draw_candidates(self.matrix, self.design.root)
+        n_bytes = sum(part.nbytes for part in pairs[:4]) + 4 * self.design.n_repeats * len(pairs.rows)
+        if n_bytes <= _MOST_KEPT:
+            self._pairs = pairs
+        return pairs
+
+    def folds(self, repeat: int) -> np.ndarray:
+        """The fold of every pair in a repeat."""
+        if repeat in self._folds:
+            return self._folds[repeat]
+        folds = draw_folds(len(self.pairs.rows), self.design, repeat)
+        if self._pairs is not None:
+            self._folds[repeat] = folds
+        return folds
+
+
 def fit_fold(*arguments: Any) -> Fit:
     """One fit, wherever it runs: the split is drawn again from its seed, so that only the similarities travel."""
-    *shared, task = arguments
-    return fit_folds(*shared, (task,))[0]
+    *parts, design, estimator, task = arguments
+    return fit_folds(Splits(Arrays(*parts), design), estimator, (task,))[0]
 
 
-def fit_folds(*arguments: Any) -> list[Fit]:
+def fit_folds(splits: Splits, estimator: SRF, tasks: Sequence[Task]) -> list[Fit]:
     """Fits of one rank; on a device of the estimator's all at once."""
-    *parts, design, estimator, tasks = arguments
-    matrix = Arrays(*parts)
     start = time.perf_counter()
     with _threads.one_blas_thread():
-        pairs = draw_candidates(matrix, design.root)
-        folds = {task.repeat: draw_folds(len(pairs.rows), design, task.repeat) for task in tasks}
+        pairs = splits.pairs
+        folds = {repeat: splits.folds(repeat) for repeat in {task.repeat for task in tasks}}
         trains = [(folds[task.repeat] >= 0) & (folds[task.repeat] != task.fold) for task in tasks]
-        found = fit_trainings(matrix, pairs, trains, estimator, design.root, tasks)
+        found = fit_trainings(splits.matrix, pairs, trains, estimator, splits.design.root, tasks)
     seconds = (time.perf_counter() - start) / len(tasks)
     return [
         Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
@@ -116,10 +146,8 @@ def fit_trainings(
     solutions = solve_many(estimator, problems, tasks[0].rank, seeds)
     if not matrix.absent_weight:
         # Of an item that training does not see at all, W holds what it started with.
-        for problem, those, solution in zip(problems, trains, solutions, strict=True):
-            partners = np.bincount(pairs.rows[those], minlength=matrix.n_items)
-            partners += np.bincount(pairs.columns[those], minlength=matrix.n_items)
-            unseen = (partners == 0) & (problem.diagonal_weights == 0)
+        for problem, solution in zip(problems, solutions, strict=True):
+            unseen = (solvers.partner_counts(problem) == 0) & (problem.diagonal_weights == 0)
             solution.W[unseen] = 0.0
     ranges = [solvers.observed_range(problem) for problem in problems]
     return [(solution, low, high) for solution, (low, high) in zip(solutions, ranges, strict=True)]
@@ -131,36 +159,38 @@ def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, hi
     chunk = max(_CHUNK // W.shape[1], 1)
     for start in range(0, len(rows), chunk):
         e = slice(start, start + chunk)
-        predicted[e] = np.einsum("ek,ek->e", W[rows[e]], W[columns[e]])
+        np.einsum("ek,ek->e", W.take(rows[e], axis=0), W.take(columns[e], axis=0), out=predicted[e])
     return predicted.clip(low, high)
 
 
-def score_fits(matrix: Arrays, design: Design, fits: Sequence[Fit], *, rescaled: bool = False) -> Score:
+def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -> Score:
     """The errors of all fits of one rank on their folds: of the predictions that are judged, and of each fit alone.
 
     Judged are the means of all fits that have not seen a pair, or if `rescaled` the predictions of the fit of its fold
     on a line (see `_on_a_line`). Also what standard errors need: the part that each item, and each pair of a sample,
     has in the mean of either error.
     """
-    pairs = draw_candidates(matrix, design.root)
+    pairs = splits.pairs
     n_pairs = len(pairs.rows)
-    folds = [draw_folds(n_pairs, design, repeat) for repeat in range(design.n_repeats)]
+    folds = {repeat: splits.folds(repeat) for repeat in {fit.task.repeat for fit in fits}}
     total, count = np.zeros(n_pairs), np.zeros(n_pairs, dtype=np.int32)
     held, alone = [], []
     for fit in fits:
         own = folds[fit.task.repeat]
-        unseen = np.flatnonzero((own < 0) | (own == fit.task.fold))
+        in_fold = own == fit.task.fold
+        unseen = np.flatnonzero(in_fold if rescaled else in_fold | (own < 0))
         predicted = predict(fit.W, pairs.rows[unseen], pairs.columns[unseen], fit.low, fit.high)
-        total[unseen] += predicted
-        count[unseen] += 1
-        in_fold = own[unseen] == fit.task.fold
-        held.append(unseen[in_fold])
-        alone.append(predicted[in_fold])
+        if not rescaled:
+            total[unseen] += predicted
+            count[unseen] += 1
+        is_held = in_fold[unseen]
+        held.append(unseen[is_held])
+        alone.append(predicted[is_held])
     rows = []
     repeats = np.array([fit.task.repeat for fit in fits])
     judged = _on_a_line(pairs, held, alone, repeats) if rescaled else [total[those] / count[those] for those in held]
-    place, n_sampled = sample_of_pairs(n_pairs, design.root)
-    items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
+    place, n_sampled = sample_of_pairs(n_pairs, splits.design.root)
+    items, sample = np.zeros((3, splits.matrix.n_items)), np.zeros((3, n_sampled))
     for fit, those, *both in zip(fits, held, judged, alone, strict=True):
         share = pairs.weights[those] / pairs.weights[those].sum()
         squares = [share * (predicted - pairs.values[those]) ** 2 for predicted in both]
@@ -206,28 +236,29 @@ def _on_a_line(
     return on_line
 
 
-def score_mean(matrix: Arrays, design: Design) -> Score:
+def score_mean(splits: Splits) -> Score:
     """What `score_fits` finds where every held-out pair is predicted by the mean of all observed pairs.
 
     Its errors are 0 where the similarities do not vary beyond rounding.
     """
-    pairs = draw_candidates(matrix, design.root)
+    pairs, design = splits.pairs, splits.design
     n_pairs = len(pairs.rows)
     mean = np.average(pairs.values, weights=pairs.weights)
     squares = (pairs.values - mean) ** 2 if variance_of(pairs) > _CONSTANT * mean**2 else np.zeros(n_pairs)
     place, n_sampled = sample_of_pairs(n_pairs, design.root)
-    items, sample = np.zeros((3, matrix.n_items)), np.zeros((3, n_sampled))
+    items, sample = np.zeros((2, splits.matrix.n_items)), np.zeros((2, n_sampled))
     rows = []
     for repeat in range(design.n_repeats):
-        folds = draw_folds(n_pairs, design, repeat)
+        folds = splits.folds(repeat)
         for fold in range(design.n_folds):
             those = np.flatnonzero(folds == fold)
             share = pairs.weights[those] / pairs.weights[those].sum()
             errors = share * squares[those]
             ends = (pairs.rows[those], pairs.columns[those])
-            add_parts(items, sample, ends, place[those], [errors, errors, share])
+            add_parts(items, sample, ends, place[those], [errors, share])
             rows.append({"error": float(errors.sum()), "error_alone": float(errors.sum())})
-    return Score(rows, items / len(rows), sample / len(rows), n_pairs / n_sampled)
+    both_errors = [0, 0, 1]
+    return Score(rows, items[both_errors] / len(rows), sample[both_errors] / len(rows), n_pairs / n_sampled)
 
 
 def add_parts(
@@ -254,14 +285,15 @@ def sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
     return place, n_sampled
 
 
-def most_dimensions(matrix: Arrays, design: Design) -> int:
+def most_dimensions(splits: Splits) -> int:
     """The largest rank with no more loadings than similarities to learn them from, the diagonal included.
 
     Beyond it a fit is not determined by what it sees, and its error says how it was started rather than how many
     dimensions there are.
     """
+    matrix, design = splits.matrix, splits.design
     if matrix.absent_weight:
         return matrix.n_items - 1  # all the zeros are seen too
-    n_pairs = len(draw_candidates(matrix, design.root).rows)
+    n_pairs = len(splits.pairs.rows)
     trained = pool_sampling(design.sampling, design.n_folds) * (1 - 1 / design.n_folds) * n_pairs
     return int(min(matrix.n_items - 1, max(1, 1 + trained // matrix.n_items)))

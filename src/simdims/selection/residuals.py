@@ -41,13 +41,11 @@ def compare_with_noise(
     """
     if isinstance(problem, PairProblem) and not (problem.background and problem.n_items <= _DENSE):
         return _compare_listed(problem, W, n_flips, rng, negligible)
-    return _compare_matrix(matrix_of(problem), W, n_flips, rng, negligible)
+    return compare_matrix(_residual_matrix(matrix_of(problem), W), n_flips, rng, negligible)
 
 
-def _compare_matrix(
-    problem: MatrixProblem, W: np.ndarray, n_flips: int, rng: np.random.Generator, negligible: float
-) -> Comparison:
-    E = _residual_matrix(problem, W)
+def compare_matrix(E: np.ndarray, n_flips: int, rng: np.random.Generator, negligible: float) -> Comparison:
+    """`compare_with_noise` of a matrix of residuals, whose signs are changed in place."""
     norm = float(np.sqrt(sum(np.sum(np.square(E[rows], dtype=np.float64)) for rows in row_blocks(0, len(E)))))
     eigenvalue = solvers.largest_eigenvalue(E, rng)
     null = []
@@ -55,6 +53,21 @@ def _compare_matrix(
         _flip(E, rng)  # in place: signs that are there already do not matter
         null.append(solvers.largest_eigenvalue(E, rng))
     return Comparison(norm, eigenvalue, np.array(null))
+
+
+def summed_residuals(problem: solvers.JointProblem, W: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """The sum of the residuals Omega_m o (S_m - W D_m W^T) of all systems, with zeros on the diagonal."""
+    n, listed, c = problem.n_items, problem.listed, problem.zeros
+    _memory.require(8 * n * n, f"A matrix of {n} x {n} residuals", "pass a random subset of the items")
+    E = -(W * (c @ a)) @ W.T
+    for m, S in problem.dense.items():
+        E += c[m] * S
+    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    predicted = np.einsum("ek,ek,ek->e", W[rows], a[listed.systems], W[listed.partners])
+    values = listed.weights * (listed.values - predicted) + c[listed.systems] * predicted
+    E += sparse.coo_array((values, (rows, listed.partners)), shape=(n, n)).toarray()
+    np.fill_diagonal(E, 0.0)
+    return E
 
 
 def _residual_matrix(problem: MatrixProblem, W: np.ndarray) -> np.ndarray:

@@ -140,13 +140,16 @@ def assign_folds(n_pairs: int, sampling: float | None, n_folds: int, rng: np.ran
 
 
 def training_problem(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
-    """The problem of a fold: the pairs that train and the diagonal; of the others no value is read."""
+    """The problem of a fold: the pairs that train and the diagonal; the others are missing."""
     if matrix.starts is not None:
         return _sparse_training(matrix, pairs, trains)
-    values = np.full_like(matrix.values, np.nan)
-    rows, columns = pairs.rows[trains], pairs.columns[trains]
-    values[rows, columns] = values[columns, rows] = matrix.values[rows, columns]
-    np.fill_diagonal(values, np.diagonal(matrix.values))
+    seen = np.eye(matrix.n_items, dtype=bool)
+    seen[pairs.rows, pairs.columns] = trains
+    seen |= seen.T
+    values = seen.astype(matrix.values.dtype)
+    with np.errstate(invalid="ignore"):
+        values /= values  # 0 / 0 is NaN; no branches, and so several times as fast as np.where
+    values *= matrix.values
     return solvers.as_problem(values, matrix.weights)
 
 

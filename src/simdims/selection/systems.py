@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Generator
 from contextlib import ExitStack, closing
@@ -20,8 +21,10 @@ from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_s
 from simdims.selection.calibration import check_items, require_share
 from simdims.selection.checks import check_design, check_ranks, generous_rank, settle_folds, warn_of_edges
 from simdims.selection.comparison import SystemsComparison, compare
-from simdims.selection.fits import Design, Fit, Task
+from simdims.selection.detection import joint_structure_beyond_one
+from simdims.selection.fits import BEYOND_ONE, Design, Fit, Task
 from simdims.selection.joint_fits import (
+    JointPairs,
     about_means,
     draw_folds,
     draw_pairs,
@@ -38,6 +41,8 @@ from simdims.selection.splits import DEFAULT_FOLDS, most_training
 from simdims.selection.trials import Trials
 from simdims.srf import settings_of
 from simdims.systems import SimilaritySet
+
+logger = logging.getLogger("simdims")
 
 #: As for fits of one system.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
@@ -84,7 +89,8 @@ def select_set(
         generous = generous_rank(candidates, largest, None)
         compared = _settle(problem, model, generous, None, root, journal)
         chosen_at = generous if isinstance(model.shrinkage, str) else None
-        trials = _trials(problem, design, _settled(model, *compared), chosen_at, n_jobs, journal, reporter)
+        rule = _rule(problem, pairs, candidates, shrinkage_at(compared[1], 1, chosen_at), root)
+        trials = _trials(problem, design, rule, _settled(model, *compared), chosen_at, n_jobs, journal, reporter)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, trials.rule)[1]
         # Where weights do not help with plenty of dimensions, they are not tried again.
@@ -135,7 +141,8 @@ def compare_systems(
         equal = weighted
         if np.isfinite(shrinkage) and systems.n_systems > 1:
             shared = _settled(estimator, selection.comparison_alpha, np.inf)
-            trials = _trials(problem, design, shared, None, n_jobs, journal, reporter)
+            rule = _rule(problem, draw_pairs(problem, root), [rank], np.inf, root)
+            trials = _trials(problem, design, rule, shared, None, n_jobs, journal, reporter)
             trials.run([rank])
             equal = np.asarray(trials.scores[rank].systems)
         alone = _errors_alone(problem, design, estimator, rank, n_jobs, journal, reporter)
@@ -163,9 +170,24 @@ def _settled(model: JointSRF, alpha: float, shrinkage: float) -> JointSRF:
     return clone(model).set_params(alpha=alpha, shrinkage=shrinkage)
 
 
+def _rule(
+    problem: solvers.JointProblem, pairs: JointPairs, candidates: list[int] | None, shrinkage: float, root: int
+) -> Rule:
+    """How ranks are chosen; where one of them is 1, after a look at what one dimension leaves."""
+    variance = float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
+    structure = None
+    if candidates is None or (1 in candidates and len(candidates) > 1):
+        try:
+            structure = joint_structure_beyond_one(problem, shrinkage, _parallel.seed_of(root, BEYOND_ONE))
+        except MemoryError:
+            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
+    return Rule("penalised", variance, structure)
+
+
 def _trials(
     problem: solvers.JointProblem,
     design: Design,
+    rule: Rule,
     estimator: JointSRF,
     chosen_at: int | None,
     n_jobs: int | None,
@@ -173,15 +195,13 @@ def _trials(
     reporter: Reporter,
 ) -> Trials:
     """Trials of joint fits with these penalties; see `fit_fold`."""
-    pairs = draw_pairs(problem, design.root)
-    variance = float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
 
     def fit_tasks(tasks: list[Task]) -> Generator[Fit, None, None]:
         shared, one_by_one = (problem, design, estimator, chosen_at), journal is not None
         yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=_jobs(estimator, n_jobs), one_by_one=one_by_one)
 
     score = partial(score_fits, problem, design)
-    return Trials(design, Rule("penalised", variance), float(estimator.alpha), fit_tasks, score, journal, reporter)
+    return Trials(design, rule, float(estimator.alpha), fit_tasks, score, journal, reporter)
 
 
 def _errors_alone(

@@ -8,6 +8,7 @@ from simdims.similarity.labels import (
     is_default_axis,
     is_frame,
     refuse_other_names,
+    refuse_other_numbers,
 )
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "is_frame",
     "percent",
     "refuse_other_names",
+    "refuse_other_numbers",
 ]

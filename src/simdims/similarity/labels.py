@@ -110,6 +110,19 @@ def axis_names(axis: Any, what: str) -> tuple[str, ...]:
     return tuple(map(str, axis))
 
 
+def refuse_other_numbers(names: Sequence[str] | None, what: str) -> None:
+    """Refuse an index that numbers the items in another order, where nothing else names them."""
+    numbers = [] if names is None else [str(place) for place in range(len(names))]
+    if names is not None and list(names) != numbers and set(names) == set(numbers):
+        place = next(place for place, number in enumerate(numbers) if names[place] != number)
+        raise ParameterError(
+            what,
+            "must list the items in order if the other table does not name them",
+            f"the number {names[place]} in row {place} of its index",
+            "sort it (sort_index), or renumber its rows (reset_index(drop=True))",
+        )
+
+
 def name_of(item: int, labels: Sequence[str] | None) -> str:
     """An item in a sentence: its label, or its position."""
     return repr(labels[item]) if labels is not None else str(int(item))

@@ -55,6 +55,7 @@ from simdims.solvers.problem import (
     matrix_of,
     misses_pairs,
     observed_range,
+    partner_counts,
     require_scale,
     row_blocks,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "one_system",
     "pair_counts",
     "pairs_per_system",
+    "partner_counts",
     "penalised",
     "penalised_jointly",
     "penalty_of_rows",

@@ -43,15 +43,20 @@ _COARSE, _FINE = 1.6, 1.13
 #: more than this part of the variance is left to explain.
 _PATIENCE, _GAIN, _EXPLAINED = 3, 1e-3, 1e-5
 
-#: Width, in log(alpha), of the kernel that smooths held-out errors along the path: they are noisy where pairs are few.
+#: Width, in log(alpha), of the kernel that smooths held-out errors along the path, where 2 * _FEW_HELD_OUT pairs or
+#: fewer are held out. It falls with the root of their number: errors of many pairs have little noise, and smoothing
+#: would move their minimum, because they rise faster on one side of it than on the other.
 _WIDTH = 0.4
 
-#: What a weaker penalty than the best may lose, as a part of R2 (1 - R2), by predictions as they are and rescaled: a
-#: penalty has to be worth its bias.
-_NEARLY = (0.02, 0.005)
+#: What a weaker penalty than the best may lose, as a part of R2 (1 - R2), by predictions as they are: a penalty has to
+#: be worth its bias. By rescaled ones it may lose what is chance, one over the root of the number of pairs.
+_NEARLY = 0.02
 
 #: The share of the known pairs that is held out, and the most of them that are.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
+
+#: Values that differ by less than this part of the largest are equal.
+_EQUAL = 1e-9
 
 #: Pairs held out below which further splits have their say, and the most splits.
 _FEW_HELD_OUT, _MOST_SPLITS = 100, 5
@@ -81,17 +86,30 @@ class Held(NamedTuple):
     def judge(self, W: np.ndarray, low: float, high: float) -> tuple[float, float]:
         """What predictions, clipped to the range of what was seen, leave unexplained: as they are, and rescaled.
 
-        Both are shares of the variance: of the mean squared error, and 1 less the squared correlation, which does not
-        mind that a penalty makes predictions too small.
+        Both are shares of the variance: the mean squared error, and 1 less R2 of a regression on the predictions and on
+        how similar both items are to all others. A penalty makes both parts too small by different factors: it lowers
+        the largest eigenvalue, which is mostly the second part, by as much as each of the others.
         """
-        predicted = np.einsum("ek,ek->e", W[self.rows], W[self.columns], dtype=np.float64).clip(low, high)
+        W = W.astype(np.float64, copy=False)
+        predicted = np.einsum("ek,ek->e", W[self.rows], W[self.columns]).clip(low, high)
+        common = W @ W.mean(axis=0)
         share = self.weights / self.weights.sum()
-        observed, centred = self.values - share @ self.values, predicted - share @ predicted
-        variance, own = share @ observed**2, share @ centred**2
-        together = max(share @ (observed * centred), 0.0)
-        # Roots first: products of two variances leave the range of floats where the similarities do not.
-        explained = (together / np.sqrt(own) / np.sqrt(variance)) ** 2 if own > 0 else 0.0
-        return float(share @ (predicted - self.values) ** 2 / variance), float(1.0 - explained)
+        observed = self.values - share @ self.values
+        deviation = np.sqrt(share @ observed**2)
+        left = share @ ((predicted - self.values) / deviation) ** 2
+        of_items = _standardised(common[self.rows] + common[self.columns], share)
+        of_pairs = _standardised(predicted, share)
+        of_pairs = _standardised(of_pairs - (share @ (of_pairs * of_items)) * of_items, share)
+        # A negative coefficient explains nothing.
+        explained = sum(max(share @ (observed / deviation * part), 0.0) ** 2 for part in (of_items, of_pairs))
+        return float(left), float(1.0 - explained)
+
+
+def _standardised(values: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Values with mean 0 and variance 1, weighted by `share`; zeros where they hardly differ."""
+    centred = values - share @ values
+    size = np.sqrt(share @ centred**2)
+    return centred / size if size > _EQUAL * np.abs(values).max() else np.zeros_like(centred)
 
 
 def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: float, fit: Fit) -> Sequence[np.ndarray]:
@@ -170,10 +188,12 @@ class _Path:
         first is too weak, because it makes up for what a penalty takes away from W.
         """
         alphas = np.array(list(self.errors))
-        kernel = np.exp(-0.5 * ((np.log(alphas)[:, None] - np.log(alphas)) / _WIDTH) ** 2)
+        n_held_out = sum(len(held.values) for _, held in self.splits)
+        width = _WIDTH * min(1.0, np.sqrt(2 * _FEW_HELD_OUT / n_held_out))
+        kernel = np.exp(-0.5 * ((np.log(alphas)[:, None] - np.log(alphas)) / width) ** 2)
         kernel /= kernel.sum(axis=1, keepdims=True)
         weakest = []
-        for found, nearly in zip((self.errors, self.rescaled), _NEARLY, strict=True):
+        for found, nearly in ((self.errors, _NEARLY), (self.rescaled, 1 / np.sqrt(n_held_out))):
             errors = kernel @ np.array(list(found.values()))
             least = float(errors.min())
             allowed = nearly * max(1.0 - least, 0.0) * max(least, 0.0)  # rounding may leave less than nothing

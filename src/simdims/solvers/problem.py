@@ -332,10 +332,9 @@ def observed_range(problem: Problem) -> tuple[float, float]:
         parts += [problem.values[problem.weights > 0], np.zeros(1 if problem.background > 0 else 0)]
     else:
         n = problem.n_items
-        flat = problem.values.ravel()
         # Between two entries of the diagonal, where zeros may stand for what is unknown, lie n entries off it.
-        parts += [flat[i * (n + 1) + 1 : (i + 1) * (n + 1)] for i in range(n - 1)]
-    ends = [(np.fmin.reduce(part), np.fmax.reduce(part)) for part in parts if part.size]
+        parts.append(problem.values.ravel()[:-1].reshape(n - 1, n + 1)[:, 1:])
+    ends = [(np.fmin.reduce(part, axis=None), np.fmax.reduce(part, axis=None)) for part in parts if part.size]
     low, high = np.nanmin([low for low, _ in ends]), np.nanmax([high for _, high in ends])
     return float(low), float(high)
 

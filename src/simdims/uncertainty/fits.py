@@ -60,7 +60,7 @@ def fit_resample(reference: Reference, over: str, root: int, number: int) -> Res
         W, a = found.W, found.weights
         if counts is not None:
             W = solvers.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
-        r2 = float(np.nanmean(solvers.variance_explained_jointly(problem, W, a)))
+        r2 = mean_of_known(solvers.variance_explained_jointly(problem, W, a))
         order, correlations = _matched(W, reference.W)
         W, a = W[:, order], a[:, order]
         return Resample(number, W, a, shares_of(W, counts), correlations, r2, found.converged)
@@ -73,8 +73,11 @@ def draw_weights(
     if over == "pairs":
         return None, solvers.pair_counts(lists, rng)
     n, listed = lists.n_items, lists.listed
-    counts = rng.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
-    return counts, np.repeat(counts, np.diff(listed.starts)) * counts[listed.partners]
+    while True:
+        counts = rng.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
+        factor = np.repeat(counts, np.diff(listed.starts)) * counts[listed.partners]
+        if np.any(factor * listed.weights > 0):  # copies of few items may have no pair
+            return counts, factor
 
 
 def draw_systems(n_systems: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -91,7 +94,7 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     In a resample, weights have mean 1 over other systems. So that loadings do not vary with that, each dimension is
     scaled such that the mean weight of the systems that were drawn is their mean in the reference; one that is not the
     reference's has no such scale, and stays. The weights of a system given W vary with the noise in its own pairs,
-    which are therefore drawn again.
+    which are therefore drawn again. Items that only other systems have are placed by the pairs of these.
     """
     n_systems = len(reference.weights)
     chosen = draw_systems(n_systems, rng)
@@ -101,17 +104,26 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     start[:, means == 0] = 1.0
     problem = solvers.resampled_systems(reference.problem, chosen)
     found = _fit(reference, problem, reference.W * np.sqrt(means), start, rng)
-    order, correlations = _matched(found.W, reference.W)
+    drawn, first = np.unique(chosen, return_index=True)
+    has_pairs = _items_of(reference.lists, drawn)
+    order, correlations = _matched(found.W[has_pairs], reference.W[has_pairs])
     scale = np.where(correlations >= reference.threshold, scale, 1.0)
     W, fitted = found.W[:, order] / np.sqrt(scale), found.weights[:, order] * scale
-    drawn, first = np.unique(chosen, return_index=True)
     own = reference.weights.copy()
     own[drawn] = fitted[first]
+    W = solvers.place_items(reference.lists, W, own, np.flatnonzero(~has_pairs), has_pairs.astype(np.float64))
     explained = solvers.variance_explained_jointly(reference.lists, W, own)[chosen]
     noisy = solvers.reweighted(reference.lists, solvers.pair_counts(reference.lists, rng))
     weights = solvers.weights_of(noisy, W)
-    r2 = float(np.nanmean(explained))
+    r2 = mean_of_known(explained)
     return Resample(number, W, weights, shares_of(W), correlations, r2, found.converged)
+
+
+def _items_of(lists: solvers.JointProblem, systems: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which items have a pair in any of these systems."""
+    listed, n = lists.listed, lists.n_items
+    known = np.isin(listed.systems, systems) & (listed.weights > 0)
+    return np.bincount(listed.partners[known], minlength=n) > 0
 
 
 def _fit(
@@ -144,3 +156,9 @@ def shares_of(W: NDArray[np.float64], counts: NDArray[np.float64] | None = None)
     """The share of each dimension in the squared loadings, with items counted as often as they were drawn."""
     squares = np.sum(W**2 if counts is None else counts[:, None] * W**2, axis=0)
     return squares / (squares.sum() or 1.0)
+
+
+def mean_of_known(values: NDArray[np.float64]) -> float:
+    """The mean of the values that are defined; NaN if none is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -231,7 +232,12 @@ class Bootstrap:
 
     def words(self, k: int) -> str:
         """How often a dimension, counted from 0, came back, as in "came back in 93% of resampled groups of systems"."""
-        return f"came back in {self.came_back[k]:.0%} of resampled {_RESAMPLED[self.over]}"
+        return f"came back in {self.came_back[k]:.0%} of resampled {self.resampled_words}"
+
+    @property
+    def resampled_words(self) -> str:
+        """What was resampled, as in "groups of systems"."""
+        return _RESAMPLED[self.over]
 
     def methods_text(self) -> str:
         """A sentence or two for the Methods and Results of a paper, with the numbers of this run."""
@@ -239,19 +245,57 @@ class Bootstrap:
         low, high = f"{back.min():.0%}", f"{back.max():.0%}"
         share = low if low == high else f"{low} to {high}"
         return (
-            f"We fitted {self.n_resamples} resampled {_RESAMPLED[self.over]} with the penalties of the original fit, "
+            f"We fitted {self.n_resamples} resampled {self.resampled_words} with the penalties of the original fit, "
             f"and matched their dimensions with the original ones. Dimensions came back (r >= {self.threshold:g} over "
             f"items) in {share} of the resamples. Intervals are 95% percentile intervals, widened for the number of "
             f"{self.over}; those of loadings at zero ({self.at_zero.mean():.0%}) are not calibrated."
         )
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to an .npz file that `Bootstrap.load` reads, without pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends in .npz. An existing file is replaced once the new one is complete.
+
+        Examples
+        --------
+        >>> sure.save("people-bootstrap.npz")  # doctest: +SKIP
+        """
+        from simdims.uncertainty.storage import save_bootstrap
+
+        save_bootstrap(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Bootstrap:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Bootstrap
+
+        Examples
+        --------
+        >>> Bootstrap.load("people-bootstrap.npz")  # doctest: +SKIP
+        """
+        from simdims.uncertainty.storage import load_bootstrap
+
+        return load_bootstrap(path)
+
     def summary(self) -> str:
         """The result in words."""
         low, high = self.interval("r2")
         lines = [
-            f"{self.n_resamples} resampled {_RESAMPLED[self.over]}; 95% intervals; a dimension came back if it "
+            f"{self.n_resamples} resampled {self.resampled_words}; 95% intervals; a dimension came back if it "
             f"correlates {self.threshold:g} or more with the one that is matched with it.",
-            f"R2 in sample {self.r2:.1%} ({low:.1%} to {high:.1%}).",
+            "R2 is not defined, because the similarities do not vary."
+            if np.isnan(self.r2)
+            else f"R2 in sample {self.r2:.1%} ({low:.1%} to {high:.1%}).",
         ]
         lows, highs = self.interval("shares")
         for k, name in enumerate(self.dimension_names[:_N_NAMED]):

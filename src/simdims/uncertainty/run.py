@@ -30,7 +30,15 @@ from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.ownership import frozen
 from simdims.srf import SRF
 from simdims.systems import SimilaritySet, dense_parts
-from simdims.uncertainty.fits import TOL, Reference, Resample, draw_systems, draw_weights, fit_resample
+from simdims.uncertainty.fits import (
+    TOL,
+    Reference,
+    Resample,
+    draw_systems,
+    draw_weights,
+    fit_resample,
+    mean_of_known,
+)
 from simdims.uncertainty.result import Bootstrap
 
 #: The first word of the name of the tasks that select ranks, from which their seeds follow.
@@ -42,8 +50,8 @@ _MAX_ITER = 2000
 #: With fewer resamples, the limits of 95% intervals are close to the smallest and largest resampled values.
 _FEW_RESAMPLES = 100
 
-#: Fewer systems than this cannot be resampled.
-_FEWEST_SYSTEMS = 4
+#: Fewer systems or items than this cannot be resampled.
+_FEWEST = 4
 
 
 class Source(NamedTuple):
@@ -119,7 +127,8 @@ def bootstrap(
     Systems: loadings are kept on the scale of the reference, on which the mean weight of each dimension is 1 over all
     systems. All systems, drawn or not, get weights for the dimensions of the resample, from pairs of their own that are
     drawn again: resampled people say nothing about noise in the similarities of one person. This assumes that the
-    errors of different pairs are independent.
+    errors of different pairs are independent. Items of which no drawn system has a pair are placed by the pairs of the
+    others; intervals of items that few systems have are too short.
 
     Items: two copies of an item are no pair. Items that were not drawn are placed by their similarities with the
     others.
@@ -157,9 +166,7 @@ def bootstrap(
              f"Use {{n_resamples={2 * _FEW_RESAMPLES}}} or more.")  # fmt: skip
     source = _source(found, n_components, estimator)
     candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)
-    if over == "systems" and source.systems.n_systems < _FEWEST_SYSTEMS:
-        rule = f"must hold at least {_FEWEST_SYSTEMS} systems to resample them"
-        raise ParameterError("found", rule, f"{source.systems.n_systems}", "use {over=items} or {over=pairs}")
+    _check_units(source.systems, over)
     if checkpoint is None:
         random_state = _parallel.settle_seed(random_state)
     with ExitStack() as stack:
@@ -177,6 +184,17 @@ def bootstrap(
         if candidates is not None:
             chosen = _select_all(source.systems, over, candidates, n_resamples, root, n_jobs, journal, reporter)
     return _result(source, reference, model, resamples, over, seed, chosen)
+
+
+def _check_units(systems: SimilaritySet, over: str) -> None:
+    """Refuse to draw from too few systems or items."""
+    n_units, others = {
+        "systems": (systems.n_systems, "use {over=items} or {over=pairs}"),
+        "items": (systems.n_items, "use {over=pairs}"),
+        "pairs": (_FEWEST, None),
+    }[over]
+    if n_units < _FEWEST:
+        raise ParameterError("found", f"must hold at least {_FEWEST} {over} to resample them", f"{n_units}", others)
 
 
 def _source(found: Any, n_components: int | None, estimator: JointSRF | None) -> Source:
@@ -207,7 +225,8 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     weights = np.ones((1, consensus.n_components))
     if consensus.weights is not None:
         weights = consensus.weights[consensus.selected]
-    settings = {"alpha": consensus.alpha, "shrinkage": np.inf if consensus.shrinkage is None else consensus.shrinkage}
+    settings = {"alpha": consensus.alpha, "l1_ratio": found.settings.get("l1_ratio", 0.0)}
+    settings["shrinkage"] = np.inf if consensus.shrinkage is None else consensus.shrinkage
     model = _fallback().set_params(n_components=consensus.n_components, **settings)
     W = consensus.embedding.astype(np.float64)
     return Source(systems, model, W, np.array(weights, dtype=np.float64), consensus.dimension_names)
@@ -218,6 +237,8 @@ def _fallback() -> JointSRF:
 
 
 def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
+    if isinstance(ranks, str):
+        raise ParameterTypeError("ranks", "must be whole numbers", shown(ranks))
     try:
         candidates = sorted({*ranks})
     except TypeError:
@@ -402,7 +423,7 @@ def _result(
         over=over,
         embedding=reference.W,
         weights=reference.weights,
-        r2=float(np.nanmean(r2)),
+        r2=mean_of_known(r2),
         embeddings=np.stack([one.W for one in resamples]),
         resampled_weights=np.stack([one.weights for one in resamples]),
         resampled_shares=np.stack([one.shares for one in resamples]),

@@ -13,6 +13,10 @@ const LOW = 0.795;
 let shown = AT_ONCE;
 
 export function startCards() {
+  if (facts.uncertainty) {
+    byId("uncertainty-note").hidden = false;
+    byId("uncertainty-note").textContent = facts.uncertainty.said;
+  }
   byId("order").addEventListener("change", () => showCards());
   byId("cards").addEventListener("keydown", moveBetweenCards);
   byId("captions-choice").hidden = !facts.pictured;
@@ -73,8 +77,9 @@ function card(k) {
     element(
       "footer.card-foot",
       {},
-      meter("Share", share, percent(share), largestShare(), "of the reconstruction"),
+      meter("Share", share, percent(share), largestShare(), `of the reconstruction${shareInterval(k)}`),
       meter("Reliability", reliability, two(reliability), 1, "Across random starts; 1 means that all fits found the same dimension"),
+      cameBack(k, "Came back"),
     ),
   );
 }
@@ -170,27 +175,67 @@ export function meter(what, value, text, largest, title) {
   );
 }
 
+// How often a dimension came back in resamples, if there are any.
+export function cameBack(k, what) {
+  const resampled = facts.uncertainty?.dimensions[k];
+  if (!resampled) return null;
+  const { came_back, words } = resampled;
+  return meter(what, came_back, percent(came_back), 1, words[0].toUpperCase() + words.slice(1));
+}
+
+function shareInterval(k) {
+  const [low, high] = facts.uncertainty?.dimensions[k].share || [null, null];
+  return low === null ? "" : `; 95% interval ${percent(low)} to ${percent(high)}`;
+}
+
+// The interval of a loading in words, for one of the top items of a dimension.
+export function intervalTitle(k, place) {
+  const resampled = facts.uncertainty?.dimensions[k];
+  if (!resampled || !(place < resampled.low.length) || resampled.low[place] === null) return "";
+  const text = `95% interval ${short(resampled.low[place])} to ${short(resampled.high[place])}`;
+  return resampled.at_zero[place] ? `${text}, not calibrated` : text;
+}
+
+// The same as a line on a bar, if there is one; `largest` is the loading at the right end.
+export function whisker(k, place, largest) {
+  if (!intervalTitle(k, place)) return null;
+  const { low, high, at_zero } = facts.uncertainty.dimensions[k];
+  const line = element(at_zero[place] ? "span.whisker.uncalibrated" : "span.whisker", { "aria-hidden": "true" });
+  line.style.left = `${(100 * low[place]) / largest}%`;
+  line.style.width = `${(100 * (high[place] - low[place])) / largest}%`;
+  return line;
+}
+
 function topWords(k) {
   const { items, values } = facts.dimensions[k];
+  const highs = facts.uncertainty?.dimensions[k].high.slice(0, N_WORDS) || [];
+  const largest = Math.max(values[0], ...highs);
   if (!items.length) return element("p.note", {}, "No item has a loading on this dimension.");
   return element(
     "ol.top-words",
     {},
     items.slice(0, N_WORDS).map((item, place) => {
       const bar = element("span.word-bar", { "aria-hidden": "true" });
-      bar.style.width = `${(100 * values[place]) / values[0]}%`;
+      bar.style.width = `${(100 * values[place]) / largest}%`;
       return element(
         "li",
-        { title: `${label(item)}: ${short(values[place])}` },
+        { title: titleOf(k, place) },
         element("a.word", { href: addressOf("item", item), tabindex: "-1" }, label(item)),
-        element("span.word-track", {}, bar),
+        element("span.word-track", {}, bar, whisker(k, place, largest)),
       );
     }),
   );
 }
 
-function topImages(k) {
+// One of the top items, its loading and its interval.
+function titleOf(k, place) {
   const { items, values } = facts.dimensions[k];
+  const interval = intervalTitle(k, place);
+  return `${label(items[place])}: ${short(values[place])}${interval && ` (${interval})`}`;
+}
+
+function topImages(k) {
+  const { items } = facts.dimensions[k];
   return element(
     "ol.top-images",
     {},
@@ -202,7 +247,7 @@ function topImages(k) {
           {},
           element(
             "a",
-            { href: addressOf("item", item), tabindex: "-1", title: `${label(item)}: ${short(values[place])}` },
+            { href: addressOf("item", item), tabindex: "-1", title: titleOf(k, place) },
             picture(item),
             element("span.caption", { "aria-hidden": "true" }, label(item)),
           ),

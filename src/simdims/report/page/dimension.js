@@ -2,7 +2,7 @@
 
 import { drawnToWidth, element, percent, short, two, whole } from "./dom.js";
 import { column, facts, label, ranking } from "./data.js";
-import { meter, nameField, picture, suggestion } from "./cards.js";
+import { cameBack, intervalTitle, meter, nameField, picture, suggestion, whisker } from "./cards.js";
 import { addressOf, go } from "./address.js";
 import { histogram } from "./histogram.js";
 import { similarityBlocks } from "./heatmap.js";
@@ -29,7 +29,9 @@ export function dimensionView(k) {
         {},
         meter("Share of the reconstruction", share, percent(share), 1),
         meter("Reliability across random starts", reliability, two(reliability), 1),
+        cameBack(k, "Came back in resamples"),
       ),
+      uncertaintyWords(k),
       turning(k),
     ),
     element(
@@ -52,7 +54,7 @@ export function dimensionView(k) {
 function rankingList(k) {
   const order = ranking(k);
   const values = column(k);
-  const largest = values[order[0]] || 1;
+  const largest = Math.max(values[order[0]], ...(facts.uncertainty?.dimensions[k].high || [])) || 1;
   const { box } = virtualList({
     label: `Items by their loading on dimension ${k + 1}`,
     height: facts.pictured ? 48 : 30,
@@ -66,12 +68,21 @@ function rankingList(k) {
         element("span.rank", {}, whole(place + 1)),
         facts.pictured ? picture(item) : null,
         element("span.word", { title: label(item) }, label(item)),
-        element("span.word-track", {}, bar),
-        element("span.value", {}, short(values[item])),
+        element("span.word-track", {}, bar, whisker(k, place, largest)),
+        element("span.value", { title: intervalTitle(k, place) }, short(values[item])),
       ];
     },
   });
   return box;
+}
+
+// How sure the dimension is, if that is known.
+function uncertaintyWords(k) {
+  const resampled = facts.uncertainty?.dimensions[k];
+  if (!resampled) return null;
+  const [low, high] = resampled.share;
+  const share = low === null ? "" : ` 95% interval of its share: ${percent(low)} to ${percent(high)}.`;
+  return element("p.note", {}, `It ${resampled.words}.${share} Lines on the bars of the top items are 95% intervals.`);
 }
 
 // To the dimension before and the one after.

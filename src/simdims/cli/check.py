@@ -1,0 +1,204 @@
+"""`simdims check`: what a file holds, how each column is used, and what discover would do with it."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simdims._parameters import plural, shortlist
+from simdims.cli import discover
+from simdims.cli import options as shared
+from simdims.cli.options import Findings
+
+if TYPE_CHECKING:
+    from simdims.io.tables import Table
+    from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet
+
+#: Options that name columns, and what these are then used for.
+_ROLES = ("item1", "item2", "rating", "participant", "cue", "response", "count", "head", "winner", "loser", "labels")
+
+#: Columns by place of a list of pairs, whose value has the name of the kind.
+_OF_LISTS = ("item1", "item2", "", "weight")
+
+#: Columns of one use that are listed one by one.
+_MOST_LISTED = 8
+
+
+def add(commands: Any) -> None:
+    parser = shared.add_command(
+        commands,
+        "check",
+        _check,
+        summary="say what a file holds and what discover would do with it, without any fit",
+        details="FILE is read as by `simdims discover`, with the same options.",
+        example="simdims check animals.csv",
+    )
+    discover.add_source(parser)
+    discover.add_settings(parser)
+    shared.add_jobs(parser)
+    parser.set_defaults(own=discover.add_data_options(parser), quiet=True)
+    parser.usage = "%(prog)s FILE [options]"
+
+
+def _check(options: argparse.Namespace) -> Findings:
+    read = discover.read_data(options)
+    S = read.similarity
+    columns = [] if read.table is None else _columns(read, read.table)
+    facts = {**_coverage(S), **_scale(S), **_symmetry(read), **_duplicates(S, read.table)}
+    planned = discover.plan(S, options)
+    rows = {} if read.table is None else {"n_rows": read.table.n_rows, "n_columns": read.table.width}
+    values = {"file": options.source, "kind": read.kind, "why": read.why, **rows, "columns": columns, **facts}
+    values["plan"] = discover.plan_values(planned, S)
+    counted = "" if not rows else f" ({rows['n_rows']:,} rows, {rows['n_columns']:,} columns)"
+    words = [f"{options.source.name}: {read.why}{counted}.", *_columns_in_words(columns, read.table)]
+    words += [f"Data: {_sentences(S)}", *_facts_in_words(facts, S), discover.plan_in_words(planned, options)]
+    return Findings("\n".join(words), values)
+
+
+def _sentences(S: Similarity | SimilaritySet) -> str:
+    from simdims.discovery.methods import describe_data
+
+    return " ".join(describe_data(S))
+
+
+# Columns
+
+
+def _columns(read: discover.Read, table: Table) -> list[dict[str, Any]]:
+    """Each column of a table with its use, and how many of its cells are missing."""
+    uses = _uses(read, table)
+    n_read = len(table.numbered)
+    return [
+        {"name": name, "use": uses.get(place), "n_missing": n_read - table.n_given[place], "n_read": n_read}
+        for place, name in enumerate(table.columns)
+    ]
+
+
+def _uses(read: discover.Read, table: Table) -> dict[int, str]:
+    """What the columns of a table are used for, by their places."""
+    given, n_items = vars(read.options), read.similarity.n_items
+    places = {name: place for place, name in reversed(list(enumerate(table.columns)))}
+    named = {places[given[role]]: role for role in _ROLES if given.get(role) in places}
+    if given.get("by") in places:
+        named[places[given["by"]]] = "system"
+    if read.kind == "features":
+        return {place: named.get(place, "feature") for place in range(table.width)}
+    if read.kind == "triplets":
+        return named | _places_of_triplets(given, table, [place for place in range(table.width) if place not in named])
+    if read.kind in ("matrix", "dissimilarity"):
+        if table.n_rows >= n_items and table.width - n_items in (0, 1):
+            labelled = table.width - n_items
+            return {place: "labels" if place < labelled else "values of one item" for place in range(table.width)}
+        value = "similarity" if read.kind == "matrix" else "dissimilarity"
+        rest = [place for place in range(table.width) if place not in named]
+        return named | {place: name or value for place, name in zip(rest, _OF_LISTS, strict=False)}
+    return named
+
+
+def _places_of_triplets(given: Mapping[str, Any], table: Table, rest: list[int]) -> dict[int, str]:
+    """The three columns of items, and which of them has the odd one out: a name, or a position among the three."""
+    chosen = [table.columns.index(name) for name in given.get("columns") or () if name in table.columns] or rest
+    odd = given.get("odd")
+    at = table.columns.index(odd) if odd in table.columns else chosen[odd] if isinstance(odd, int) else None
+    return {place: "odd one out" if place == at else "item" for place in chosen}
+
+
+def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> list[str]:
+    """Columns and their uses, line by line; many of one use share a line."""
+    by_use: dict[str, list[dict[str, Any]]] = {}
+    for column in columns:
+        by_use.setdefault(column["use"] or "not used", []).append(column)
+    sampled = table is not None and bool(columns) and columns[0]["n_read"] < table.n_rows
+    beginning = f" in the first {columns[0]['n_read']:,} rows" if sampled else ""
+    lines = []
+    for use, those in by_use.items():
+        groups = [those] if len(those) > _MOST_LISTED else [[one] for one in those]
+        for group in groups:
+            names = repr(group[0]["name"])
+            names += f" to {group[-1]['name']!r} ({len(group):,} columns)" if len(group) > 1 else ""
+            n_missing = sum(one["n_missing"] for one in group)
+            missing = f" ({n_missing:,} {plural('cell', n_missing)} missing{beginning})" if n_missing else ""
+            lines.append((names, f"{use}{missing}"))
+    width = max((len(names) for names, _ in lines), default=0)
+    return ["Columns:", *(f"  {names:<{width}}  {use}" for names, use in lines)] if lines else []
+
+
+# Similarities
+
+
+def _coverage(S: Similarity | SimilaritySet) -> dict[str, Any]:
+    """Items, and how many pairs and self-similarities were observed."""
+    from simdims.similarity import Similarity
+
+    n = S.n_items
+    facts: dict[str, Any] = {"n_items": n, "labelled": S.labels is not None, "n_pairs": n * (n - 1) // 2}
+    if not isinstance(S, Similarity):
+        return {**facts, "n_systems": S.n_systems, "density": S.density}
+    n_own = n if S.factors is not None else int(np.count_nonzero(~np.isnan(S.values.diagonal())))
+    return {**facts, "density": S.density, "absent": S.absent, "n_self_similarities": n_own}
+
+
+def _scale(S: Similarity | SimilaritySet) -> dict[str, Any]:
+    from simdims.similarity import Similarity
+    from simdims.similarity.entries import value_range
+
+    ends = value_range(S.values) if isinstance(S, Similarity) and S.factors is None else None
+    return {} if ends is None else {"smallest": ends[0], "largest": ends[1]}
+
+
+def _symmetry(read: discover.Read) -> dict[str, Any]:
+    """How the two sides of pairs agree: those of a matrix are equal, or were combined as --symmetrize says."""
+    is_matrix = read.kind in ("matrix", "dissimilarity")
+    return {"symmetry": read.options.symmetrize or "equal sides"} if is_matrix else {}
+
+
+def _duplicates(S: Similarity | SimilaritySet, table: Table | None) -> dict[str, Any]:
+    """Rows of a narrow table that repeat another one, and items that cannot be told apart by their similarities."""
+    from scipy import sparse
+
+    from simdims.similarity import Similarity
+
+    facts: dict[str, Any] = {}
+    if table is not None and len(table.numbered) == table.n_rows:
+        facts["n_repeated_rows"] = table.n_rows - len(set(map(tuple, table.body)))
+    values = None if not isinstance(S, Similarity) else S.values if S.factors is None else S.factors
+    if values is not None and not sparse.issparse(values):
+        counts = Counter(row.tobytes() for row in values + 0.0)  # one zero, whatever its sign
+        repeated = [i for i, row in enumerate(values + 0.0) if counts[row.tobytes()] > 1]
+        facts["identical_items"] = [i if S.labels is None else S.labels[i] for i in repeated]
+    return facts
+
+
+def _facts_in_words(facts: Mapping[str, Any], S: Similarity | SimilaritySet) -> list[str]:
+    words = []
+    n_missing = round((1 - facts["density"]) * facts["n_pairs"])
+    if "n_self_similarities" in facts:
+        own = facts["n_self_similarities"]
+        diagonal = "none" if not own else "all" if own == S.n_items else f"{own:,} of {S.n_items:,}"
+        unlisted = "" if facts["absent"] in (None, "missing") else "; pairs that are not listed count as zeros"
+        words.append(
+            f"Missing: {n_missing:,} of {facts['n_pairs']:,} pairs{unlisted}. Similarities of items with themselves: "
+            f"{diagonal}."
+        )
+    else:
+        words.append(f"Missing: {1 - facts['density']:.1%} of the pairs of all systems.")
+    if "smallest" in facts:
+        words.append(
+            f"Scale: fitted values of two different items range from {facts['smallest']:.3g} to {facts['largest']:.3g}."
+        )
+    if "symmetry" in facts:
+        same = facts["symmetry"] == "equal sides"
+        how = "both sides of each pair are equal" if same else f"where sides differ, the {facts['symmetry']} is taken"
+        words.append(f"Symmetry: {how}.")
+    identical, repeated = facts.get("identical_items", []), facts.get("n_repeated_rows", 0)
+    said = [f"{repeated:,} {'row repeats' if repeated == 1 else 'rows repeat'} another row"] if repeated else []
+    if identical:
+        named = shortlist([str(item) for item in identical])
+        said.append(f"{len(identical):,} items have the same similarities as another item: {named}")
+    words.append(f"Duplicates: {'; '.join(said) or 'none'}.")
+    return words

@@ -1,0 +1,139 @@
+"""`simdims bootstrap` and `simdims compare`: how sure dimensions are, and which ones two embeddings share."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simdims.cli import options as shared
+from simdims.cli.options import Findings
+from simdims.cli.outputs import check_target, write_result
+from simdims.cli.steps import ranks
+
+if TYPE_CHECKING:
+    from simdims.inference import EmbeddingComparison
+    from simdims.uncertainty import Bootstrap
+
+_FIGURES = (".pdf", ".svg", ".png")
+
+
+def add(commands: Any) -> None:
+    parser = shared.add_command(
+        commands,
+        "bootstrap",
+        _bootstrap,
+        summary="estimate how dimensions vary with other people, items or pairs: intervals, how often they come back",
+        details="`simdims report --uncertainty` shows an .npz file on the page.",
+        example="simdims bootstrap people --over systems --jobs -1 --seed 0 -o people-sure.npz",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder written by `simdims discover`")
+    over = "what is resampled (default: systems, or items if there is one system)"
+    parser.add_argument("--over", choices=["systems", "items", "pairs"], help=over)
+    shared.add_count(parser, "n_resamples", 200, "number of resamples")
+    threshold = "correlation from which a dimension has come back (default 0.8)"
+    parser.add_argument("--threshold", type=float, default=0.8, metavar="R", help=threshold)
+    selected = "choose the number of dimensions among these in every resample, such as 2:12; takes much longer"
+    parser.add_argument("--ranks", type=ranks, metavar="RANKS", help=selected)
+    shared.add_checkpoint(parser)
+    shared.add_running(parser)
+    shared.add_out(parser, ".npz (all resamples), .json (all intervals) or .csv (one row per dimension)")
+
+    parser = shared.add_command(
+        commands,
+        "compare",
+        _compare,
+        summary="find the dimensions that two embeddings of the same items share, and those that only one has",
+        details="Of folders written by `simdims discover`, it also shows how much of the similarities of each the "
+        "shared dimensions explain. `simdims report --compare` shows a comparison on the page.",
+        example="simdims compare human monkey --seed 0 -o shared.pdf",
+    )
+    shared.add_embedding(parser)
+    parser.add_argument("other", metavar="OTHER", type=Path, help="another embedding of the same items, as EMBEDDING")
+    shared.add_count(parser, "n_permutations", 1000, "number of permutations")
+    level = "false discovery rate at which dimensions are shared (default 0.05)"
+    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    shared.add_seed(parser)
+    shared.add_out(parser, ".json (everything), .csv (the matched pairs), or .pdf, .svg or .png (a figure)")
+
+
+def compare_with(options: argparse.Namespace, W: Any, S: Any, other: Path, seed: int, **given: Any) -> Any:
+    """Compare an embedding with that of a file or folder."""
+    from simdims.inference import compare_embeddings
+
+    W2, S2 = _read(argparse.Namespace(**{**vars(options), "source": other}))
+    return compare_embeddings(W, W2, S1=S, S2=S2, random_state=seed, **given)
+
+
+def _bootstrap(options: argparse.Namespace) -> Findings:
+    check_target(options.out, (".npz", ".json", ".csv"), overwrite=options.overwrite)
+    from simdims.discovery import Discovery
+    from simdims.uncertainty import bootstrap
+
+    found = Discovery.load(options.folder)
+    over = options.over or ("items" if found.weights is None else "systems")
+    names = ("n_resamples", "threshold", "ranks", "checkpoint", "random_state", "n_jobs", "progress")
+    sure = bootstrap(found, over, **shared.arguments(options, *names))
+    told = Findings(sure.summary(), _plain(sure), sure.seed)
+    if options.out is not None and options.out.suffix.lower() == ".npz":
+        sure.save(options.out)
+    elif options.out is not None:
+        write_result(options.out, told.plain(), sure.dimensions_frame())
+    return told
+
+
+def _plain(sure: Bootstrap) -> dict[str, Any]:
+    low, high = sure.interval("r2")
+    return {
+        "over": sure.over,
+        "n_resamples": sure.n_resamples,
+        "threshold": sure.threshold,
+        "alpha": sure.alpha,
+        "shrinkage": sure.shrinkage,
+        "r2": {"r2": sure.r2, "low": low, "high": high},
+        "dimensions": sure.dimensions_frame(),
+        "loadings": sure.loadings_frame(),
+        "weights": None if sure.systems is None else sure.weights_frame(),
+        "selected_ranks": sure.rank_counts,
+        "n_not_converged": int((~sure.converged).sum()),
+    }
+
+
+def _compare(options: argparse.Namespace) -> Findings:
+    read = [("EMBEDDING", options.source), ("OTHER", options.other)]
+    check_target(options.out, (".json", ".csv", *_FIGURES), read, overwrite=options.overwrite)
+    seed = shared.settled_seed(options)
+    W, S = _read(options)
+    compared = compare_with(options, W, S, options.other, seed, **shared.arguments(options, "n_permutations", "alpha"))
+    told = Findings(compared.summary(), plain_comparison(compared), seed)
+    if options.out is not None and options.out.suffix.lower() in _FIGURES:
+        from simdims import plots
+
+        axes = plots.embedding_comparison(compared, names=(options.source.stem, options.other.stem))
+        plots.save_figure(axes, options.out)
+    elif options.out is not None:
+        write_result(options.out, told.plain(), compared.table)
+    return told
+
+
+def plain_comparison(compared: EmbeddingComparison) -> dict[str, Any]:
+    """A comparison as values for --json."""
+    explained = compared.explained
+    return {
+        "n_items": len(compared.embedding1),
+        "n_shared": compared.n_shared,
+        "pairs": compared.table.assign(shared=compared.is_shared),
+        "only1": list(compared.only1),
+        "only2": list(compared.only2),
+        "explained": None if explained is None else explained.rename_axis("similarities").reset_index(),
+    }
+
+
+def _read(options: argparse.Namespace) -> tuple[Any, Any]:
+    """An embedding and, of a folder, its similarities."""
+    W = shared.read_embedding(options)
+    if not options.source.is_dir():
+        return W, None
+    from simdims.discovery import Discovery
+
+    return W, Discovery.load(options.source).mean_similarity
