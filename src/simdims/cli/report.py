@@ -57,19 +57,7 @@ def add(commands: Any) -> None:
         metavar="PROPERTIES",
         help="test which properties the dimensions encode, and show the results; a table with one row per item",
     )
-    parser.add_argument(
-        "--suggestions",
-        type=Path,
-        metavar="NAMES",
-        help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
-    )
-    parser.add_argument(
-        "--names",
-        type=Path,
-        metavar="FILE",
-        help="name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
-        "columns dimension and name",
-    )
+    _add_names(parser)
     parser.add_argument(
         "--lineage",
         type=ranks,
@@ -141,6 +129,22 @@ def _add_images(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a folder with one picture per item; file names must match the labels (without labels: files are used in "
         "alphabetical order)",
+    )
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--suggestions",
+        type=Path,
+        metavar="NAMES",
+        help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
+    )
+    parser.add_argument(
+        "--names",
+        type=Path,
+        metavar="FILE",
+        help="name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
+        "columns dimension and name",
     )
 
 
