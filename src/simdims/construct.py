@@ -284,7 +284,8 @@ def from_dissimilarity(
         The variable of an .npz, .h5, .hdf5 or .mat file, if D is a path; "variable.field" for a MATLAB struct.
     by : str or sequence, optional
         Keeps the matrices of a stack apart, each with a scale of its own: what they are ("person" gives the names
-        person1, person2, ..., unless a file has names for them), or one name per matrix. Where D is a DataFrame, or a
+        person1, person2, ..., unless a file has names for them), or one name per matrix. DataFrames in a list may then
+        have different items. Where D is a DataFrame, or a
         table in a file, with a column of this name, D is a list of pairs, one per row: this column says whose the
         dissimilarity is, two others name the items, and the last one holds the value. Where D is a folder, its files
         are kept apart, one per system, and give the names; a table beside them becomes `info`, as in

@@ -198,9 +198,10 @@ class SimilaritySet:
             return list(range(self.n_systems))[key]
         if isinstance(key, Iterable):
             # A Series of pandas that names the systems is matched by name.
-            if hasattr(key, "loc") and str(getattr(key, "dtype", "")) == "bool" and set(key.index) == set(self.names):
-                key = key.loc[list(self.names)]
-            chosen = list(key)
+            given: Any = key
+            if hasattr(given, "loc") and str(getattr(given, "dtype", "")) == "bool":
+                given = given.loc[list(self.names)] if set(given.index) == set(self.names) else given
+            chosen = list(given)
             if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
                 if len(chosen) != self.n_systems:
                     rule = f"must have one value for each of the {self.n_systems} systems"

@@ -97,7 +97,7 @@ def weight_courses(
     Returns
     -------
     ndarray of matplotlib Axes
-        Lines through the mean weight of the systems at one place, with a band where there are several: the 95%
+        Lines through the mean weight of the systems at one place, with a band where there are three or more: the 95%
         confidence interval of the mean (t). Systems without a value are not drawn.
 
     Examples
@@ -169,6 +169,8 @@ def _course(
     samples = [weights[number == place] for place in range(len(places))]
     means = np.array([sample.mean() for sample in samples])
     low, high = np.array([mean_intervals(sample[:, None]) for sample in samples])[:, :, 0].T
+    is_few = np.array([len(sample) < _FEWEST for sample in samples])
+    low, high = np.where(is_few, means, low), np.where(is_few, means, high)
     if np.any(high > low):
         ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
     marks: dict[str, Any] = {"marker": "o", "ms": 2} if len(places) <= 20 else {}
