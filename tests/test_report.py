@@ -1,6 +1,8 @@
 """The page of a Discovery as a file: nothing from outside, nothing that breaks out, every number as it was."""
 
 import base64
+import hashlib
+import html
 import json
 import re
 from dataclasses import replace
@@ -11,10 +13,21 @@ import pytest
 from report_examples import HOSTILE, made, selection_of, sorted_embedding
 from scipy import sparse
 
-from simdims import ParameterError, Similarity, combined_test, dimension_test, discover, lineage, rsa_test, simulate
+from simdims import (
+    Discovery,
+    ParameterError,
+    Similarity,
+    combined_test,
+    dimension_test,
+    discover,
+    lineage,
+    rsa_test,
+    simulate,
+)
 from simdims.cli import main
 from simdims.report import bundle, pairs, words, write_report
 from simdims.report.data import pack_loadings, script_json
+from simdims.report.provenance import checksum, provenance
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +68,8 @@ def test_the_page_asks_for_nothing_from_outside(page):
 
 def test_no_label_breaks_out_of_its_place(found, tmp_path):
     text, data, _ = read(found.report(tmp_path / "page.html", title="</title><script>alert(3)</script>"))
-    assert len(re.findall(r"<script", text)) == 7  # six elements of data, and the script
-    assert text.count("</script") == 7
+    assert len(re.findall(r"<script", text)) == 9  # eight elements of data, and the script
+    assert text.count("</script") == 9
     assert "<title>&lt;/title&gt;&lt;script&gt;alert(3)&lt;/script&gt;</title>" in text
     assert json.loads(data["labels"]) == list(found.labels)
 
@@ -185,6 +198,12 @@ def test_tests_of_hypotheses_are_shown(found, tmp_path, kind):
     assert [row["hypothesis"] for row in rows] == ["first", "noise"]
     assert [row["pvalue"] for row in rows] == pytest.approx(list(tests.pvalue))
     assert rows[0]["place"] == (None if kind == "rsa" else 0)
+    # One convention: the middle 95% of the permutations, on the page and in figures.
+    np.testing.assert_allclose(
+        np.array([row["null"] for row in rows], dtype=float).T, tests.null_interval(), rtol=1e-6, equal_nan=True
+    )
+    low, high = np.nanquantile(tests.null_distribution, [0.025, 0.975], axis=0)
+    np.testing.assert_array_equal(tests.null_interval(), [low, high])
 
 
 def test_the_page_is_small_and_has_its_summary_without_a_script(found, page):
@@ -243,6 +262,129 @@ def test_names_are_kept_by_what_the_data_are(found, tmp_path):
     one, other = (read(made(V).report(tmp_path / "c.html"))[2]["fingerprint"] for V in (W, W + 0.001))
     assert same == again
     assert len({same, one, other}) == 3
+
+
+# -- the whole result ----------------------------------------------------------------------------------------------
+
+
+def test_the_picture_of_similarities_has_every_pair_in_the_order_of_dimensions(found, page):
+    _, data, facts = page
+    heat, n = facts["heat"], 50
+    cells = decoded(data["heat"], np.uint8).reshape(n, n)
+    W, S = found.embedding.astype(float), found.similarity.values
+    order = heat["order"]
+    largest = W.argmax(axis=1)[order]
+    assert (np.diff(largest) >= 0).all()
+    assert [tuple(group) for group in heat["groups"]] == [
+        (k, int(np.argmax(largest == k))) for k in sorted(set(largest))
+    ]
+    observed, predicted = S[np.ix_(order, order)], (W @ W.T)[np.ix_(order, order)]
+    below, above = np.tril_indices(n, -1), np.triu_indices(n, 1)
+    drawn = heat["low"] + cells * (heat["high"] - heat["low"]) / 254
+    seen = ~np.isnan(observed[below])
+    np.testing.assert_array_equal(cells[below] == 255, ~seen)
+    step = heat["high"] / 254
+    np.testing.assert_allclose(drawn[below][seen], np.minimum(observed[below][seen], heat["high"]), atol=step)
+    np.testing.assert_allclose(drawn[above], np.minimum(predicted[above], heat["high"]), atol=step)
+    assert heat["has_missing"]
+
+
+def test_many_items_have_blocks_and_a_map_of_some(monkeypatch, tmp_path):
+    for name, number in (("N_CELLS", 20), ("N_PLACED", 30), ("N_MAPPED", 80)):
+        monkeypatch.setattr(f"simdims.report.overview.{name}", number)
+    W = sorted_embedding(90, 3)
+    _, data, facts = read(made(W).report(tmp_path / "page.html"))
+    assert (facts["heat"]["block"], facts["heat"]["side"], facts["heat"]["order"]) == (5, 18, None)
+    assert len(decoded(data["heat"], np.uint8)) == 18**2
+    about = facts["map"]
+    np.testing.assert_array_equal(about["items"], np.sort(np.argsort(-W.max(axis=1), kind="stable")[:80]))
+    assert about["largest"] == W.argmax(axis=1)[about["items"]].tolist()
+    assert (about["places"], about["n_between"]) == (80, 60)
+    places = decoded(data["map"], "<u2").reshape(80, 2)
+    assert (places.min(axis=0) == 0).all()
+    assert (places.max(axis=0) == 65535).all()
+
+
+def test_items_of_one_dimension_are_together_on_the_map(tmp_path):
+    W = np.kron(np.eye(3), np.linspace(0.5, 1, 20)[:, None])
+    _, data, _ = read(made(W).report(tmp_path / "page.html"))
+    places = decoded(data["map"], "<u2").reshape(60, 2).astype(float)
+    groups = places.reshape(3, 20, 2)
+    within = np.linalg.norm(groups - groups.mean(axis=1, keepdims=True), axis=2).max()
+    between = np.linalg.norm(groups.mean(axis=1)[[0, 0, 1]] - groups.mean(axis=1)[[1, 2, 2]], axis=1).min()
+    assert between > within
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_a_few_items_have_a_map_too(tmp_path, n):
+    _, data, facts = read(made(np.linspace(0.5, 1, n)[:, None]).report(tmp_path / "page.html"))
+    assert facts["map"]["places"] == n
+    assert len(decoded(data["map"], "<u2")) == 2 * n
+
+
+# -- names, methods and provenance ---------------------------------------------------------------------------------
+
+
+def test_given_names_are_on_the_page_and_tests_find_their_dimension(found, page, tmp_path):
+    assert page[2]["names"] is None
+    X = {"first": found.embedding[:, 0]}
+    before = dimension_test(found, X, n_permutations=20, random_state=0)
+    named = found.rename({1: "</script>animal"})
+    after = dimension_test(named, X, n_permutations=20, random_state=0)
+    for tests in (before, after):
+        text, _, facts = read(named.report(tmp_path / "page.html", tests=tests))
+        assert facts["names"]["given"] == ["</script>animal", *[""] * (found.n_components - 1)]
+        assert facts["tests"]["rows"][0]["place"] == 0
+        assert text.count("</script") == 9
+    assert facts["fingerprint"] == page[2]["fingerprint"]
+    other = read(found.rename({1: "plant"}).report(tmp_path / "page.html"))[2]
+    assert other["names"]["key"] != facts["names"]["key"]
+
+
+def test_the_methods_paragraph_is_on_the_page(found, tmp_path):
+    tests = dimension_test(found, {"first": found.embedding[:, 0]}, n_permutations=20, random_state=0)
+    text = html.unescape(read(found.report(tmp_path / "page.html", tests=tests))[0])
+    paragraph, references = found.methods_text(tests).split("\n\n")
+    assert f'<p id="methods-text">{paragraph}</p>' in text
+    assert all(f"<li>{line}</li>" in text for line in references.splitlines())
+
+
+def test_the_provenance_says_where_the_result_comes_from(found, page, tmp_path):
+    said = dict(provenance(found))
+    assert said["Checksum of the similarities (SHA-256)"] == checksum(found.similarity)
+    assert said["Random seed"] == "0"
+    assert said["Analysed on"] == found.settings["date"]
+    assert f"simdims {found.settings['versions']['simdims']}" in said["Software"]
+    assert "dimensions 2 to 4" in said["Settings"]
+    assert all(html.escape(text) in page[0] for text in said.values())
+    bare = dict(provenance(made(sorted_embedding(20, 2))))
+    assert bare["Software"] == bare["Analysed on"] == bare["Random seed"] == "not recorded"
+
+
+def test_the_checksum_tells_similarities_apart(found):
+    S, labels = found.similarity.values.copy(), list(found.labels)
+    same = checksum(Similarity(S, labels=labels))
+    assert same == checksum(found.similarity)
+    changed = S.copy()
+    changed[0, 1] = changed[1, 0] = S[0, 1] + 1e-9
+    others = [
+        checksum(Similarity(changed, labels=labels)),
+        checksum(Similarity(S)),
+        checksum(Similarity(S, labels=labels, weights=np.full(S.shape, 2.0))),
+        checksum(Similarity.from_factors(sorted_embedding(50, 2), labels=labels)),
+    ]
+    assert len({same, *others}) == 5
+
+
+def test_the_command_records_the_file(tmp_path, capsys):
+    W = sorted_embedding(20, 2)
+    file = tmp_path / "animals.csv"
+    np.savetxt(file, W @ W.T, delimiter=",")
+    arguments = ["--ranks", "2", "--runs", "2", "--repeats", "1", "--seed", "0", "--no-report"]
+    assert main(["discover", str(file), "-o", str(tmp_path / "out"), *arguments]) == 0
+    said = dict(provenance(Discovery.load(tmp_path / "out")))
+    assert said["Data"].startswith("animals.csv: 20 items")
+    assert said["Checksum of the file (SHA-256)"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 # -- images --------------------------------------------------------------------------------------------------------

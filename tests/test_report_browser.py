@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 import statistics
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -551,3 +552,159 @@ def test_a_print_has_all_cards_and_no_controls(images_page, open_page):
     assert not page.locator("#data").is_visible()
     assert page.locator(".card").count() == 5
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+# -- names that travel ---------------------------------------------------------------------------------------------
+
+
+def test_names_of_the_page_become_those_of_the_result_and_of_its_next_page(found, page, tmp_path):
+    name_card(page, 'animal, "tame"')
+    name_card(page, "=food", 2)
+    for button, file in (("#save-names-json", "names.json"), ("#save-names-csv", "names.csv")):
+        (tmp_path / file).write_text(saved(page, button), encoding="utf-8")
+        named = found.rename(tmp_path / file)
+        assert named.dimension_names[:3] == ('animal, "tame"', "dimension2", "=food")
+    name_card(page, "never saved", 1)
+    page.goto(named.report(tmp_path / "named.html").as_uri())
+    values = [page.locator(f".card [data-name-of='{k}']").input_value() for k in range(3)]
+    assert values == ['animal, "tame"', "never saved", "=food"]
+    expect(page.locator("#heat-chart text", has_text="animal")).to_have_count(1)
+
+
+def test_names_of_a_result_do_not_give_way_to_those_of_an_earlier_page(found, page, tmp_path):
+    name_card(page, "mistaken")
+    page.goto(found.rename({1: "animal", 2: "plant"}).report(tmp_path / "named.html").as_uri())
+    first = page.locator(".card [data-name-of='0']")
+    assert first.input_value() == "animal"
+    name_card(page, "beast")
+    name_card(page, "", 1)
+    page.reload()
+    assert first.input_value() == "beast"
+    assert page.locator(".card [data-name-of='1']").input_value() == ""
+
+
+def test_equal_names_are_pointed_out(page):
+    for k in (0, 2):
+        name_card(page, "animal", k)
+    expect(page.locator("#names-told")).to_contain_text("different names for dimensions 1 and 3")
+
+
+# -- pictures ------------------------------------------------------------------------------------------------------
+
+
+def pictures_of(page):
+    """The SVG files of all pictures of a page, by name."""
+    found = {}
+    for place in ("", "#dimension-1", "#item-3"):
+        page.evaluate(f"location.hash = '{place}'")
+        inside = "#panel" if place else "main"
+        expect(page.locator(f"{inside} .save-picture").last).to_be_visible()
+        for button in page.locator(f"{inside} .save-picture").all():
+            with page.expect_download() as download:
+                button.click()
+            found[download.value.suggested_filename] = download.value.path().read_text(encoding="utf-8")
+    return found
+
+
+def test_every_picture_is_saved_with_its_looks_in_any_theme(address, open_page):
+    light = pictures_of(open_page(address, color_scheme="light"))
+    assert set(light) == {
+        "similarities.svg",
+        "map.svg",
+        "fit.svg",
+        "number_of_dimensions.svg",
+        "lineage.svg",
+        "hypotheses.svg",
+        "dimension1_distribution.svg",
+        "dimension1_similarities.svg",
+        "item3_fingerprint.svg",
+    }
+    for name, text in light.items():
+        root = ElementTree.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg", name
+        nodes = list(root.iter())
+        assert len(nodes) > 5, name
+        shapes = [node for node in nodes if node.tag.rpartition("}")[2] in ("rect", "circle", "path", "line")]
+        assert all("fill" in node.attrib for node in shapes if node not in root.findall(".//{*}clipPath/*")), name
+        assert not any("class" in node.attrib or "href" in node.attrib for node in nodes if "image" not in node.tag), (
+            name
+        )
+        assert "var(" not in text, name
+    assert pictures_of(open_page(address, color_scheme="dark")) == light
+
+
+def test_the_similarities_are_read_by_keys(found, page):
+    W, S = found.embedding.astype(float), found.similarity.values
+    order = np.lexsort((-W.max(axis=1), W.argmax(axis=1)))
+    page.locator("svg.heat").focus()
+    for key in ("ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    told = page.locator("#heat-chart .readout")
+    value = S[order[2], order[0]]
+    expect(told).to_contain_text("not observed" if np.isnan(value) else f"observed {value:.2g}"[:12])
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(told).to_contain_text(f"predicted {W[order[2]] @ W[order[5]]:.2g}"[:13])
+
+
+def test_the_map_opens_items_and_is_coloured_by_a_dimension(found, page):
+    assert page.locator("#map-chart path.dots").count() == found.n_components + 1
+    page.select_option("#map-colours", "1")
+    assert page.locator("#map-chart path.loaded").count() == 6
+    box = page.locator("svg.map").bounding_box()
+    dots = page.evaluate(
+        """() => [...document.querySelectorAll("#map-chart path.dots")].at(-1).getAttribute("d").match(/[\\d.]+/g)"""
+    )
+    drawn = page.evaluate("document.querySelector('svg.map').viewBox.baseVal.width")
+    x, y = (float(dots[place]) * box["width"] / drawn for place in (0, 1))
+    page.locator("svg.map").click(position={"x": x, "y": y})
+    expect(page.locator("#panel .kicker")).to_have_text("Item")
+    item = int(page.url.rpartition("-")[2])
+    # The darkest level has the items with the largest loadings.
+    assert found.embedding[item, 1] > found.embedding[:, 1].max() * 5 / 6
+
+
+def test_names_of_items_are_shown_on_image_cards_if_asked_for(images_page, address, open_page):
+    page = open_page(images_page)
+    expect(page.locator(".caption").first).to_be_hidden()
+    page.check("#captions")
+    expect(page.locator(".caption").first).to_be_visible()
+    assert open_page(address).locator("#captions").is_hidden()
+
+
+def test_the_methods_paragraph_is_copied(found, page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#copy-methods")
+    expect(page.locator("#copy-methods")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("We factorized the similarities")
+    assert copied.endswith(found.methods_text().splitlines()[-1])
+
+
+def test_the_curve_is_enlarged_around_the_choice(open_page, tmp_path):
+    truth = simulate.dirichlet(60, 4, alpha=0.2, random_state=0)
+    S = simulate.add_noise(truth @ truth.T, 0.9, random_state=0)
+    steep = discover(S, ranks=range(1, 8), n_repeats=1, n_runs=2, random_state=0)
+    page = open_page(steep.report(tmp_path / "page.html").as_uri())
+    chart = page.locator("#number-chart")
+    assert chart.locator("circle").count() + chart.locator("path.off-scale").count() == 7
+    n_beyond = chart.locator("path.off-scale").count()
+    assert n_beyond > 0
+    page.click("#curve-scale")
+    assert chart.locator("circle").count() == 7
+    page.click("#curve-scale")
+    assert chart.locator("path.off-scale").count() == n_beyond
+
+
+def test_a_print_has_pictures_of_its_width_with_captions(page):
+    width = "document.querySelector('{} svg').viewBox.baseVal.width"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    for chart, expected in (("#heat-chart", 400), ("#map-chart", 400), ("#lineage-chart", 700)):
+        assert page.evaluate(width.format(chart)) == expected
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(width.format("#heat-chart")) > 400
+    page.emulate_media(media="print")
+    caption = "getComputedStyle(document.getElementById('map-chart'), '::after').content"
+    assert "Map of the items" in page.evaluate(caption)
+    assert page.locator("#methods-text").is_visible()
+    assert not page.locator("#copy-methods").is_visible()

@@ -93,7 +93,7 @@ def test_names_of_systems_and_groups_break_nothing(tmp_path):
     info = {HOSTILE[0]: np.resize([HOSTILE[1], "b"], N_SYSTEMS)}
     facts, text = facts_of(of_systems(some_weights(), names, info), tmp_path)
     assert facts["systems"]["names"] == names
-    assert len(re.findall(r"<script", text)) == 7
+    assert len(re.findall(r"<script", text)) == 9
     assert "onerror" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -113,12 +114,13 @@ def _discover(options: argparse.Namespace) -> Findings:
             raise UsageError(f"--{name} does not apply with --no-report.")
     check_folder(options.out, options.overwrite)
     _check_apart(options.out, options.checkpoint)
-    S = read_data(options).similarity
+    S, data = read_data(options).similarity, described_file(options.source)
     pictures = None if options.images is None else pictures_of(options.images, S.labels, S.n_items)
     if options.dry_run:
         planned = plan(S, options)
         return Findings(plan_in_words(planned, options), plan_values(planned, S))
     found = run(S, options)
+    found = replace(found, settings={**found.settings, "data": data})
     told = finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
     _write_run_file(options, found.seed)
     return told
@@ -149,6 +151,14 @@ def check_folder(folder: Path, overwrite: bool) -> None:
                 f"{str(page)!r} is not an earlier report: move it, or choose another FOLDER."
             ) from None
     check_writable(folder)
+
+
+def described_file(path: Path) -> dict[str, str]:
+    """The name of a file, and its checksum; of a folder, the name."""
+    if path.is_dir():
+        return {"file": path.name}
+    with path.open("rb") as file:
+        return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 class Read(NamedTuple):

@@ -61,12 +61,7 @@ def add(commands: Any) -> None:
     )
     add_look(parser)
     _add_tests(parser, " for --tests, --lineage and --compare")
-    parser.add_argument(
-        "--suggestions",
-        type=Path,
-        metavar="NAMES",
-        help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
-    )
+    _add_names(parser)
     parser.add_argument(
         "--lineage",
         type=ranks,
@@ -150,6 +145,22 @@ def _add_images(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--suggestions",
+        type=Path,
+        metavar="NAMES",
+        help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
+    )
+    parser.add_argument(
+        "--names",
+        type=Path,
+        metavar="FILE",
+        help="name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
+        "columns dimension and name",
+    )
+
+
 def _add_plot(commands: Any) -> None:
     parser = shared.add_command(
         commands,
@@ -172,7 +183,7 @@ def _add_plot(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> Findings:
-    from simdims.discovery import Discovery
+    from simdims.discovery import Discovery, storage
     from simdims.report import writer
     from simdims.uncertainty import Bootstrap
 
@@ -182,6 +193,10 @@ def _report(options: argparse.Namespace) -> Findings:
         writer.check_target(target, options.overwrite)
         check_writable(target)
     found = Discovery.load(options.folder)
+    if options.names is not None:
+        storage.check_folder(options.folder)
+        check_writable(options.folder)
+        found = found.rename(options.names)
     if options.out is None:
         check_writable(target)
     sure = None if options.uncertainty is None else Bootstrap.load(options.uncertainty)
@@ -189,19 +204,23 @@ def _report(options: argparse.Namespace) -> Findings:
     seed = shared.settled_seed(options) if is_random else None
     tests = None if options.tests is None or seed is None else _tests(options, found, seed)
     tree = None if options.lineage is None else _lineage(options, found, seed)
-    names = None if options.suggestions is None else _suggestions(options.suggestions)
+    suggested = None if options.suggestions is None else _suggestions(options.suggestions)
     compared = None if options.compare is None or seed is None else _compared(options, found, seed)
-    shown = {"images": images, "tests": tests, "suggestions": names, "lineage": tree, "title": options.title}
+    shown = {"images": images, "tests": tests, "suggestions": suggested, "lineage": tree, "title": options.title}
     path = found.report(target, overwrite=options.overwrite, uncertainty=sure, comparison=compared, **shown)
-    told = [one for one in (tests, tree, sure, *(compared or {}).values()) if one is not None]
+    told = [one.summary() for one in (tests, tree, sure, *(compared or {}).values()) if one is not None]
+    if options.names is not None:
+        storage.save(found, options.folder, same_run=True)
+        told.append(f"Saved the names of the dimensions in {options.folder}")
     values = {
         "report": path,
+        "dimension_names": list(found.dimension_names),
         "tests": None if tests is None else tests.to_dict(),
         "lineage": None if tree is None else tree.table,
         "dimensions": None if sure is None else sure.dimensions_frame(),
         "comparisons": None if compared is None else {name: plain_comparison(one) for name, one in compared.items()},
     }
-    return Findings("".join(f"{one.summary()}\n" for one in told) + f"Wrote {path}", values, seed)
+    return Findings("\n".join([*told, f"Wrote {path}"]), values, seed)
 
 
 def _check_idle(options: argparse.Namespace) -> bool:

@@ -61,6 +61,8 @@ class Consensus:
         What is known about the systems.
     shrinkage : float or None
         How strongly weights were drawn to 1.
+    dimension_names : tuple of str
+        The names of the dimensions: dimension1, dimension2, ... unless `Discovery.rename` gave others.
     n_runs, n_items, n_components : int
     """
 
@@ -80,12 +82,15 @@ class Consensus:
     systems: tuple[str, ...] | None = None
     system_info: pd.DataFrame | None = None
     shrinkage: float | None = None
+    dimension_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
         if self.weights is not None:
             object.__setattr__(self, "weights", read_only(self.weights))
+        if not self.dimension_names:
+            object.__setattr__(self, "dimension_names", numbered_names(self.n_components))
 
     @property
     def embedding(self) -> NDArray[np.floating]:
@@ -113,11 +118,11 @@ class Consensus:
         return self.embeddings.shape[2]
 
     def embedding_frame(self) -> pd.DataFrame:
-        """The embedding as a DataFrame, with the labels as index and columns dimension1, dimension2, ..."""
+        """The embedding as a DataFrame, with the labels as index and columns named as the dimensions."""
         import pandas as pd
 
         index = None if self.labels is None else list(self.labels)
-        return pd.DataFrame(self.embedding.copy(), index=index, columns=self._names())
+        return pd.DataFrame(self.embedding.copy(), index=index, columns=list(self.dimension_names))
 
     def weights_frame(self) -> pd.DataFrame:
         """The weights of the systems in the most central run, a row per system; for a SimilaritySet only."""
@@ -127,7 +132,9 @@ class Consensus:
             raise ValueError(
                 "weights_frame needs a consensus of several systems: pass a SimilaritySet to fit_consensus."
             )
-        return pd.DataFrame(self.weights[self.selected].copy(), index=list(self.systems), columns=self._names())
+        return pd.DataFrame(
+            self.weights[self.selected].copy(), index=list(self.systems), columns=list(self.dimension_names)
+        )
 
     def summary(self) -> str:
         """The result in words."""
@@ -165,16 +172,18 @@ class Consensus:
     def __str__(self) -> str:
         return self.summary()
 
-    def _names(self) -> list[str]:
-        return [f"dimension{k + 1}" for k in range(self.n_components)]
-
     def _unreliable(self) -> str:
         low = low_values(self.reliability)
         if not low:
             return ""
-        names = self._names()
+        names = self.dimension_names
         listed = ", ".join(f"{names[k]} ({shown})" for k, shown in list(low.items())[:_N_NAMED])
         return f" Below {LOW}: {listed}{', ...' if len(low) > _N_NAMED else ''}."
+
+
+def numbered_names(n_components: int) -> tuple[str, ...]:
+    """The names of dimensions that nobody named: dimension1, dimension2, ..."""
+    return tuple(f"dimension{k + 1}" for k in range(n_components))
 
 
 def warn_of_unconverged(consensus: Consensus, max_iter: int, tol: float) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from simdims import __version__
 from simdims._parameters import ParameterTypeError, plural, shown
+from simdims.consensus.result import numbered_names
 from simdims.discovery.result import Discovery, check_resampled
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, LEAST_SHARE, MOST_WORSE, NEGLIGIBLE
@@ -54,6 +55,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncerta
         *_stability(found),
         *(() if uncertainty is None else [uncertainty.methods_text()]),
         *_quality(found),
+        *_names(found),
         *(() if tests is None else _tests(tests)),
         *_seed(found),
     ]
@@ -361,6 +363,20 @@ def _ceiling(found: Discovery, r2: float) -> list[str]:
         "As a noise ceiling, each system's similarities were regressed on the mean of the other systems (lower bound, "
         f"R2 = {ceiling.lower:.3f}) and on the mean of all (upper bound, R2 = {ceiling.upper:.3f}){share}."
     ]
+
+
+def _names(found: Discovery) -> list[str]:
+    """The names that dimensions were given, in the order of the dimensions."""
+    numbers = numbered_names(found.n_components)
+    named = [
+        f"{name} (dimension {k + 1})"
+        for k, (name, number) in enumerate(zip(found.dimension_names, numbers, strict=True))
+        if name != number
+    ]
+    if not named:
+        return []
+    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    return [f"Dimensions, numbered by their share of the reconstruction, were named by us: {listed}."]
 
 
 def _seed(found: Discovery) -> list[str]:

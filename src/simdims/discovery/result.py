@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, plural, require_type
 from simdims.consensus import Consensus
+from simdims.consensus.result import numbered_names
 from simdims.selection import DetectableDimensions, RankSelection, SystemsComparison
 from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
@@ -171,6 +172,11 @@ class Discovery:
         return self.similarity.mean() if isinstance(self.similarity, SimilaritySet) else self.similarity
 
     @property
+    def dimension_names(self) -> tuple[str, ...]:
+        """The names of the dimensions: dimension1, dimension2, ... unless `rename` gave others."""
+        return self.consensus.dimension_names
+
+    @property
     def labels(self) -> tuple[str, ...] | None:
         """The names of the items."""
         return None if self.similarity.labels is None else tuple(self.similarity.labels)
@@ -186,7 +192,7 @@ class Discovery:
         return self.consensus.n_components
 
     def embedding_frame(self) -> pd.DataFrame:
-        """The embedding with a row for each item, by label where there are labels, and dimension1, dimension2, ...
+        """The embedding with a row for each item, by label where there are labels, and a column for each dimension.
 
         Returns
         -------
@@ -195,7 +201,7 @@ class Discovery:
         return self.consensus.embedding_frame()
 
     def weights_frame(self) -> pd.DataFrame:
-        """The weights with a row for each system and dimension1, dimension2, ...; for a SimilaritySet only.
+        """The weights with a row for each system and a column for each dimension; for a SimilaritySet only.
 
         Returns
         -------
@@ -205,6 +211,8 @@ class Discovery:
 
     def dimensions_frame(self, uncertainty: Bootstrap | None = None) -> pd.DataFrame:
         """One row per dimension: its share of the reconstruction, its reliability, and the items that have most of it.
+
+        A column `name` comes first if any dimension has one; see `rename`.
 
         Parameters
         ----------
@@ -229,15 +237,44 @@ class Discovery:
             check_resampled(self, uncertainty)
             low, high = uncertainty.interval("shares")
             resampled = {"share_low": low, "share_high": high, "came_back": uncertainty.came_back}
+        numbers = numbered_names(self.n_components)
+        given = ["" if name == number else name for name, number in zip(self.dimension_names, numbers, strict=True)]
         return pd.DataFrame(
             {
+                **({"name": given} if any(given) else {}),
                 "share": squares / (squares.sum() or 1.0),
                 **resampled,
                 "reliability": self.consensus.reliability,
                 "top_items": top,
             },
-            index=pd.Index([f"dimension{k + 1}" for k in range(self.n_components)], name="dimension"),
+            index=pd.Index(numbers, name="dimension"),
         )
+
+    def rename(self, names: Mapping[Any, str | None] | str | os.PathLike[str]) -> Discovery:
+        """Return this result with names for its dimensions, which tables, figures, tests and reports then use.
+
+        Parameters
+        ----------
+        names : mapping or path
+            Dimensions, by number (from 1) or present name, and their names; None takes a name away. Dimensions that are
+            left out stay as they are. Or a file with names that were saved from the page of this result: .json, or a
+            table with columns dimension and name.
+
+        Returns
+        -------
+        Discovery
+
+        Examples
+        --------
+        >>> from simdims import discover, simulate
+        >>> W = simulate.dirichlet(40, 2, alpha=0.3, random_state=0)
+        >>> found = discover(W @ W.T, ranks=2, n_runs=3, random_state=0)
+        >>> found.rename({1: "animal", 2: "food"}).dimension_names
+        ('animal', 'food')
+        """
+        from simdims.discovery.names import renamed
+
+        return renamed(self, names)
 
     def with_encoder(self, X: Any, encoder: DimensionEncoder | None = None) -> Discovery:
         """Return this result with an encoder that predicts the dimensions of other items from features.
@@ -275,7 +312,7 @@ class Discovery:
         Returns
         -------
         pandas.DataFrame
-            One row per item, by the index of X where it has one, and dimension1, dimension2, ...
+            One row per item, by the index of X where it has one, and a column for each dimension.
 
         Examples
         --------
@@ -317,7 +354,7 @@ class Discovery:
             lines.append(f"In sample, {they} linked pairs from others with an AUC of {auc:.3f}{self._beside()}.")
         frame = self.dimensions_frame()
         lines += [
-            f"  {k + 1:3d}. {row.share:5.1%}  {' '.join(str(row.top_items).split())}"
+            f"  {k + 1:3d}. {row.share:5.1%}  {_named(row)}{' '.join(str(row.top_items).split())}"
             for k, row in enumerate(frame.head(_N_DIMENSIONS).itertuples())
         ]
         if len(frame) > _N_DIMENSIONS:
@@ -495,6 +532,12 @@ class Discovery:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _named(row: Any) -> str:
+    """The name of a row of `dimensions_frame`, before its items; nothing without one."""
+    name = getattr(row, "name", "")
+    return f"{name}: " if name else ""
 
 
 def check_resampled(found: Discovery, uncertainty: Any) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -546,6 +547,7 @@ def describe_settings(
         "estimator": None if estimator is None else repr(estimator),
         "device": device,
         "seed": seed,
+        "date": datetime.now(UTC).date().isoformat(),
         "versions": {
             "simdims": __version__,
             "python": platform.python_version(),

@@ -16,6 +16,7 @@ import numpy as np
 from simdims._journal import as_folder, name_beside, names_beside, remove_abandoned, sealed, unsealed
 from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
+from simdims.consensus.result import numbered_names
 from simdims.encoder import as_arrays, from_arrays
 from simdims.io import load_similarity
 from simdims.io.tables import write_csv
@@ -53,13 +54,13 @@ _FILES = (
 )
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
 #: Tables with names that people gave, which spreadsheets read rightly only after a mark.
-_NAMED = ("embedding", "weights", "systems")
+_NAMED = ("embedding", "dimensions", "weights", "systems")
 _SELECTION_TABLES = ("scores", "curve")
 _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 
 
-def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
-    """Write a Discovery beside `folder`, then put it in its place."""
+def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = False) -> None:
+    """Write a Discovery beside `folder`, then put it in its place; of the same run, what repeats it stays there."""
     target = as_folder(folder, "folder").absolute()
     with _in_turn(target):
         if not target.exists() and (earlier := _set_aside(target)):
@@ -74,7 +75,7 @@ def save(found: Discovery, folder: str | os.PathLike[str]) -> None:
     try:
         _write(found, part)
         with _in_turn(target):
-            for name in _strangers(target):
+            for name in [*_strangers(target), *([RUN_FILE] if same_run and (target / RUN_FILE).exists() else [])]:
                 _carry(target / name, part / name)
             _exchange(part, target)
     finally:
@@ -190,6 +191,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         labels=labels,
         seed=manifest["consensus"].get("seed"),
         alpha=manifest["consensus"].get("alpha", 0.0),
+        dimension_names=tuple(manifest["consensus"].get("dimension_names", ())),  # only if some were given
         **({} if systems is None else _of_systems(systems, similarity, arrays)),
     )
     if not 0 <= consensus.selected < consensus.n_runs:
@@ -234,6 +236,8 @@ def _write(found: Discovery, folder: Path) -> None:
         "estimated_seconds": found.estimated_seconds,
         "detectable": None if found.detectable is None else found.detectable.to_dict(),
     }
+    if found.dimension_names != numbered_names(found.n_components):
+        manifest["consensus"]["dimension_names"] = found.dimension_names
     if isinstance(found.similarity, SimilaritySet):
         compared = found.systems
         manifest["format"] = FORMAT_OF_SYSTEMS

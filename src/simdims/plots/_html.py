@@ -66,7 +66,7 @@ def of_discovery(discovery: Discovery) -> str:
         picture = _picture(plots.rank_selection, discovery, (4.2, 2.6), "Rank selection")
     frame = discovery.dimensions_frame()
     rows = (
-        (k + 1, f"{row.share:.1%}", f"{row.reliability:.2f}", shown(str(row.top_items), 120))
+        (_numbered(k, row), f"{row.share:.1%}", f"{row.reliability:.2f}", shown(str(row.top_items), 120))
         for k, row in enumerate(frame.head(_MOST_ROWS).itertuples())
     )
     table = _table(("dimension", "share", "reliability across random starts", "top items"), rows, len(frame))
@@ -96,6 +96,12 @@ def of_comparison(compared: EmbeddingComparison) -> str:
     n_rows = min(len(compared.dimensions1) + len(compared.dimensions2), 2 * _MOST_ROWS)
     size = (7.0, 0.6 + 0.17 * n_rows)
     return _picture(plots.embedding_comparison, compared, size, "Comparison") + _paragraph(compared.summary())
+
+
+def _numbered(k: int, row: Any) -> str:
+    """The number of a dimension, and its name if it has one."""
+    name = getattr(row, "name", "")
+    return f"{k + 1}: {shown(name, 40)}" if name else str(k + 1)
 
 
 def of_tests(tests: HypothesisTests) -> str:

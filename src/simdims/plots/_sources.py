@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, ParameterTypeError, is_whole, shown
 from simdims.consensus import Consensus
+from simdims.consensus.result import numbered_names
 from simdims.discovery import Discovery
 from simdims.metrics._embedding import as_embedding, as_numbers, embedding_table
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
@@ -33,7 +34,7 @@ class Loadings(NamedTuple):
 
     def name(self, k: int) -> str:
         """The title of a dimension."""
-        return f"Dimension {k + 1}" if self.names is None else self.names[k]
+        return f"Dimension {k + 1}" if self.names is None or self.names[k] == f"dimension{k + 1}" else self.names[k]
 
     def item(self, i: int) -> str:
         """The label of an item, or its row, counted from 0."""
@@ -41,7 +42,7 @@ class Loadings(NamedTuple):
 
     def describe(self, k: int, n_items: int = 3) -> str:
         """A dimension by its number and its name, or its top items."""
-        if self.names is not None:
+        if self.names is not None and self.names[k] != f"dimension{k + 1}":
             return f"{k + 1}: {self.names[k]}"
         tops = "" if self.labels is None else ", ".join(self.item(i) for i in self.top(k, n_items))
         return f"{k + 1}: {tops}" if tops else f"Dimension {k + 1}"
@@ -70,11 +71,11 @@ class Loadings(NamedTuple):
         """The column of a dimension given by its number, counted from 1, or by its name."""
         n = self.W.shape[1]
         if isinstance(dimension, str):
-            names = self.names or tuple(f"dimension{k + 1}" for k in range(n))
+            names = (*(self.names or ()), *numbered_names(n))
             if dimension not in names:
                 rule = f"must be a number from 1 to {n} or the name of a dimension"
                 raise ParameterError("dimension", rule, repr(dimension))
-            return names.index(dimension)
+            return names.index(dimension) % n
         if not is_whole(dimension):
             raise ParameterTypeError("dimension", "must be a number or a name", shown(dimension))
         if not 1 <= dimension <= n:
@@ -104,15 +105,19 @@ def loadings_of(result: Any, labels: Any = None, name: str = "result") -> Loadin
     """The embedding of a Discovery, a Consensus, a Bootstrap, a fitted SRF, an array or a DataFrame."""
     table = embedding_table(result, name)
     W, own = as_embedding(table, name)
-    names = tuple(map(str, table.columns)) if is_frame(table) and not is_default_axis(table.columns) else None
-    if names == tuple(f"dimension{k + 1}" for k in range(W.shape[1])):
-        names = None
+    names = given_names(table.columns) if is_frame(table) and not is_default_axis(table.columns) else None
     runs = getattr(result, "consensus", result)
     reliability = runs.reliability if isinstance(runs, Consensus) else None
     shown_labels = _labels(labels, own, len(W))
     if isinstance(result, Bootstrap):
         return Loadings(W, shown_labels, names, came_back=result.came_back, interval=result.interval("loadings"))
     return Loadings(W, shown_labels, names, reliability)
+
+
+def given_names(names: Iterable[Any]) -> Labels:
+    """The names of dimensions; None if nobody gave one."""
+    texts = tuple(map(str, names))
+    return None if texts == numbered_names(len(texts)) else texts
 
 
 def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None, Loadings | None, Labels]:

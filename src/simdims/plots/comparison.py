@@ -9,7 +9,7 @@ import numpy as np
 from simdims._parameters import ParameterError, require_count, require_type
 from simdims.inference import EmbeddingComparison
 from simdims.plots import _style as style
-from simdims.plots._sources import Loadings
+from simdims.plots._sources import Loadings, given_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def embedding_comparison(
     n_rows = len(shared) + (1 if any(map(len, alone)) else 0) + max(map(len, alone))
     ax = style.one_axes(ax, _REST + _ROW * max(n_rows, 3), 2 * style.COLUMN)
     width = _BESIDE * style.outer_width(ax)
-    texts = [_describe(Loadings(W, result.labels, _own_names(names)), n_items, width) for W, names in sides]
+    texts = [_describe(Loadings(W, result.labels, given_names(names)), n_items, width) for W, names in sides]
     rows = np.arange(len(shared))
     if len(shared):
         low, high = np.nanquantile(result.null_distribution[:, result.is_shared], [0.025, 0.975], axis=0)
@@ -96,11 +96,6 @@ def _describe(loadings: Loadings, n_items: int, width: float) -> list[str]:
     """Each dimension by its number and its name or top items, no wider than `width` points."""
     described = [loadings.describe(k, n_items) for k in range(loadings.W.shape[1])]
     return [style.fitted(text, style.small(), width) for text in described]
-
-
-def _own_names(dimensions: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The names of dimensions, unless they only count."""
-    return None if dimensions == tuple(f"dimension{k + 1}" for k in range(len(dimensions))) else dimensions
 
 
 def _write(ax: Axes, row: float, x: float, text: str, side: str, points: float) -> None:

@@ -128,7 +128,7 @@ def embedding_map(
     require_count("n_labels", n_labels, 0)
     require_count("n_colours", n_colours, 1, len(style.COLOURS))
     n = len(loadings.W)
-    xy = _map(loadings.W, random_state) if coordinates is None else as_positions(coordinates, "coordinates", n)
+    xy = map_positions(loadings.W, random_state) if coordinates is None else as_positions(coordinates, "coordinates", n)
     ax = style.one_axes(ax, 3.4)
     dominant = loadings.dominant()
     coloured = loadings.main_dimensions(n_colours)
@@ -155,8 +155,8 @@ def embedding_map(
     return ax
 
 
-def _map(W: NDArray[np.float64], random_state: int) -> NDArray[np.float64]:
-    """t-SNE of unit rows, from a fixed start."""
+def map_positions(W: NDArray[np.float64], random_state: int) -> NDArray[np.float64]:
+    """Places of items on a plane: t-SNE of unit rows, from a fixed start."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 

@@ -106,7 +106,7 @@ def similarity_heatmap(
     size = -(-n_items // max_items)
     block = np.empty(n_items, dtype=np.intp)
     block[rows] = np.arange(n_items) // size
-    cells = _cells(similarity, loadings, values, block)
+    cells = block_means(similarity, loadings, values, block)
     is_named = names is not None and n_items <= _MOST_LABELS and size == 1
     ax = style.one_axes(ax, *((5.8, 2 * style.COLUMN) if is_named and n_items > _MOST_NARROW else (3.0,)))
     _draw_cells(ax, cells, limits, cmap, colorbar)
@@ -191,9 +191,7 @@ def _row_order(order: Any, loadings: Loadings | None, n_items: int) -> tuple[NDA
         require_choice("order", order, ("dimensions",))
         if loadings is None:
             return np.arange(n_items), False
-        dominant = loadings.dominant()
-        group = np.where(dominant < 0, loadings.W.shape[1], dominant)  # items without loadings come last
-        return np.lexsort((-loadings.W.max(axis=1), group)), True
+        return order_by_dimension(loadings), True
     try:
         rows = np.asarray(order)
     except ValueError:
@@ -203,9 +201,17 @@ def _row_order(order: Any, loadings: Loadings | None, n_items: int) -> tuple[NDA
     return rows.astype(np.intp), False
 
 
-def _cells(
+def order_by_dimension(loadings: Loadings) -> NDArray[np.intp]:
+    """The items by their largest dimension, and within it by their loading; items without loadings come last."""
+    dominant = loadings.dominant()
+    group = np.where(dominant < 0, loadings.W.shape[1], dominant)
+    return np.lexsort((-loadings.W.max(axis=1), group))
+
+
+def block_means(
     similarity: Similarity | None, loadings: Loadings | None, values: str, block: NDArray[np.intp]
 ) -> NDArray[np.float64]:
+    """Means of observed or predicted similarities over pairs of blocks; with "both", the observed ones lie below."""
     predicted = None
     if values != "observed" and loadings is not None:
         predicted = _product_means(loadings.W, block)
@@ -275,7 +281,7 @@ def _draw_cells(ax: Axes, cells: NDArray, limits: tuple[float, float] | None, cm
     from matplotlib.patches import Patch
 
     colours = style.colour_map(cmap).with_extremes(bad="white")
-    low, high = _limits(cells) if limits is None else as_range(limits, "limits", "None")
+    low, high = colour_limits(cells) if limits is None else as_range(limits, "limits", "None")
     look: dict[str, Any] = {"cmap": colours, "vmin": low, "vmax": high, "interpolation": "nearest", "aspect": "equal"}
     image = ax.imshow(np.ma.masked_invalid(cells), **look)
     key_ax, place = ax, {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0)}
@@ -288,7 +294,8 @@ def _draw_cells(ax: Axes, cells: NDArray, limits: tuple[float, float] | None, cm
         style.key(key_ax, handles=[patch], handlelength=0.9, handleheight=0.9, **place)
 
 
-def _limits(cells: NDArray) -> tuple[float, float]:
+def colour_limits(cells: NDArray) -> tuple[float, float]:
+    """The ends of the colour scale: the range of the pairs of two items, without the largest of the positive ones."""
     others = cells[~np.eye(len(cells), dtype=bool)]
     others = others[np.isfinite(others)]
     if not others.size:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_choice, require_count, require_type
 from simdims.plots import _style as style
-from simdims.plots._sources import Loadings
+from simdims.plots._sources import Loadings, given_names
 from simdims.uncertainty import Bootstrap
 
 if TYPE_CHECKING:
@@ -68,10 +68,11 @@ def uncertainty(
     require_choice("of", of, ("shares", "loadings", "weights"))
     require_count("n_rows", n_rows)
     interval = result.interval(of, level=level, method=method)
+    known = Loadings(result.embedding, result.labels, given_names(result.dimension_names))
     if of == "shares":
         if dimension is not None:
             raise ParameterError("dimension", "must be None for shares, which are of all dimensions", repr(dimension))
-        names, open_marks = [f"Dimension {k + 1}" for k in range(result.n_components)], np.zeros(result.n_components)
+        names, open_marks = [known.name(k) for k in range(result.n_components)], np.zeros(result.n_components)
         rows = np.arange(min(n_rows, result.n_components))
         ax = _draw(ax, rows, names, result.shares, interval, open_marks, "Share of the reconstruction")
         for row, share in enumerate(result.came_back[rows]):
@@ -80,7 +81,7 @@ def uncertainty(
         ax.annotate("came back", (1.0, 1.0), (4, 3), "axes fraction", textcoords="offset points", **look)
         _say_how_many(ax, rows, result.n_components, "dimensions")
         return ax
-    k = Loadings(result.embedding, result.labels, None).find_dimension(1 if dimension is None else dimension)
+    k = known.find_dimension(1 if dimension is None else dimension)
     if of == "loadings":
         labels = result.labels or tuple(f"item {i}" for i in range(len(result.embedding)))
         values, marked, what = result.embedding[:, k], result.at_zero[:, k], "Loading"
@@ -89,7 +90,8 @@ def uncertainty(
     else:
         labels, values, marked, what = result.systems, result.weights[:, k], result.weights_at_zero[:, k], "Weight"
     rows = np.argsort(-values, kind="stable")[:n_rows]
-    ax = _draw(ax, rows, list(labels), values, interval[..., k], marked, f"{what} on dimension {k + 1}")
+    name = known.name(k) if known.names else f"dimension {k + 1}"
+    ax = _draw(ax, rows, list(labels), values, interval[..., k], marked, f"{what} on {name}")
     _say_how_many(ax, rows, len(values), "items" if of == "loadings" else "systems")
     return ax
 

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims import __version__
-from simdims._journal import fingerprint
 from simdims._parameters import ParameterError
 from simdims.consensus import Lineage
+from simdims.consensus.result import numbered_names
+from simdims.discovery.names import identity
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.naming import suggested_names
@@ -47,7 +48,8 @@ def facts(
     return {
         "title": title,
         "version": __version__,
-        "fingerprint": _fingerprint(found),
+        "fingerprint": identity(found),
+        "names": _names_facts(found),
         "n_items": found.n_items,
         "n_components": found.n_components,
         "n_top": N_TOP,
@@ -62,15 +64,16 @@ def facts(
         ],
         "selection": None if found.selection is None else _selection_facts(found.selection, found.detectable),
         "lineage": None if lineage is None else _lineage_facts(lineage, found),
-        "tests": None if tests is None else _tests_facts(tests, found.n_components),
+        "tests": None if tests is None else _tests_facts(tests, found.dimension_names),
         "systems": systems_facts(found),
     }
 
 
-def suggestion_facts(table: pd.DataFrame, n_components: int) -> list[dict[str, str] | None]:
+def suggestion_facts(table: pd.DataFrame, dimension_names: tuple[str, ...]) -> list[dict[str, str] | None]:
     """For each dimension the suggested name, and the same with correlations; None where there is none."""
     names, words = suggested_names(table, numbers=False), suggested_names(table)
-    places = {_place(dimension, n_components): dimension for dimension in names}
+    n_components = len(dimension_names)
+    places = {_place(dimension, dimension_names): dimension for dimension in names}
     if None in places:
         rule = f"must be about dimension1 to dimension{n_components}"
         raise ParameterError("suggestions", rule, repr(places[None]), "use label_dimensions with this result")
@@ -107,28 +110,30 @@ def pack_loadings(W: NDArray) -> PackedLoadings:
     lines = []
     for column, scale in zip(W.T, scales, strict=True):
         steps = column.astype(np.float64) / scale
-        lines.append(_base64(steps.astype(np.float32) if kind == "float32" else np.rint(steps).astype(np.uint16)))
+        lines.append(as_base64(steps.astype(np.float32) if kind == "float32" else np.rint(steps).astype(np.uint16)))
     return PackedLoadings("\n".join(lines), kind, scales.tolist(), precision)
 
 
 def pack_similarities(values: NDArray, largest: float) -> str:
     """Similarities between 0 and `largest` as 16-bit steps; NaN is missing."""
     steps = np.rint(np.nan_to_num(values) * ((MISSING - 1) / (largest or 1.0)))
-    return _base64(np.where(np.isnan(values), MISSING, steps).astype(np.uint16))
+    return as_base64(np.where(np.isnan(values), MISSING, steps).astype(np.uint16))
 
 
-def _base64(array: NDArray) -> str:
+def as_base64(array: NDArray) -> str:
     """The bytes of an array, little-endian, row by row."""
     plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return base64.b64encode(plain.tobytes()).decode("ascii")
 
 
-def _fingerprint(found: Discovery) -> str:
-    """A text that identifies the items and dimensions; the browser stores names of dimensions under it."""
-    digest = hashlib.sha256(fingerprint(found.embedding).encode())
-    for label in found.labels or ():
-        digest.update(label.encode("utf-8", errors="surrogatepass") + b"\0")
-    return digest.hexdigest()[:20]
+def _names_facts(found: Discovery) -> dict[str, Any] | None:
+    """The names that the result has, and what the browser stores changes of them under; None without names."""
+    numbers = numbered_names(found.n_components)
+    given = ["" if name == number else name for name, number in zip(found.dimension_names, numbers, strict=True)]
+    if not any(given):
+        return None
+    key = hashlib.sha256("\0".join(given).encode("utf-8", errors="surrogatepass")).hexdigest()[:12]
+    return {"key": key, "given": given}
 
 
 def _selection_facts(selection: RankSelection, detectable: DetectableDimensions | None) -> dict[str, Any]:
@@ -185,7 +190,7 @@ def _lineage_facts(lineage: Lineage, found: Discovery) -> dict[str, Any]:
     return {"ranks": list(lineage.ranks), "said": said, "nodes": nodes}
 
 
-def _tests_facts(tests: HypothesisTests, n_components: int) -> dict[str, Any]:
+def _tests_facts(tests: HypothesisTests, dimension_names: tuple[str, ...]) -> dict[str, Any]:
     intervals = tests.null_interval().T
     rows = [
         {
@@ -195,7 +200,7 @@ def _tests_facts(tests: HypothesisTests, n_components: int) -> dict[str, Any]:
             "adjusted": _number(row["pvalue_adjusted"]),
             "significant": bool(row["significant"]),
             "dimension": None if row["dimension"] is None else str(row["dimension"]),
-            "place": _place(row["dimension"], n_components),
+            "place": _place(row["dimension"], dimension_names),
             "null": _numbers(interval),
             **{key: _number(row[key]) for key in ("statistic_dimension", "statistic_rsa") if key in row},
             **({"decided_by": str(row["decided_by"])} if "decided_by" in row else {}),
@@ -220,7 +225,10 @@ def _numbers(values: Any) -> list[float | None]:
     return [_number(value) for value in values]
 
 
-def _place(name: Any, n_components: int) -> int | None:
+def _place(name: Any, dimension_names: tuple[str, ...]) -> int | None:
     """The dimension of the page that a test names, or None."""
+    if name in dimension_names:
+        return dimension_names.index(name)
+    n_components = len(dimension_names)
     found = re.fullmatch(r"dimension([1-9]\d{0,5})", str(name))
     return int(found[1]) - 1 if found and int(found[1]) <= n_components else None

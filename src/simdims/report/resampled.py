@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simdims._parameters import ParameterError, ParameterTypeError, shown
 from simdims.discovery.result import Discovery, check_resampled
 from simdims.inference import EmbeddingComparison
-from simdims.plots._sources import Loadings
+from simdims.plots._sources import Loadings, given_names
 
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
@@ -64,8 +64,7 @@ def _compared(found: Discovery, name: str, compared: Any) -> dict[str, Any]:
     own = _own_side(found, compared)
     other = 1 - own
     W, dimensions = ((compared.embedding1, compared.dimensions1), (compared.embedding2, compared.dimensions2))[other]
-    numbered = dimensions == tuple(f"dimension{k + 1}" for k in range(len(dimensions)))
-    loadings = Loadings(W, compared.labels, None if numbered else dimensions)
+    loadings = Loadings(W, compared.labels, given_names(dimensions))
     texts = [loadings.describe(k, _N_ITEMS) for k in range(W.shape[1])]
     shared = compared.is_shared
     pairs = compared.pairs[shared]

@@ -57,21 +57,21 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
         shown.append((f"{found.metrics['link_auc']:.2f}", "in-sample AUC of linked against other pairs"))
     shown.append((f"{found.consensus.mean_reliability:.2f}", "mean reliability across random starts"))
     if found.similarity.density < 1:
-        shown.append((_percent(found.similarity.density), "of the pairs observed"))
+        shown.append((percent(found.similarity.density), "of the pairs observed"))
     return shown
 
 
 def _fit(found: Discovery) -> str:
     n, held = found.n_components, found.held_out
     explained = found.metrics.get("explained_variance")
-    in_sample = "" if explained is None else f"{_percent(max(explained, 0.0))} of the variance in sample"
+    in_sample = "" if explained is None else f"{percent(max(explained, 0.0))} of the variance in sample"
     if held is not None and not held.is_evidence:
         fitted = f" Fitted nevertheless, {_count(n, 'dimension')} {_word(n, 'explains', 'explain')} {in_sample}."
         return held.verdict() + (fitted if in_sample else "")
     items = f"{found.n_items:,} items{_in_systems(found)}"
     text = f"The similarities of {items} can be described by {_count(n, 'dimension')}"
     if held is not None:
-        better = f"{_percent(held.r2)} of the variance of held-out similarities"
+        better = f"{percent(held.r2)} of the variance of held-out similarities"
         beside = f" ({in_sample})" if in_sample else ""
         return f"{text}, which {_word(n, 'explains', 'together explain')} {better}{beside}."
     if explained is None:
@@ -147,5 +147,6 @@ def _word(number: int, what: str, many: str | None = None) -> str:
     return what if number == 1 else many or f"{what}s"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """A share in per cent, with more digits near 0 and 1."""
     return f"{share:.0%}" if 0.1 <= share <= 0.99 else f"{share:.1%}"

@@ -19,12 +19,15 @@ from simdims.plots._sources import loadings_of
 from simdims.report import bundle, pairs, pictures, words
 from simdims.report.data import (
     N_TOP,
+    as_base64,
     facts,
     pack_loadings,
     pack_similarities,
     script_json,
     suggestion_facts,
 )
+from simdims.report.overview import overview
+from simdims.report.provenance import provenance
 from simdims.report.resampled import comparison_facts, uncertainty_facts
 
 if TYPE_CHECKING:
@@ -108,7 +111,7 @@ def write_report(
         "comparisons": comparison_facts(found, comparison),
     }
     if suggestions is not None:
-        shown["suggestions"] = suggestion_facts(suggestions, found.n_components)
+        shown["suggestions"] = suggestion_facts(suggestions, found.dimension_names)
     data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
     text = bundle.page(title=heading, parts=_parts(found, tests, uncertainty), data=data)
     with replacing_file(target) as file:
@@ -142,7 +145,7 @@ def _is_report(path: Path) -> bool:
 
 def _data(found: Discovery, shown: dict[str, Any], tops: list[Any], images: list[str] | None) -> dict[str, str]:
     """The text of each data element that the scripts read."""
-    similarity = found.mean_similarity
+    similarity, found_loadings = found.mean_similarity, loadings_of(found)
     loadings = pack_loadings(found.embedding)
     blocks = pairs.blocks(similarity, tops, N_TOP)
     observed = pairs.all_pairs(similarity) if 1 < found.n_items <= ALL_PAIRS_UP_TO else np.full(0, np.nan)
@@ -155,6 +158,8 @@ def _data(found: Discovery, shown: dict[str, Any], tops: list[Any], images: list
         "pictured": images is not None,
         "fit": pairs.observed_against_predicted(similarity, found.embedding),
     }
+    drawn = overview(similarity, found_loadings)
+    shown |= {"heat": drawn.heat, "map": drawn.map}
     return {
         "facts": script_json(shown),
         "labels": script_json(list(found.labels or ())),
@@ -162,6 +167,8 @@ def _data(found: Discovery, shown: dict[str, Any], tops: list[Any], images: list
         "blocks": pack_similarities(blocks, largest),
         "observed": pack_similarities(observed, largest) if observed.size else "",
         "images": "\n".join(images or ()),
+        "heat": as_base64(drawn.cells),
+        "map": as_base64(drawn.places),
     }
 
 
@@ -173,4 +180,14 @@ def _parts(found: Discovery, tests: HypothesisTests | None, uncertainty: Bootstr
         for value, what in words.figures(found)
     )
     summary = "".join(f"<p>{html.escape(text)}</p>" for text in rest)
-    return {"lead": html.escape(lead), "summary": summary, "figures": figures}
+    paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")
+    sources = "".join(f"<li>{html.escape(line)}</li>" for line in references.splitlines())
+    origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in provenance(found))
+    return {
+        "lead": html.escape(lead),
+        "summary": summary,
+        "figures": figures,
+        "methods": html.escape(paragraph),
+        "references": sources,
+        "provenance": origin,
+    }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_between, require_choice
+from simdims.consensus.result import numbered_names
 from simdims.similarity.ownership import read_only
 from simdims.uncertainty.fits import shares_of
 from simdims.uncertainty.intervals import METHODS, interval_of
@@ -64,6 +65,8 @@ class Bootstrap:
     seed : int
         The `random_state` that reproduces this result.
     converged : ndarray of bool, shape (n_resamples,)
+    dimension_names : tuple of str
+        The names of the dimensions.
     """
 
     over: str
@@ -85,11 +88,14 @@ class Bootstrap:
     labels: tuple[str, ...] | None = None
     systems: tuple[str, ...] | None = None
     selected_ranks: NDArray[np.intp] | None = None
+    dimension_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
                 object.__setattr__(self, name, read_only(value))
+        if not self.dimension_names:
+            object.__setattr__(self, "dimension_names", numbered_names(self.n_components))
 
     @property
     def n_resamples(self) -> int:
@@ -171,7 +177,7 @@ class Bootstrap:
         import pandas as pd
 
         index = None if self.labels is None else list(self.labels)
-        return pd.DataFrame(self.embedding.copy(), index=index, columns=self._names())
+        return pd.DataFrame(self.embedding.copy(), index=index, columns=list(self.dimension_names))
 
     def dimensions_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
         """One row per dimension: dimension, share, share_low, share_high, came_back, median_correlation."""
@@ -179,7 +185,7 @@ class Bootstrap:
 
         low, high = self.interval("shares", level=level, method=method)
         columns: dict[str, Any] = {
-            "dimension": self._names(),
+            "dimension": list(self.dimension_names),
             "share": self.shares,
             "share_low": low,
             "share_high": high,
@@ -208,7 +214,7 @@ class Bootstrap:
 
         columns: dict[str, Any] = {
             kind: np.repeat(names, self.n_components),
-            "dimension": np.tile(self._names(), len(names)),
+            "dimension": np.tile(self.dimension_names, len(names)),
             what: values.ravel(),
             "low": interval[0].ravel(),
             "high": interval[1].ravel(),
@@ -292,7 +298,7 @@ class Bootstrap:
             else f"R2 in sample {self.r2:.1%} ({low:.1%} to {high:.1%}).",
         ]
         lows, highs = self.interval("shares")
-        for k, name in enumerate(self._names()[:_N_NAMED]):
+        for k, name in enumerate(self.dimension_names[:_N_NAMED]):
             limits = "" if np.isnan(lows[k]) else f" ({lows[k]:.1%} to {highs[k]:.1%})"
             lines.append(f"  {name}: share {self.shares[k]:.1%}{limits}, came back in {self.came_back[k]:.0%}")
         if self.n_components > _N_NAMED:
@@ -312,6 +318,3 @@ class Bootstrap:
         from simdims.plots._html import of_bootstrap
 
         return of_bootstrap(self)
-
-    def _names(self) -> list[str]:
-        return [f"dimension{k + 1}" for k in range(self.n_components)]

@@ -61,6 +61,7 @@ class Source(NamedTuple):
     model: JointSRF
     W: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
+    dimension_names: tuple[str, ...] = ()
 
 
 def bootstrap(
@@ -227,7 +228,8 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     settings = {"alpha": consensus.alpha, "l1_ratio": found.settings.get("l1_ratio", 0.0)}
     settings["shrinkage"] = np.inf if consensus.shrinkage is None else consensus.shrinkage
     model = _fallback().set_params(n_components=consensus.n_components, **settings)
-    return Source(systems, model, consensus.embedding.astype(np.float64), np.array(weights, dtype=np.float64))
+    W = consensus.embedding.astype(np.float64)
+    return Source(systems, model, W, np.array(weights, dtype=np.float64), consensus.dimension_names)
 
 
 def _fallback() -> JointSRF:
@@ -437,4 +439,5 @@ def _result(
         labels=systems.labels,
         systems=systems.names if systems.n_systems > 1 else None,
         selected_ranks=chosen,
+        dimension_names=source.dimension_names,
     )

@@ -48,4 +48,5 @@ def load_bootstrap(path: str | os.PathLike[str]) -> Bootstrap:
         values |= {name: file[name] for name in file if name not in (MARK, "text")}
         for name in ("labels", "systems"):
             values[name] = None if values[name] is None else tuple(values[name])
+        values["dimension_names"] = tuple(values.get("dimension_names", ()))
         return Bootstrap(**values)

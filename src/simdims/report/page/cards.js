@@ -19,6 +19,8 @@ export function startCards() {
   }
   byId("order").addEventListener("change", () => showCards());
   byId("cards").addEventListener("keydown", moveBetweenCards);
+  byId("captions-choice").hidden = !facts.pictured;
+  byId("captions").addEventListener("change", (event) => byId("cards").classList.toggle("captioned", event.target.checked));
   onNames(() => refreshNames());
   window.addEventListener("beforeprint", () => {
     shown = facts.n_components;
@@ -247,6 +249,7 @@ function topImages(k) {
             "a",
             { href: addressOf("item", item), tabindex: "-1", title: titleOf(k, place) },
             picture(item),
+            element("span.caption", { "aria-hidden": "true" }, label(item)),
           ),
         ),
       ),

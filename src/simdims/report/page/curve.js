@@ -1,8 +1,9 @@
 // The choice of the number of dimensions: the held-out error of each candidate with its standard error, the range that
 // resampled items choose, and where noise begins.
 
-import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two } from "./dom.js";
+import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two, withError } from "./dom.js";
 import { facts } from "./data.js";
+import { saveButton } from "./picture.js";
 
 // How far a range of numbers is drawn beyond its ends.
 const HALF = 0.35;
@@ -58,11 +59,34 @@ export function startCurve() {
       : "",
     readout,
   );
-  const state = { active: selection.ranks.indexOf(selection.rank) };
+  const closest = closeUp(selection);
+  const state = { active: selection.ranks.indexOf(selection.rank), highest: closest };
   const holder = element("div.chart");
-  byId("number-chart").append(holder);
+  const scale = element("button.quiet", { type: "button", id: "curve-scale", hidden: closest === Infinity }, "Show all errors");
+  const draw = () => {
+    scale.textContent = state.highest === Infinity ? "Enlarge the choice" : "Show all errors";
+    holder.replaceChildren(curve(selection, Math.floor(holder.clientWidth), state, readout));
+  };
+  scale.addEventListener("click", () => {
+    state.highest = state.highest === Infinity ? closest : Infinity;
+    draw();
+  });
+  byId("number-chart").append(
+    holder,
+    element("p.buttons", {}, scale, saveButton(() => holder.querySelector("svg"), "the curve", "number_of_dimensions")),
+  );
   tell(selection, state.active, readout);
   drawnToWidth(holder, (width) => curve(selection, width, state, readout));
+}
+
+// The largest error to draw so that the choice can be seen: those of the ranks around it, where others are far larger.
+function closeUp({ ranks, errors, standard_errors, rank }) {
+  const chosen = ranks.indexOf(rank);
+  const upper = errors.map((error, i) => error + (standard_errors[i] || 0));
+  const low = Math.min(...errors);
+  const near = upper.filter((_, i) => Math.abs(i - chosen) <= 1 || (ranks[i] > rank && ranks[i] <= 2 * rank));
+  const highest = low + 1.5 * (Math.max(...near) - low);
+  return Math.max(...upper) - low > 2.5 * (highest - low) ? highest : Infinity;
 }
 
 function tell(selection, place, readout) {
@@ -70,7 +94,7 @@ function tell(selection, place, readout) {
   const explained = selection.explained[place];
   readout.replaceChildren(
     element("b", {}, count(selection.ranks[place], "dimension")),
-    `${verdict}: error ${short(selection.errors[place])} ± ${short(selection.standard_errors[place])}` +
+    `${verdict}: error ${withError(selection.errors[place], selection.standard_errors[place])}` +
       (explained === null ? "" : `, held-out R2 ${two(explained)}`),
   );
 }
@@ -81,9 +105,10 @@ function curve(selection, width, state, readout) {
   const height = Math.max(240, Math.min(340, width * 0.6));
   const box = { left: 48, right: 16, top: 28, bottom: 42 };
   const low = Math.min(...errors.map((error, i) => error - spread[i]));
-  const high = Math.max(...errors.map((error, i) => error + spread[i]));
+  const high = Math.min(state.highest, Math.max(...errors.map((error, i) => error + spread[i])));
   const room = (high - low) * 0.06 || Math.abs(high) * 0.1 || 1;
   const bottom = Math.max(0, low - room);
+  const beyond = ranks.filter((_, i) => errors[i] > high + room);
   const noise = selection.detectable;
   const first = ranks[0];
   const last = ranks[ranks.length - 1];
@@ -105,6 +130,7 @@ function curve(selection, width, state, readout) {
     tell(selection, state.active, readout);
   };
   const dots = ranks.map((rank, i) =>
+    errors[i] > high + room ? svg("path.off-scale", { d: `M${x(rank) - 4.5},${box.top + 9}l4.5,-7l4.5,7z` }, svg("title", {}, `${rank}: ${short(errors[i])}`)) :
     svg(rank === selection.rank ? "circle.dot.chosen" : selection.in_valley[i] ? "circle.dot.valley" : "circle.dot", {
       cx: x(rank),
       cy: y(errors[i]),
@@ -154,15 +180,25 @@ function curve(selection, width, state, readout) {
       svg("text.tick", { x: x(rank), y: height - box.bottom + 18, "text-anchor": "middle" }, String(rank)),
     ),
     marks,
-    svg("polygon.band", { points: [...upper, ...lower].join(" ") }),
-    svg("polyline.curve", { points: line(errors).join(" ") }),
+    svg("clipPath", { id: "curve-room" }, svg("rect", { x: 0, y: box.top, width, height: height - box.top - box.bottom })),
+    svg("polygon.band", { points: [...upper, ...lower].join(" "), "clip-path": "url(#curve-room)" }),
+    svg("polyline.curve", { points: line(errors).join(" "), "clip-path": "url(#curve-room)" }),
     cursor,
     dots,
     svg("text.axis-name", { x: width - box.right, y: height - 5, "text-anchor": "end" }, "Number of dimensions →"),
     svg("text.axis-name", { x: 0, y: 11 }, "↑ Mean squared error on held-out pairs"),
+    beyond.length
+      ? svg("text.tick", { x: width - box.right, y: 11, "text-anchor": "end" }, `▲ larger error: ${spans(beyond)}`)
+      : null,
   );
   move(state.active);
   return picture;
+}
+
+// Numbers in a line, neighbours as first to last.
+function spans(numbers) {
+  const [first, last] = [numbers[0], numbers[numbers.length - 1]];
+  return numbers.length > 2 && last - first === numbers.length - 1 ? `${first} to ${last}` : numbers.join(", ");
 }
 
 // Those numbers that were tried for which there is room.

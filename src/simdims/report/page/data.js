@@ -27,6 +27,14 @@ function bytesOf(text) {
   return bytes;
 }
 
+const bytes = {};
+
+// The bytes of a data element.
+export function bytesNamed(name) {
+  bytes[name] = bytes[name] || bytesOf(textOf(name));
+  return bytes[name];
+}
+
 // What the page calls an item, in a form that can stand within any text.
 export function label(item) {
   return isolated(plainLabel(item));

@@ -6,12 +6,15 @@ import { cameBack, intervalTitle, meter, nameField, picture, suggestion, whisker
 import { addressOf, go } from "./address.js";
 import { histogram } from "./histogram.js";
 import { similarityBlocks } from "./heatmap.js";
+import { saveButton } from "./picture.js";
 import { virtualList } from "./list.js";
 
 export function dimensionView(k) {
   const { share, reliability } = facts.dimensions[k];
   const spread = element("div.chart");
   const blocks = element("div.chart");
+  const keep = (holder, what, name) =>
+    element("p.buttons", {}, saveButton(() => holder.querySelector("svg"), what, `dimension${k + 1}_${name}`));
   const view = element(
     "div.view",
     {},
@@ -38,8 +41,8 @@ export function dimensionView(k) {
       element(
         "div",
         {},
-        element("section", {}, element("h3", {}, "Distribution"), spread),
-        element("section", {}, element("h3", {}, "Similarity of its top items"), blocks),
+        element("section", {}, element("h3", {}, "Distribution"), spread, keep(spread, "the distribution", "distribution")),
+        element("section", {}, element("h3", {}, "Similarity of its top items"), blocks, keep(blocks, "the similarities", "similarities")),
       ),
     ),
   );

@@ -95,6 +95,18 @@ export function two(value) {
   return value === null || !Number.isFinite(value) ? "–" : value.toFixed(2);
 }
 
+// A number and its standard error, with two digits of the error.
+export function withError(value, error) {
+  if (!error) return short(value);
+  const digits = Math.max(0, 1 - Math.floor(Math.log10(error)));
+  return digits > 8 ? `${short(value)} ± ${short(error)}` : `${value.toFixed(digits)} ± ${error.toFixed(digits)}`;
+}
+
+// A p-value, as summaries and figures have it.
+export function pText(value) {
+  return value < 0.001 ? value.toPrecision(2) : value.toFixed(3);
+}
+
 export function whole(value) {
   return value.toLocaleString("en-US");
 }
@@ -119,9 +131,20 @@ export function tickText(value) {
   return Math.abs(value) >= 1e5 ? value.toExponential(0) : String(Number(value.toPrecision(6)));
 }
 
-// Draw for the width that there is, again when it changes.
+// How wide pictures are drawn for paper: beside something else, and over the whole page.
+const ON_PAPER = { half: 400, whole: 700 };
+
+// Draw for the width that there is, again when it changes, and for paper before it is printed.
 export function drawnToWidth(holder, draw) {
   let drawn = 0;
+  window.addEventListener("beforeprint", () => {
+    if (!holder.isConnected) return;
+    holder.replaceChildren(draw(holder.closest(".halves, .beside") ? ON_PAPER.half : ON_PAPER.whole));
+  });
+  window.addEventListener("afterprint", () => {
+    drawn = 0;
+    redraw();
+  });
   const redraw = () => {
     const width = Math.floor(holder.clientWidth);
     if (!width || width === drawn) return;

@@ -2,7 +2,8 @@
 
 import { byId, count, element, say } from "./dom.js";
 import { column, facts, fileLabel } from "./data.js";
-import { allNames, givenName, namesAreKept, namesFrom, onNames, setNames } from "./names.js";
+import { save } from "./files.js";
+import { allNames, givenName, namesAreKept, namesFrom, onNames, sameNames, setNames } from "./names.js";
 
 const ROWS_AT_ONCE = 500;
 
@@ -71,11 +72,23 @@ export function startDownloads() {
 
 function tellNames(told) {
   const number = Object.keys(allNames()).length;
-  told.textContent = !namesAreKept()
-    ? "This browser does not store names after the page is closed: save them to a file."
-    : number
-      ? `${number} of ${count(facts.n_components, "dimension")} ${number === 1 ? "has a name" : "have names"}. They are stored in this browser; save them to a file to share them.`
-      : "Name dimensions on their cards. Names are stored in this browser; save them to a file to share them.";
+  const same = sameNames();
+  told.replaceChildren(
+    !namesAreKept()
+      ? "This browser does not store names after the page is closed: save them to a file."
+      : number
+        ? `${number} of ${count(facts.n_components, "dimension")} ${number === 1 ? "has a name" : "have names"}. They are stored in this browser; save them to a file to share them. `
+        : "Name dimensions on their cards. Names are stored in this browser; save them to a file to share them. ",
+    ...(number
+      ? [
+          "To use them in tables, figures and tests: ",
+          element("code", {}, "simdims report FOLDER --names dimension_names.json"),
+          " or ",
+          element("code", {}, 'found.rename("dimension_names.json")'),
+          same.length ? `, which needs different names for dimensions ${same.join(" and ")}.` : ".",
+        ]
+      : []),
+  );
 }
 
 function readNames(text, told) {
@@ -140,13 +153,4 @@ async function embeddingCsv() {
     await new Promise((done) => setTimeout(done));
   }
   return parts;
-}
-
-function save(name, parts, type) {
-  // The mark at the start tells spreadsheets that the text is UTF-8.
-  const blob = new Blob(type === "text/csv" ? ["\ufeff", ...parts] : parts, { type });
-  const address = URL.createObjectURL(blob);
-  element("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-  say(`Saved ${name}`);
 }

@@ -2,6 +2,7 @@
 
 import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two, whole } from "./dom.js";
 import { facts } from "./data.js";
+import { saveButton } from "./picture.js";
 
 export function startFit() {
   const fit = facts.fit;
@@ -27,7 +28,8 @@ export function startFit() {
     readout,
   );
   const holder = element("div.chart");
-  byId("fit-chart").append(holder);
+  const find = () => holder.querySelector("svg");
+  byId("fit-chart").append(holder, element("p.buttons", {}, saveButton(find, "observed against predicted similarities", "fit")));
   drawnToWidth(holder, (width) => chart(fit, Math.min(width, 560), readout));
 }
 

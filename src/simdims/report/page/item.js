@@ -5,6 +5,7 @@ import { facts, label, neighbours, observed, reasons, row } from "./data.js";
 import { addressOf } from "./address.js";
 import { picture } from "./cards.js";
 import { headingOf, nameOf } from "./names.js";
+import { saveButton } from "./picture.js";
 
 const N_NEIGHBOURS = 12;
 const N_REASONS = 3;
@@ -13,6 +14,8 @@ const N_LISTED = 10;
 export function itemView(item) {
   const loadings = row(item);
   const strip = element("div.chart");
+  const find = () => strip.querySelector("svg");
+  const keep = element("p.buttons", {}, saveButton(find, "the fingerprint", `item${item}_fingerprint`));
   const has = [...loadings].filter((value) => value > 0).length;
   const view = element(
     "div.view",
@@ -36,7 +39,7 @@ export function itemView(item) {
     element(
       "div.view-columns",
       {},
-      element("section", {}, element("h3", {}, "Fingerprint"), strip, strongest(loadings)),
+      element("section", {}, element("h3", {}, "Fingerprint"), strip, keep, strongest(loadings)),
       element("section", {}, element("h3", {}, "Nearest neighbours"), nearest(item)),
     ),
   );

@@ -1,10 +1,13 @@
-// Names that the reader gives to dimensions: kept in the browser for these data, read and written as files.
+// Names of dimensions: those of the result, and what the reader makes of them, which is kept in the browser for these
+// data, and read and written as files.
 
 import { isolated } from "./dom.js";
 import { facts } from "./data.js";
 
 // One entry a dimension: two tabs that name different dimensions at the same time do not overwrite each other.
-const KEY = `simdims-names-${facts.fingerprint}-`;
+const PLAIN_KEY = `simdims-names-${facts.fingerprint}-`;
+// With names in the file, changes belong to these names: those of an earlier page do not override them.
+const KEY = facts.names ? `${PLAIN_KEY}${facts.names.key}-` : PLAIN_KEY;
 const LONGEST = 80;
 const listeners = [];
 let given = read();
@@ -12,11 +15,16 @@ let kept = true;
 
 function read() {
   try {
-    const keys = facts.dimensions.map((_, k) => [k, localStorage.getItem(KEY + k)]);
+    const keys = facts.dimensions.map((_, k) => [k, localStorage.getItem(KEY + k) ?? nameBefore(k)]);
     return cleaned(Object.fromEntries(keys));
   } catch {
-    return {};
+    return cleaned({ ...facts.names?.given });
   }
+}
+
+// What a dimension is called if nobody has named it on this page.
+function nameBefore(k) {
+  return facts.names?.given[k] || (facts.names && localStorage.getItem(PLAIN_KEY + k)) || "";
 }
 
 // Keep what is a name of a dimension of these data; anything else is left out.
@@ -25,7 +33,7 @@ function cleaned(names) {
   for (const [key, name] of Object.entries(names || {})) {
     const k = Number(key);
     if (Number.isInteger(k) && k >= 0 && k < facts.n_components && typeof name === "string" && name.trim())
-      good[k] = name.trim().slice(0, LONGEST);
+      good[k] = name === facts.names?.given[k] ? name : name.trim().slice(0, LONGEST);
   }
   return good;
 }
@@ -60,7 +68,7 @@ export function setNames(names) {
 function keep(changed) {
   try {
     for (const k of changed) {
-      if (given[k]) localStorage.setItem(KEY + k, given[k]);
+      if (given[k] || nameBefore(k)) localStorage.setItem(KEY + k, given[k] || "");
       else localStorage.removeItem(KEY + k);
     }
     kept = true;
@@ -81,6 +89,13 @@ window.addEventListener("storage", (event) => {
 window.addEventListener("pagehide", () => {
   if (document.activeElement?.dataset?.nameOf) document.activeElement.blur();
 });
+
+// Dimensions that share a name, as numbers from 1: files of results need different ones.
+export function sameNames() {
+  const numbers = facts.dimensions.map((_, k) => k).filter((k) => given[k]);
+  const twin = numbers.find((k) => numbers.some((other) => other > k && given[other] === given[k]));
+  return twin === undefined ? [] : numbers.filter((k) => given[k] === given[twin]).map((k) => k + 1);
+}
 
 // Whether the browser keeps names when the page is closed.
 export function namesAreKept() {

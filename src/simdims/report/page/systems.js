@@ -1,9 +1,10 @@
 // The weights of several systems, if there are several: marks by group, group differences, and all weights.
 
-import { byId, count, drawnToWidth, element, short, svg, ticks, tickText, two } from "./dom.js";
+import { byId, count, drawnToWidth, element, pText, short, svg, ticks, tickText, two } from "./dom.js";
 import { facts } from "./data.js";
 import { addressOf } from "./address.js";
 import { headingOf, onNames } from "./names.js";
+import { saveButton } from "./picture.js";
 
 const MOST_MARKS = 8000;
 const BAND = 54;
@@ -28,7 +29,9 @@ export function startSystems() {
   const chosen = { column: grouped.length ? grouped[0] : null, tested: tested.length ? tested[0] : null, all: false };
   const draw = () => {
     const holder = element("div.wide", { tabindex: "0", role: "region", "aria-label": "Chart of weights" });
-    byId("systems-chart").replaceChildren(choice(systems, chosen, draw), holder, legend(chosen.column));
+    const find = () => holder.querySelector("svg");
+    const keep = element("p.buttons", {}, saveButton(find, "the weights of the systems", "weights"));
+    byId("systems-chart").replaceChildren(choice(systems, chosen, draw), holder, legend(chosen.column), keep);
     drawnToWidth(holder, (width) => strip(systems, chosen.column, width));
     byId("systems-tests").replaceChildren(...differences(chosen.tested));
     byId("systems-table").replaceChildren(...weightTable(systems, chosen, draw));
@@ -124,7 +127,6 @@ function differences(column) {
   if (!column) return [];
   const tests = column.tests;
   const heads = ["Dimension", "Compared", "Effect", "95% interval", "p", "p adjusted", "Significant"];
-  const pText = (value) => (value < 0.001 ? short(value) : value.toFixed(3));
   const lines = tests.rows.map((row, k) => {
     const bounded = row.effect_low !== null && row.effect_high !== null;
     return element(

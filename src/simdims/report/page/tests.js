@@ -1,9 +1,10 @@
 // Tests of hypotheses, if there are any.
 
-import { byId, element, short, svg, two } from "./dom.js";
+import { byId, element, fitted, isolated, pText, svg, two } from "./dom.js";
 import { facts } from "./data.js";
 import { addressOf } from "./address.js";
 import { headingOf, onNames } from "./names.js";
+import { saveButton } from "./picture.js";
 
 export function startTests() {
   if (!facts.tests) return;
@@ -21,6 +22,8 @@ function content(tests) {
     : ["Hypothesis", "r", "95% null interval", "p", "p adjusted", "Dimension", "Significant"];
   if (tests.test === "regression") heads[1] = "Unique R²";
   if (ofSimilarities(tests)) heads.splice(5, 1);
+  // Only there to be saved: on the page, each row of the table has its own picture.
+  const drawn = tests.test === "combined" ? null : element("div.unseen", { "aria-hidden": "true" }, testsPicture(tests, heads[1]));
   return [
     ...tests.said.map((text, place) => element(place ? "p.note" : "p", {}, text)),
     element(
@@ -47,7 +50,39 @@ function content(tests) {
         ),
       ),
     ),
-  ];
+    element("p.note", {}, conventions(tests)),
+    drawn && element("p.buttons", {}, saveButton(() => drawn.firstChild, "the tests", "hypotheses"), drawn),
+  ].filter(Boolean);
+}
+
+function conventions(tests) {
+  const sided = tests.alternative === "greater" ? "One-sided p-values: the share of permutations with a statistic at least as large" : "Two-sided p-values: the share of permutations with a statistic at least as far from zero";
+  const interval = tests.test === "combined" ? "" : " Null intervals hold the middle 95% of the permutations.";
+  return `${sided}; adjusted p-values control the false discovery rate.${interval}`;
+}
+
+// All rows as one picture: names, statistics on their null intervals, and adjusted p-values.
+function testsPicture(tests, statistic) {
+  const [left, width, row] = [180, 560, 22];
+  const height = row * (tests.rows.length + 1) + 8;
+  const rows = tests.rows.map((one, place) => {
+    const marks = interval(one);
+    const y = row * (place + 1);
+    for (const [name, value] of Object.entries({ x: left, y, "aria-label": null, role: null }))
+      if (value === null) marks.removeAttribute(name);
+      else marks.setAttribute(name, value);
+    return [
+      svg("text.tick", { x: left - 10, y: y + 14, "text-anchor": "end" }, isolated(fitted(one.hypothesis, left - 14))),
+      marks,
+      svg("text.tick", { x: left + 200, y: y + 14 }, `${two(one.statistic)}, p adjusted ${pText(one.adjusted)}`),
+    ];
+  });
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, "aria-label": "Tests of hypotheses: statistics on their 95% null intervals" },
+    svg("text.axis-name", { x: left, y: 12 }, `${statistic} and 95% null interval`),
+    rows.flat(),
+  );
 }
 
 // Tests without dimensions.
@@ -99,8 +134,4 @@ function interval(row) {
       : svg("rect.null", { x: x(low), y: 6, width: Math.max(x(high) - x(low), 1), height: 8, rx: 2 }),
     svg(row.significant ? "circle.dot.chosen" : "circle.dot", { cx: x(row.statistic), cy: 10, r: 4.5 }),
   );
-}
-
-function pText(value) {
-  return value < 0.001 ? short(value) : value.toFixed(3);
 }

@@ -4,6 +4,7 @@ import { byId, drawnToWidth, element, fitted, isolated, percent, svg } from "./d
 import { facts } from "./data.js";
 import { addressOf } from "./address.js";
 import { givenName, onNames } from "./names.js";
+import { saveButton } from "./picture.js";
 
 const ROW = 24;
 
@@ -13,7 +14,8 @@ export function startTree() {
   byId("lineage").hidden = false;
   byId("lineage-note").textContent = tree.said;
   const holder = element("div.chart");
-  byId("lineage-chart").append(holder);
+  const find = () => holder.querySelector("svg");
+  byId("lineage-chart").append(holder, element("p.buttons", {}, saveButton(find, "how dimensions split", "lineage")));
   drawnToWidth(holder, (width) => splits(tree, width));
   onNames(() => holder.replaceChildren(splits(tree, Math.floor(holder.clientWidth))));
 }
@@ -57,7 +59,7 @@ function splits(tree, width) {
   const base = height - 34;
   return svg(
     "svg",
-    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": tree.said },
+    { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": tree.said },
     tree.ranks.map((rank, column) =>
       svg("text.tick", { x: x(column), y: base + 14, "text-anchor": "middle" }, String(rank)),
     ),
