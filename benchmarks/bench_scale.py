@@ -97,9 +97,11 @@ def spread(n_workers: int, quick: bool) -> list[dict[str, Any]]:
         measured("dask, first use", n_workers)
         measured("dask", n_workers)
 
+        victim = max(client.run(os.getpid).values())
+
         def kill_one(progress: Any) -> None:
             if progress.done == 3:
-                os.kill(max(client.run(os.getpid).values()), signal.SIGKILL)
+                os.kill(victim, signal.SIGKILL)
 
         measured("dask, a worker is killed", n_workers, kill_one)
     assert all(one == errors[0] for one in errors), "results depend on where fits run"

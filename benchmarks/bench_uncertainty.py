@@ -103,12 +103,14 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if values.size else np.nan
 
 
-def coverage(run: Callable[..., Iterable], n_sets: int, n_resamples: int, overs: list[str], n_designs: int) -> None:
+def coverage(
+    run: Callable[..., Iterable], n_sets: int, n_resamples: int, overs: list[str], n_designs: int, first_seed: int
+) -> None:
     print(f"## Coverage of 95% intervals ({n_sets} data sets, {n_resamples} resamples each)\n")
     for over in overs:
         for design in list(DESIGNS)[:n_designs]:
             began = time.perf_counter()
-            tasks = [(design, over, n_resamples, 10_000 + seed) for seed in range(n_sets)]
+            tasks = [(design, over, n_resamples, first_seed + seed) for seed in range(n_sets)]
             found = list(run(covered, tasks))
             print(f"### Resampled {over}: {design}\n")
             print("| quantity | percentile | bias-corrected |\n|---|---|---|")
@@ -214,10 +216,11 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--over", nargs="+", default=["systems"], choices=["systems", "items", "pairs"])
     parser.add_argument("--designs", type=int, default=len(DESIGNS), help="only the first of the designs of coverage")
+    parser.add_argument("--first-seed", type=int, default=40_000, help="of the data sets of coverage")
     given = parser.parse_args()
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
         if "coverage" in given.parts:
-            coverage(pool.map, given.data_sets, given.resamples, given.over, given.designs)
+            coverage(pool.map, given.data_sets, given.resamples, given.over, given.designs, given.first_seed)
         if "compare" in given.parts:
             compare(pool.map, 5 * given.data_sets)
         if "population" in given.parts:

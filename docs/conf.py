@@ -64,6 +64,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "abort_on_example_error": True,
     "download_all_examples": False,
+    # Notebooks run as they are where simdims is not installed, as in hosted services.
+    "first_notebook_cell": '%pip install --quiet "simdims[plot]"',
     "show_signature": False,
     "image_srcset": ["2x"],
 }

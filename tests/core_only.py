@@ -93,6 +93,8 @@ def needs(folder: Path) -> dict[str, list[str]]:
 
     (folder / "S.h5").write_bytes(b"\x89HDF\r\n\x1a\n")
     (folder / "S.parquet").write_bytes(b"PAR1")
+    for suffix in ("xlsx", "feather", "rds", "h5ad"):
+        (folder / f"S.{suffix}").write_bytes(b"x")
     (folder / "S.graphml").write_text("<graphml/>")
     (folder / "S.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(128) + b"\x89HDF\r\n\x1a\n")
     pictures = folder / "pictures"
@@ -109,7 +111,8 @@ def needs(folder: Path) -> dict[str, list[str]]:
     plan = plan_study(found.embedding, pairs=[0.5, 1.0], answers=1, n_repeats=1, random_state=0)
     drawn = {
         "alignment": (found.embedding, found.embedding), "calibration": (calibrate(S, random_state=0),),
-        "dimension_grid": (found,), "embedding_map": (found,), "graph": (S, found.embedding),
+        "dimension_grid": (found,), "embedding_map": (found,), "figure_panel": (found,),
+        "graph": (S, found.embedding),
         "hypothesis_tests": (tests,), "item_fingerprint": (found, 0), "power_curves": (study,),
         "rank_selection": (found,), "reconstruction": (found,), "reliability": (found,),
         "save_figure": (None, folder / "x.pdf"), "embedding_comparison": (compared,),
@@ -127,6 +130,12 @@ def needs(folder: Path) -> dict[str, list[str]]:
         ".mat": lambda: load_similarity(folder / "S.mat"),
         ".parquet": lambda: load_similarity(folder / "S.parquet"),
         "parquet tables": lambda: fails("discover", folder / "S.parquet", "-o", folder / "no", "--as", "ratings"),
+        ".xlsx": lambda: load_similarity(folder / "S.xlsx"),
+        ".feather": lambda: load_similarity(folder / "S.feather"),
+        ".rds": lambda: load_similarity(folder / "S.rds"),
+        ".h5ad": lambda: load_similarity(folder / "S.h5ad"),
+        "to_xarray": Similarity(np.eye(3)).to_xarray,
+        "to_anndata": Similarity(np.eye(3)).to_anndata,
         ".graphml": lambda: load_similarity(folder / "S.graphml"),
         "to_networkx": S.to_networkx,
         "to_rsatoolbox": Similarity(np.eye(3)).to_rsatoolbox,

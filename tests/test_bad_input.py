@@ -812,7 +812,7 @@ TABLE = [
     (label_dimensions, {"W": W, "properties": np.ones((12, 2))}, TypeError, "properties", "ndarray"),
     (label_dimensions, {"W": W, "properties": PROPERTIES[:5]}, ValueError, "properties", "5 rows"),
     (label_dimensions, {"W": W, "properties": {"x": [1.0]}}, ValueError, "properties", "[1]"),
-    (label_dimensions, {"W": W, "properties": pd.DataFrame({"x": np.ones(12)})}, ValueError, "properties", "1 that"),
+    (label_dimensions, {"W": W, "properties": pd.DataFrame({"x": np.ones(12)})}, ValueError, "properties", "1 column"),
     (label_dimensions, {"W": W, "properties": PROPERTIES * INF}, ValueError, "properties", "infinity in 'size'"),
     (label_dimensions, {"W": W, "properties": {"x": NAMES}}, ValueError, "properties", "12 different ones"),
     (label_dimensions, {"W": pd.DataFrame(W, index=NAMES), "properties": PROPERTIES.set_axis(list("abcdefghijkl"))},

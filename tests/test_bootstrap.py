@@ -59,8 +59,26 @@ def test_a_resample_of_systems_is_a_fit_to_copies_of_them():
     chosen = draw_systems(12, np.random.default_rng(np.random.SeedSequence(5, spawn_key=(3,))))
     slow = JointSRF(3, alpha=0.0, shrinkage=0.0, init=reference.W, tol=1e-9, max_iter=5000).fit(S[chosen])
     order = np.argmax(np.corrcoef(slow.embedding_.T, reference.W.T)[:3, 3:], axis=0)
-    scale = reference.weights[chosen].mean(axis=0)
-    np.testing.assert_allclose(found.W, slow.embedding_[:, order] / np.sqrt(scale), atol=2e-3)
+    expected = slow.embedding_[:, order] / np.sqrt(reference.weights[chosen].mean(axis=0))
+    scale = np.linalg.norm(found.W, axis=0) / np.linalg.norm(expected, axis=0)  # noise in the pairs of all systems
+    np.testing.assert_allclose(found.W / scale, expected, atol=2e-3)
+    np.testing.assert_allclose(scale, 1.0, atol=0.05)
+    np.testing.assert_allclose(found.weights.mean(axis=0), 1.0)
+
+
+def test_the_scale_of_a_dimension_varies_with_the_noise_in_the_pairs():
+    """With one known dimension, its strength in the mean of all systems is a regression on the products of loadings."""
+    rng = np.random.default_rng(0)
+    w = np.linspace(0.5, 1.5, 24)
+    noise = np.triu(rng.normal(0, 0.2, (12, 24, 24)), 1)
+    S = np.maximum(np.outer(w, w) + noise + noise.transpose(0, 2, 1), 0.0)
+    S[:, np.arange(24), np.arange(24)] = np.nan
+    model = JointSRF(1, alpha=0.0, shrinkage=0.0, max_iter=2000)
+    sure = bootstrap(SimilaritySet(S), estimator=model, n_resamples=200, random_state=0, progress=False)
+    assert (sure.came_back == 1).all()
+    products = np.outer(w, w)[np.triu_indices(24, 1)]
+    strength = np.sum(sure.embeddings**2, axis=(1, 2)) / np.sum(w**2)
+    assert strength.std() == pytest.approx(0.2 / np.sqrt(12 * np.sum(products**2)), rel=0.3)
 
 
 def test_two_copies_of_an_item_are_no_pair():

@@ -146,11 +146,23 @@ def test_the_page_shows_tests_of_properties(saved, capsys):
     assert '"hypothesis":"first"' in page
 
 
-@pytest.mark.parametrize("picture", ["dimensions", "rank-selection", "calibration", "reliability", "similarities"])
+@pytest.mark.parametrize(
+    "picture", ["dimensions", "rank-selection", "calibration", "reliability", "similarities", "panel"]
+)
 def test_pictures_are_drawn(saved, picture):
     pytest.importorskip("matplotlib")
     assert main(["plot", picture, str(saved / "found"), "-o", "p.svg"]) == 0
     assert "<svg" in Path("p.svg").read_text()
+
+
+def test_a_panel_has_the_tests_of_properties(saved, capsys):
+    pytest.importorskip("matplotlib")
+    words = ["--tests", str(saved / "properties.csv"), "--labels", "name", "--permutations", "99", "--seed", "0"]
+    assert main(["plot", "panel", str(saved / "found"), "-o", "p.svg", "--width", "single", *words]) == 0
+    drawn = Path("p.svg").read_text()
+    assert "first (dim." in drawn
+    assert ">d<" in drawn
+    assert "Seed: 0" in capsys.readouterr().out
 
 
 # The demo

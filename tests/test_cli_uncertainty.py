@@ -103,7 +103,7 @@ def test_the_page_has_resamples_and_comparisons(capsys):
 def test_an_embedding_of_other_items_is_refused(capsys):
     pd.DataFrame({"item": list("abcdef"), "x": np.arange(6.0)}).to_csv("few.csv", index=False)
     assert done("compare", "mean", "few.csv") == 1
-    assert "OTHER must share at least 4 items with EMBEDDING, got 0" in capsys.readouterr().err
+    assert "OTHER must share at least 4 items with the first embedding, got 0" in capsys.readouterr().err
 
 
 def test_resamples_of_another_result_name_the_command(capsys):

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import linear_sum_assignment, nnls
 
-from simdims import Similarity, compare_embeddings, plots, simulate
+from simdims import Similarity, SimilaritySet, compare_embeddings, plots, simulate
 from simdims._parameters import SimdimsWarning
 
 
@@ -132,6 +132,12 @@ def test_the_variance_that_shared_dimensions_explain_is_that_of_a_regression():
     np.testing.assert_allclose(row["shared"], slow(W[:, [0, 1]]), atol=1e-8)
     np.testing.assert_allclose(row["counterparts"], slow(other[:, [1, 0]]), atol=1e-8)
     assert "explained by its own dimensions" in str(compared)
+    people = SimilaritySet([S, S**2])
+    of_set = compare_embeddings(W, other, S1=people, n_permutations=20, random_state=0)
+    of_mean = compare_embeddings(W, other, S1=people.mean(), n_permutations=20, random_state=0)
+    assert of_set.explained.equals(of_mean.explained)
+    with pytest.raises(ValueError, match="S2 must have the 40 items of its embedding, got 39"):
+        compare_embeddings(W, other, S2=S[:39, :39], n_permutations=20)
 
 
 def test_a_constant_dimension_has_no_counterpart():

@@ -223,7 +223,7 @@ def test_names_of_columns_tell_comparisons_from_triplets(columns, kind, tmp_path
         table.insert(0, "participant", 1)
     table.columns = columns
     table.to_csv(tmp_path / "answers.csv", index=False)
-    assert guess(tmp_path / "answers.csv", None, None).kind == kind
+    assert guess(tmp_path / "answers.csv").kind == kind
 
 
 @pytest.mark.parametrize("text", [True, False])

@@ -394,8 +394,16 @@ def test_frames_name_the_items_through_to_the_embedding():
         assert list(SRF(2, random_state=0).fit(S).embedding_frame().index) == NAMES
     assert from_dissimilarity(frame, labels=NAMES).labels == tuple(NAMES)
     other = pd.DataFrame(distances(4), index=NAMES[::-1], columns=NAMES[::-1])
-    with refused("the index of D[1]", "'bus' instead of 'cat'"):
-        from_dissimilarity([frame, other])
+    with refused("the index of D[1]", "'van' instead of 'cat'"):
+        from_dissimilarity([frame, other.rename({"bus": "van"}).rename(columns={"bus": "van"})])
+
+
+def test_people_whose_tables_name_the_items_in_other_orders_are_aligned():
+    frame = pd.DataFrame(distances(4), index=NAMES, columns=NAMES)
+    shuffled = frame.iloc[[2, 0, 3, 1], [1, 3, 0, 2]]
+    expected = from_dissimilarity([frame, frame**2])
+    np.testing.assert_array_equal(from_dissimilarity([frame, shuffled**2]).values, expected.values)
+    assert from_dissimilarity([frame, shuffled]).labels == tuple(NAMES)
 
 
 def test_info_and_the_log_say_what_was_done(caplog):

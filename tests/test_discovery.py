@@ -348,7 +348,7 @@ def test_tables_contain_no_formulas_and_are_read_back(tmp_path):
     table = pd.read_csv(tmp_path / "folder" / "embedding.csv", encoding="utf-8-sig")
     assert table["item"].tolist() == [*(f"'{label}" for label in labels[:4]), *labels[4:]]
     np.testing.assert_array_equal(table[["dimension1", "dimension2"]], found.embedding)
-    assert read_features(tmp_path / "folder" / "embedding.csv", "item", None, None).index.tolist() == labels
+    assert read_features(tmp_path / "folder" / "embedding.csv", "item").index.tolist() == labels
     assert Discovery.load(tmp_path / "folder").labels == tuple(labels)
     assert not [
         line for line in (tmp_path / "folder" / "dimensions.csv").read_text().splitlines() if line[:1] in "=+-@"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import traceback
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import joblib
@@ -40,11 +40,24 @@ def fixture_serial(S):
     return select_rank(S, RANKS, **SETTINGS)
 
 
-@pytest.fixture(scope="module", name="client")
-def fixture_client():
+@contextmanager
+def started():
     """Worker processes of one thread each."""
     settings = {"n_workers": N_WORKERS, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(processes=True, **settings) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module", name="client")
+def fixture_client():
+    with started() as client:
+        yield client
+
+
+@pytest.fixture(name="own_client")
+def fixture_own_client():
+    """For tests that kill workers: these are started again some time later, for which no other test should wait."""
+    with started() as client:
         yield client
 
 
@@ -108,9 +121,9 @@ def test_similarities_are_sent_once(client, S, monkeypatch):
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_worker_that_dies_in_the_middle_changes_nothing(client, S, serial, victim):
-    client.wait_for_workers(N_WORKERS, timeout=240)  # those that were killed are started again
-    pids = sorted(client.run(os.getpid).values())
+def test_a_worker_that_dies_in_the_middle_changes_nothing(own_client, S, serial, victim):
+    pids = sorted(own_client.run(os.getpid).values())
+    assert len(pids) == N_WORKERS
     told = []
 
     def tell(progress):
@@ -123,17 +136,16 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(client, S, serial, vic
     assert [progress.done for progress in told] == list(range(1, N_FITS + 1))
 
 
-def test_discover_survives_the_loss_of_a_worker_in_each_of_its_steps(client, S):
+def test_discover_survives_the_loss_of_a_worker_in_each_of_its_steps(own_client, S):
     settings = {"ranks": [3, 4], "sampling": 0.6, "n_repeats": 2, "n_runs": 6, "random_state": 0}
     alone = discover(S, **settings)
-    killed = []
+    pids, killed = sorted(own_client.run(os.getpid).values()), []
 
     def kill_one(progress):
         if progress.stage in ("select rank", "consensus") and progress.stage not in killed and progress.done > 1:
+            os.kill(pids[len(killed)], signal.SIGKILL)
             killed.append(progress.stage)
-            os.kill(max(client.run(os.getpid).values()), signal.SIGKILL)
 
-    client.wait_for_workers(N_WORKERS, timeout=240)  # those that were killed are started again
     with joblib.parallel_config("dask"):
         spread = discover(S, progress=kill_one, **settings)
     assert len(killed) == 2
@@ -150,7 +162,6 @@ def test_a_checkpoint_of_a_cluster_is_finished_by_one_process(client, S, tmp_pat
         if progress.done == 3:
             raise KeyboardInterrupt
 
-    client.wait_for_workers(N_WORKERS, timeout=240)  # those that were killed are started again
     with joblib.parallel_config("dask"), pytest.raises(KeyboardInterrupt):
         fit_consensus(S, 3, progress=stop, **settings)
     np.testing.assert_array_equal(fit_consensus(S, 3, **settings).embeddings, whole.embeddings)

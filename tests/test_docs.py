@@ -172,6 +172,31 @@ def test_a_program_of_the_gallery_ends_in_a_picture(program, tmp_path, monkeypat
     assert ast.unparse(ast.parse(program.read_text(encoding="utf-8")).body[-1]) == "pyplot.show()"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ratings", "triplets", "features"])
+def test_a_notebook_of_a_whole_analysis_runs_as_it_is(name, tmp_path):
+    """As the site offers it; what its first cell installs is there already."""
+    for tool in ("sphinx_gallery", "nbclient", "ipykernel"):
+        pytest.importorskip(tool)
+    import nbformat
+    from nbclient import NotebookClient
+    from sphinx_gallery import gen_gallery, notebook, py_source_parser
+
+    program = DOCS / "gallery" / f"plot_start_{name}.py"
+    blocks = py_source_parser.split_code_and_text_blocks(str(program))[1]
+    settings = gen_gallery.DEFAULT_GALLERY_CONF | runpy.run_path(str(DOCS / "conf.py"))["sphinx_gallery_conf"]
+    notebook.save_notebook(notebook.jupyter_notebook(blocks, settings, str(tmp_path)), tmp_path / "notebook.ipynb")
+    book = nbformat.read(tmp_path / "notebook.ipynb", as_version=4)
+    assert "%pip install" in book.cells[0].source
+    NotebookClient(book, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
+    pictures = [output for output in outputs if "image/png" in output.get("data", {})]
+    assert len(pictures) == n_pictures(program)
+    said = "".join(output.get("text", "") for output in outputs)
+    assert "dimensions selected" in said
+    assert "%|" in said + str(outputs)  # a progress bar
+
+
 def test_the_reference_lists_every_public_name_once():
     listed = listed_names()
     assert len(set(listed)) == len(listed)

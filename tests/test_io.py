@@ -939,7 +939,7 @@ def test_an_empty_file_is_refused(suffix):
     refused(write(f"s{suffix}", ""), "0 bytes")
 
 
-@pytest.mark.parametrize("suffix", ["", ".xlsx", ".pkl", ".gz"])
+@pytest.mark.parametrize("suffix", ["", ".xls", ".pkl", ".gz"])
 def test_an_unknown_type_lists_the_known_ones(suffix):
     refused(write(f"s{suffix}", "1"), ".npy, ", ".graphml")
 

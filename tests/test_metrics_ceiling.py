@@ -105,7 +105,7 @@ def test_systems_with_other_items_and_a_system_apart():
     )
     lonely = np.full((20, 20), np.nan)
     lonely[0, 1] = lonely[1, 0] = 0.5
-    with pytest.warns(SimdimsWarning, match="1 systems have no ceiling"):
+    with pytest.warns(SimdimsWarning, match="1 system has no ceiling"):
         ceiling = noise_ceiling(SimilaritySet([*values, lonely]))
     assert np.isnan(ceiling.lower[-1])
     assert np.isfinite(ceiling.mean_lower)
@@ -145,7 +145,7 @@ def test_the_ceiling_of_a_person_follows_from_the_answers_of_the_others():
             rows.append((*rng.permutation(items).tolist(), person))
     rows.append((7, 8, 9, "f"))  # a person whose triplet nobody else answered
     table = pd.DataFrame(rows, columns=["i", "j", "odd", "who"])
-    with pytest.warns(SimdimsWarning, match="1 people have no ceiling.* f"):
+    with pytest.warns(SimdimsWarning, match="1 person has no ceiling.* f"):
         found = noise_ceiling(table, odd="odd", by="who")
     assert found.names == tuple("abcdef")
     for place, person in enumerate("abcde"):

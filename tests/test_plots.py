@@ -22,10 +22,15 @@ from simdims import (
     SRF,
     ParameterError,
     Similarity,
+    SimilaritySet,
+    bootstrap,
     calibrate,
     combined_test,
+    compare_embeddings,
     detectable_dimensions,
     discover,
+    lineage,
+    plan_study,
     plots,
     simulate,
 )
@@ -514,7 +519,7 @@ def test_many_hypotheses_are_thinned_and_said_to_be():
     ax = plots.hypothesis_tests(tests, n_shown=10)
     smallest = {tests.hypotheses[i] for i in np.argsort(tests.pvalue)[:10]}
     assert {text.get_text() for text in ax.get_yticklabels()} == smallest
-    assert ax.get_title().startswith("10 of 100 hypotheses")
+    assert "10 of 100 hypotheses" in ax.get_xlabel()
 
 
 def test_power_curves_have_a_panel_for_each_noise_and_a_line_for_each_test():
@@ -615,11 +620,28 @@ def test_texts_are_shortened_to_fit():
 
 
 def test_notebooks_show_a_picture_or_a_table_of_each_result(found, tests_made):
-    for result in (found.similarity, found.selection, found.consensus, found, tests_made):
+    W = found.embedding.astype(float)
+    pairs = plan_study(W, pairs=[0.5, 1.0], answers=1, n_repeats=2, random_state=0)
+    others = (
+        SimilaritySet([found.similarity, found.similarity]),
+        calibrate(found.similarity, n_bootstraps=3, random_state=0),
+        bootstrap(found.similarity, "items", n_components=2, n_resamples=100, random_state=0),
+        lineage([W[:, :2], W]),
+        pairs,
+        compare_embeddings(W, W[:, ::-1], n_permutations=99, random_state=0),
+    )
+    for result in (found.similarity, found.selection, found.consensus, found, tests_made, *others):
         text = result._repr_html_()
         assert "data:image/png;base64," in text
         assert len(text) < 300_000
     assert pyplot.get_fignums() == []
+
+
+def test_a_plan_that_cannot_be_drawn_is_shown_as_text(found):
+    W = found.embedding.astype(float)
+    one = plan_study(W, pairs=1.0, answers=1, n_repeats=2, random_state=0)
+    assert "<img" not in one._repr_html_()
+    assert "<p" in one._repr_html_()
 
 
 def test_labels_are_escaped_in_notebooks(found, tests_made):

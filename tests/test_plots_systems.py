@@ -96,6 +96,13 @@ def test_courses_are_means_at_each_place_with_intervals_over_systems():
     assert [text.get_text() for text in texts] == ["a", "b"]
 
 
+def test_two_systems_at_one_place_have_no_band():
+    weights = np.random.default_rng(0).gamma(2.0, 0.5, size=(8, 1))
+    ax = plots.weight_courses(weights, np.tile([0, 1, 2, 3], 2))[0]
+    assert not ax.collections
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), weights.reshape(2, 4).mean(axis=0))
+
+
 def test_one_series_is_a_line_in_the_order_of_its_names_numbers_or_systems():
     layers = ["input", "conv", "dense", "output"]
     weights = pd.DataFrame(WEIGHTS[:4], columns=["colour", "shape", "size"])

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
@@ -22,12 +23,17 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 RECIPE = (REPOSITORY / "conda" / "recipe.yaml").read_text()
 
+#: The extras that users need when simdims runs; `completion` is for shells.
+RUN_EXTRAS = ("plot", "report", "io", "data", "distributed", "gpu")
+
 #: What needs an extra, and the distribution that has to be installed for it.
 NEEDS = {
     **{f"plots.{name}": "matplotlib" for name in simdims.plots.__all__},
     "plot": "matplotlib", "graph layout": "networkx", "load_miserables": "networkx",
     "demo --words": "networkx", ".graphml": "networkx", "to_networkx": "networkx",
     "report": "pillow", "--images": "pillow", ".h5": "h5py", ".mat": "h5py", ".parquet": "pyarrow",
+    ".xlsx": "openpyxl", ".feather": "pyarrow", ".rds": "rdata", ".h5ad": "h5py", "to_xarray": "xarray",
+    "to_anndata": "anndata",
     "parquet tables": "pyarrow", "completion": "argcomplete", "fetch": "pooch", "device": "torch",
     "to_rsatoolbox": "rsatoolbox",
 }  # fmt: skip
@@ -62,6 +68,80 @@ def test_the_conda_recipe_says_what_pyproject_says():
     run = re.search(r"\n  run:\n(.*?)\n  run_constraints:", RECIPE, flags=re.DOTALL)[1]
     listed = [line.strip(" -").replace(" >=", ">=") for line in run.splitlines() if "python >=" not in line]
     assert listed == PROJECT["dependencies"]
+
+
+def test_the_conda_recipe_constrains_the_extras_that_pyproject_has():
+    conda_names = {"matplotlib": "matplotlib-base", "dask": "dask-core", "torch": "pytorch"}
+    extras = [one for name, extra in PROJECT["optional-dependencies"].items() for one in extra if name in RUN_EXTRAS]
+    expected = {f"{conda_names.get(one.name, one.name)} {one.specifier}" for one in map(Requirement, extras)}
+    listed = re.search(r"\n  run_constraints:\n(.*?)\n\n", RECIPE, flags=re.DOTALL)[1]
+    assert {line.strip(" -") for line in listed.splitlines()} == expected
+
+
+@pytest.mark.slow
+def test_the_conda_recipe_installs_the_sdist_without_an_index(tmp_path):
+    """By the recipe's own command, with what it has for building."""
+    for name in re.search(r"\n  host:\n(.*?)\n  run:", RECIPE, flags=re.DOTALL)[1].splitlines()[1:]:
+        pytest.importorskip(name.split()[1])
+    dist = tmp_path / "dist"
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(dist)]
+    subprocess.run(build, check=True, cwd=REPOSITORY, capture_output=True)
+    source = re.search(r"\n  path: \.\./(.+)\n", RECIPE)[1].replace("${{ version }}", simdims.__version__)
+    with tarfile.open(tmp_path / source) as archive:
+        archive.extractall(tmp_path, filter="data")
+    script = re.search(r"\n  script: (.+)\n", RECIPE)[1].replace("${{ PYTHON }}", sys.executable)
+    target = tmp_path / "site"
+    environment = {**os.environ, "PIP_NO_INDEX": "1"}
+    command = [*script.split(), "--target", str(target)]
+    folder = tmp_path / f"simdims-{simdims.__version__}"
+    made = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr[-2000:]
+    own = {path.relative_to(target) for path in (target / "simdims").rglob("*.py")}
+    package = Path(simdims.__file__).parent
+    assert own == {path.relative_to(package.parent) for path in package.rglob("*.py")}
+    assert (folder / "LICENSE").exists()
+    assert (target / "bin" / "simdims").exists() or (target / "Scripts").exists()
+
+
+def test_the_citation_is_of_this_version_and_marks_what_is_no_doi_yet():
+    text = (REPOSITORY / "CITATION.cff").read_text()
+    assert f"\nversion: {simdims.__version__}\n" in text
+    doi, said = re.search(r"- type: doi\n +value: (\S+)\n +description: \"(.+)\"", text).groups()
+    assert ("0000000" in doi) == said.startswith("Placeholder")
+
+
+def test_the_software_paper_is_short_and_cites_what_it_lists():
+    folder = REPOSITORY / "paper" / "joss"
+    text = (folder / "paper.md").read_text()
+    head, body = text.split("---\n", 2)[1:]
+    for key in ("title", "tags", "authors", "affiliations", "date", "bibliography"):
+        assert f"{key}:" in head
+    assert len(body.split()) <= 1000
+    listed = re.findall(r"^@\w+\{(\w+),", (folder / "paper.bib").read_text(), flags=re.MULTILINE)
+    assert len(set(listed)) == len(listed)
+    assert set(re.findall(r"@(\w+)", body)) == set(listed)
+    pictures = re.findall(r"\]\((\S+\.png)\)", body)
+    assert pictures
+    script = (folder / "figures.py").read_text()
+    for picture in pictures:
+        assert (folder / picture).exists()
+        assert picture in script
+
+
+def test_forms_of_issues_have_the_keys_that_forges_require():
+    yaml = pytest.importorskip("yaml")
+    forms = sorted((REPOSITORY / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    assert len(forms) >= 3
+    for form in forms:
+        found = yaml.safe_load(form.read_text())
+        if form.name == "config.yml":
+            continue
+        assert {"name", "description", "body"} <= set(found), form.name
+        for field in found["body"]:
+            assert field["type"] in {"textarea", "input", "dropdown", "checkboxes"}
+            assert field["attributes"]["label"]
+        ids = [field["id"] for field in found["body"]]
+        assert len(set(ids)) == len(ids)
 
 
 def test_the_version_stands_in_one_place():

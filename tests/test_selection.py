@@ -17,7 +17,7 @@ from similarity_examples import half_stored as as_sparse
 from simdims import SRF, ParameterError, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
 from simdims.selection import crossvalidation, splits
 from simdims.selection import fits as fitting
-from simdims.selection.fits import Design, Splits, Task, draw_candidates, draw_folds, fit_fold, fit_trainings
+from simdims.selection.fits import Design, Splits, Task, draw_candidates, draw_folds, fit_fold, fit_folds, fit_trainings
 from simdims.selection.rank_search import coarse_grid, search_ranks
 from simdims.selection.result import Rule, Score, choose, difference, held_out
 from simdims.srf import solve_many
@@ -249,6 +249,25 @@ def test_predictions_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
     whole = fitting.predict(W, rows, columns, 0.0, 10.0)
     monkeypatch.setattr(fitting, "_CHUNK", 50)
     np.testing.assert_array_equal(fitting.predict(W, rows, columns, 0.0, 10.0), whole)
+
+
+@pytest.mark.parametrize("make", [*STORAGES.values(), weighted], ids=[*STORAGES, "weighted"])
+def test_splits_that_are_kept_and_threads_change_no_digit(make, monkeypatch):
+    matrix, design = splits.plain(make()), Design(0.5, 3, 2, 3)
+    tasks = [Task(3, repeat, fold) for repeat in range(2) for fold in range(3)]
+    together = Splits(matrix, design, 3)
+    fits = fit_folds(together, SRF(max_iter=20), tasks)
+    scores = [fitting.score_fits(together, fits, rescaled=rescaled) for rescaled in (False, True)]
+    monkeypatch.setattr(fitting, "_MOST_KEPT", 0)
+    drawn_again = Splits(matrix, design)
+    for fit, alone in zip(fits, fits_of(matrix, design, 3), strict=True):
+        np.testing.assert_array_equal(fit.W, alone.W)
+        assert (fit.low, fit.high) == (alone.low, alone.high)
+    for score, rescaled in zip(scores, (False, True), strict=True):
+        again = fitting.score_fits(drawn_again, fits, rescaled=rescaled)
+        assert [row["error"] for row in again.fits] == [row["error"] for row in score.fits]
+        np.testing.assert_array_equal(again.items, score.items)
+        np.testing.assert_array_equal(again.sample, score.sample)
 
 
 def test_with_one_repeat_a_pair_has_no_other_fit_to_be_predicted_by():

@@ -509,8 +509,22 @@ def test_names_that_disagree_are_refused_at_the_first_difference():
         as_similarity(frame(index=range(4)), labels=["a", "b", "c", "d"])
     with refused("the columns of values", "'van' instead of 'car' in place 2"):
         as_similarity(frame(columns=["cat", "dog", "van", "bus"]))
-    with refused("the columns of values", "'dog' instead of 'cat' in place 0", "another order"):
-        as_similarity(frame(columns=["dog", "cat", "car", "bus"]))
+    with refused("the columns of values", "'dog' instead of 'cat' in place 0"):
+        as_similarity(frame(columns=["dog", "dog", "car", "bus"]))
+    with refused("the index of values", "another order"):
+        as_similarity(frame(), labels=NAMES[::-1])
+
+
+def test_columns_in_another_order_than_rows_are_aligned_and_this_is_said(caplog):
+    S = as_similarity(frame())
+    shuffled = frame()[[NAMES[place] for place in (2, 0, 3, 1)]]
+    with caplog.at_level("INFO", "simdims"):
+        found = as_similarity(shuffled, weights=frame(np.arange(16.0).reshape(4, 4) + np.arange(16.0).reshape(4, 4).T))
+    np.testing.assert_array_equal(found.values, S.values)
+    assert found.labels == S.labels
+    assert "columns" in found.info["aligned"]
+    assert "the columns of values" in caplog.text.lower()
+    assert "aligned" not in S.info
 
 
 def test_weights_in_a_frame_must_name_the_items_of_the_values():
@@ -518,8 +532,12 @@ def test_weights_in_a_frame_must_name_the_items_of_the_values():
     assert as_similarity(frame(), weights=frame(ones)).weights[0, 1] == 1
     assert as_similarity(frame(), weights=pd.DataFrame(ones)).labels == tuple(NAMES)
     assert as_similarity(complete(), labels=NAMES, weights=frame(ones)).labels == tuple(NAMES)
-    with refused("the index of weights", "'bus' instead of 'cat'"):
-        as_similarity(frame(), weights=frame(ones, NAMES[::-1], NAMES[::-1]))
+    with refused("the index of weights", "'van' instead of 'bus'"):
+        as_similarity(frame(), weights=frame(ones, [*NAMES[:3], "van"], [*NAMES[:3], "van"]))
+    weights = frame(np.outer(range(1, 5), range(1, 5)))
+    S = as_similarity(frame(), weights=weights)
+    again = as_similarity(frame(), weights=weights.iloc[[3, 1, 0, 2], [1, 0, 2, 3]])
+    np.testing.assert_array_equal(again.weights, S.weights)
     with refused("weights", "(4, 4)", "(3, 3)"):
         as_similarity(frame(), weights=frame(np.ones((3, 3)), NAMES[:3], NAMES[:3]))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, Generic, TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _lock = threading.Lock()
@@ -81,6 +82,16 @@ class Done(Generic[T]):
 def begin(second: Executor | None, function: Callable[..., T], *arguments: Any) -> Future[T] | Done[T]:
     """Call a function in the second thread, or at once if there is none."""
     return Done(function(*arguments)) if second is None else second.submit(function, *arguments)
+
+
+def mapped(function: Callable[[S], T], items: Sequence[S], n_threads: int) -> Iterator[T]:
+    """function(item) for every item, in their order, with up to `n_threads` of them at a time."""
+    if n_threads == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        for start in range(0, len(items), n_threads):
+            yield from pool.map(function, items[start : start + n_threads])
 
 
 def n_cores() -> int:

@@ -35,7 +35,7 @@ from simdims._tables import (
     row_name,
     warn_of_other_measure,
 )
-from simdims.similarity import Similarity, frame_cells, frame_labels, is_frame
+from simdims.similarity import Similarity, aligned, frame_cells, frame_labels, is_frame, labelled
 from simdims.similarity.entries import ROUNDING, count_pairs
 from simdims.similarity.labels import clean_labels, entry_shown
 from simdims.similarity.ownership import frozen
@@ -219,6 +219,12 @@ def from_dissimilarity(
     weights: str | None = None,
     key: str | None = None,
     diagonal: str | None = None,
+    item1: Hashable | None = None,
+    item2: Hashable | None = None,
+    dissimilarity: Hashable | None = None,
+    participant: Hashable | None = None,
+    sheet: str | None = None,
+    na_values: Any = None,
     by: None = None,
 ) -> Similarity: ...
 
@@ -235,6 +241,12 @@ def from_dissimilarity(
     weights: str | None = None,
     key: str | None = None,
     diagonal: str | None = None,
+    item1: Hashable | None = None,
+    item2: Hashable | None = None,
+    dissimilarity: Hashable | None = None,
+    participant: Hashable | None = None,
+    sheet: str | None = None,
+    na_values: Any = None,
     by: str | Sequence[str],
 ) -> SimilaritySet: ...
 
@@ -250,19 +262,27 @@ def from_dissimilarity(
     weights: str | None = None,
     key: str | None = None,
     diagonal: str | None = None,
+    item1: Hashable | None = None,
+    item2: Hashable | None = None,
+    dissimilarity: Hashable | None = None,
+    participant: Hashable | None = None,
+    sheet: str | None = None,
+    na_values: Any = None,
     by: str | Sequence[str] | None = None,
 ) -> Similarity | SimilaritySet:
     """Similarities from dissimilarities: one matrix, or several people's, averaged.
 
     Parameters
     ----------
-    D : array-like, DataFrame, list of either, or path
+    D : array-like, DataFrame, DataArray, list of these, or path
         Dissimilarities, NaN where a pair is missing: a square matrix with a zero or missing diagonal, the vector of its
         upper triangle (row by row, as from scipy's pdist), or a stack of either, averaged over the people who have the
         pair. People are the first axis, or the last if only that fits (n x n x people); for n matrices of n items it is
-        found by symmetry. A square two-dimensional array is one matrix. Index and columns of a DataFrame name the
-        items. A path names a file of any type that load_similarity reads, or, with `by`, a folder of such files; a
-        MATLAB struct array with one matrix per element, as from rsatoolbox, is a stack.
+        found by symmetry. A square two-dimensional array is one matrix. Index and columns of a DataFrame, or the
+        coordinates of an xarray DataArray, name the items, and may do so in different orders. A table with a column for
+        each of two items and for their dissimilarity is a list of pairs: see `item1`. A path names a file of any type
+        that load_similarity reads, or, with `by`, a folder of such files; a MATLAB struct array with one matrix per
+        element, as from rsatoolbox, and an export of Meadows are stacks.
     method : {"max", "correlation", "gaussian"}, default="max"
         "max" is 1 - d / max(d), "correlation" is r = 1 - d for distances d = 1 - r, and "gaussian" is
         exp(-d^2 / (2 sigma^2)).
@@ -281,14 +301,23 @@ def from_dissimilarity(
         The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
         default 1, and missing with `by`, where "one" is refused.
     key : str, optional
-        The variable of an .npz, .h5, .hdf5 or .mat file, if D is a path; "variable.field" for a MATLAB struct.
+        The variable of an .npz, .h5, .hdf5, .h5ad, .mat or .rda file, if D is a path; "variable.field" for a MATLAB
+        struct.
+    item1, item2, dissimilarity : column name, optional
+        The columns of a list of pairs with one dissimilarity per row, if D is a DataFrame, a dictionary of columns or
+        the path of a table. Rows of the same pair, in either order, are averaged.
+    participant : column name, optional
+        In a list of pairs, the column of participants, of whose means each pair has the mean.
+    sheet, na_values : optional
+        For the path of a table, as in load_similarity.
     by : str or sequence, optional
         Keeps the matrices of a stack apart, each with a scale of its own: what they are ("person" gives the names
-        person1, person2, ..., unless a file has names for them), or one name per matrix. Where D is a DataFrame, or a
+        person1, person2, ..., unless a file has names for them), or one name per matrix. DataFrames in a list may then
+        have different items. Where D is a DataFrame, or a
         table in a file, with a column of this name, D is a list of pairs, one per row: this column says whose the
-        dissimilarity is, two others name the items, and the last one holds the value. Where D is a folder, its files
-        are kept apart, one per system, and give the names; a table beside them becomes `info`, as in
-        `SimilaritySet.load`. `weights` must be None.
+        dissimilarity is, and `item1`, `item2` and `dissimilarity`, or the three other columns, hold the rest. Where D
+        is a folder, its files are kept apart, one per system, and give the names; a table beside them becomes `info`,
+        as in `SimilaritySet.load`. `weights` must be None.
 
     Returns
     -------
@@ -316,24 +345,25 @@ def from_dissimilarity(
     negative = "clip" if clip else negative
     _check_method(method, sigma, negative)
     origin: dict[str, Any] = {}
+    columns = {"item1": item1, "item2": item2, "dissimilarity": dissimilarity}
+    settings: dict[str, Any] = {"method": method, "sigma": sigma, "negative": negative}
     if isinstance(D, str | os.PathLike):
-        from simdims.io import as_path
-        from simdims.io.raw import has_column, read_dissimilarity
-        from simdims.io.tables import read_sheet
+        from simdims.io import as_path, clean_na_values
+        from simdims.io.raw import read_dissimilarity
+        from simdims.io.tables import Reading
 
+        how = Reading(sheet, clean_na_values(na_values), key)
         if as_path(D, "D").is_dir():
-            settings = {"method": method, "sigma": sigma, "negative": negative, "labels": labels}
-            return _folder_apart(Path(D), by, weights, {**settings, "key": key})
-        if isinstance(by, str) and has_column(Path(D), by):
-            D = read_sheet(Path(D), None, None).frame
-        else:
-            D, labels, origin = read_dissimilarity(D, key, labels)
-    elif key is not None:
-        raise ParameterError("key", "must be None unless D is the path of a file", shown(key))
+            settings |= {"labels": labels, "key": key, "sheet": sheet, "na_values": na_values}
+            return _folder_apart(Path(D), by, weights, settings)
+        D, labels, origin = read_dissimilarity(D, labels, how, columns, by if participant is None else participant)
+    else:
+        _refuse_file_options(key=key, sheet=sheet, na_values=na_values)
     if by is not None:
         _refuse_counts_beside(by, weights)
-        settings = {"method": method, "sigma": sigma, "negative": negative, "labels": labels}
-        return _people_apart(D, by, origin.get("people"), settings)
+        return _people_apart(D, by, origin.get("people"), columns, {**settings, "labels": labels})
+    if any(column is not None for column in columns.values()) or participant is not None:
+        D = _squares_of_list(D, columns, participant, labels)[0]
     people, names = _people(D, labels)
     squares = (_square(person, name, names) for name, person in people.items())
     distances, counts = mean_over_people(squares, len(people))
@@ -358,11 +388,20 @@ def from_dissimilarity(
     return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info)
 
 
-def _people_apart(D: Any, by: Any, own_names: Sequence[str] | None, settings: dict[str, Any]) -> SimilaritySet:
+def _refuse_file_options(**options: Any) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(name, "must be None unless D is the path of a file", shown(value))
+
+
+def _people_apart(
+    D: Any, by: Any, own_names: Sequence[str] | None, columns: dict[str, Any], settings: dict[str, Any]
+) -> SimilaritySet:
     """The similarities of each person of a stack or of a list of pairs, without a diagonal."""
     names: Any
-    if is_frame(D) and isinstance(by, str) and by in list(D.columns):
-        people, names = _squares_of_list(D, by)
+    is_named = any(column is not None for column in columns.values())
+    if is_named or (is_frame(D) and isinstance(by, str) and by in list(D.columns)):
+        people, names = _squares_of_list(D, columns, by, settings["labels"])
     else:
         is_frames = isinstance(D, (list, tuple)) and len(D) > 0 and all(map(is_frame, D))
         # Tables may have different items, which are matched by their labels.
@@ -414,17 +453,27 @@ def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
     return values if items is None else pd.DataFrame(values, index=items, columns=items)
 
 
-def _squares_of_list(D: pd.DataFrame, by: str) -> tuple[list[pd.DataFrame], list[str]]:
-    """A square table of all items per person from a list of pairs with three further columns."""
+def _squares_of_list(
+    D: Any, columns: dict[str, Any], by: Hashable | None, labels: Sequence[str] | None
+) -> tuple[list[pd.DataFrame], list[str]]:
+    """A square table of all items per person, or of all people without `by`, from a list of pairs."""
     import pandas as pd
 
-    others = [column for column in D.columns if column != by]
-    if len(others) != 3:
-        rule = f"must have three columns beside {by!r}, for two items and their dissimilarity"
-        raise ParameterError("D", rule, f"{len(others)}")
-    (first, second), items = read_items(D, others[:2])
-    values = read_numbers(D, others[2])
-    (groups,), names = read_items(D, [by])
+    if all(column is None for column in columns.values()) and is_frame(D):
+        others = [column for column in D.columns if column != by]
+        if len(others) != 3:
+            rule = f"must have three columns beside {by!r}, for two items and their dissimilarity"
+            raise ParameterError("D", rule, f"{len(others)}", "pass {item1}, {item2} and {dissimilarity}")
+        columns = dict(zip(columns, others, strict=True))
+    if missing := [name for name, column in columns.items() if column is None]:
+        raise ParameterError(missing[0], "must be given for a list of pairs", "None")
+    frame = as_frame(D, **columns, **({} if by is None else {"by": by}))
+    (first, second), items = read_items(frame, [columns["item1"], columns["item2"]])
+    values = read_numbers(frame, columns["dissimilarity"])
+    (groups,), names = ([np.zeros(len(values), dtype=np.intp)], [""]) if by is None else read_items(frame, [by])
+    known = None if labels is None else clean_labels(labels, len(list(labels)))
+    order = list(known) if known is not None and set(items) <= set(known) else items
+    require(8 * len(items) ** 2 * len(names), f"{len(names)} matrices of {len(items)} items", "read fewer people")
     squares = []
     for g in range(len(names)):
         square = np.full((len(items), len(items)), np.nan)
@@ -433,7 +482,7 @@ def _squares_of_list(D: pd.DataFrame, by: str) -> tuple[list[pd.DataFrame], list
         pairs, means, _ = _means(keys, values[rows])
         i, j = np.divmod(pairs, len(items))
         square[i, j] = square[j, i] = means
-        squares.append(pd.DataFrame(square, index=items, columns=items))
+        squares.append(pd.DataFrame(square, index=items, columns=items).reindex(index=order, columns=order))
     return squares, names
 
 
@@ -507,12 +556,14 @@ def _people(D: Any, labels: Sequence[str] | None) -> tuple[dict[str, Any], tuple
         if np.shape(person) != np.shape(tables[0]):
             raise ParameterError(name, f"must have the shape of D[0], {np.shape(tables[0])}", str(np.shape(person)))
         if is_frame(person):
+            people[name] = person = aligned(person, name, names if labels is None else None)
             names = frame_labels(person, name, names)
     return people, names
 
 
 def _tables(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
     """One square table or vector of pairs per person, and the number of items of the first."""
+    D = [labelled(person) for person in D] if isinstance(D, (list, tuple)) else labelled(D)
     if is_frame(D):
         return [D], len(D)
     is_list = isinstance(D, (list, tuple))

@@ -357,7 +357,7 @@ def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
     """Tables as scikit-learn validates them, with its errors in one line."""
-    tables = tuple(one.astype(np.float64).filled(np.nan) if np.ma.isMaskedArray(one) else one for one in tables)
+    tables = tuple(np.ma.filled(one.astype(np.float64), np.nan) if np.ma.isMaskedArray(one) else one for one in tables)
     try:
         return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
     except (TypeError, ValueError) as error:

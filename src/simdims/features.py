@@ -23,7 +23,7 @@ from simdims._parameters import (
     warn,
 )
 from simdims._tables import read_numbers, report
-from simdims.similarity import Similarity, is_default_axis, is_frame
+from simdims.similarity import Similarity, is_anndata, is_default_axis, is_frame, labelled
 from simdims.similarity.entries import blocks
 from simdims.similarity.labels import clean_labels, refuse_other_names
 from simdims.similarity.ownership import frozen
@@ -68,8 +68,9 @@ def from_features(
 
     Parameters
     ----------
-    X : array-like or DataFrame of shape (n_items, n_features)
-        One row of finite numbers per item. The index of a DataFrame becomes the labels, unless it is pandas' default.
+    X : array-like, DataFrame, DataArray or AnnData of shape (n_items, n_features)
+        One row of finite numbers per item. The index of a pandas DataFrame, the first coordinate of an xarray DataArray
+        or the names of AnnData's observations become the labels; pandas' default index 0, 1, 2, ... names nothing.
     kernel : {"auto", "linear", "rbf", "cosine"} or callable, default="auto"
         "linear" is x . y, "rbf" is exp(-|x - y|^2 / (2 sigma^2)), "cosine" is x . y / (|x| |y|) with negative values
         clipped to zero and a warning that counts them. "auto" is "linear" where no feature is negative, else "rbf",
@@ -178,6 +179,7 @@ def _clean_features(X: Any) -> tuple[NDArray[np.floating], tuple[str, ...] | Non
         remedy = "pass X.toarray() or Similarity(X @ X.T, absent='zero')"
         raise ParameterTypeError("X", "must be dense", "a sparse matrix", remedy)
     index = None
+    X = X.to_df() if is_anndata(X) else labelled(X)
     if is_frame(X):
         index = None if is_default_axis(X.index) else clean_labels(X.index, len(X))
         X = _frame_numbers(X)

@@ -23,7 +23,16 @@ from simdims._parameters import (
     shown,
     warn,
 )
-from simdims.similarity import Similarity, as_similarity, frame_cells, frame_labels, is_default_axis, is_frame, percent
+from simdims.similarity import (
+    Similarity,
+    aligned,
+    as_similarity,
+    frame_cells,
+    frame_labels,
+    is_default_axis,
+    is_frame,
+    percent,
+)
 from simdims.similarity.ownership import frozen
 from simdims.similarity.validation import as_array
 
@@ -32,6 +41,9 @@ if TYPE_CHECKING:
 
 #: A system whose largest similarity differs from the usual one by more than this factor is on another scale.
 _MIXED_SCALES = 5.0
+
+#: Descriptors of RDMs that are no covariates: those that each RDM has, and those that to_rsatoolbox adds.
+_OF_RDMS = ("index", "largest_similarity", "self_similarity", "dtype")
 
 #: Fewer pairs than this say too little about the scale of a system.
 _PAIRS_FOR_SCALE = 10
@@ -46,11 +58,12 @@ class SimilaritySet:
 
     Parameters
     ----------
-    similarities : sequence or mapping of similarities, array of shape (n_systems, n_items, n_items), or rsatoolbox RDMs
+    similarities : sequence or mapping of similarities, array of shape (n_systems, n_items, n_items), DataArray or RDMs
         Similarities as `as_similarity` takes them; a mapping gives names to the systems. An array has systems first and
         NaN where a pair is missing, diagonal included; in one, and in a DataFrame, an item without any value is one
         that the system lacks. Without labels, all systems must have the same number of items, in the same order. RDMs
-        become 1 - d / max(d), each by itself, and their descriptors become `info`.
+        of rsatoolbox become 1 - d / max(d), each by itself, and their descriptors become `info`; the descriptor "name",
+        or the first coordinate of an xarray DataArray, names the systems.
     names : sequence, optional
         One distinct name per system; by default the keys of the mapping, the index of `info`, or system1, system2, ...
     info : DataFrame or mapping of columns, optional
@@ -198,9 +211,10 @@ class SimilaritySet:
             return list(range(self.n_systems))[key]
         if isinstance(key, Iterable):
             # A Series of pandas that names the systems is matched by name.
-            if hasattr(key, "loc") and str(getattr(key, "dtype", "")) == "bool" and set(key.index) == set(self.names):
-                key = key.loc[list(self.names)]
-            chosen = list(key)
+            given: Any = key
+            if hasattr(given, "loc") and str(getattr(given, "dtype", "")) == "bool":
+                given = given.loc[list(self.names)] if set(given.index) == set(self.names) else given
+            chosen = list(given)
             if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
                 if len(chosen) != self.n_systems:
                     rule = f"must have one value for each of the {self.n_systems} systems"
@@ -260,6 +274,26 @@ class SimilaritySet:
         meaning = {0.0: "missing", 1.0: "zero"}.get(absent, absent)
         plain = np.ptp(known) == 0 and absent == 0
         return Similarity(matrices[0], self.labels, None if plain else matrices[1], meaning)
+
+    def to_xarray(self) -> Any:
+        """Return the values as an xarray DataArray with dimensions system, item1 and item2; missing pairs are NaN.
+
+        Weights and `info` are not included. SimilaritySet reads it back.
+        """
+        from simdims.io.exchange import set_to_xarray
+
+        return set_to_xarray(self)
+
+    def to_rsatoolbox(self) -> Any:
+        """Return rsatoolbox RDMs, one per system, whose dissimilarities are largest similarity - similarity.
+
+        `info` and `names` (as "name") become RDM descriptors, the labels the pattern descriptor "labels". The largest
+        similarity and the diagonal of each system are RDM descriptors too, from which SimilaritySet restores the
+        similarities up to rounding. Weights raise an error: RDMs cannot hold them.
+        """
+        from simdims.io.exchange import set_to_rsatoolbox
+
+        return set_to_rsatoolbox(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to an .npz file that `SimilaritySet.load` reads, without pickle.
@@ -338,6 +372,11 @@ class SimilaritySet:
             parts.append("labelled")
         return f"SimilaritySet({', '.join(parts)})"
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_set
+
+        return of_set(self)
+
 
 class _System(NamedTuple):
     """The similarities of a system, where its items are among those that it was given with, and if these have names."""
@@ -380,11 +419,14 @@ def _given_systems(similarities: Any) -> tuple[list[Any], list[Any] | None, dict
             list(similarities.names),
             {str(key): column for key, column in similarities.info.items()},
         )
+    given: list[Any]
+    names: list[Any] | None
     if isinstance(similarities, Mapping):
         given, names = list(similarities.values()), list(similarities)
     elif type(similarities).__module__.partition(".")[0] == "rsatoolbox":
-        descriptors = {key: list(column) for key, column in similarities.rdm_descriptors.items() if key != "index"}
-        return [similarities[m] for m in range(similarities.n_rdm)], None, descriptors
+        return _of_rdms(similarities)
+    elif type(similarities).__module__.partition(".")[0] == "xarray":
+        given, names = _of_array(similarities)
     elif isinstance(similarities, np.ndarray):
         if similarities.ndim != 3 or similarities.shape[1] != similarities.shape[2]:
             got = f"an array of shape {similarities.shape}"
@@ -393,11 +435,33 @@ def _given_systems(similarities: Any) -> tuple[list[Any], list[Any] | None, dict
     elif isinstance(similarities, Sequence) and not isinstance(similarities, str | bytes):
         given, names = list(similarities), None
     else:
-        rule = "must be a list, a mapping or an array of similarities, systems first, or rsatoolbox RDMs"
+        rule = "must be a list, a mapping or an array of similarities, systems first, a DataArray or rsatoolbox RDMs"
         raise ParameterTypeError("similarities", rule, type(similarities).__name__)
     if not given:
         raise ParameterError("similarities", "must hold at least one system", "none")
     return given, names, None
+
+
+def _of_rdms(rdms: Any) -> tuple[list[Any], list[Any] | None, dict[str, Any]]:
+    """The similarities of each RDM, as a table where the patterns have names, and what the descriptors say."""
+    import pandas as pd
+
+    from simdims.io.exchange import from_rsatoolbox
+
+    parts = [from_rsatoolbox(rdms[m]) for m in range(rdms.n_rdm)]
+    given = [one.values if one.labels is None else pd.DataFrame(one.values, one.labels, one.labels) for one in parts]
+    described = {key: list(column) for key, column in rdms.rdm_descriptors.items() if key not in _OF_RDMS}
+    is_named = len(set(map(str, described.get("name", ())))) == len(given)
+    return given, described.pop("name") if is_named else None, described
+
+
+def _of_array(array: Any) -> tuple[list[Any], list[Any] | None]:
+    """The tables of a DataArray with systems first, and their coordinates."""
+    if array.ndim != 3 or array.shape[1] != array.shape[2]:
+        got = f"a DataArray of shape {array.shape}"
+        raise ParameterError("similarities", "must have shape (n_systems, n_items, n_items)", got)
+    systems = array.dims[0]
+    return [one.to_pandas() for one in array], array[systems].values.tolist() if systems in array.coords else None
 
 
 def _first_named(names: Any, own_names: Any, info: Any) -> Any:
@@ -496,6 +560,7 @@ def _refuse_nothing(one: Any, name: str) -> None:
 def _as_system(one: Any) -> _System:
     """A Similarity of the items that have a value, and their places among those given."""
     if is_frame(one):
+        one = aligned(one, "values")
         values, labels = frame_cells(one), frame_labels(one, "values", None)
     elif isinstance(one, np.ndarray | list):
         values, labels = as_array(one, "values"), None

@@ -26,6 +26,7 @@ from simdims.cli import (
     demo,
     discover,
     evaluate,
+    export,
     inference,
     meaning,
     plan,
@@ -172,7 +173,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"simdims {__version__}", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     of_results = (evaluate, inference, uncertainty, meaning, systems)
-    for module in (discover, check, demo, report, sources, plan, steps, *of_results, completion):
+    for module in (discover, check, demo, report, export, sources, plan, steps, *of_results, completion):
         module.add(commands)
     return top
 

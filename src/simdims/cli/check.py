@@ -20,7 +20,20 @@ if TYPE_CHECKING:
     from simdims.systems import SimilaritySet
 
 #: Options that name columns, and what these are then used for.
-_ROLES = ("item1", "item2", "rating", "participant", "cue", "response", "count", "head", "winner", "loser", "labels")
+_ROLES = (
+    "item1",
+    "item2",
+    "rating",
+    "participant",
+    "cue",
+    "response",
+    "count",
+    "head",
+    "winner",
+    "loser",
+    "labels",
+    "dissimilarity",
+)
 
 #: Columns by place of a list of pairs, whose value has the name of the kind.
 _OF_LISTS = ("item1", "item2", "", "weight")
@@ -90,6 +103,8 @@ def _uses(read: discover.Read, table: Table) -> dict[int, str]:
         return {place: named.get(place, "feature") for place in range(table.width)}
     if read.kind == "triplets":
         return named | _places_of_triplets(given, table, [place for place in range(table.width) if place not in named])
+    if "dissimilarity" in named.values():
+        return named
     if read.kind in ("matrix", "dissimilarity"):
         if table.n_rows >= n_items and table.width - n_items in (0, 1):
             labelled = table.width - n_items

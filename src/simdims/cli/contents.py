@@ -7,7 +7,7 @@ import textwrap
 
 #: Chapters and their commands, in the order in which a reader needs them.
 CHAPTERS = {
-    "From a data file to a page": ("discover", "check", "demo", "report", "plot"),
+    "From a data file to a page": ("discover", "check", "demo", "report", "plot", "export"),
     "Similarities from raw data": ("similarity",),
     "Before a study": ("plan",),
     "Step by step": ("calibrate", "select-rank", "fit", "consensus"),

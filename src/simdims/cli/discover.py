@@ -33,7 +33,8 @@ _LONG = 900
 _N_ABOUT, _N_NAMED = 3, 3
 
 _SHARED = (
-    "key", "label_file", "header", "weights", "diagonal", "by", "n_items", "smoothing", "negative", "low", "high",
+    "key", "sheet", "na_values", "label_file", "header", "weights", "diagonal", "by", "n_items", "smoothing",
+    "negative", "low", "high",
 )  # fmt: skip
 
 
@@ -92,6 +93,8 @@ def add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any
             shared.add_matrix_options(group)
         elif kind == "associations":
             sources.add_association_columns(group)
+        elif kind == "dissimilarity":
+            sources.add_distances(group)
         else:
             sources.SOURCES[kind].add_options(group)
         own[kind] = {}
@@ -100,6 +103,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any
             # None is "not given", so that options that do not apply to the data can be refused.
             action.default, action.required = None, False
     own["associations"]["absent"] = 0.03  # an option that it shares with a matrix
+    own["dissimilarity"] |= dict.fromkeys(("item1", "item2", "participant"))  # and these with ratings
     return own
 
 
@@ -163,8 +167,9 @@ def read_data(options: argparse.Namespace) -> Read:
 
     if systems.holds_set(options.source):
         return Read(systems.read_set(options), "set", "several systems", None, options)
-    said = _said(options) or systems.kind_of_list(options.source, options.by)
-    found = guess(options.source, options.key, options.header, _given(options, sources.COLUMNS), said)
+    how = shared.reading(options)
+    said = _said(options) or systems.kind_of_list(options.source, options.by, how)
+    found = guess(options.source, how, options.header, _given(options, sources.COLUMNS), said)
     kind = found.kind
     _refuse_others(options, kind)
     values = {**options.own[kind], **found.options, **_given(options, options.own[kind])}
@@ -205,7 +210,11 @@ def _refuse_others(options: argparse.Namespace, kind: str) -> None:
 
 
 def _options_of(options: argparse.Namespace, kind: str) -> set[str]:
-    common = ("key", "label_file", "negative", "low", "high") if kind == "matrix" else sources.SOURCES[kind].shared
+    common = (
+        ("key", "sheet", "na_values", "label_file", "negative", "low", "high")
+        if kind == "matrix"
+        else sources.SOURCES[kind].shared
+    )
     return {*common, *options.own[kind]}
 
 

@@ -26,10 +26,11 @@ def add(commands: Any) -> None:
         example="simdims evaluate triplets embedding.csv answers.csv --odd chosen",
     )
     shared.add_embedding(parser)
-    parser.add_argument("answers", metavar="TRIPLETS", type=Path, help="one answer per row: .npy, .csv, .tsv, .parquet")
+    parser.add_argument("answers", metavar="TRIPLETS", type=Path, help="one answer per row: .npy or a table")
     shared.add_triplet_columns(parser)
     shared.add_choice(parser, "--similarity", "dot", "cosine")
     shared.add_header(parser)
+    shared.add_table(parser, "TRIPLETS", has_numbers=False)
 
     parser = shared.add_command(
         kinds,
@@ -39,9 +40,10 @@ def add(commands: Any) -> None:
         example="simdims evaluate comparisons embedding.csv answers.csv --by participant",
     )
     shared.add_embedding(parser)
-    parser.add_argument("answers", metavar="ANSWERS", type=Path, help="one answer per row: .csv, .tsv, .parquet")
+    parser.add_argument("answers", metavar="ANSWERS", type=Path, help="a table with one answer per row")
     add_comparison_columns(parser)
     parser.add_argument("--by", metavar="COLUMN", help="the column of people, for the accuracy of each")
+    shared.add_table(parser, "ANSWERS", has_numbers=False)
     shared.add_choice(parser, "--similarity", "dot", "cosine")
 
     parser = shared.add_command(
@@ -52,8 +54,9 @@ def add(commands: Any) -> None:
         example="simdims evaluate pairs words.csv simlex.tsv --item1 word1 --item2 word2 --rating SimLex999",
     )
     shared.add_embedding(parser)
-    parser.add_argument("ratings", metavar="PAIRS", type=Path, help="one pair per row: .csv, .tsv, .parquet")
+    parser.add_argument("ratings", metavar="PAIRS", type=Path, help="a table with one pair per row")
     shared.add_rated_pairs(parser)
+    shared.add_table(parser, "PAIRS")
     shared.add_choice(parser, "--similarity", "cosine", "dot")
 
     parser = shared.add_command(
@@ -89,7 +92,7 @@ def _triplets(options: argparse.Namespace) -> Findings:
     from simdims.io import raw
 
     W = _embedding_or_similarities(options)
-    answers = raw.read_triplets(options.answers, options.columns, options.header)
+    answers = raw.read_triplets(options.answers, options.columns, options.header, None, shared.table_reading(options))
     accuracy = metrics.triplet_accuracy(W, answers, odd=options.odd, similarity=options.similarity)
     words = f"{len(answers)} triplets: {accuracy:.1%} predicted (chance 33.3%)\naccuracy {accuracy:.6f}"
     return Findings(words, {"accuracy": accuracy, "n_triplets": len(answers), "chance": 1 / 3})
@@ -102,7 +105,7 @@ def _comparisons(options: argparse.Namespace) -> Findings:
 
     W = _embedding_or_similarities(options)
     columns = shared.arguments(options, "head", "winner", "loser")
-    answers = raw.read_comparisons(options.answers, list(columns.values()))
+    answers = raw.read_comparisons(options.answers, list(columns.values()), shared.table_reading(options))
     accuracy = metrics.comparison_accuracy(W, answers, **columns, similarity=options.similarity)
     lines = [f"{len(answers)} answers: {accuracy:.1%} predicted (chance 50.0%)"]
     values: dict[str, Any] = {"accuracy": accuracy, "n_answers": len(answers), "chance": 0.5}
@@ -122,7 +125,8 @@ def _pairs(options: argparse.Namespace) -> Findings:
     from simdims.io import raw
 
     W = _embedding_or_similarities(options)
-    table = raw.read_trials(options.ratings, [options.item1, options.item2], options.rating)
+    how = shared.table_reading(options)
+    table = raw.read_trials(options.ratings, [options.item1, options.item2], options.rating, how)
     for role in ("item1", "item2", "rating"):
         if (name := getattr(options, role)) not in table.columns:
             has = ", ".join(map(repr, table.columns))
@@ -149,7 +153,7 @@ def _readout(options: argparse.Namespace) -> Findings:
     from simdims.io import raw
 
     W = shared.read_embedding(options)
-    ratings = raw.read_features(options.ratings, options.labels, None, None)
+    ratings = raw.read_features(options.ratings, options.labels, None, shared.table_reading(options))
     seed = shared.settled_seed(options)
     found = metrics.readout(W, ratings, random_state=seed)
     values = {"readout": found.table, "seed": seed}

@@ -44,7 +44,7 @@ def add(commands: Any) -> None:
         summary="test which item properties the similarities reflect (Mantel test)",
         example="simdims rsa animals.npz properties.csv --labels name --method spearman --seed 0",
     )
-    shared.add_similarity(parser)
+    shared.add_similarity(parser, beside_table=True)
     _add_hypotheses(parser)
     shared.add_choice(parser, "--method", "pearson", "spearman")
     _add_testing(parser)
@@ -111,7 +111,7 @@ def _properties(options: argparse.Namespace) -> dict[str, Any]:
 
     from simdims.io import raw
 
-    table = raw.read_features(options.hypotheses, options.labels, None, None)
+    table = raw.read_features(options.hypotheses, options.labels, None, shared.table_reading(options))
     if options.nuisance is None:
         return {"hypotheses": table}
     columns = [str(name) for name in table.columns] if isinstance(table, pd.DataFrame) else []

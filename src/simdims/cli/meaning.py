@@ -71,8 +71,8 @@ def _encode(options: argparse.Namespace) -> Findings:
     check_target(options.out, (".csv",), read, overwrite=options.overwrite)
     from simdims.encoder import DimensionEncoder
 
-    W, X = shared.read_embedding(options), _table(options.features, options.labels)
-    known, new = _split(W, X) if options.new is None else (X, _table(options.new, options.labels))
+    W, X = shared.read_embedding(options), _table(options, options.features)
+    known, new = _split(W, X) if options.new is None else (X, _table(options, options.new))
     if options.out is not None and not len(new):
         raise ValueError(
             "FEATURES has no items that EMBEDDING does not have: add new items, or a file of them as --new."
@@ -104,7 +104,8 @@ def _label(options: argparse.Namespace) -> Findings:
     from simdims import naming
     from simdims.io import raw
 
-    W, properties = shared.read_embedding(options), raw.read_properties(options.properties, options.labels)
+    how = shared.table_reading(options)
+    W, properties = shared.read_embedding(options), raw.read_properties(options.properties, options.labels, how)
     seed = shared.settled_seed(options)
     given = shared.arguments(options, "min_correlation", "n_permutations", "alpha")
     try:
@@ -127,12 +128,12 @@ def _label(options: argparse.Namespace) -> Findings:
     return found
 
 
-def _table(path: Path, labels: str | None) -> pd.DataFrame:
+def _table(options: argparse.Namespace, path: Path) -> pd.DataFrame:
     import pandas as pd
 
     from simdims.io import raw
 
-    table = raw.read_features(path, labels, None, None)
+    table = raw.read_features(path, options.labels, None, shared.table_reading(options))
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(table)
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
 

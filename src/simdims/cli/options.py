@@ -13,6 +13,7 @@ from simdims.cli.spelling import option_of
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
+    from simdims.io.tables import Reading
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
 
@@ -62,7 +63,7 @@ def add_command(
 # Files of similarities
 
 
-def add_similarity(parser: argparse.ArgumentParser) -> None:
+def add_similarity(parser: argparse.ArgumentParser, *, beside_table: bool = False) -> None:
     parser.add_argument(
         "source",
         metavar="IN",
@@ -70,6 +71,9 @@ def add_similarity(parser: argparse.ArgumentParser) -> None:
         help="similarities: a file written by `simdims similarity`, a square table or a list of pairs",
     )
     add_key(parser, "similarities")
+    if not beside_table:
+        add_sheet(parser)
+        add_na_values(parser)
     add_label_file(parser)
     add_negative(parser)
     add_matrix_options(parser)
@@ -113,6 +117,39 @@ def add_key(parser: Any, what: str) -> None:
     parser.add_argument("--key", metavar="NAME", help=f"the variable with the {what}, if a file has several")
 
 
+def add_sheet(parser: Any, dest: str = "sheet", table: str = "an .xlsx or .ods file") -> None:
+    parser.add_argument("--sheet", metavar="NAME", dest=dest, help=f"the sheet of {table}, if several are not blank")
+
+
+def add_na_values(parser: Any, dest: str = "na_values") -> None:
+    about = "what marks a missing value beside NA, NaN and the like, such as 999 (labels are not affected)"
+    parser.add_argument("--na-values", nargs="+", metavar="WORD", dest=dest, help=about)
+
+
+def add_table(parser: Any, table: str, *, has_numbers: bool = True) -> None:
+    """Add what concerns the second file of a command, a table."""
+    add_sheet(parser, "table_sheet", f"{table}, an .xlsx or .ods file")
+    if has_numbers:
+        add_na_values(parser, "table_na_values")
+
+
+def reading(options: argparse.Namespace) -> Reading:
+    """What to read of the first file of a command, by the options that it has."""
+    from simdims.io import clean_na_values
+    from simdims.io.tables import Reading
+
+    given = vars(options)
+    return Reading(given.get("sheet"), clean_na_values(given.get("na_values")), given.get("key"))
+
+
+def table_reading(options: argparse.Namespace) -> Reading:
+    """What to read of the second file; see add_table."""
+    from simdims.io import clean_na_values
+    from simdims.io.tables import Reading
+
+    return Reading(options.table_sheet, clean_na_values(vars(options).get("table_na_values")))
+
+
 def add_header(parser: Any) -> None:
     parser.add_argument(
         "--header",
@@ -133,6 +170,8 @@ def load_matrix(options: argparse.Namespace) -> Similarity:
 
     _refuse_settled(options)
     given = arguments(options, "key", "form", "absent", "symmetrize", "negative", "low", "high")
+    how = reading(options)
+    given |= {"sheet": how.sheet, "na_values": how.na_values}
     return load_similarity(options.source, labels=read_labels(options), **given)
 
 
@@ -144,8 +183,8 @@ def read_labels(options: argparse.Namespace) -> list[str] | None:
 
 def _refuse_settled(options: argparse.Namespace) -> None:
     """Refuse options that a file written by `simdims similarity` has settled."""
-    settled = ("key", "label_file", "absent", "symmetrize", "negative", "low", "high")
-    given = [name for name in settled if getattr(options, name) is not None]
+    settled = ("key", "sheet", "na_values", "label_file", "absent", "symmetrize", "negative", "low", "high")
+    given = [name for name in settled if getattr(options, name, None) is not None]
     if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
         return
     from simdims import io
@@ -160,6 +199,8 @@ def _refuse_settled(options: argparse.Namespace) -> None:
 def say_changes(S: Similarity) -> None:
     """Report how values were rescaled; the library warns of clipping."""
     say_if_shifted(S)
+    if "aligned" in S.info:
+        say(f"Rows and columns are in different orders: {S.info['aligned']}.")
     if "file" in S.info:  # not one that simdims wrote, whose scale was settled then
         say_scale(S)
 
@@ -233,9 +274,10 @@ def read_embedding(options: argparse.Namespace) -> Any:
                 raise UsageError(f"--{name} does not apply if EMBEDDING is a folder.")
         return Discovery.load(options.source).embedding_frame()
     name = options.item
-    if name is None and raw.has_column(options.source, "item"):
+    how = reading(options)
+    if name is None and raw.has_column(options.source, "item", how):
         name = "item"
-    W = raw.read_features(options.source, name, options.key, None, "item")
+    W = raw.read_features(options.source, name, None, how, "item")
     if name is not None and list(W.index) == [str(position) for position in range(len(W))]:
         W = W.reset_index(drop=True)  # an embedding without labels
     return W
@@ -365,6 +407,7 @@ def add_choice(parser: Any, flag: str, default: str, other: str) -> None:
 
 def add_label_column(parser: Any, table: str) -> None:
     parser.add_argument("--labels", metavar="COLUMN", help=f"the column of {table} with the labels")
+    add_table(parser, table)
 
 
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:

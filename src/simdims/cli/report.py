@@ -31,6 +31,15 @@ PLOTS = {
     "reconstruction": ("reconstruction", "observed against predicted similarities"),
     "map": ("embedding_map", "a map of the items"),
     "weights": ("system_weights", "the weights of several systems, by group with --by"),
+    "panel": ("figure_panel", "a figure for a paper: top items, rank selection, reliability, and --tests"),
+}
+#: The figures that an option applies to.
+_APPLIES = {
+    "images": ("dimensions", "panel"),
+    "page": ("dimensions",),
+    "by": ("weights",),
+    "tests": ("panel",),
+    "width": ("panel",),
 }
 #: Dimensions per page of the figure `dimensions`.
 _PER_PAGE = 12
@@ -51,12 +60,7 @@ def add(commands: Any) -> None:
         "-o", "--out", type=Path, metavar="FILE", help="output file: .html (default: report.html in FOLDER)"
     )
     add_look(parser)
-    parser.add_argument(
-        "--tests",
-        type=Path,
-        metavar="PROPERTIES",
-        help="test which properties the dimensions encode, and show the results; a table with one row per item",
-    )
+    _add_tests(parser, " for --tests, --lineage and --compare")
     parser.add_argument(
         "--suggestions",
         type=Path,
@@ -85,30 +89,8 @@ def add(commands: Any) -> None:
         metavar="OTHER",
         help="show the dimensions shared with other embeddings: files, or folders written by `simdims discover`",
     )
-    shared.add_label_column(parser, "PROPERTIES")
-    parser.add_argument(
-        "--matching",
-        choices=["auto", "joint", "separate"],
-        help="how properties are matched with dimensions; see `simdims test --help`",
-    )
-    shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
-    shared.add_seed(parser, of=" for --tests, --lineage and --compare")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
-
-    parser = shared.add_command(
-        commands,
-        "plot",
-        _plot,
-        summary="draw publication figures from a discover result",
-        example="simdims plot dimensions animals -o dimensions.pdf",
-    )
-    shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
-    parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
-    _add_folder(parser)
-    _add_images(parser)
-    shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
-    parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
-    shared.add_out(parser, ", ".join(_FORMATS), required=True)
+    _add_plot(commands)
 
 
 def add_look(parser: argparse.ArgumentParser) -> None:
@@ -141,6 +123,23 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder written by `simdims discover`")
 
 
+def _add_tests(parser: argparse.ArgumentParser, of_seed: str) -> None:
+    parser.add_argument(
+        "--tests",
+        type=Path,
+        metavar="PROPERTIES",
+        help="test which properties the dimensions encode, and show the results; a table with one row per item",
+    )
+    shared.add_label_column(parser, "PROPERTIES")
+    parser.add_argument(
+        "--matching",
+        choices=["auto", "joint", "separate"],
+        help="how properties are matched with dimensions; see `simdims test --help`",
+    )
+    shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
+    shared.add_seed(parser, of=of_seed)
+
+
 def _add_images(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--images",
@@ -149,6 +148,27 @@ def _add_images(parser: argparse.ArgumentParser) -> None:
         help="a folder with one picture per item; file names must match the labels (without labels: files are used in "
         "alphabetical order)",
     )
+
+
+def _add_plot(commands: Any) -> None:
+    parser = shared.add_command(
+        commands,
+        "plot",
+        _plot,
+        summary="draw publication figures from a discover result",
+        example="simdims plot dimensions animals -o dimensions.pdf",
+    )
+    shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
+    parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
+    _add_folder(parser)
+    _add_images(parser)
+    shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
+    parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
+    parser.add_argument(
+        "--width", choices=["single", "double"], help="columns of a journal (FIGURE panel; default double)"
+    )
+    _add_tests(parser, " for --tests")
+    shared.add_out(parser, ", ".join(_FORMATS), required=True)
 
 
 def _report(options: argparse.Namespace) -> Findings:
@@ -186,11 +206,12 @@ def _report(options: argparse.Namespace) -> Findings:
 
 def _check_idle(options: argparse.Namespace) -> bool:
     """Refuse options that nothing uses; whether anything is random."""
-    is_random = any(one is not None for one in (options.tests, options.lineage, options.compare))
-    for name in ("labels", "matching", "n_permutations", "random_state"):
+    drawn = [name for name in ("tests", "lineage", "compare") if name in options]
+    is_random = any(getattr(options, name) is not None for name in drawn)
+    for name in ("labels", "table_sheet", "table_na_values", "matching", "n_permutations", "random_state"):
         is_idle = not is_random if name == "random_state" else options.tests is None
         if is_idle and getattr(options, name) is not None:
-            also = ", --lineage or --compare" if name == "random_state" else ""
+            also = ", --lineage or --compare" if name == "random_state" and len(drawn) > 1 else ""
             raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
     return is_random
 
@@ -218,7 +239,7 @@ def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> Hypothes
 
     return dimension_test(
         found,
-        raw.read_features(options.tests, options.labels, None, None),
+        raw.read_features(options.tests, options.labels, None, shared.table_reading(options)),
         matching=options.matching or "auto",
         n_permutations=_N_PERMUTATIONS if options.n_permutations is None else options.n_permutations,
         random_state=seed,
@@ -242,20 +263,23 @@ def _plot(options: argparse.Namespace) -> Findings:
     from simdims import plots
     from simdims.discovery import Discovery
 
-    given = [name for name in ("images", "page") if getattr(options, name) is not None]
-    if given and options.picture != "dimensions":
-        raise UsageError(f"--{given[0]} only applies to the figure dimensions, got {options.picture}.")
-    if options.by is not None and options.picture != "weights":
-        raise UsageError(f"--by only applies to the figure weights, got {options.picture}.")
+    for name, figures in _APPLIES.items():
+        if getattr(options, name) is not None and options.picture not in figures:
+            which = f"the figure{'s' if len(figures) > 1 else ''} {' and '.join(figures)}"
+            raise UsageError(f"--{name} only applies to {which}, got {options.picture}.")
+    seed = shared.settled_seed(options) if _check_idle(options) else None
     found = Discovery.load(options.folder)
     arguments: dict[str, Any] = {}
     if options.picture == "dimensions":
         arguments = {"images": _images(options, found), "page": _page(options, found), "per_page": _PER_PAGE}
+    if options.picture == "panel":
+        tests = None if seed is None else _tests(options, found, seed)
+        arguments = {"tests": tests, "images": _images(options, found), "width": options.width or "double"}
     if options.by is not None:
         arguments = {"by": options.by}
     draw: Callable[..., Any] = getattr(plots, PLOTS[options.picture][0])
     _save(draw(found, **arguments), options.out)
-    return Findings(f"Wrote {options.out}", {"written": options.out})
+    return Findings(f"Wrote {options.out}", {"written": options.out}, seed)
 
 
 def _page(options: argparse.Namespace, found: Discovery) -> int:

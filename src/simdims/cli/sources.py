@@ -14,15 +14,18 @@ from simdims.cli.options import (
     add_header,
     add_key,
     add_label_file,
+    add_na_values,
     add_negative,
     add_overwrite,
     add_rated_pairs,
     add_scale,
+    add_sheet,
     add_triplet_columns,
     arguments,
     described,
     number_or_text,
     read_labels,
+    reading,
     say_if_shifted,
 )
 from simdims.cli.outputs import check_target
@@ -45,9 +48,10 @@ COLUMNS = (
     "head",
     "winner",
     "loser",
+    "dissimilarity",
 )
 
-_TABLES = ".csv, .tsv, .txt or .parquet"
+_TABLES = "a table (.csv, .tsv, .xlsx, .ods, .parquet, .feather, .rds, ...)"
 
 
 class Source(NamedTuple):
@@ -86,6 +90,10 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
     names = tuple(names)
     if "key" in names:
         add_key(parser, "data")
+    if "sheet" in names:
+        add_sheet(parser)
+    if "na_values" in names:
+        add_na_values(parser)
     if "label_file" in names:
         add_label_file(parser)
     if "header" in names:
@@ -157,7 +165,7 @@ def _features(options: argparse.Namespace) -> Similarity:
     if options.labels is not None and options.label_file is not None:
         raise UsageError("--labels and --label-file must not both be given: either names the items.")
     return from_features(
-        raw.read_features(options.source, options.labels, options.key, options.header),
+        raw.read_features(options.source, options.labels, options.header, reading(options)),
         labels=read_labels(options),
         n_landmarks=options.landmarks,
         **arguments(options, "kernel", "bandwidth", "negative", "implicit"),
@@ -173,7 +181,7 @@ def _triplets(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.triplets import from_triplets
 
     return from_triplets(
-        raw.read_triplets(options.source, options.columns, options.header, options.by),
+        raw.read_triplets(options.source, options.columns, options.header, options.by, reading(options)),
         labels=read_labels(options),
         **arguments(options, "odd"),
         **_answer_options(options),
@@ -203,7 +211,7 @@ def _comparisons(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.io import raw
 
     columns = arguments(options, "head", "winner", "loser")
-    table = raw.read_comparisons(options.source, list(columns.values()))
+    table = raw.read_comparisons(options.source, list(columns.values()), reading(options))
     return from_comparisons(table, **columns, labels=read_labels(options), **_answer_options(options))
 
 
@@ -217,7 +225,9 @@ def _ratings(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.io import raw
 
     names = [options.item1, options.item2, options.participant, options.by]
-    table = raw.read_trials(options.source, [name for name in names if name is not None], options.rating)
+    table = raw.read_trials(
+        options.source, [name for name in names if name is not None], options.rating, reading(options)
+    )
     names = ["item1", "item2", "rating", "participant", "low", "high", "weights", "by"]
     return from_ratings(table, **arguments(options, *names), diagonal=_diagonal(options))
 
@@ -240,12 +250,21 @@ def _associations(options: argparse.Namespace) -> Similarity:
     from simdims.associations import from_associations
     from simdims.io import raw
 
-    table = raw.read_trials(options.source, [options.cue, options.response], options.count or None)
+    table = raw.read_trials(options.source, [options.cue, options.response], options.count or None, reading(options))
     count = None if options.count is False else options.count
     return from_associations(table, count=count, **arguments(options, "cue", "response", "absent"))
 
 
 def _add_dissimilarity(parser: Any) -> None:
+    """Add the options of dissimilarities; the first ones are for a list of pairs."""
+    for role, what in (("item1", "first items"), ("item2", "second items"), ("participant", "participants")):
+        parser.add_argument(f"--{role}", metavar="COLUMN", help=f"the column of a list of pairs with the {what}")
+    add_distances(parser)
+
+
+def add_distances(parser: Any) -> None:
+    """Add the options that only dissimilarities have."""
+    parser.add_argument("--dissimilarity", metavar="COLUMN", help="the column of a list of pairs with the values")
     method = "max (default): 1 - d/max(d); correlation: 1 - d; gaussian: exp(-d^2 / 2 sigma^2)"
     parser.add_argument("--method", choices=["max", "correlation", "gaussian"], default="max", help=method)
     parser.add_argument("--sigma", type=float, help="width of gaussian (default: the median dissimilarity)")
@@ -254,7 +273,10 @@ def _add_dissimilarity(parser: Any) -> None:
 def _dissimilarity(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.construct import from_dissimilarity
 
-    given = arguments(options, "method", "sigma", "negative", "weights", "key", "by")
+    given = arguments(options, "method", "sigma", "negative", "weights", "key", "by", "sheet", "na_values")
+    given |= arguments(options, "item1", "item2", "dissimilarity", "participant")
+    if given["by"] is not None and given["by"] == given["participant"]:
+        given["participant"] = None
     S: Any = from_dissimilarity(options.source, labels=read_labels(options), diagonal=_diagonal(options), **given)
     if options.by is None:
         say_if_shifted(S)
@@ -264,50 +286,51 @@ def _dissimilarity(options: argparse.Namespace) -> Similarity | SimilaritySet:
 SOURCES = {
     "features": Source(
         "from feature vectors (activations, brain responses, norms)",
-        f"one row per item: .npy, .npz, .h5, .mat, {_TABLES}",
+        f"one row per item: .npy, .npz, .h5, .mat or {_TABLES}",
         "simdims similarity features objects.csv objects.npz --labels name --kernel rbf",
-        ("label_file", "key", "header", "negative"),
+        ("label_file", "key", "sheet", "na_values", "header", "negative"),
         _add_features,
         _features,
     ),
     "triplets": Source(
         "from odd-one-out judgements of three items",
-        f"one answer per row, as three positions (from 0) or names: .npy, {_TABLES}",
+        f"one answer per row, as three positions (from 0) or names: .npy or {_TABLES}",
         "simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
-        ("label_file", "header", "weights", "diagonal", "by", "n_items", "smoothing"),
+        ("label_file", "key", "sheet", "header", "weights", "diagonal", "by", "n_items", "smoothing"),
         _add_triplets,
         _triplets,
     ),
     "comparisons": Source(
         "from answers to which of two items is more like a third one, the head",
-        f"one answer per row, as three positions (from 0) or names: {_TABLES}",
+        f"one answer per row, as three positions (from 0) or names, in {_TABLES}",
         "simdims similarity comparisons answers.csv faces.npz --head head --winner winner --loser loser",
-        ("label_file", "weights", "diagonal", "by", "n_items", "smoothing"),
+        ("label_file", "key", "sheet", "weights", "diagonal", "by", "n_items", "smoothing"),
         add_comparison_columns,
         _comparisons,
     ),
     "ratings": Source(
         "from ratings of how similar two items are",
-        f"a table with one rating per row: {_TABLES}",
+        f"one rating per row, in {_TABLES}",
         "simdims similarity ratings trials.csv animals.npz --item1 left --item2 right --rating answer --low 1 --high 7",
-        ("weights", "diagonal", "by", "low", "high"),
+        ("key", "sheet", "na_values", "weights", "diagonal", "by", "low", "high"),
         _add_ratings,
         _ratings,
     ),
     "associations": Source(
         "from counts of word associations",
-        f"a table of cues, responses and counts: {_TABLES}",
+        f"cues, responses and counts, in {_TABLES}",
         "simdims similarity associations norms.csv words.npz --cue cue --response target --count P",
-        (),
+        ("key", "sheet", "na_values"),
         _add_associations,
         _associations,
     ),
     "dissimilarity": Source(
         "from dissimilarities (RDMs), of one or of several people",
-        "a square matrix, its upper triangle as a vector, a stack of square matrices with people first or last, or a "
-        f"MATLAB struct array: .npy, .npz, .h5, .mat, {_TABLES}",
+        "a square matrix, its upper triangle as a vector, a stack of square matrices with people first or last, a "
+        "MATLAB struct array, an export of Meadows (.mat, .json) or a list of pairs: .npy, .npz, .h5, .mat or "
+        f"{_TABLES}",
         "simdims similarity dissimilarity rdm.mat faces.npz --method correlation --negative clip",
-        ("key", "label_file", "weights", "diagonal", "by", "negative"),
+        ("key", "sheet", "na_values", "label_file", "weights", "diagonal", "by", "negative"),
         _add_dissimilarity,
         _dissimilarity,
     ),

@@ -20,6 +20,8 @@ _IN_PYTHON = {
     "dimensions": ("n_components",),
     "tests": ("hypotheses",),
     "features": ("X",),
+    "table_sheet": ("sheet",),
+    "table_na_values": ("na_values",),
 }
 
 _COMMANDS = {

@@ -15,11 +15,12 @@ from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
+    from simdims.io.tables import Reading
     from simdims.systems import SimilaritySet
 
 #: Options of a folder of similarities, and what a folder of dissimilarities has beside and instead of them.
-_MATRIX = ("key", "form", "absent", "symmetrize", "negative", "low", "high")
-_DISSIMILARITY = ("key", "method", "sigma", "negative", "by")
+_MATRIX = ("key", "sheet", "na_values", "form", "absent", "symmetrize", "negative", "low", "high")
+_DISSIMILARITY = ("key", "sheet", "na_values", "method", "sigma", "negative", "by")
 
 _TESTING = ("within", "n_permutations", "alpha", "random_state")
 
@@ -61,7 +62,7 @@ def holds_set(source: Path) -> bool:
         return SET_MARK in npz_variables(source)
 
 
-def kind_of_list(source: Path, by: str | None) -> str | None:
+def kind_of_list(source: Path, by: str | None, how: Reading) -> str | None:
     """Dissimilarity, where --by tells apart the rows of a list of pairs that are called so; else None."""
     from simdims import io
     from simdims._tables import what_else
@@ -70,7 +71,7 @@ def kind_of_list(source: Path, by: str | None) -> str | None:
     if by is None or source.suffix.lower() not in io.TABLES or not source.is_file() or source.stat().st_size == 0:
         return None
     with io.named_in_errors(source):
-        columns = list(sample_table(source, True).columns)
+        columns = list(sample_table(source, True, how).columns)
     others = [column for column in columns if column != by]
     is_list = by in columns and len(others) == 3 and what_else(others[-1]) == "dissimilarities"
     return "dissimilarity" if is_list else None

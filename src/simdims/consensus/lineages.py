@@ -176,6 +176,11 @@ class Lineage:
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_lineage
+
+        return of_lineage(self)
+
 
 def lineage(
     fits: Any,

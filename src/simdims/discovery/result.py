@@ -347,6 +347,30 @@ class Discovery:
 
         save(self, folder)
 
+    def to_bids(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the tables as a BIDS derivative: embedding.tsv, dimensions.tsv and, for several systems, weights.tsv.
+
+        Each table has a .json file of the same name that describes its columns. dataset_description.json says which
+        version of simdims wrote them, and README holds `methods_text`. Missing values are n/a.
+
+        Parameters
+        ----------
+        folder : path
+            New, empty, or an earlier export, which is replaced.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder.
+
+        Examples
+        --------
+        >>> discovery.to_bids("derivatives/simdims")  # doctest: +SKIP
+        """
+        from simdims.discovery.bids import export
+
+        return export(self, folder)
+
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Discovery:
         """Read what `save` wrote; a folder that is damaged or half-written is refused.

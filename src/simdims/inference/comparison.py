@@ -17,7 +17,7 @@ from simdims.inference.permutations import check_settings, permute, pvalues
 from simdims.metrics.structure import standard_columns
 from simdims.similarity import as_similarity
 from simdims.similarity.ownership import read_only
-from simdims.systems import dense_parts
+from simdims.systems import SimilaritySet, dense_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,6 +146,11 @@ class EmbeddingComparison:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_comparison
+
+        return of_comparison(self)
+
 
 def compare_embeddings(
     W1: Any,
@@ -168,9 +173,9 @@ def compare_embeddings(
     W1, W2 : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF or JointSRF
         The embeddings, with any numbers of dimensions. If both name their items, rows are matched by name, and items of
         only one of them are left out with a warning.
-    S1, S2 : similarities as `as_similarity` takes them, optional
-        The similarities behind each embedding, with the items of W1 and W2 in the same order. They add how much of them
-        the shared dimensions explain.
+    S1, S2 : similarities as `as_similarity` takes them, or SimilaritySet, optional
+        The similarities behind each embedding, with the items of W1 and W2 in the same order; of a set, their mean.
+        They add how much of them the shared dimensions explain.
     n_permutations : int, default=1000
         Number of permutations. The smallest possible p-value is 1 / (1 + n_permutations).
     alpha : float, default=0.05
@@ -239,7 +244,7 @@ def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[n
     """The rows of the items that two embeddings share, in the order of the first, and their names."""
     if one.rows is None or other.rows is None:
         if len(one.values) != len(other.values):
-            rule = f"must have one row for each of the {len(one.values)} items of {{W1}}"
+            rule = f"must have one row for each of the {len(one.values)} items of the first embedding"
             raise ParameterError("W2", rule, f"{len(other.values)}", "name the items of both to match them by name")
         rows = np.arange(len(one.values))
         return rows, rows, one.rows or other.rows
@@ -249,7 +254,7 @@ def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[n
     if len(kept) < FEWEST_ITEMS:
         others = shortlist([repr(name) for name in other.rows if name not in labels])
         got = f"{len(kept)} in common, and others such as {others}" if others else f"{len(kept)}"
-        raise ParameterError("W2", f"must share at least {FEWEST_ITEMS} items with {{W1}}", got)
+        raise ParameterError("W2", f"must share at least {FEWEST_ITEMS} items with the first embedding", got)
     left1, left2 = len(one.rows) - len(kept), len(other.rows) - len(kept)
     if left1 or left2:
         warn(
@@ -282,12 +287,12 @@ def _with_explained(
         if S is None:
             continue
         name = f"S{side + 1}"
-        similarity = as_similarity(S, copy=False)
+        similarity = as_similarity(S.mean() if isinstance(S, SimilaritySet) else S, copy=False)
         if similarity.n_items != len(table.values):
-            rule = f"must have the {len(table.values)} items of {{W{side + 1}}}"
+            rule = f"must have the {len(table.values)} items of its embedding"
             raise ParameterError(name, rule, f"{similarity.n_items}")
         if similarity.labels is not None and table.rows is not None and tuple(similarity.labels) != table.rows:
-            raise ParameterError(name, f"must list its items in the order of {{W{side + 1}}}", "another order")
+            raise ParameterError(name, "must list its items in the order of its embedding", "another order")
         values, weights = (part[np.ix_(own_rows, own_rows)] for part in dense_parts(similarity))
         own, others = embeddings[side], embeddings[1 - side]
         found[name] = {

@@ -19,16 +19,22 @@ from simdims._parameters import ParameterError, ParameterTypeError, require_choi
 from simdims._tables import warn_of_other_measure, what_else
 from simdims.io.arrays import read_named_arrays, read_npy, reading
 from simdims.io.exchange import from_networkx
+from simdims.io.frames import FRAMES, R_OBJECTS
 from simdims.io.layouts import Wanted, read_edge_list, read_table
+from simdims.io.meadows import read_json
 from simdims.io.native import load_npz, save_csv, save_npz
+from simdims.io.sheets import SHEETS
 from simdims.similarity import Parts, Similarity, as_similarity
 from simdims.similarity.entries import value_range
 
 logger = logging.getLogger("simdims")
 
-NAMED_ARRAYS = (".npz", ".h5", ".hdf5", ".mat")
-TABLES = (".csv", ".tsv", ".txt", ".parquet")
-LOADED = (".npy", *NAMED_ARRAYS, *TABLES, ".edgelist", ".edges", ".graphml")
+NAMED_ARRAYS = (".npz", ".h5", ".hdf5", ".h5ad", ".mat")
+TABLES = (".csv", ".tsv", ".txt", *SHEETS, *FRAMES)
+EDGES = (".edgelist", ".edges")
+LOADED = (".npy", *NAMED_ARRAYS, *TABLES, *EDGES, ".graphml", ".json")
+#: The options that only some types of files have.
+OPTIONS = {"form": TABLES, "key": (*NAMED_ARRAYS, *R_OBJECTS), "sheet": SHEETS, "na_values": (*TABLES, *EDGES)}
 SAVED = {".npz": save_npz, ".csv": save_csv}
 
 
@@ -43,6 +49,8 @@ def load_similarity(
     negative: str | None = None,
     low: float | None = None,
     high: float | None = None,
+    sheet: str | None = None,
+    na_values: Any = None,
 ) -> Similarity:
     r"""Load similarities from a file.
 
@@ -59,9 +67,14 @@ def load_similarity(
           Labels and items that are 0, 1, 2, ... are positions, not names. Cells are separated by tabs, semicolons,
           commas or blanks; empty cells, NA, N/A, #N/A, NaN, null, None, - and . (in any case) are missing; decimal
           commas are read where commas do not separate; text is UTF-8, UTF-16 or else Latin-1.
-        - .parquet: the same two layouts.
+        - .xlsx, .ods: a sheet with one of these layouts.
+        - .parquet, .feather, and .rds, .rda, .rdata of R: the same two layouts, as a data frame or, from R, a matrix
+          or what `dist` returns.
         - .h5, .hdf5, .mat (of any version): a square matrix. If the file has exactly one list of as many texts, it
           becomes the labels. For a MATLAB struct array the field of square matrices is read.
+        - .h5ad: a matrix in `obsp` of AnnData, labelled by the names of the observations.
+        - .mat and .json that the Meadows platform exported: the multiple arrangements of one or several participants,
+          which are dissimilarities (see from_dissimilarity).
         - .edgelist, .edges: a list of pairs separated by blanks, tabs, semicolons or commas, with value 1 where there
           is no number; lines that start with # or % are comments.
         - .graphml: a graph; see as_similarity.
@@ -69,8 +82,8 @@ def load_similarity(
         A stack of square matrices in .npy, .npz, .h5, .hdf5 or .mat, with people on the first or the last axis or in a
         MATLAB struct array, is averaged over the people who have a pair; `info` holds their number and names.
     key : str, optional
-        Which variable of an .npz, .h5, .hdf5 or .mat file to read; needed where several are square. "variable.field"
-        names a field of a MATLAB struct.
+        Which variable of an .npz, .h5, .hdf5, .h5ad or .mat file, or object of an .rda file, to read; needed where
+        several are square. "variable.field" names a field of a MATLAB struct.
     form : {"square", "long"}, optional
         Whether a table is a square or a list of pairs. Detected by default; needed only for lists of few pairs.
     labels : sequence, optional
@@ -87,6 +100,10 @@ def load_similarity(
     low, high : float, optional
         The ends of a rating scale, which become 0 and 1; see as_similarity. By default values are not rescaled.
         `info` holds the smallest and the largest value of two different items.
+    sheet : str, optional
+        The sheet of an .xlsx or .ods file; needed where several are not blank.
+    na_values : str, number or list of these, optional
+        What marks a missing value in a table, beside the words above. Labels and items are not affected.
 
     Returns
     -------
@@ -130,7 +147,8 @@ def load_similarity(
     'a list of 2 pairs of 3 items; UTF-8 text separated by commas'
     """
     changes: dict[str, Any] = {"symmetrize": symmetrize, "negative": negative, "low": low, "high": high}
-    return read_similarity(as_path(path), Wanted(key, form, labels, absent, symmetrize), changes)[0]
+    wanted = Wanted(key, form, labels, absent, symmetrize, sheet, clean_na_values(na_values))
+    return read_similarity(as_path(path), wanted, changes)[0]
 
 
 def read_similarity(
@@ -139,7 +157,7 @@ def read_similarity(
     """What load_similarity returns, and None; with `may_lack`, without the items that have no value, and which do."""
     suffix = path.suffix.lower()
     check_file(path)
-    refuse_options(suffix, wanted.key, wanted.form)
+    refuse_options(suffix, wanted)
     with named_in_errors(path):
         if suffix == ".npz" and (own := load_npz(path)) is not None:
             if wanted.key is not None:
@@ -224,8 +242,8 @@ def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
         raise FileNotFoundError(f"No such file: {str(path)!r}.")
     suffix = path.suffix.lower()
     if endings is not None and suffix not in endings:
-        is_sheet = suffix in (".xlsx", ".xls", ".ods") and ".csv" in endings
-        way = "save the sheet as .csv, or pass a DataFrame from pandas.read_excel" if is_sheet else "convert it"
+        is_sheet = suffix in (".xls", ".xlsb", ".numbers") and ".csv" in endings
+        way = "save the sheet as .xlsx or .csv" if is_sheet else "convert it"
         raise ValueError(
             f"Unsupported file type: {str(path)!r} must end in one of {', '.join(endings)}, got {path.suffix!r}: {way}."
         )
@@ -233,15 +251,25 @@ def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
         raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 
 
-def refuse_options(suffix: str, key: str | None, form: str | None) -> None:
+def refuse_options(suffix: str, wanted: Wanted) -> None:
     """Refuse options that a type of file does not have."""
-    require_choice("form", form, (None, "square", "long"))
-    if not isinstance(key, str | None):
-        raise ParameterTypeError("key", "must be the name of a variable", shown(key))
-    for name, value, suffixes in (("form", form, TABLES), ("key", key, NAMED_ARRAYS)):
-        if value is not None and suffix not in suffixes:
+    require_choice("form", wanted.form, (None, "square", "long"))
+    for name, what in (("key", "variable"), ("sheet", "sheet")):
+        if not isinstance(getattr(wanted, name), str | None):
+            raise ParameterTypeError(name, f"must be the name of a {what}", shown(getattr(wanted, name)))
+    for name, suffixes in OPTIONS.items():
+        value = getattr(wanted, name)
+        if value not in (None, ()) and suffix not in suffixes:
             rule = f"must be None for {suffix} files (it is for {', '.join(suffixes)})"
-            raise ParameterError(name, rule, repr(value))
+            raise ParameterError(name, rule, shown(list(value) if isinstance(value, tuple) else value))
+
+
+def clean_na_values(na_values: Any) -> tuple[str, ...]:
+    """Return marks of missing values as texts."""
+    marks = [] if na_values is None else na_values if isinstance(na_values, list | tuple) else [na_values]
+    if not all(isinstance(mark, str | int | float) for mark in marks):
+        raise ParameterTypeError("na_values", "must be a text, a number or a list of these", shown(na_values))
+    return tuple(str(mark).strip() for mark in marks)
 
 
 @contextmanager
@@ -266,6 +294,8 @@ def read_parts(path: Path, wanted: Wanted) -> Parts:
         return read_table(path, wanted)
     if suffix == ".npy":
         return read_npy(path)
+    if suffix == ".json":
+        return read_json(path)
     if suffix == ".graphml":
         return _read_graphml(path)
     return read_edge_list(path, wanted)

@@ -85,6 +85,11 @@ def read_named_arrays(path: Path, key: str | None, labels: Sequence[str] | None)
         require_all(file.variables)
         with reading(".npz"):
             return Parts(checked(sparse.load_npz(path)), info={"found": "a sparse matrix of scipy"})
+    if file.kind == ".mat" and key is None:
+        from simdims.io.meadows import read_mat
+
+        if (parts := read_mat(file)) is not None:
+            return parts
     key, field = _split_field(file.variables, key)
     key = _choose(file.variables, key)
     _require(file.variables[key])
@@ -123,6 +128,11 @@ def _labelled_parts(file: ArrayFile, key: str, values: Any, labels: Sequence[str
     return Parts(values, names, named_by=source, info={**info, "found": f"{found}, labels in {source}"})
 
 
+def has_pairs(path: Path) -> bool:
+    """Say whether an AnnData file holds matrices of pairs of observations."""
+    return any(name.startswith("obsp/") for name in _opened(path).variables)
+
+
 def _split_field(variables: Mapping[str, Variable], key: str | None) -> tuple[str | None, str | None]:
     """A key as variable and field: "rdms.RDM" is the field RDM of the struct rdms."""
     variable, dot, field = (key or "").partition(".")
@@ -134,8 +144,9 @@ def _choose(variables: Mapping[str, Variable], key: str | None) -> str:
     """The name of the variable that `key` names, or of the only square matrix or stack."""
     listed = "; ".join(f"{name} ({variable})" for name, variable in variables.items()) or "nothing"
     if key is not None:
-        name = key if key in variables else key.strip("/")
-        if name in variables:
+        ends = [name for name in variables if name.endswith(f"/{key}")]
+        name = key if key in variables or len(ends) != 1 else ends[0]
+        if (name := name.strip("/")) in variables:
             return name
         raise ParameterError("key", "must name a variable of this file", f"{key!r}; the file contains {listed}")
     square = [
@@ -253,12 +264,19 @@ def _hdf5_file(path: Path) -> ArrayFile:
     variables: dict[str, Variable] = {}
 
     def note(name: str, found: Any) -> None:
-        if isinstance(found, h5py.Dataset):
+        if _is_sparse_group(h5py, found):
+            variables[name] = Variable(tuple(int(length) for length in found.attrs["shape"]), "sparse")
+        elif isinstance(found, h5py.Dataset) and name.rpartition("/")[0] not in variables:
             variables[name] = _hdf5_variable(h5py, found)
 
     def read(name: str) -> Any:
         with h5py.File(path, "r") as file:
-            return file[name][...]
+            found = file[name]
+            if isinstance(found, h5py.Dataset):
+                return found[...]
+            stored = tuple(found[part][...] for part in ("data", "indices", "indptr"))
+            form = sparse.csc_array if found.attrs["encoding-type"] == "csc_matrix" else sparse.csr_array
+            return checked(form(stored, shape=variables[name].shape))
 
     def texts(name: str) -> Sequence[str]:
         with h5py.File(path, "r") as file:
@@ -266,7 +284,22 @@ def _hdf5_file(path: Path) -> ArrayFile:
 
     with reading("HDF5"), h5py.File(path, "r") as file:
         file.visititems(note)
+        if path.suffix.lower() == ".h5ad":
+            variables = _of_observations(file, variables)
     return ArrayFile("HDF5", variables, read, texts)
+
+
+def _is_sparse_group(h5py: Any, found: Any) -> bool:
+    """Whether a group holds a sparse matrix as AnnData writes it."""
+    is_group = isinstance(found, h5py.Group) and {"data", "indices", "indptr"} <= set(found)
+    return is_group and {"shape", "encoding-type"} <= set(found.attrs)
+
+
+def _of_observations(file: Any, variables: dict[str, Variable]) -> dict[str, Variable]:
+    """What an AnnData file holds of its observations: pairs, features, and their names."""
+    names = f"obs/{file['obs'].attrs['_index']}"
+    kept = {name: one for name, one in variables.items() if name.partition("/")[0] in ("obsp", "obsm", "layers", "X")}
+    return {**kept, names: variables[names]}
 
 
 def _hdf5_variable(h5py: Any, dataset: Any) -> Variable:

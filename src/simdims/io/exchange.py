@@ -1,10 +1,10 @@
-"""Similarities as objects of other libraries and back: pandas, networkx, rsatoolbox."""
+"""Similarities as objects of other libraries and back: pandas, xarray, networkx, rsatoolbox, AnnData."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +15,12 @@ from scipy.spatial.distance import squareform
 from simdims._dependencies import library
 from simdims._memory import require
 from simdims._parameters import ParameterError
-from simdims.similarity import Parts, Similarity
+from simdims.similarity import Parts, Similarity, is_anndata
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from simdims.systems import SimilaritySet
 
 logger = logging.getLogger("simdims")
 
@@ -56,6 +58,29 @@ def to_frame(S: Similarity) -> pd.DataFrame:
     return pd.DataFrame(dense_values(S, copy=True), index=names, columns=names, copy=False)
 
 
+def to_xarray(S: Similarity) -> Any:
+    """Return the values as a DataArray; see Similarity.to_xarray."""
+    xarray = library("xarray", "to_xarray", "xarray")
+    coordinates = {} if S.labels is None else {"item1": list(S.labels), "item2": list(S.labels)}
+    return xarray.DataArray(dense_values(S, copy=True), coordinates, ("item1", "item2"), "similarity")
+
+
+def to_anndata(S: Similarity) -> Any:
+    """Return the matrices as those of pairs of observations; see Similarity.to_anndata."""
+    anndata = library("anndata", "to_anndata", "anndata")
+    import pandas as pd
+
+    names = list(map(str, range(S.n_items))) if S.labels is None else list(S.labels)
+    held: Any = dense_values(S, copy=True) if S.factors is not None else S.values.copy()
+    matrices = {"similarity": held} | ({} if S.weights is None else {"weights": S.weights.copy()})
+    # AnnData takes matrices of scipy, which behave as arrays do here.
+    pairs = {name: sparse.csr_matrix(one) if sparse.issparse(one) else one for name, one in matrices.items()}
+    made = anndata.AnnData(obs=pd.DataFrame(index=pd.Index(names, dtype=object)), obsp=pairs)
+    if S.absent is not None:
+        made.uns["simdims_absent"] = S.absent
+    return made
+
+
 def to_networkx(S: Similarity) -> Any:
     """Return the observed pairs as a networkx graph; see Similarity.to_networkx."""
     networkx = library("networkx", "to_networkx", "networkx")
@@ -80,26 +105,71 @@ def to_networkx(S: Similarity) -> Any:
 def to_rsatoolbox(S: Similarity) -> Any:
     """Return the similarities as the dissimilarities of an rsatoolbox RDM; see Similarity.to_rsatoolbox."""
     rdm = library("rsatoolbox.rdm", "to_rsatoolbox", "rsatoolbox")
-    if S.weights is not None or isinstance(S.absent, float):
-        got = "weights" if S.weights is not None else f"absent={S.absent!r}"
-        remedy = "drop them with as_similarity(S.to_frame())"
-        raise ParameterError("S", "must have no weights of pairs, which an RDM of rsatoolbox cannot hold", got, remedy)
-    values = dense_values(S).astype(np.float64)
+    values = _unweighted(S)
     largest = float(np.nanmax(values))
-    patterns: dict[str, list[Any]] = {"self_similarity": values.diagonal().tolist()}
+    patterns = {**S.info.get("pattern_descriptors", {}), "self_similarity": values.diagonal().tolist()}
     if S.labels is not None:
         patterns["labels"] = list(S.labels)
     dtype = S.values.dtype if S.factors is None else S.factors.dtype
+    own = {name: [value] for name, value in S.info.get("rdm_descriptors", {}).items()}
     return rdm.RDMs(
         squareform(largest - values, checks=False)[None],
         dissimilarity_measure=MEASURE,
-        rdm_descriptors={"largest_similarity": [largest], "dtype": [str(dtype)]},
+        descriptors=dict(S.info.get("descriptors", {})),
+        rdm_descriptors={**own, "largest_similarity": [largest], "dtype": [str(dtype)]},
         pattern_descriptors=patterns,
     )
 
 
+def set_to_xarray(systems: SimilaritySet) -> Any:
+    """Return the values of all systems as a DataArray; see SimilaritySet.to_xarray."""
+    xarray = library("xarray", "to_xarray", "xarray")
+    items = {} if systems.labels is None else {item: list(systems.labels) for item in ("item1", "item2")}
+    stack = dense_stack(systems, dense_values)
+    return xarray.DataArray(stack, {"system": list(systems.names), **items}, ("system", "item1", "item2"), "similarity")
+
+
+def set_to_rsatoolbox(systems: SimilaritySet) -> Any:
+    """Return one RDM per system; see SimilaritySet.to_rsatoolbox."""
+    rdm = library("rsatoolbox.rdm", "to_rsatoolbox", "rsatoolbox")
+    stack = dense_stack(systems, _unweighted)
+    largest = np.nanmax(stack, axis=(1, 2))
+    described = {str(name): column.tolist() for name, column in systems.info.items()}
+    patterns = {} if systems.labels is None else {"labels": list(systems.labels)}
+    return rdm.RDMs(
+        np.stack([squareform(top - values, checks=False) for top, values in zip(largest, stack, strict=True)]),
+        dissimilarity_measure=MEASURE,
+        rdm_descriptors={
+            **described,
+            "name": list(systems.names),
+            "largest_similarity": largest.tolist(),
+            "self_similarity": np.diagonal(stack, axis1=1, axis2=2).copy(),
+        },
+        pattern_descriptors=patterns,
+    )
+
+
+def dense_stack(systems: SimilaritySet, dense: Callable[[Similarity], NDArray[np.floating]]) -> NDArray[np.float64]:
+    """The values of all systems, NaN for missing pairs and for items that a system lacks."""
+    n, m = systems.n_items, systems.n_systems
+    require(8 * m * n * n, f"{m} matrices of {n} items", "choose fewer items or systems")
+    stack = np.full((m, n, n), np.nan)
+    for values, one, at in zip(stack, systems, systems.positions, strict=True):
+        values[np.ix_(at, at)] = dense(one)
+    return stack
+
+
+def _unweighted(S: Similarity) -> NDArray[np.float64]:
+    """The values of a Similarity whose pairs all count the same."""
+    if S.weights is not None or isinstance(S.absent, float):
+        got = "weights" if S.weights is not None else f"absent={S.absent!r}"
+        remedy = "drop them with as_similarity(S.to_frame())"
+        raise ParameterError("S", "must have no weights of pairs, which an RDM of rsatoolbox cannot hold", got, remedy)
+    return dense_values(S).astype(np.float64)
+
+
 def parts_of(x: Any) -> Parts | None:
-    """Return the parts of a Similarity in a networkx graph or rsatoolbox RDMs, and None for anything else.
+    """Return the parts of a Similarity in a networkx graph, rsatoolbox RDMs or AnnData, and None for anything else.
 
     Libraries that are not imported yet stay so: `x` cannot be an object of theirs.
     """
@@ -108,7 +178,26 @@ def parts_of(x: Any) -> Parts | None:
         return from_networkx(x)
     if rsatoolbox is not None and isinstance(x, rsatoolbox.RDMs):
         return from_rsatoolbox(x)
+    if is_anndata(x):
+        return from_anndata(x)
     return None
+
+
+def from_anndata(data: Any) -> Parts:
+    """Return the parts of a Similarity in the only matrix of pairs of an AnnData object."""
+    names = [name for name in data.obsp if not (name == "weights" and "similarity" in data.obsp)]
+    if len(names) != 1:
+        got = ", ".join(map(repr, names)) or "none"
+        remedy = "pass data.obsp[NAME] and labels=data.obs_names" if names else "use {from_features()} for its features"
+        raise ParameterError("AnnData", "must have one matrix in obsp to become a Similarity", got, remedy)
+    return Parts(
+        data.obsp[names[0]],
+        tuple(map(str, data.obs_names)),
+        data.obsp.get("weights") if names[0] == "similarity" else None,
+        data.uns.get("simdims_absent"),
+        named_by="obs_names",
+        info={"source": "AnnData", "variable": names[0]},
+    )
 
 
 def from_networkx(graph: Any) -> Parts:
@@ -166,10 +255,15 @@ def from_rsatoolbox(rdms: Any) -> Parts:
     labels = _pattern_names(patterns, rdms.n_cond)
     largest = rdms.rdm_descriptors.get("largest_similarity")
     measure = rdms.dissimilarity_measure
-    info = {"source": "rsatoolbox RDMs", "dissimilarity_measure": None if measure is None else str(measure)}
-    if measure == MEASURE and largest is not None and "self_similarity" in patterns:
+    info: dict[str, Any] = {
+        "source": "rsatoolbox RDMs",
+        "dissimilarity_measure": None if measure is None else str(measure),
+        **_descriptors_of(rdms, labels),
+    }
+    own = patterns.get("self_similarity", rdms.rdm_descriptors.get("self_similarity", [None])[0])
+    if measure == MEASURE and largest is not None and own is not None:
         values = float(largest[0]) - rdms.get_matrices()[0]
-        np.fill_diagonal(values, np.asarray(patterns["self_similarity"], dtype=np.float64))
+        np.fill_diagonal(values, np.asarray(own, dtype=np.float64))
         values = values.astype(str(rdms.rdm_descriptors.get("dtype", ["float64"])[0]))
     else:
         from simdims.construct import from_dissimilarity
@@ -178,6 +272,30 @@ def from_rsatoolbox(rdms: Any) -> Parts:
         info["method"] = "max"
         logger.info("as_similarity: an RDM became similarities by 1 - d / max(d).")
     return Parts(values, labels, named_by="the patterns of the RDM", info=info)
+
+
+def _descriptors_of(rdms: Any, labels: tuple[str, ...] | None) -> dict[str, Any]:
+    """What an RDM says of itself, its patterns and its experiment, without what the Similarity has already."""
+    ours = ("index", "labels", "self_similarity", "largest_similarity", "dtype")
+    kinds: dict[str, dict[str, Any]] = {
+        "descriptors": dict(rdms.descriptors),
+        "rdm_descriptors": {name: one[0] for name, one in rdms.rdm_descriptors.items()},
+        "pattern_descriptors": {
+            name: np.asarray(one).tolist()
+            for name, one in rdms.pattern_descriptors.items()
+            if tuple(map(str, one)) != labels
+        },
+    }
+    left = {
+        kind: {str(name): plain(one) for name, one in found.items() if name not in ours}
+        for kind, found in kinds.items()
+    }
+    return {kind: found for kind, found in left.items() if found}
+
+
+def plain(value: Any) -> Any:
+    """A value of numpy as one of Python, which files can hold."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def dense_values(S: Similarity, *, copy: bool = False) -> NDArray[np.floating]:

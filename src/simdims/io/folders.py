@@ -63,7 +63,8 @@ def load_folder(path: Path, info: Any = None, **options: Any) -> SimilaritySet:
 
 def _load(file: Path, options: dict[str, Any]) -> Any:
     """One system; a matrix with missing values for the items that it lacks."""
-    wanted = Wanted(**{name: options.get(name) for name in Wanted._fields})
+    given: dict[str, Any] = {name: options.get(name) for name in Wanted._fields}
+    wanted = Wanted(**{**given, "na_values": io.clean_na_values(options.get("na_values"))})
     changes = {name: options.get(name) for name in _CHANGES}
     found, present = io.read_similarity(file, wanted, changes, may_lack=True)
     if present is None or wanted.labels is not None or not _is_numbered(found, present):

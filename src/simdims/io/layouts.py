@@ -16,6 +16,7 @@ from simdims._cells import advice, is_missing
 from simdims._memory import require
 from simdims._parameters import ParameterError, plural
 from simdims._tables import read_numbers, what_else
+from simdims.io.frames import FRAMES, read_frame
 from simdims.io.pairs import from_pairs
 from simdims.io.tables import (
     LABEL_WORDS,
@@ -24,16 +25,17 @@ from simdims.io.tables import (
     Dialect,
     NotANumberError,
     Numbers,
+    Reading,
     Row,
     find_dialect,
     find_encoding,
     is_text,
     mostly_text,
-    read_parquet_frame,
     rows,
     unguarded,
+    without_missing,
 )
-from simdims.similarity import Parts
+from simdims.similarity import ALIGNED, Parts
 
 VALUE_WORDS = {"value", "values", "similarity", "sim", "score", "rating", "weight"}
 TWO_LAYOUTS = (
@@ -50,15 +52,22 @@ class Wanted(NamedTuple):
     labels: Sequence[str] | None = None
     absent: str | float | None = None
     symmetrize: str | None = None
+    sheet: str | None = None
+    na_values: tuple[str, ...] = ()
+
+    @property
+    def how(self) -> Reading:
+        """What concerns tables of numbers and words in general."""
+        return Reading(self.sheet, self.na_values, self.key)
 
 
 def read_table(path: Path, wanted: Wanted) -> Parts:
-    """Read a text or Parquet file that holds a square table or a list of pairs."""
-    if path.suffix.lower() == ".parquet":
-        frame = read_parquet_frame(path)
+    """Read a file that holds a square table or a list of pairs."""
+    if path.suffix.lower() in FRAMES:
+        frame = read_frame(path, wanted.key)
         is_long = _is_frame_long(frame, wanted) if wanted.form is None else wanted.form == "long"
-        return _frame_pairs(frame, wanted) if is_long else _frame_square(frame)
-    dialect = find_dialect(path)
+        return _frame_pairs(frame, wanted) if is_long else _frame_square(frame, wanted)
+    dialect = find_dialect(path, wanted.how)
     try:
         parts = _read_text(path, dialect, wanted)
     except DecimalCommaError:
@@ -69,7 +78,8 @@ def read_table(path: Path, wanted: Wanted) -> Parts:
 
 def read_edge_list(path: Path, wanted: Wanted) -> Parts:
     """Read the edges of a graph as a list of pairs."""
-    dialect = Dialect(find_encoding(path), ",")  # commas in edge lists are never decimal signs
+    missing = wanted.how.missing
+    dialect = Dialect(find_encoding(path), ",", missing=missing)  # commas in edge lists are never decimal signs
     return _read_pairs(_edges(path, dialect.encoding), Numbers(dialect), wanted)
 
 
@@ -238,6 +248,7 @@ def _frame_pairs(frame: Any, wanted: Wanted) -> Parts:
         raise _nameless(row + 1, place)
     # Rows first, then columns: the order in which a reader meets the items.
     codes, names = pd.factorize(items.map(str).to_numpy(dtype=object).reshape(2, n_rows).T.ravel())
+    frame = without_missing(frame, frame.columns[2:], wanted.how)
     values, *weights = (read_numbers(frame, column) for column in frame.columns[2:])
     return from_pairs(
         list(names),
@@ -345,26 +356,33 @@ def _may_be_names(cells: list[str], dialect: Dialect) -> bool:
 
 def _square_parts(table: NDArray[np.float64], top: list[str], side: list[str], above: bool, beside: bool) -> Parts:
     names_above, names_beside = top[beside:], side[above:]
+    values = np.ascontiguousarray(table[above:, beside:])
+    info = {}
     if above and beside and names_above != names_beside:
         names_above, names_beside = ([name.strip() for name in names] for names in (names_above, names_beside))
+        if names_above != names_beside and sorted(names_above) == sorted(set(names_beside)):
+            columns = {name: place for place, name in enumerate(names_above)}
+            values = np.ascontiguousarray(values[:, [columns[name] for name in names_beside]])
+            names_above, info = names_beside, {"aligned": ALIGNED}
         for place, (one, other) in enumerate(zip(names_above, names_beside, strict=True)):
             if one != other:
                 raise ValueError(
-                    f"the first row must name the same items as the first column, in the same order, got {one!r} "
-                    f"instead of {other!r} in place {place + 1}."
+                    f"the first row must name the same items as the first column, got {one!r} instead of {other!r} in "
+                    f"place {place + 1}."
                 )
     named_by = {(1, 1): "the first row and column", (1, 0): "the first row", (0, 1): "the first column"}
     where = named_by.get((above, beside), "nothing")
-    values = np.ascontiguousarray(table[above:, beside:])
     labels = tuple(map(unguarded, names_above if above else names_beside)) if above or beside else None
     if above and beside and not top[0].strip() and labels == tuple(map(str, range(len(values)))):
         labels = None  # as pandas numbers rows and columns that have no names
     kind = "no labels" if labels is None else f"labels in {where}"
-    return Parts(values, labels, named_by=where, info={"found": f"a square table of {len(values)} items with {kind}"})
+    info = {"found": f"a square table of {len(values)} items with {kind}", **info}
+    return Parts(values, labels, named_by=where, info=info)
 
 
-def _frame_square(frame: Any) -> Parts:
+def _frame_square(frame: Any, wanted: Wanted) -> Parts:
     frame = _with_label_index(frame)
+    frame = without_missing(frame, frame.columns, wanted.how)
     n_rows, n_columns = frame.shape
     if n_rows != n_columns:
         raise _shape_error(n_rows, n_columns)

@@ -51,12 +51,8 @@ def load_npz(path: Path) -> Similarity | None:
     """Return the Similarity that save_npz wrote, or None for any other file."""
     variables = npz_variables(path)
     if SET_MARK in variables:
-        raise ParameterError(
-            "path",
-            "must hold the similarities of one system",
-            "a saved SimilaritySet",
-            "read it with SimilaritySet.load",
-        )
+        remedy = "read it with SimilaritySet.load, or pass it to `simdims discover`"
+        raise ParameterError("path", "must hold the similarities of one system", "a saved SimilaritySet", remedy)
     if MARK not in variables and MEMBERS not in variables:
         return None
     require_all(variables)

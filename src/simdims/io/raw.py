@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,40 +13,44 @@ from scipy import sparse
 
 from simdims import io
 from simdims._cells import cell_value, resembles_number
+from simdims._memory import require
 from simdims._parameters import ParameterError
 from simdims.io.arrays import npz_variables, read_named_arrays, read_npy
 from simdims.io.layouts import Wanted
-from simdims.io.tables import Sheet, find_encoding, read_sheet
+from simdims.io.tables import PLAIN, Reading, Sheet, find_encoding, read_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_features(path: Path, labels: str | None, key: str | None, header: bool | None, namer: str = "labels") -> Any:
+def read_features(
+    path: Path, labels: str | None, header: bool | None = None, how: Reading = PLAIN, namer: str = "labels"
+) -> Any:
     """Return the rows of features in a file, as a DataFrame whose index names the items where the file does.
 
-    `labels` is the column of a table that names the items, `namer` the argument that it came from, `key` the variable
-    of a file of several arrays. `header` says whether the first row of a text file names the columns; None detects it.
+    `labels` is the column of a table that names the items, `namer` the argument that it came from. `header` says
+    whether the first row of a text file names the columns; None detects it. `how` has the variable of a file of several
+    arrays, the sheet of a spreadsheet, and marks of missing values.
     """
     io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES))
     suffix = path.suffix.lower()
     with io.named_in_errors(path):
-        if suffix not in io.NAMED_ARRAYS:
-            _refuse_option("key", key, io.NAMED_ARRAYS, suffix)
+        _refuse_options(suffix, how)
         if suffix in io.TABLES:
-            return _as_features(read_sheet(path, header, [] if labels is None else [labels]), labels, namer)
+            return _as_features(read_sheet(path, header, [] if labels is None else [labels], how), labels, namer)
         _refuse_option(namer, labels, io.TABLES, suffix)
         if suffix == ".npy":
             return read_npy(path).values
-        parts = read_named_arrays(path, _only_array(path) if key is None else key, None)
-        return _labelled(parts.values, parts.labels, None)
+        parts = read_named_arrays(path, _only_array(path) if how.key is None else how.key, None)
+        return _labelled(_dense(parts.values), parts.labels, None)
 
 
-def read_properties(path: Path, labels: str | None) -> pd.DataFrame:
+def read_properties(path: Path, labels: str | None, how: Reading = PLAIN) -> pd.DataFrame:
     """Return the properties of items in a table: numbers, or text for categories; `labels` names the items."""
     io.check_file(path, tuple(io.TABLES))
     with io.named_in_errors(path):
-        sheet = read_sheet(path, None, [] if labels is None else [labels])
+        _refuse_options(path.suffix.lower(), how)
+        sheet = read_sheet(path, None, [] if labels is None else [labels], how)
         frame = sheet.frame.copy()
         if labels is not None:
             _require_column("labels", labels, frame)
@@ -57,23 +61,26 @@ def read_properties(path: Path, labels: str | None) -> pd.DataFrame:
         return frame if labels is None else frame.set_index(labels)
 
 
-def has_column(path: Path, name: str) -> bool:
+def has_column(path: Path, name: str, how: Reading = PLAIN) -> bool:
     """Say whether a file is a table with a column of that name."""
     if path.suffix.lower() not in io.TABLES or not path.is_file() or path.stat().st_size == 0:
         return False
     with io.named_in_errors(path):
-        return name in read_sheet(path, None, [name]).frame.columns
+        return name in read_sheet(path, None, [name], how).frame.columns
 
 
-def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None, by: str | None = None) -> Any:
+def read_triplets(
+    path: Path, columns: Sequence[str] | None, header: bool | None, by: str | None = None, how: Reading = PLAIN
+) -> Any:
     """Return the triplets in a file as a table of three columns: `columns`, or all but `by`, which is kept beside."""
     io.check_file(path, (".npy", *io.TABLES))
     with io.named_in_errors(path):
+        _refuse_options(path.suffix.lower(), how)
         if path.suffix.lower() == ".npy":
             _refuse_option("columns", columns, io.TABLES, ".npy")
             _refuse_option("by", by, io.TABLES, ".npy")
             return read_npy(path).values
-        sheet = read_sheet(path, header, None)
+        sheet = read_sheet(path, header, None, how)
         for name, column in [*(("columns", column) for column in columns or ()), *([] if by is None else [("by", by)])]:
             _require_column(name, column, sheet.frame)
         shown = [column for column in sheet.frame.columns if column != by] if columns is None else list(columns)
@@ -81,11 +88,12 @@ def read_triplets(path: Path, columns: Sequence[str] | None, header: bool | None
         return triplets if by is None else triplets.assign(**{by: sheet.frame[by].astype(str)})
 
 
-def read_comparisons(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+def read_comparisons(path: Path, columns: Sequence[str], how: Reading = PLAIN) -> pd.DataFrame:
     """Return a table of comparisons, whose `columns` hold the head, the winner and the loser."""
     io.check_file(path, tuple(io.TABLES))
     with io.named_in_errors(path):
-        sheet = read_sheet(path, True, None)
+        _refuse_options(path.suffix.lower(), how)
+        sheet = read_sheet(path, True, None, how)
         items = [column for column in dict.fromkeys(columns) if list(sheet.frame.columns).count(column) == 1]
         if len(items) < len(columns):
             return sheet.frame  # refused by whoever needs the columns
@@ -111,28 +119,37 @@ def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
     return frame.assign(**numbers)
 
 
-def read_trials(path: Path, names: Sequence[str], number: str | None = None) -> pd.DataFrame:
+def read_trials(path: Path, names: Sequence[str], number: str | None = None, how: Reading = PLAIN) -> pd.DataFrame:
     """Return a table whose columns called `names` are text as it stands, even if it reads as a number or "NA".
 
     The column called `number`, if there is one, holds numbers.
     """
     io.check_file(path, tuple(io.TABLES))
     with io.named_in_errors(path):
-        sheet = read_sheet(path, True, names)
+        _refuse_options(path.suffix.lower(), how)
+        sheet = read_sheet(path, True, names, how)
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
             return sheet.frame
         return sheet.frame.assign(**{number: sheet.numbers(number)})
 
 
 def read_dissimilarity(
-    path: str | os.PathLike[str], key: str | None, labels: Sequence[str] | None
+    path: str | os.PathLike[str], labels: Sequence[str] | None, how: Reading, columns: Mapping[str, Any], person: Any
 ) -> tuple[Any, Sequence[str] | None, dict[str, Any]]:
-    """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found."""
+    """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found.
+
+    Where some of the `columns` item1, item2 and dissimilarity are given, or `person` is the name of a column, the file
+    is a list of pairs, and its table is returned.
+    """
     path = io.as_path(path, "D")
-    io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES))
+    io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES, ".json"))
     with io.named_in_errors(path):
-        io.refuse_options(path.suffix.lower(), key, None)
-        parts = io.read_parts(path, Wanted(key=key, labels=labels))
+        wanted = Wanted(labels=labels, **how._asdict())
+        io.refuse_options(path.suffix.lower(), wanted)
+        given = [column for column in columns.values() if column is not None]
+        if given or (isinstance(person, str) and has_column(path, person, how)):
+            return _pair_list(path, how, columns, person), labels, {"file": path.name}
+        parts = io.read_parts(path, wanted)
         if sparse.issparse(parts.values):
             raise ValueError("dissimilarities must be dense, got a sparse matrix, in which most pairs are not stored.")
         if parts.weights is not None:
@@ -143,11 +160,28 @@ def read_dissimilarity(
         return _labelled(parts.values, parts.labels, parts.labels), labels, info
 
 
+def _pair_list(path: Path, how: Reading, columns: Mapping[str, Any], person: Any) -> pd.DataFrame:
+    """A list of pairs with the `columns` item1, item2 and dissimilarity, or else all but that of the person."""
+    there = [str(column) for column in read_sheet(path, True, None, how).frame.columns]
+    named = {name: str(column) for name, column in columns.items() if column is not None}
+    others = [column for column in there if column != person]
+    if not named and len(others) == 3:
+        named = dict(zip(columns, others, strict=True))
+    value = named.pop("dissimilarity", None)
+    return read_trials(path, [*named.values(), *([person] if person in there else [])], value, how)
+
+
 def read_names(path: Path) -> list[str]:
     """Return the lines of a text file."""
     io.check_file(path, None)
     with io.named_in_errors(path):
         return path.read_text(encoding=find_encoding(path)).splitlines()
+
+
+def _refuse_options(suffix: str, how: Reading) -> None:
+    for name in Reading._fields:
+        if suffix not in io.OPTIONS[name]:
+            _refuse_option(name, getattr(how, name) or None, io.OPTIONS[name], suffix)
 
 
 def _refuse_option(name: str, value: object, endings: Iterable[str], suffix: str) -> None:
@@ -163,11 +197,20 @@ def _require_column(name: str, column: str, frame: pd.DataFrame) -> None:
 
 def _only_array(path: Path) -> str:
     """The name of the one array of an .npz file."""
+    if path.suffix.lower() == ".h5ad":
+        return "X"
     names = list(npz_variables(path)) if path.suffix.lower() == ".npz" else []
     if len(names) == 1:
         return names[0]
     found = f"; the file contains {', '.join(names)}" if names else ""
     raise ParameterError("key", "must name the variable that holds the features", f"None{found}")
+
+
+def _dense(values: Any) -> Any:
+    if not sparse.issparse(values):
+        return values
+    require(values.dtype.itemsize * values.shape[0] * values.shape[1], "A dense table of the features", "choose some")
+    return values.toarray()
 
 
 def _labelled(values: Any, index: Sequence[str] | None, columns: Sequence[str] | None) -> Any:

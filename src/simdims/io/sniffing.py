@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from simdims import io
 from simdims._cells import number
 from simdims._parameters import ParameterError, plural
 from simdims._tables import what_else
-from simdims.io.arrays import read_named_arrays, read_npy, reading
+from simdims.io.arrays import has_pairs, read_named_arrays, read_npy, reading
 from simdims.io.native import load_npz
-from simdims.io.tables import MOST_ROWS, Table, sample_table
+from simdims.io.tables import MOST_ROWS, PLAIN, Reading, Table, sample_table
 
 # Rows and columns of a square array that are compared with each other.
 MOST_COMPARED = 1000
@@ -63,37 +64,43 @@ class Guess(NamedTuple):
 
 
 def guess(
-    path: Path, key: str | None, header: bool | None, known: Mapping[str, Any] | None = None, kind: str | None = None
+    path: Path,
+    how: Reading = PLAIN,
+    header: bool | None = None,
+    known: Mapping[str, Any] | None = None,
+    kind: str | None = None,
 ) -> Guess:
     """Return what a file contains.
 
-    `key` is the variable of a file of several arrays; `header` says whether the first row of a text file names the
-    columns, and None detects it; `known` has the columns that were named already, by their roles (item1, rating,
-    count, ...). Where `kind` is given, only the columns are looked for.
+    `how` has the variable of a file of several arrays, the sheet, and marks of missing values. `header` says whether
+    the first row of a text file names the columns, and None detects it; `known` has the columns that were named
+    already, by their roles (item1, rating, count, ...). Where `kind` is given, only the columns are looked for.
     """
     io.check_file(path)
     known = known or {}
     with io.named_in_errors(path):
         if kind is None:
-            return _kind_of_file(path, key, header, known)
+            return _kind_of_file(path, how, header, known)
         if kind in _FINDERS and path.suffix.lower() in io.TABLES:
-            table = sample_table(path, header)
+            table = sample_table(path, header, how)
             return (_FINDERS[kind](table, known) or Guess(kind, {}, KINDS[kind]))._replace(table=table)
         with suppress(ValueError):  # what else the file could be does not matter
-            found = _kind_of_file(path, key, header, known)
+            found = _kind_of_file(path, how, header, known)
             return found if found.kind == kind else Guess(kind, {}, KINDS[kind], found.table)
     return Guess(kind, {}, KINDS[kind])
 
 
-def _kind_of_file(path: Path, key: str | None, header: bool | None, known: Mapping[str, Any]) -> Guess:
-    suffix = path.suffix.lower()
+def _kind_of_file(path: Path, how: Reading, header: bool | None, known: Mapping[str, Any]) -> Guess:
+    suffix, key = path.suffix.lower(), how.key
     if suffix in io.TABLES:
-        table = sample_table(path, header)
+        table = sample_table(path, header, how)
         return _kind_of_table(table, known)._replace(table=table)
     if suffix == ".npy":
         return _kind_of_array(read_npy(path).values, {})
     if suffix == ".npz":
         return _kind_of_npz(path, key)
+    if suffix == ".h5ad" and (key == "X" or (key is None and not has_pairs(path))):
+        return Guess("features", {}, f"{KINDS['features']} (X of AnnData)")
     if key is not None:
         return _kind_of_array(read_named_arrays(path, key, None).values, {"key": key})
     return Guess("matrix", {}, KINDS["matrix"])
@@ -159,14 +166,34 @@ def _triplet_columns(table: Table, known: Mapping[str, Any]) -> Guess:
 
 
 def _distances(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Dissimilarities: a list of distinct pairs with values that are called so."""
-    if "rating" in known or not table.header or not _is_pair_list(table) or _repeats(table, 0, 1):
+    """Dissimilarities: a list of pairs with one column of values that are called so, and none of ratings."""
+    if "rating" in known or not table.header or any(table.has_numbers(place) for place in _rating_names(table)):
         return None
-    if what_else(table.columns[2]) != "dissimilarities":
+    if _is_pair_list(table) and not _repeats(table, 0, 1) and what_else(table.columns[2]) == "dissimilarities":
+        table.refuse_texts(2)
+        columns = _roles(dict(zip(("item1", "item2", "dissimilarity"), table.columns, strict=False)))
+        return Guess("dissimilarity", {}, f"a list of pairs and their dissimilarities: {columns}")
+    return _distance_columns(table, known) if _named_distances(table) else None
+
+
+def _named_distances(table: Table) -> list[int]:
+    return [place for place, name in enumerate(table.columns) if what_else(name) == "dissimilarities"]
+
+
+def _distance_columns(table: Table, known: Mapping[str, Any]) -> Guess | None:
+    """Two columns of items, one of their dissimilarities, and one of people if there is one."""
+    items = _item_columns(table, known)
+    places = _named_distances(table)
+    if items is None or ("dissimilarity" not in known and len(places) != 1):
         return None
-    table.refuse_texts(2)
-    columns = _roles(dict(zip(("item1", "item2", "dissimilarity"), table.columns, strict=False)))
-    return Guess("dissimilarity", {}, f"a list of pairs and their dissimilarities: {columns}")
+    columns: dict[str, Any] = dict(zip(("item1", "item2"), (table.columns[place] for place in items), strict=True))
+    if "dissimilarity" in known:  # whether there is such a column is checked when it is read
+        columns["dissimilarity"] = known["dissimilarity"]
+    else:
+        table.refuse_texts(places[0])
+        columns["dissimilarity"] = table.columns[places[0]]
+    columns |= _people(table, known)
+    return Guess("dissimilarity", columns, f"dissimilarities of pairs: {_roles(columns)}")
 
 
 def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
@@ -191,10 +218,16 @@ def _rating_columns(table: Table, known: Mapping[str, Any]) -> Guess | None:
         columns["rating"] = table.columns[rating]
     else:
         return None
-    people = [table.columns[place] for place, name in enumerate(table.lower) if PEOPLE.fullmatch(name)]
-    if "participant" in known or people:
-        columns["participant"] = known["participant"] if "participant" in known else people[0]
+    columns |= _people(table, known)
     return Guess("ratings", columns, f"ratings of pairs: {_roles(columns)}")
+
+
+def _people(table: Table, known: Mapping[str, Any]) -> dict[str, Any]:
+    """The column of people, if there is one."""
+    people = [table.columns[place] for place, name in enumerate(table.lower) if PEOPLE.fullmatch(name)]
+    if "participant" in known:
+        return {"participant": known["participant"]}
+    return {"participant": people[0]} if people else {}
 
 
 def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
@@ -246,6 +279,7 @@ _FINDERS: dict[str, Callable[[Table, Mapping[str, Any]], Guess | None]] = {
     "associations": _associations,
     "triplets": _triplet_columns,
     "comparisons": _comparisons,
+    "dissimilarity": _distance_columns,
 }
 
 
@@ -473,6 +507,8 @@ def _kind_of_array(values: Any, options: dict[str, Any]) -> Guess:
     if not hasattr(values, "ndim") or values.ndim != 2:
         raise _undecided(f"an array of shape {' x '.join(map(str, getattr(values, 'shape', ())))}")
     if values.shape[0] == values.shape[1]:
+        if sparse.issparse(values):
+            return Guess("matrix", options, "a sparse matrix of similarities")
         if not _is_symmetric(values):
             raise _not_symmetric(len(values))
         return Guess("matrix", options, "a square array of similarities")

@@ -1,9 +1,11 @@
-"""Tables in text and Parquet files: encoding, separator, decimal sign, header and missing values are detected here."""
+"""Tables in files of every type: encoding, separator, decimal sign, header and missing values are detected here."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import DECIMAL_COMMA, MISSING_SPELLINGS, could_be_thousands, is_missing, number, resembles_number
-from simdims._dependencies import library
 from simdims._parameters import ParameterError
 from simdims._tables import not_numbers, read_numbers
 from simdims.io.arrays import reading
+from simdims.io.frames import FRAMES, read_frame
+from simdims.io.sheets import SHEETS, Rows, read_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,14 +49,46 @@ PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE |
 Row = tuple[int, list[str]]  # its number as people count, from 1, and its cells
 
 
+class Reading(NamedTuple):
+    """What to read of a file: a sheet, an object of R, and further words and numbers that mark a missing value."""
+
+    sheet: str | None = None
+    na_values: tuple[str, ...] = ()
+    key: str | None = None
+
+    @property
+    def missing(self) -> frozenset[str | float]:
+        """The further marks as texts and, where they are numbers, as numbers: -99 is -99.0."""
+        numbers = {value for text in self.na_values if (value := number(text)) is not None}
+        return frozenset({*self.na_values, *numbers})
+
+
+PLAIN = Reading()
+
+
 class Dialect(NamedTuple):
-    """How a text file writes a table; `separator` None is any blanks."""
+    """How a text file writes a table; `separator` None is any blanks.
+
+    `missing` are texts and numbers that mark a missing value beside the usual words. `cells` are the rows of a sheet.
+    """
 
     encoding: str
     separator: str | None
     decimal: str = "."
+    missing: frozenset[str | float] = frozenset()
+    cells: Rows | None = None
+    sheet: str = ""
+
+    def is_missing(self, text: str) -> bool:
+        """Say whether a text marks a missing value."""
+        if is_missing(text) or not self.missing:
+            return is_missing(text)
+        written = text.replace(",", ".") if self.decimal == "," else text
+        return text.strip() in self.missing or number(written) in self.missing
 
     def __str__(self) -> str:
+        if self.cells is not None:
+            return self.sheet
         decimal = ", decimal commas" if self.decimal == "," else ""
         return f"{ENCODINGS[self.encoding]} text separated by {SEPARATORS[self.separator]}{decimal}"
 
@@ -72,10 +107,13 @@ class DecimalCommaError(Exception):
 # Rows and cells
 
 
-def find_dialect(path: Path) -> Dialect:
-    """Detect encoding and separator; decimal commas are noticed only when numbers are read."""
+def find_dialect(path: Path, how: Reading) -> Dialect:
+    """Detect encoding and separator, or read a sheet; decimal commas are noticed only when numbers are read."""
+    if path.suffix.lower() in SHEETS:
+        sheet, cells = read_cells(path, how.sheet)
+        return Dialect("utf-8-sig", ",", missing=how.missing, cells=cells, sheet=sheet)
     encoding = find_encoding(path)
-    return Dialect(encoding, _find_separator(path, encoding))
+    return Dialect(encoding, _find_separator(path, encoding), missing=how.missing)
 
 
 def find_encoding(path: Path) -> str:
@@ -99,6 +137,9 @@ def find_encoding(path: Path) -> str:
 
 def rows(path: Path, dialect: Dialect) -> Iterator[Row]:
     """Yield the rows that are not blank."""
+    if dialect.cells is not None:
+        yield from dialect.cells
+        return
     with path.open(encoding=dialect.encoding, newline="") as file:
         lines: Iterable[list[str]] = (
             (line.split() for line in file)
@@ -136,7 +177,8 @@ class Numbers:
         """Return cells as numbers, NaN where one is missing."""
         try:
             # Python reads 1_000 as a number; a table that holds it means something else.
-            if self.dialect.decimal == "." and not self._is_doubtful and "_" not in "".join(cells):
+            is_plain = self.dialect.decimal == "." and not self._is_doubtful and not self.dialect.missing
+            if is_plain and "_" not in "".join(cells):
                 return list(map(float, cells))
         except ValueError:
             pass
@@ -146,7 +188,7 @@ class Numbers:
             if value is None:
                 raise NotANumberError(place)
             found.append(value)
-            if self._is_doubtful and not is_missing(cell):
+            if self._is_doubtful and not self.dialect.is_missing(cell):
                 self._note_format(cell.strip())
         return found
 
@@ -184,8 +226,8 @@ def mostly_text(cells: Sequence[str], dialect: Dialect) -> bool:
 
 def _number(cell: str, dialect: Dialect) -> float | None:
     text = cell.strip()
-    if is_missing(text):
-        return number(text)
+    if dialect.is_missing(text):
+        return math.nan
     comma = dialect.separator != "," and DECIMAL_COMMA.fullmatch(text)
     if dialect.decimal == "," and (comma or "." not in text):
         return number(text.replace(",", "."))
@@ -284,15 +326,17 @@ class Table(NamedTuple):
             raise not_numbers(self.columns[place], self.texts(place), len(self.numbered))
 
 
-def sample_table(path: Path, header: bool | None) -> Table:
+def sample_table(path: Path, header: bool | None, how: Reading) -> Table:
     """Return the cells of a file; `header` says whether the first row names the columns, and None detects it."""
-    if path.suffix.lower() == ".parquet":
-        frame = read_parquet_frame(path)
+    if path.suffix.lower() in FRAMES:
+        frame = read_frame(path, how.key)
         named = frame.reset_index() if frame.index.dtype.kind not in "iu" else frame
         head = named.head(_n_sampled(named.shape[1]))
         body = head.astype(object).where(head.notna(), "").astype(str).to_numpy().tolist()
-        return _counted(list(map(str, named.columns)), list(enumerate(body)), len(named), Dialect("", ","))
-    dialect = find_dialect(path)
+        return _counted(
+            list(map(str, named.columns)), list(enumerate(body)), len(named), Dialect("", ",", missing=how.missing)
+        )
+    dialect = find_dialect(path, how)
     top, below, n_rows, width = _head(path, dialect)
     if not (_is_header(top[1], below, dialect) if header is None else header):
         return _counted(None, [top, *below], n_rows, dialect, width)
@@ -306,7 +350,7 @@ def _counted(
     n_given, n_text, n_words = [0] * width, [0] * width, [0] * width
     for place in range(width):
         for cell, count in Counter(cells[place] for _, cells in numbered).items():
-            n_given[place] += 0 if is_missing(cell) else count
+            n_given[place] += 0 if dialect.is_missing(cell) else count
             if is_text(cell, dialect):
                 n_text[place] += count
                 n_words[place] += 0 if resembles_number(cell) else count
@@ -358,7 +402,7 @@ class Sheet(NamedTuple):
 
     frame: pd.DataFrame
     path: Path
-    dialect: Dialect | None  # of a text file
+    dialect: Dialect | None  # of text
     n_above: int = 0  # rows above the first row of the frame
 
     def numbers(self, column: Any) -> NDArray[np.float64]:
@@ -388,16 +432,18 @@ class Sheet(NamedTuple):
         return f"row {number}"
 
 
-def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> Sheet:
+def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None, how: Reading = PLAIN) -> Sheet:
     """Read a table; the columns called `names` are text as it stands, and with None any column may name items.
 
     A first column without a name, as pandas and R write it, becomes the index, unless it is 0, 1, 2, ...
     """
     import pandas as pd
 
-    if path.suffix.lower() == ".parquet":
-        return Sheet(read_parquet_frame(path), path, None)
-    dialect = find_dialect(path)
+    if path.suffix.lower() in FRAMES:
+        frame = read_frame(path, how.key)
+        others = [] if names is None else [column for column in frame.columns if column not in names]
+        return Sheet(without_missing(frame, others, how), path, None)
+    dialect = find_dialect(path, how)
     top, below, _, width = _head(path, dialect)
     if header is None:
         header = not set(top[1]).isdisjoint(names or ()) or _is_header(top[1], below, dialect)
@@ -409,10 +455,11 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
             "pass {header=True} or {header=False}",
         )
     columns: list[Any] = top[1] if header else list(range(width))
-    missing = {} if names is None else {column: MISSING_SPELLINGS for column in columns if column not in names}
+    marks = [*MISSING_SPELLINGS, *how.na_values]
+    missing = {} if names is None else {column: marks for column in columns if column not in names}
     with reading("text"):
         frame = pd.read_csv(
-            path,
+            path if dialect.cells is None else _as_csv(dialect.cells),
             encoding=dialect.encoding,
             sep=dialect.separator or r"\s+",
             header=0 if header else None,
@@ -434,13 +481,22 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None) -> 
     return Sheet(frame.reset_index(drop=True) if is_counted else frame, path, dialect, 1)
 
 
-def read_parquet_frame(path: Path) -> pd.DataFrame:
-    """Return the DataFrame in a Parquet file."""
-    library("pyarrow", "Reading .parquet files", '"simdims[io]"')
-    import pandas as pd
+def _as_csv(cells: Rows) -> io.StringIO:
+    """The rows of a sheet as the text of a .csv file."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(row for _, row in cells)
+    text.seek(0)
+    return text
 
-    with reading(".parquet"):
-        return pd.read_parquet(path, engine="pyarrow")
+
+def without_missing(frame: pd.DataFrame, columns: Iterable[Any], how: Reading) -> pd.DataFrame:
+    """The frame, in whose `columns` cells are missing that hold one of the marks of `how`."""
+    marks = how.missing
+    if marks:
+        for column in columns:
+            cells = frame[column]
+            frame = frame.assign(**{column: cells.mask(cells.isin(marks) | cells.astype(str).isin(marks))})
+    return frame
 
 
 # Text that is safe to open in a spreadsheet

@@ -377,9 +377,8 @@ def _ceiling_of_people(
         bounds.append(np.divide(total, n_answers, out=np.full(len(names), np.nan), where=n_answers > 0))
     without = [str(name) for name, count in zip(names, n_answers, strict=True) if not count]
     if without:
-        warn(
-            f"{len(without)} people have no ceiling, because nobody else answered their triplets: {shortlist(without)}."
-        )
+        who = "1 person has" if len(without) == 1 else f"{len(without)} people have"
+        warn(f"{who} no ceiling, because nobody else answered the same triplets: {shortlist(without)}.")
     return SystemCeiling(tuple(map(str, names)), bounds[0], bounds[1], "accuracy", n_answers)
 
 
@@ -432,7 +431,9 @@ def _ceiling_of_systems(systems: SimilaritySet, method: str) -> SystemCeiling:
     if len(without) == systems.n_systems:
         raise ParameterError("triplets", "must hold systems that share pairs, with values that vary", "none")
     if without:
-        warn(f"{len(without)} systems have no ceiling, because they share too few pairs: {shortlist(without)}.")
+        who = "1 system has" if len(without) == 1 else f"{len(without)} systems have"
+        why = "too few pairs in common with the others, or values that do not vary"
+        warn(f"{who} no ceiling, because of {why}: {shortlist(without)}.")
     return SystemCeiling(systems.names, lower, upper, method, n_pairs.astype(np.intp))
 
 

@@ -161,6 +161,11 @@ class StudyPlan:
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_plan
+
+        return of_plan(self)
+
 
 def learning_curves(rows: list[dict[str, Any]], n_items: int) -> pd.DataFrame:
     """Means and standard errors over repeats, by size."""

@@ -12,6 +12,7 @@ from simdims.plots.dimensions import dimension_grid, word_cloud
 from simdims.plots.graphs import graph
 from simdims.plots.inference import hypothesis_tests, power_curves
 from simdims.plots.items import embedding_map, item_fingerprint
+from simdims.plots.panel import figure_panel
 from simdims.plots.planning import study_plan
 from simdims.plots.selection import calibration, rank_selection
 from simdims.plots.similarities import reconstruction, similarity_heatmap
@@ -25,6 +26,7 @@ __all__ = [
     "dimension_grid",
     "embedding_comparison",
     "embedding_map",
+    "figure_panel",
     "graph",
     "hypothesis_tests",
     "item_fingerprint",

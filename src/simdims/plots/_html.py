@@ -1,4 +1,7 @@
-"""How notebooks show results: a summary, a small picture and a table; without matplotlib, the text alone."""
+"""How notebooks show results: a summary, a small picture and a table; without matplotlib, the text alone.
+
+Estimators are shown as scikit-learn shows them, and results that are a few numbers by their repr.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simdims import plots
+from simdims._parameters import ParameterError
+from simdims.planning.result import AXES
 from simdims.plots._style import one_line, shown
 
 if TYPE_CHECKING:
-    from simdims.consensus import Consensus
+    from simdims.consensus import Consensus, Lineage
     from simdims.discovery import Discovery
-    from simdims.inference import HypothesisTests
-    from simdims.selection import RankSelection
+    from simdims.inference import EmbeddingComparison, HypothesisTests
+    from simdims.planning import StudyPlan
+    from simdims.selection import Calibration, RankSelection
     from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet
+    from simdims.uncertainty import Bootstrap
 
 _DPI = 110
 #: Rows of a table, and items or blocks of items of a heatmap.
@@ -26,6 +34,20 @@ _MOST_ROWS, _MOST_CELLS = 30, 200
 def of_similarity(similarity: Similarity) -> str:
     picture = _picture(plots.similarity_heatmap, similarity, (3.4, 2.8), "Similarities", max_items=_MOST_CELLS)
     return _paragraph(repr(similarity)) + picture
+
+
+def of_set(systems: SimilaritySet) -> str:
+    mean = systems.mean()
+    picture = _picture(plots.similarity_heatmap, mean, (3.4, 2.8), "Mean similarities", max_items=_MOST_CELLS)
+    return _paragraph(f"{systems!r}\nThe mean over systems:") + picture
+
+
+def of_calibration(found: Calibration) -> str:
+    def draw(calibration: Calibration, ax: Any) -> None:
+        ax.set_axis_off()
+        plots.calibration(calibration, axes=ax.figure.subplots(1, 2))
+
+    return _picture(draw, found, (4.2, 2.1), "Calibration") + _paragraph(found.summary())
 
 
 def of_selection(selection: RankSelection) -> str:
@@ -49,6 +71,31 @@ def of_discovery(discovery: Discovery) -> str:
     )
     table = _table(("dimension", "share", "reliability across random starts", "top items"), rows, len(frame))
     return _paragraph(repr(discovery)) + picture + table
+
+
+def of_bootstrap(sure: Bootstrap) -> str:
+    size = (4.2, 0.9 + 0.15 * min(sure.n_components, _MOST_ROWS))
+    return _picture(plots.uncertainty, sure, size, "Uncertainty", n_rows=_MOST_ROWS) + _paragraph(sure.summary())
+
+
+def of_lineage(tree: Lineage) -> str:
+    size = (max(4.2, 1.5 + 0.28 * len(tree.ranks)), 0.6 + 0.16 * (tree.ranks[-1] + 1))
+    return _picture(plots.lineage, tree, size, "Lineage") + _paragraph(tree.summary())
+
+
+def of_plan(plan: StudyPlan) -> str:
+    varied = [axis for axis, (column, _) in AXES.items() if plan.table[column].nunique() > 1]
+    try:
+        picture = _picture(plots.study_plan, plan, (4.2, 2.6), "Study plan", against=varied[0]) if varied else ""
+    except ParameterError:  # more curves than colours
+        picture = ""
+    return picture + _paragraph(plan.summary())
+
+
+def of_comparison(compared: EmbeddingComparison) -> str:
+    n_rows = min(len(compared.dimensions1) + len(compared.dimensions2), 2 * _MOST_ROWS)
+    size = (7.0, 0.6 + 0.17 * n_rows)
+    return _picture(plots.embedding_comparison, compared, size, "Comparison") + _paragraph(compared.summary())
 
 
 def of_tests(tests: HypothesisTests) -> str:

@@ -84,20 +84,23 @@ def colour_map(name: Any) -> Any:
     return maps[name]
 
 
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of pyplot, so that notebooks show it."""
+    return _loaded("matplotlib.pyplot").figure(figsize=(width, height), dpi=_DPI, layout="constrained")
+
+
 def one_axes(ax: Axes | None, height: float, width: float = COLUMN) -> Axes:
     """The given Axes, or those of a new figure."""
-    pyplot = _loaded("matplotlib.pyplot")
     if ax is None:
-        return pyplot.subplots(figsize=(width, height), dpi=_DPI, layout="constrained")[1]
+        return new_figure(width, height).subplots()
     _check_axes("ax", ax)
     return ax
 
 
 def several_axes(axes: Any, n_needed: int, *, size: tuple[float, float], columns: int) -> NDArray[np.object_]:
     """Exactly `n_needed` Axes: the given ones, or those of a new figure with `columns` columns."""
-    pyplot = _loaded("matplotlib.pyplot")
     if axes is None:
-        figure = pyplot.figure(figsize=size, dpi=_DPI, layout="constrained")
+        figure = new_figure(*size)
         grid = figure.add_gridspec(-(-n_needed // columns), columns)
         return np.array([figure.add_subplot(grid[divmod(k, columns)]) for k in range(n_needed)], dtype=object)
     given = np.ravel(np.asarray(axes, dtype=object))
@@ -144,10 +147,16 @@ def key(ax: Axes, **options: Any) -> Any:
 
 
 def group_key(ax: Axes, handles: list[Any], texts: list[str], *, below: float = 0.0, **options: Any) -> None:
-    """A key of coloured groups below the Axes, in as many columns as the texts allow."""
-    columns = 2 if max(map(len, texts)) > 14 else 4
+    """A key of coloured groups below the Axes, in as many columns as fit."""
+    columns = key_columns(texts, outer_width(ax), most=4)
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -below), "ncols": columns}
     key(ax, handles=handles, labels=texts, handlelength=0.8, **place, **options)
+
+
+def key_columns(texts: Sequence[str], width: float, most: int = 3) -> int:
+    """How many columns of a key fit into a width in points."""
+    widest = max(text_size(text, tiny())[0] for text in texts) + 3.5 * tiny()  # the handle and two gaps
+    return max(1, min(most, len(texts), int(width / widest)))
 
 
 def others_text(n: int) -> str:
@@ -165,11 +174,19 @@ def colour_bar(image: Any, ax: Axes, label: str, **options: Any) -> Any:
     return bar
 
 
-def whole_ticks(ax: Axes) -> None:
-    """A few whole numbers along x."""
-    from matplotlib.ticker import MaxNLocator
+def whole_numbers(first: int, last: int, most: int = 12) -> list[int]:
+    """All numbers from the first to the last, or the first and multiples of 5, 10, 20, 50, ..., fewer than `most`."""
+    if last - first < most:
+        return list(range(first, last + 1))
+    step = next(
+        step for step in (base * 10**power for power in range(18) for base in (5, 10, 20)) if last < step * most
+    )
+    return [first, *(number for number in range(step, last + 1, step) if number >= first + step / 2)]
 
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+
+def whole_ticks(ax: Axes, first: int, last: int) -> None:
+    """Whole numbers along x: of all dimensions, or of some if there are many."""
+    ax.set_xticks(whole_numbers(first, last))
 
 
 def text_size(text: str, points: float, weight: str = "normal") -> tuple[float, float, float]:
@@ -207,6 +224,16 @@ def root_figure(ax: Axes) -> Any:
     """The figure of Axes, also of those in a subfigure."""
     figure: Any = ax.figure
     return figure.figure
+
+
+def outer_width(ax: Axes) -> float:
+    """The width in points of the cell of a figure that Axes and their labels are in, whatever its layout."""
+    figure: Any = ax.figure
+    spec = ax.get_subplotspec()
+    share = ax.get_position().width
+    if spec is not None:
+        share = spec.get_position(figure).width / (figure.subplotpars.right - figure.subplotpars.left)
+    return float(72 * share * figure.bbox.width / figure.dpi)
 
 
 def inner_size(ax: Axes) -> tuple[float, float]:

@@ -134,7 +134,7 @@ def _finish(ax: Axes, values: NDArray, n: int, xlabel: str, ylabel: str) -> None
     look: dict[str, Any] = {"fontsize": style.tiny(), "color": style.QUIET, "va": "center", "annotation_clip": False}
     ax.annotate(f"mean {mean:.2f}", (1, mean), **beside, **look)
     style.tidy(ax, xlabel, ylabel)
-    style.whole_ticks(ax)
+    style.whole_ticks(ax, 1, n)
     ax.set_xlim(0.5 - 0.01 * n, n + 0.5 + 0.01 * n)
     lowest = float(np.nanmin(values))
     ax.set_ylim(min(0.0, 1.1 * lowest), 1.0)

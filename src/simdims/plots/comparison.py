@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Height of a row of the figure, and of everything else, in inches.
 _ROW, _REST = 0.17, 0.5
+#: The share of the width that the texts on one side may take.
+_BESIDE = 0.3
 
 
 def embedding_comparison(
@@ -41,8 +43,8 @@ def embedding_comparison(
     Returns
     -------
     matplotlib Axes
-        One row per shared pair, the best first, with a bar for its correlation. Dimensions without a counterpart are
-        below, in grey, on the side of their embedding.
+        One row per shared pair, the best first, with a bar for its correlation, on the middle 95% of its null
+        distribution in grey. Dimensions without a counterpart are below, in grey, on the side of their embedding.
 
     Examples
     --------
@@ -50,47 +52,50 @@ def embedding_comparison(
     >>> W = simulate.dirichlet(60, 4, random_state=0)
     >>> ax = plots.embedding_comparison(compare_embeddings(W, W[:, [2, 0]], random_state=0))
     >>> ax.get_xlabel()
-    'Correlation'
+    'Correlation (grey: 95% null interval)'
     """
     require_type("result", result, EmbeddingComparison, "what compare_embeddings returned")
     if isinstance(names, str) or len(names) != 2:
         raise ParameterError("names", "must be two names", repr(names))
     require_count("n_items", n_items, at_least=0)
-    texts = [
-        _describe(Loadings(W, result.labels, _own_names(dimensions)), n_items)
-        for W, dimensions in ((result.embedding1, result.dimensions1), (result.embedding2, result.dimensions2))
-    ]
     shared = result.pairs[result.is_shared]
     correlations = result.correlation[result.is_shared]
-    alone = [np.setdiff1d(np.arange(len(texts[side])), shared[:, side]) for side in (0, 1)]
+    sides = ((result.embedding1, result.dimensions1), (result.embedding2, result.dimensions2))
+    alone = [np.setdiff1d(np.arange(W.shape[1]), shared[:, side]) for side, (W, _) in enumerate(sides)]
     n_rows = len(shared) + (1 if any(map(len, alone)) else 0) + max(map(len, alone))
     ax = style.one_axes(ax, _REST + _ROW * max(n_rows, 3), 2 * style.COLUMN)
+    width = _BESIDE * style.outer_width(ax)
+    texts = [_describe(Loadings(W, result.labels, _own_names(names)), n_items, width) for W, names in sides]
     rows = np.arange(len(shared))
-    ax.barh(rows, correlations, height=0.62, color=style.MAIN)
+    if len(shared):
+        low, high = np.nanquantile(result.null_distribution[:, result.is_shared], [0.025, 0.975], axis=0)
+        ax.barh(rows, high - low, left=low, height=0.9, color="0.85", linewidth=0)
+    ax.barh(rows, correlations, height=0.6, color=style.MAIN)
     for row, (pair, value) in enumerate(zip(shared, correlations, strict=True)):
         _write(ax, row, value, f"{value:.2f}", "right" if value > 0.2 else "left", style.tiny())
         _beside(ax, row, [texts[side][pair[side]] for side in (0, 1)], "black")
     first_alone = len(shared) + 1
     for place in range(max(map(len, alone))):
-        sides = [texts[side][alone[side][place]] if place < len(alone[side]) else "" for side in (0, 1)]
-        _beside(ax, first_alone + place, sides, style.QUIET)
+        both = [texts[side][alone[side][place]] if place < len(alone[side]) else "" for side in (0, 1)]
+        _beside(ax, first_alone + place, both, style.QUIET)
     if any(map(len, alone)):
         _beside(
             ax, len(shared), [f"only here ({len(own)}):" if len(own) else "" for own in alone], style.QUIET, "italic"
         )
-    _beside(ax, -1.1, list(names), "black", weight="bold")
+    heads = [style.fitted(name, style.small(), width, "bold") for name in names]
+    _beside(ax, -1.1, heads, "black", weight="bold")
     ax.set_xlim(0, 1)
     ax.set_ylim(n_rows - 0.5, -0.5)
-    style.tidy(ax, "Correlation")
+    style.tidy(ax, "Correlation (grey: 95% null interval)" if len(shared) else "Correlation")
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
     return ax
 
 
-def _describe(loadings: Loadings, n_items: int) -> list[str]:
-    """Each dimension by its number and its name or top items."""
+def _describe(loadings: Loadings, n_items: int, width: float) -> list[str]:
+    """Each dimension by its number and its name or top items, no wider than `width` points."""
     described = [loadings.describe(k, n_items) for k in range(loadings.W.shape[1])]
-    return [style.shown(text, 34) for text in described]
+    return [style.fitted(text, style.small(), width) for text in described]
 
 
 def _own_names(dimensions: tuple[str, ...]) -> tuple[str, ...] | None:

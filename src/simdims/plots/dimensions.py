@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import ParameterError, ParameterTypeError, require_count, require_flag, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, plural, require_count, require_flag, shown, warn
 from simdims.plots import _style as style
 from simdims.plots._sources import Loadings, check_images, loadings_of
 
@@ -72,7 +72,7 @@ def dimension_grid(
     -------
     ndarray of matplotlib Axes
         One for each dimension of the page, titled with its share of the squared loadings and, if known, its
-        reliability or how often it came back.
+        reliability or how often it came back. If dimensions are left out, the label below the last one says so.
 
     Examples
     --------
@@ -81,6 +81,10 @@ def dimension_grid(
     >>> axes = plots.dimension_grid(W, page=3, per_page=12)
     >>> len(axes), axes[0].get_title(loc="left")
     (6, 'Dimension 25')
+    >>> print(axes[-1].get_xlabel())
+    Loading
+    Dimensions 25 to 30 of 30,
+    page 3 of 3
     """
     loadings = loadings_of(result, labels)
     has_images = images is not None
@@ -88,7 +92,7 @@ def dimension_grid(
         check_images(images, len(loadings.W))
     n_shown = (8 if has_images else 6) if n_items is None else n_items
     require_count("n_items", n_shown)
-    places = _places(dimensions, loadings, page, per_page)
+    places, note = _places(dimensions, loadings, page, per_page)
     if columns is None:
         columns = 1 if has_images else min(2, len(places))
     require_count("columns", columns)
@@ -97,20 +101,23 @@ def dimension_grid(
     panel = 0.22 + (min(width / columns / n_shown, 1.2) if has_images else 0.125 * n_shown)
     tops = [loadings.top(k, n_shown) for k in places]
     strips = [[_read_image(images, int(i)) for i in top] for top in tops] if has_images else []
-    size = (width, -(-len(places) // columns) * panel + 0.05)
+    size = (width, -(-len(places) // columns) * panel + (0.05 if has_images else 0.3) + 0.12 * len(note.splitlines()))
     made = style.several_axes(axes, len(places), size=size, columns=columns)
-    for ax in made:
+    for place, (ax, k) in enumerate(zip(made, places, strict=True)):
         style.bare(ax)
         ax.set_title(" ", fontsize=style.small(), pad=2)
+        if not has_images:  # before the panels are measured
+            longest = loadings.W if loadings.interval is None else np.fmax(loadings.W, loadings.interval[1])
+            ax.set_xlim(0, float(longest.max() if common_scale else longest[:, k].max()) or 1.0)
+            _draw_scale(ax, is_lowest=place + columns >= len(places), common_scale=common_scale)
+    _write_note(made[-1], note)
     panel_width = style.inner_size(made[0])[0]
     for place, (ax, k) in enumerate(zip(made, places, strict=True)):
         _write_title(ax, loadings, k, panel_width)
         if has_images:
             _draw_images(ax, strips[place], n_shown, image_cmap, _grey_range(images))
         else:
-            longest = loadings.W if loadings.interval is None else np.fmax(loadings.W, loadings.interval[1])
-            scale = float(longest.max() if common_scale else longest[:, k].max())
-            _draw_bars(ax, loadings, k, tops[place], scale, n_shown, panel_width)
+            _draw_bars(ax, loadings, k, tops[place], n_shown, panel_width)
     return made
 
 
@@ -184,8 +191,10 @@ def word_cloud(
     return ax
 
 
-def _places(dimensions: Sequence[int | str] | None, loadings: Loadings, page: int, per_page: int) -> list[int]:
-    """The columns on one page."""
+def _places(
+    dimensions: Sequence[int | str] | None, loadings: Loadings, page: int, per_page: int
+) -> tuple[list[int], str]:
+    """The columns on one page, and which they are if not all."""
     require_count("page", page)
     require_count("per_page", per_page)
     if dimensions is None:
@@ -200,7 +209,13 @@ def _places(dimensions: Sequence[int | str] | None, loadings: Loadings, page: in
     if page > n_pages:
         rule = f"must be between 1 and {n_pages} ({len(wanted)} dimensions, {per_page} per page)"
         raise ParameterError("page", rule, str(page))
-    return wanted[(page - 1) * per_page : page * per_page]
+    places, n_all = wanted[(page - 1) * per_page : page * per_page], loadings.W.shape[1]
+    if len(places) == n_all:
+        return places, ""
+    first, last = places[0] + 1, places[-1] + 1
+    is_run = len(places) > 1 and places == list(range(first - 1, last))
+    which = f"Dimensions {first} to {last}" if is_run else f"{len(places)} {plural('dimension', len(places))}"
+    return places, f"{which} of {n_all}" + (f",\npage {page} of {n_pages}" if n_pages > 1 else "")
 
 
 def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
@@ -210,25 +225,41 @@ def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
     if loadings.came_back is not None:
         about += f", back {loadings.came_back[k]:.0%}"
     ax.set_title(about, loc="right", fontsize=style.tiny(), color=style.QUIET, pad=2)
-    free_width = width - style.text_size(about, style.tiny())[0] - 4
+    free_width = width - style.text_size(about, style.tiny())[0] - style.tiny()
     name = style.fitted(loadings.name(k), style.small(), free_width, "bold")
     ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=2, **style.PLAIN)
 
 
-def _draw_bars(
-    ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], scale: float, n_rows: int, width: float
-) -> None:
+def _draw_scale(ax: Axes, *, is_lowest: bool, common_scale: bool) -> None:
+    """The scale of bars, below the lowest panel of each column, or below all that have one of their own."""
+    from matplotlib.ticker import MaxNLocator
+
+    if not (is_lowest or not common_scale):
+        return
+    style.tidy(ax, "Loading" if is_lowest else "")
+    ax.spines["bottom"].set_visible(True)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
+
+
+def _write_note(ax: Axes, note: str) -> None:
+    """Which dimensions are drawn, below the last of them."""
+    if note:
+        label = f"{ax.get_xlabel()}\n{note}".strip()
+        ax.set_xlabel(label, fontsize=style.small(), labelpad=2, **style.PLAIN)
+
+
+def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_rows: int, width: float) -> None:
     """Labels on pale bars: they need no margin, and are cut only at the end of the panel."""
     rows = np.arange(len(top))
     ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
     if loadings.interval is not None:
-        ax.hlines(rows, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0, alpha=0.7)
+        ax.hlines(rows + 0.36, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0)  # below the labels
     place: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
     for row, item in zip(rows, top, strict=True):
-        text = style.fitted(loadings.item(item), style.tiny(), width - 4)
+        text = style.fitted(loadings.item(item), style.tiny(), width - 6)
         ax.annotate(text, (0, row), fontsize=style.tiny(), **place, **style.PLAIN)
     ax.axvline(0, color="0.3", linewidth=0.6)
-    ax.set(xlim=(0, scale if scale > 0 else 1.0), ylim=(n_rows - 0.5, -0.5))
+    ax.set_ylim(n_rows - 0.5, -0.5)
 
 
 def _draw_images(

@@ -20,6 +20,8 @@ _TESTS = {
     "rsa": ("similarities (RSA)", style.ACCENT, "s", "--"),
     "combined": ("combined", style.SECOND, "D", "-."),
 }
+#: The share of the width that the names of hypotheses may take, and that of a dimension's name in it.
+_NAMES, _DIMENSION = 0.42, 0.4
 _NOISES = {"features": "Noise on features", "similarities": "Noise on similarities"}
 
 
@@ -57,16 +59,13 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     ax = style.one_axes(ax, 0.75 + 0.17 * len(chosen))
     rows = np.arange(len(chosen))
     (_draw_pvalues if tests.parts else _draw_statistics)(ax, tests, chosen, rows)
-    style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
-    names = [style.shown(tests.hypotheses[i], 26) for i in chosen]
-    if tests.test not in ("rsa", "weights", "regression"):
-        names = [f"{name} ({_dimension(tests.dimension[i])})" for name, i in zip(names, chosen, strict=True)]
+    style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)  # beside the heading of the p-values
+    names = _names(tests, chosen, _NAMES * style.outer_width(ax))
     ax.set_yticks(rows, labels=names, fontsize=style.tiny(), **style.PLAIN)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     if len(chosen) < n:
-        title = f"{len(chosen)} of {n} hypotheses, those with the smallest p"
-        ax.set_title(title, fontsize=style.tiny(), color=style.QUIET)
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{len(chosen)} of {n} hypotheses, those with the smallest p")
     _write_pvalues(ax, tests, chosen, rows)
     return ax
 
@@ -86,7 +85,7 @@ def power_curves(study: pd.DataFrame, *, column: str = "power", axes: Any = None
     Returns
     -------
     ndarray of matplotlib Axes
-        Means over repeats, with bands of 1.96 standard errors.
+        Means over repeats, with 95% intervals (1.96 standard errors).
 
     Examples
     --------
@@ -171,10 +170,23 @@ def _write_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDAr
         text = f"{p:.2g}" if p < 0.001 else f"{p:.3f}"
         weight = "bold" if found else "normal"
         ax.text(1.02, row, text, transform=across, fontsize=style.tiny(), fontweight=weight, va="center_baseline")
-    ax.text(1.02, -0.02, "p adj.", transform=ax.transAxes, fontsize=style.tiny(), color=style.QUIET, va="top")
+    above: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 2), "textcoords": "offset points"}
+    ax.annotate("p adj.", (1.02, 1.0), fontsize=style.tiny(), color=style.QUIET, va="bottom", **above)
+
+
+def _names(tests: HypothesisTests, chosen: NDArray, width: float) -> list[str]:
+    """Hypotheses, with their dimensions where they have one, no wider than `width` points."""
+    if tests.test in ("rsa", "weights", "regression"):
+        return [style.fitted(tests.hypotheses[i], style.tiny(), width) for i in chosen]
+    names = []
+    for i in chosen:
+        dimension = f" ({style.fitted(_dimension(tests.dimension[i]), style.tiny(), _DIMENSION * width)})"
+        rest = width - style.text_size(dimension, style.tiny())[0]
+        names.append(style.fitted(tests.hypotheses[i], style.tiny(), rest) + dimension)
+    return names
 
 
 def _dimension(name: str | None) -> str:
     """dimension7 as dim. 7; another name as it is."""
     number = str(name).removeprefix("dimension")
-    return f"dim. {number}" if number.isdigit() else style.shown(str(name), 16)
+    return f"dim. {number}" if number.isdigit() else str(name)

@@ -72,7 +72,9 @@ def item_fingerprint(
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(top) - 0.5, -0.5)
     ax.set_xlim(min(0.0, 1.05 * float(row[top].min())), max(1.05 * float(row.max()), 1e-12))
-    name = style.shown(loadings.item(i) if loadings.labels is not None else f"Item {i}", 40)
+    name = loadings.item(i) if loadings.labels is not None else f"Item {i}"
+    ax.set_title(" ", fontsize=style.small(), pad=3)  # its height is part of the layout in which the name has to fit
+    name = style.fitted(name, style.small(), style.inner_size(ax)[0], "bold")
     ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
     return ax
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Curves that have a colour of their own.
 _MOST_CURVES = len(style.COLOURS)
+#: The smallest distance of two labels along x, as a share of the axis.
+_CLOSEST = 0.09
 
 
 def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pairs", ax: Axes | None = None) -> Axes:
@@ -79,12 +81,24 @@ def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pa
     ax.set_ylim(min(shown) - margin, max(shown) + margin)
     ax.set_xscale("log")
     sizes = sorted(plan.table[column].unique())
-    ax.set_xticks(sizes, labels=[f"{size:,.0f}" for size in sizes], **style.PLAIN)
+    ax.set_xticks(sizes, labels=_apart(sizes), **style.PLAIN)
     ax.set_xticks([], minor=True)
     style.tidy(ax, f"Number of {label}" if against != "answers" else "Answers per pair", METRICS[metric])
     if len(curves) > 1:
         style.key(ax, loc="lower right")
     return ax
+
+
+def _apart(sizes: list[float]) -> list[str]:
+    """Labels of the ticks of a logarithmic axis, without those that would cover the one before."""
+    closest = _CLOSEST * np.log(sizes[-1] / sizes[0])
+    labels = [f"{sizes[-1]:,.0f}"]
+    last = sizes[-1]
+    for size in sizes[-2::-1]:
+        is_apart = np.log(last / size) >= closest
+        labels.append(f"{size:,.0f}" if is_apart else "")
+        last = size if is_apart else last
+    return labels[::-1]
 
 
 def _said(axis: str, value: float) -> str:

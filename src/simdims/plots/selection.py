@@ -95,7 +95,7 @@ def rank_selection(
     style.tidy(ax, "Number of dimensions", "Error relative to the smallest" if relative else "Held-out squared error")
     if error.min() > 0 and error.max() > _WIDE * error.min():
         _use_logarithmic_axis(ax, error)
-    style.whole_ticks(ax)
+    style.whole_ticks(ax, int(ranks[0]), int(ax.get_xlim()[1]))  # lines may lie beyond the ranks
     if len(ranks) == 1:
         ax.set_xlim(ranks[0] - 1, ranks[0] + 1)
     style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
@@ -146,7 +146,7 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     leakage.plot(numbers[~stable], found.leakage[~stable], "o", **hollow)
     leakage.axvline(found.cutoff + 0.5, color=style.ACCENT, linewidth=1.0)
     style.tidy(leakage, "Eigendirection", "Leakage")
-    style.whole_ticks(leakage)
+    style.whole_ticks(leakage, 1, len(numbers))
     style.key(leakage, loc="best")
     return np.array([loss, leakage], dtype=object)
 

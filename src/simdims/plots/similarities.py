@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 #: Labels beside the rows are drawn for up to this many items.
 _MOST_LABELS = 60
+#: Up to this many of them, in a figure that is one column wide.
+_MOST_NARROW = 30
+#: The smallest labels that are drawn, relative to other text at ticks.
+_SMALLEST = 0.65
 #: Ticks between groups are drawn for up to this many groups.
 _MOST_GROUPS = 80
 #: Values above this quantile of the positive ones share one colour, so that outliers do not darken the others.
@@ -58,7 +62,8 @@ def similarity_heatmap(
         "dimensions" orders items by their largest dimension, and within it by their loading; a sequence is a
         permutation of the rows; None, or a result without an embedding, leaves them in their order.
     labels : sequence of str, optional
-        Names of the items, to override those of `result`; drawn for up to 60 items.
+        Names of the items, to override those of `result`; drawn for up to 60 items, if rows are high enough to read
+        them. From 31 items on, a new figure is two columns wide for it.
     max_items : int, default=400
         With more items than this, blocks of neighbouring items are drawn as the mean of their observed pairs; the
         label of the x-axis says so.
@@ -102,7 +107,8 @@ def similarity_heatmap(
     block = np.empty(n_items, dtype=np.intp)
     block[rows] = np.arange(n_items) // size
     cells = _cells(similarity, loadings, values, block)
-    ax = style.one_axes(ax, 3.0)
+    is_named = names is not None and n_items <= _MOST_LABELS and size == 1
+    ax = style.one_axes(ax, *((5.8, 2 * style.COLUMN) if is_named and n_items > _MOST_NARROW else (3.0,)))
     _draw_cells(ax, cells, limits, cmap, colorbar)
     if values == "both":
         ax.set_title("Below: observed. Above: predicted.", fontsize=style.small())
@@ -111,7 +117,7 @@ def similarity_heatmap(
     style.bare(ax)
     if is_grouped and loadings is not None:
         _mark_dimensions(ax, loadings.dominant()[rows], size)
-    if names is not None and n_items <= _MOST_LABELS and size == 1:
+    if names is not None and is_named:
         _write_labels(ax, [names[i] for i in rows])
     return ax
 
@@ -317,13 +323,18 @@ def _mark_dimensions(ax: Axes, dominant: NDArray[np.intp], size: int) -> None:
 
 
 def _write_labels(ax: Axes, labels: list[str]) -> None:
-    """A label at every row, as large as the rows allow."""
-    row_points = 72 * 0.72 * style.root_figure(ax).get_size_inches()[1] * ax.get_position().height / len(labels)
-    points = float(np.clip(1.25 * row_points, 0.35 * style.tiny(), style.tiny()))
+    """A label at every row, as large as the rows allow; none if nobody could read them."""
     texts = [style.shown(label, 22) for label in labels]
+    before = ax.get_yticks(), [text.get_text() for text in ax.get_yticklabels()], ax.get_ylabel()
+    ax.set_ylabel("")
+    ax.set_yticks(range(len(labels)), labels=texts, fontsize=style.tiny(), **style.PLAIN)
+    points = min(style.tiny(), 0.9 * style.inner_size(ax)[1] / len(labels))
+    if points < _SMALLEST * style.tiny():
+        ax.set_yticks(before[0], labels=before[1], fontsize=style.tiny())
+        ax.set_ylabel(before[2])
+        return
     ax.set_yticks(range(len(labels)), labels=texts, fontsize=points, **style.PLAIN)
     ax.set_yticks([], minor=True)
-    ax.set_ylabel("")
 
 
 def _some_pairs(similarity: Similarity, most: int) -> tuple[Pairs, int]:

@@ -97,7 +97,7 @@ def weight_courses(
     Returns
     -------
     ndarray of matplotlib Axes
-        Lines through the mean weight of the systems at one place, with a band where there are several: the 95%
+        Lines through the mean weight of the systems at one place, with a band where there are three or more: the 95%
         confidence interval of the mean (t). Systems without a value are not drawn.
 
     Examples
@@ -169,6 +169,8 @@ def _course(
     samples = [weights[number == place] for place in range(len(places))]
     means = np.array([sample.mean() for sample in samples])
     low, high = np.array([mean_intervals(sample[:, None]) for sample in samples])[:, :, 0].T
+    is_few = np.array([len(sample) < _FEWEST for sample in samples])
+    low, high = np.where(is_few, means, low), np.where(is_few, means, high)
     if np.any(high > low):
         ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
     marks: dict[str, Any] = {"marker": "o", "ms": 2} if len(places) <= 20 else {}
@@ -195,7 +197,8 @@ def _key_of_all(axes: NDArray[np.object_], *, given_axes: bool) -> None:
         return
     handles, texts = axes[0].get_legend_handles_labels()
     look: dict[str, Any] = {"fontsize": style.tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 1.6}
-    legend = axes[0].figure.legend(handles, texts, loc="outside lower center", ncols=min(len(texts), 3), **look)
+    columns = style.key_columns(texts, 72 * axes[0].figure.get_figwidth())
+    legend = axes[0].figure.legend(handles, texts, loc="outside lower center", ncols=columns, **look)
     for text in legend.get_texts():
         text.set(**style.PLAIN)
 
@@ -235,7 +238,8 @@ def _strip(
     ax.set_ylim(bottom=min(0.0, float(weights.min())) - 0.03 * float(weights.max()))
     style.tidy(ax, "Dimension", "Weight")
     if distinct != [""]:
-        style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(distinct), 3))
+        columns = style.key_columns(ax.get_legend_handles_labels()[1], style.outer_width(ax))
+        style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
     return ax
 
 
@@ -281,15 +285,21 @@ def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> No
         label.set_color(style.COLOURS[group])
     handles = [Patch(color=style.COLOURS[number]) for number in range(len(distinct))]
     texts = [style.shown(group, 20) for group in distinct]
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": min(len(distinct), 2)}
+    columns = style.key_columns(texts, style.outer_width(ax))
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
     style.key(ax, handles=handles, labels=texts, **{**place, "handlelength": 0.8})
 
 
 def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:
     """Numbers below the columns, or names at an angle."""
-    tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    texts = [_short(name) for name in dimensions]
-    ax.set_xticks(np.arange(len(texts)), labels=texts, **(tilt if _is_tilted(dimensions) else {}), **style.PLAIN)
+    n = len(dimensions)
+    if _is_tilted(dimensions):
+        tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(np.arange(n), labels=[_short(name) for name in dimensions], **tilt, **style.PLAIN)
+        return
+    most = int(0.7 * style.outer_width(ax) / (2 * style.tiny()))
+    at = np.array(style.whole_numbers(1, n, most)) - 1
+    ax.set_xticks(at, labels=[_short(dimensions[k]) for k in at], **style.PLAIN)
 
 
 def _is_tilted(dimensions: tuple[str, ...]) -> bool:

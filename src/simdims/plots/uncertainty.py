@@ -60,8 +60,9 @@ def uncertainty(
     >>> from simdims import bootstrap, plots, simulate
     >>> W = simulate.dirichlet(20, 2, random_state=0)
     >>> sure = bootstrap(W @ W.T + 0.01, "items", n_components=2, n_resamples=100, random_state=0)
-    >>> plots.uncertainty(sure, "loadings", dimension=1).get_xlabel()
-    'Loading on dimension 1'
+    >>> print(plots.uncertainty(sure, "loadings", dimension=1).get_xlabel())
+    Loading on dimension 1
+    15 of 20 items
     """
     require_type("result", result, Bootstrap, "what bootstrap returned")
     require_choice("of", of, ("shares", "loadings", "weights"))
@@ -77,6 +78,7 @@ def uncertainty(
             _beside(ax, row, f"{share:.0%}")
         look: dict[str, Any] = {"fontsize": style.tiny(), "color": style.QUIET, "annotation_clip": False}
         ax.annotate("came back", (1.0, 1.0), (4, 3), "axes fraction", textcoords="offset points", **look)
+        _say_how_many(ax, rows, result.n_components, "dimensions")
         return ax
     k = Loadings(result.embedding, result.labels, None).find_dimension(1 if dimension is None else dimension)
     if of == "loadings":
@@ -87,7 +89,9 @@ def uncertainty(
     else:
         labels, values, marked, what = result.systems, result.weights[:, k], result.weights_at_zero[:, k], "Weight"
     rows = np.argsort(-values, kind="stable")[:n_rows]
-    return _draw(ax, rows, list(labels), values, interval[..., k], marked, f"{what} on dimension {k + 1}")
+    ax = _draw(ax, rows, list(labels), values, interval[..., k], marked, f"{what} on dimension {k + 1}")
+    _say_how_many(ax, rows, len(values), "items" if of == "loadings" else "systems")
+    return ax
 
 
 def _draw(
@@ -111,6 +115,11 @@ def _draw(
     style.tidy(ax, xlabel)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _say_how_many(ax: Axes, rows: NDArray[np.intp], n_all: int, what: str) -> None:
+    if len(rows) < n_all:
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{len(rows)} of {n_all:,} {what}")
 
 
 def _beside(ax: Axes, row: float, text: str) -> None:

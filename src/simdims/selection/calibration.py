@@ -85,6 +85,11 @@ class Calibration:
     def __repr__(self) -> str:
         return f"Calibration(sampling={self.sampling:.3f}, cutoff={self.cutoff}, floor={self.floor:.3f})"
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_calibration
+
+        return of_calibration(self)
+
 
 def calibrate(
     S: Any,

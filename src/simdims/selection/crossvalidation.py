@@ -54,6 +54,9 @@ _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 #: The largest share of the pairs that a fit can train on with the default number of folds.
 MOST_TRAINING = most_training(DEFAULT_FOLDS)
 
+#: Threads that prepare and judge fits on a device.
+_MOST_THREADS = 8
+
 #: Similarities of folds that are built at a time for a device to fit.
 _BYTES_TOGETHER = 2**32
 
@@ -163,7 +166,7 @@ def select_rank(
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
         trained = None if protocol == "penalised" and sampling is None else asked
         design = Design(trained, n_folds, n_repeats, root)
-        splits = Splits(matrix, design)
+        splits = Splits(matrix, design, 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS))
         check_design(len(splits.pairs.rows), design, splits.folds)
         largest = most_dimensions(splits)
         n_stable = None if found is None else found.cutoff

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,10 +66,13 @@ class Fit(NamedTuple):
 
 
 class Splits:
-    """The pairs of a matrix that may be held out, and their folds in each repeat, which follow from the seed."""
+    """The pairs of a matrix that may be held out, and their folds in each repeat, which follow from the seed.
 
-    def __init__(self, matrix: Arrays, design: Design) -> None:
-        self.matrix, self.design = matrix, design
+    `n_threads` prepare and judge fits that a device makes together.
+    """
+
+    def __init__(self, matrix: Arrays, design: Design, n_threads: int = 1) -> None:
+        self.matrix, self.design, self.n_threads = matrix, design, n_threads
         self._pairs: Pairs | None = None
         self._folds: dict[int, np.ndarray] = {}
 
@@ -106,7 +110,8 @@ def fit_folds(splits: Splits, estimator: SRF, tasks: Sequence[Task]) -> list[Fit
         pairs = splits.pairs
         folds = {repeat: splits.folds(repeat) for repeat in {task.repeat for task in tasks}}
         trains = [(folds[task.repeat] >= 0) & (folds[task.repeat] != task.fold) for task in tasks]
-        found = fit_trainings(splits.matrix, pairs, trains, estimator, splits.design.root, tasks)
+        root = splits.design.root
+        found = fit_trainings(splits.matrix, pairs, trains, estimator, root, tasks, splits.n_threads)
     seconds = (time.perf_counter() - start) / len(tasks)
     return [
         Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
@@ -139,9 +144,10 @@ def fit_trainings(
     estimator: SRF,
     root: int,
     tasks: Sequence[Task],
+    n_threads: int = 1,
 ) -> list[tuple[solvers.Solution, float, float]]:
     """Fit the pairs that train and the diagonal, a fit for each task; also the range of what was seen."""
-    problems = [training_problem(matrix, pairs, those) for those in trains]
+    problems = list(_threads.mapped(partial(training_problem, matrix, pairs), trains, n_threads))
     seeds = [_parallel.seed_of(root, _FIT, *task) for task in tasks]
     solutions = solve_many(estimator, problems, tasks[0].rank, seeds)
     if not matrix.absent_weight:
@@ -149,7 +155,7 @@ def fit_trainings(
         for problem, solution in zip(problems, solutions, strict=True):
             unseen = (solvers.partner_counts(problem) == 0) & (problem.diagonal_weights == 0)
             solution.W[unseen] = 0.0
-    ranges = [solvers.observed_range(problem) for problem in problems]
+    ranges = _threads.mapped(solvers.observed_range, problems, n_threads)
     return [(solution, low, high) for solution, (low, high) in zip(solutions, ranges, strict=True)]
 
 
@@ -175,15 +181,18 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
     folds = {repeat: splits.folds(repeat) for repeat in {fit.task.repeat for fit in fits}}
     total, count = np.zeros(n_pairs), np.zeros(n_pairs, dtype=np.int32)
     held, alone = [], []
-    for fit in fits:
+
+    def of_unseen(fit: Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         own = folds[fit.task.repeat]
         in_fold = own == fit.task.fold
         unseen = np.flatnonzero(in_fold if rescaled else in_fold | (own < 0))
         predicted = predict(fit.W, pairs.rows[unseen], pairs.columns[unseen], fit.low, fit.high)
+        return unseen, predicted, in_fold[unseen]
+
+    for unseen, predicted, is_held in _threads.mapped(of_unseen, fits, splits.n_threads):
         if not rescaled:
             total[unseen] += predicted
             count[unseen] += 1
-        is_held = in_fold[unseen]
         held.append(unseen[is_held])
         alone.append(predicted[is_held])
     rows = []

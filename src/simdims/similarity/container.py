@@ -15,9 +15,20 @@ from scipy import sparse
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, require_flag, shown
 from simdims.similarity.dissimilarity import warn_of_dissimilarity
 from simdims.similarity.entries import Matrix
-from simdims.similarity.labels import clean_labels, frame_cells, frame_labels, is_frame, refuse_other_names
+from simdims.similarity.labels import (
+    aligned,
+    axis_names,
+    clean_labels,
+    frame_cells,
+    frame_labels,
+    is_default_axis,
+    is_frame,
+    labelled,
+    refuse_other_names,
+)
 from simdims.similarity.ownership import frozen, held, may_share, read_only
 from simdims.similarity.scale import lift_negatives, rescale
+from simdims.similarity.subset import chosen_items, part_of
 from simdims.similarity.validation import (
     as_numbers,
     as_table,
@@ -29,6 +40,10 @@ from simdims.similarity.validation import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: What `info` says of a table whose columns were in another order than its rows.
+ALIGNED = "the columns were put in the order of the rows"
 
 
 class Parts(NamedTuple):
@@ -99,6 +114,9 @@ class Similarity:
     >>> S = Similarity([[1.0, 0.8, np.nan], [0.8, 1.0, 0.3], [np.nan, 0.3, 1.0]], labels=["cat", "dog", "car"])
     >>> S
     Similarity(3 items, dense float64, 66.7% of pairs observed, labelled)
+    >>> S[["dog", "car"]].values
+    array([[1. , 0.3],
+           [0.3, 1. ]])
     """
 
     values: Matrix
@@ -208,6 +226,16 @@ class Similarity:
             return self.absent
         return 1.0 if self.absent == "zero" else 0.0
 
+    def __len__(self) -> int:
+        return self.n_items
+
+    #: A matrix: its items are chosen with [], and not iterated over.
+    __iter__ = None
+
+    def __getitem__(self, key: Any) -> Similarity:
+        """The similarities of some items, by a list of labels or positions, a slice or a mask, in the order given."""
+        return part_of(self, chosen_items(key, self.n_items, self.labels))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The values of a dense Similarity without weights, NaN where a pair is missing; others raise TypeError."""
         from simdims.io.exchange import to_array
@@ -242,6 +270,26 @@ class Similarity:
         from simdims.io.exchange import to_frame
 
         return to_frame(self)
+
+    def to_xarray(self) -> Any:
+        """Return the values as an xarray DataArray with dimensions item1 and item2, whose coordinates are the labels.
+
+        Missing pairs are NaN, absent pairs that count as zeros are 0, and weights are not included. as_similarity
+        reads it back.
+        """
+        from simdims.io.exchange import to_xarray
+
+        return to_xarray(self)
+
+    def to_anndata(self) -> Any:
+        """Return an AnnData object without features, whose observations are the items, for as_similarity to read.
+
+        The matrix, sparse or dense, is ``obsp["similarity"]``, weights are ``obsp["weights"]``, and the meaning of
+        absent pairs is ``uns["simdims_absent"]``.
+        """
+        from simdims.io.exchange import to_anndata
+
+        return to_anndata(self)
 
     def to_networkx(self) -> Any:
         """Return the observed pairs as a networkx Graph, which as_similarity converts back (to sparse values).
@@ -319,15 +367,18 @@ def as_similarity(
 
     Parameters
     ----------
-    x : array-like, pandas DataFrame, scipy sparse matrix, networkx graph, rsatoolbox RDMs, Similarity or Discovery
-        Similarities between items, as described in Similarity. The index and the columns of a DataFrame must name the
-        same items in the same order, and become the labels; pandas' default axis 0, 1, 2, ... names nothing. A
-        Similarity, or that of a Discovery, is returned unchanged, and must be the only argument.
+    x : array-like, DataFrame, DataArray, scipy sparse matrix, graph, RDMs, AnnData, Similarity or Discovery
+        Similarities between items, as described in Similarity. The index and the columns of a pandas DataFrame, or the
+        coordinates of an xarray DataArray, must name the same items, and become the labels; columns in another order
+        than the rows are put in theirs (`info` says so). pandas' default axis 0, 1, 2, ... names nothing. A Similarity,
+        or that of a Discovery, is returned unchanged, and must be the only argument.
 
-        A graph gives sparse values: the edge attribute ``weight``, or 1 without it, and on the diagonal self-loops or
-        the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if each node has a
-        distinct text as attribute ``label``, that becomes its label. A single RDM becomes 1 - d / max(d) (see
-        from_dissimilarity); one made by to_rsatoolbox is converted back to its similarities.
+        A networkx graph gives sparse values: the edge attribute ``weight``, or 1 without it, and on the diagonal
+        self-loops or the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if each
+        node has a distinct text as attribute ``label``, that becomes its label. A single RDM of rsatoolbox becomes
+        1 - d / max(d) (see from_dissimilarity), and `info` holds its descriptors; one made by to_rsatoolbox is
+        converted back to its similarities. An AnnData object gives the only matrix in its `obsp`, labelled by the names
+        of the observations.
     labels : sequence, optional
         One name per item. They must agree with those of a DataFrame or graph.
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
@@ -387,6 +438,8 @@ def as_similarity(
         x, info, labels = parts.values, parts.info, _agreed_labels(parts, labels)
         weights = parts.weights if weights is None else weights
         absent = parts.absent if absent is None else absent
+    x, weights, found = _aligned_tables(x, weights, labels)
+    info = {**info, **found}
     table = as_table(frame_cells(x) if is_frame(x) else x, "values")
     if isinstance(x, list | tuple):
         table = frozen(table)
@@ -410,6 +463,17 @@ def as_similarity(
     if table is not given and not may_share(table, given):
         table = frozen(table)
     return Similarity._of(values=table, labels=labels, weights=weights, absent=absent, info=info, copy=copy)
+
+
+def _aligned_tables(x: Any, weights: Any, labels: Any) -> tuple[Any, Any, dict[str, str]]:
+    """Tables with their columns in the order of their rows, weights in that of values, and what to note of it."""
+    x, weights = labelled(x), labelled(weights)
+    ordered = aligned(x, "values") if is_frame(x) else x
+    if is_frame(ordered) and not is_default_axis(ordered.index):
+        labels = axis_names(ordered.index, "the index of values")
+    if is_frame(weights):
+        weights = aligned(weights, "weights", None if labels is None else tuple(map(str, labels)))
+    return ordered, weights, {} if ordered is x else {"aligned": ALIGNED}
 
 
 def _refuse_options(**options: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections import Counter
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from simdims._parameters import ParameterError, ParameterTypeError, shortlist, shown
+
+logger = logging.getLogger("simdims")
 
 # Surrogates, as in file names of another encoding, and NUL.
 UNWRITABLE = re.compile("[\ud800-\udfff\x00]")
@@ -77,6 +80,38 @@ def is_frame(x: Any) -> bool:
     """Whether `x` is a DataFrame; pandas is not imported for those who do not use it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(x, pandas.DataFrame)
+
+
+def labelled(x: Any) -> Any:
+    """A DataFrame in place of a two-dimensional DataArray of xarray; anything else as it is."""
+    xarray = sys.modules.get("xarray")
+    is_table = xarray is not None and isinstance(x, xarray.DataArray) and x.ndim == 2
+    return x.to_pandas() if is_table else x
+
+
+def is_anndata(x: Any) -> bool:
+    """Whether `x` is an AnnData object; anndata is not imported for those who do not use it."""
+    anndata = sys.modules.get("anndata")
+    return anndata is not None and isinstance(x, anndata.AnnData)
+
+
+def aligned(frame: Any, name: str, order: tuple[str, ...] | None = None) -> Any:
+    """The frame with its columns in the order of its index, or both in `order`, where these name the same items."""
+    if is_default_axis(frame.index) or is_default_axis(frame.columns):
+        return frame
+    index, columns = (
+        axis_names(frame.index, f"the index of {name}"),
+        axis_names(frame.columns, f"the columns of {name}"),
+    )
+    order = index if order is None else order
+    moved = [axis for axis, names in (("rows", index), ("columns", columns)) if names != order]
+    if not moved or any(sorted(names) != sorted(set(order)) for names in (index, columns)):
+        return frame
+    logger.info(
+        "The %s of %s were in another order than the other labels, and were aligned.", " and ".join(moved), name
+    )
+    rows, places = ({item: at for at, item in enumerate(names)} for names in (index, columns))
+    return frame.iloc[[rows[item] for item in order], [places[item] for item in order]]
 
 
 def frame_cells(frame: Any) -> np.ndarray:

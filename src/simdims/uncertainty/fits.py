@@ -94,7 +94,8 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     In a resample, weights have mean 1 over other systems. So that loadings do not vary with that, each dimension is
     scaled such that the mean weight of the systems that were drawn is their mean in the reference; one that is not the
     reference's has no such scale, and stays. The weights of a system given W vary with the noise in its own pairs,
-    which are therefore drawn again. Items that only other systems have are placed by the pairs of these.
+    which are therefore drawn again; so does their mean over systems, and with it the scale of the dimension. Items
+    that only other systems have are placed by the pairs of these.
     """
     n_systems = len(reference.weights)
     chosen = draw_systems(n_systems, rng)
@@ -115,6 +116,8 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     explained = solvers.variance_explained_jointly(reference.lists, W, own)[chosen]
     noisy = solvers.reweighted(reference.lists, solvers.pair_counts(reference.lists, rng))
     weights = solvers.weights_of(noisy, W)
+    strength = np.where(weights.any(axis=0), weights.mean(axis=0), 1.0)
+    W, weights = W * np.sqrt(strength), weights / strength
     r2 = mean_of_known(explained)
     return Resample(number, W, weights, shares_of(W), correlations, r2, found.converged)
 

@@ -308,5 +308,10 @@ class Bootstrap:
     def __repr__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        from simdims.plots._html import of_bootstrap
+
+        return of_bootstrap(self)
+
     def _names(self) -> list[str]:
         return [f"dimension{k + 1}" for k in range(self.n_components)]

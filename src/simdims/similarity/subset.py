@@ -1,0 +1,66 @@
+"""Some of the items of a Similarity: which ones are meant, and their part of the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from simdims._parameters import ParameterError, is_whole, shortlist, shown
+from simdims.similarity.ownership import frozen
+
+if TYPE_CHECKING:
+    from simdims.similarity.container import Similarity
+
+
+def chosen_items(key: Any, n_items: int, labels: Sequence[str] | None) -> NDArray[np.intp]:
+    """The positions of the items that a slice, a mask, or a list of labels or positions means."""
+    if isinstance(key, slice):
+        places = np.arange(n_items)[key]
+    elif isinstance(key, Iterable) and not isinstance(key, str | bytes | tuple):
+        chosen = list(key)
+        if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
+            if len(chosen) != n_items:
+                raise ParameterError("mask", f"must have one value for each of the {n_items} items", f"{len(chosen)}")
+            places = np.flatnonzero(chosen)
+        else:
+            named = {label: place for place, label in enumerate(labels or ())}
+            places = np.array([_place_of(one, n_items, named) for one in chosen], dtype=np.intp)
+    else:
+        raise TypeError(f"items are chosen by a list of labels or positions, a slice or a mask, got {shown(key)}.")
+    if not len(places):
+        raise ParameterError("items", "must be at least one", "none")
+    if len(np.unique(places)) < len(places):
+        raise ParameterError("items", "must be different ones", shortlist([repr(one) for one in key]))
+    return places
+
+
+def _place_of(one: Any, n_items: int, named: dict[str, int]) -> int:
+    if isinstance(one, str):
+        if one not in named:
+            there = f"there are {shortlist(list(map(repr, named)))}" if named else "items have no labels"
+            raise KeyError(f"no item is called {one!r}: {there}")
+        return named[one]
+    if not is_whole(one):
+        raise TypeError(f"items are chosen by label or position, got {shown(one)}.")
+    if not -n_items <= one < n_items:
+        raise IndexError(f"item {one} does not exist: there are {n_items}")
+    return int(one) % n_items
+
+
+def part_of(S: Similarity, places: NDArray[np.intp]) -> Similarity:
+    """The similarities of the items at `places`, stored as those of all items are."""
+    labels = None if S.labels is None else [S.labels[place] for place in places]
+    info = {**S.info, "chosen": f"{len(places)} of {S.n_items} items"}
+    if S.factors is not None:
+        return type(S).from_factors(frozen(S.factors[places]), labels, signed=S.signed, info=info)
+    block = np.ix_(places, places)
+
+    def part(matrix: Any) -> Any:
+        return matrix.tocsr()[places][:, places] if sparse.issparse(matrix) else frozen(matrix[block])
+
+    weights = None if S.weights is None else part(S.weights)
+    return type(S)(part(S.values), labels, weights, S.absent, info=info)
