@@ -1,4 +1,4 @@
-"""From word associations to similarities: a graph of cues and responses, and positive pointwise mutual information."""
+"""Similarities from word associations: a graph of cues and responses, and positive pointwise mutual information."""
 
 from __future__ import annotations
 
@@ -27,36 +27,34 @@ def from_associations(
 ) -> Similarity:
     """Similarities between words from free associations: positive pointwise mutual information.
 
-    Counts make a directed graph from cues to responses. Self-loops and words without a response of their own are
-    removed, and the largest strongly connected component is kept: words that all lead to each other. With the counts
-    N_ij = n_ij + n_ji, p_ij = N_ij / sum(N) and p_i = sum_j p_ij, the similarity is s_ij = log2(p_ij / (p_i p_j)) where
-    that is positive, and s_ii = -log2(p_i).
+    Counts define a directed graph from cues to responses. Self-loops and words that were never cues are removed, and
+    only the largest strongly connected component is kept. With the counts N_ij = n_ij + n_ji, p_ij = N_ij / sum(N) and
+    p_i = sum_j p_ij, the similarity is s_ij = log2(p_ij / (p_i p_j)) if that is positive, and s_ii = -log2(p_i).
 
     Parameters
     ----------
     table : DataFrame, dictionary of columns or list of dictionaries
-        One cue, one response and how often it was given in each row; rows that repeat a pair are added up. Words are
-        taken exactly as they are written, so "Cat", "cat" and "cat " are three of them.
+        One cue, one response and its count per row; counts of repeated pairs are added. Words are compared exactly, so
+        "Cat", "cat" and "cat " are different words.
     cue, response : column name, default="cue", "response"
         The columns of the words.
     count : column name or None, default="count"
-        The column of how often the response was given: non-negative numbers; a row with 0 is no association. None
-        counts every row once.
+        The column of counts: non-negative numbers; a row with 0 is no association. None counts every row once.
     absent : {"missing", "zero"} or float, default=0.03
-        What a pair without a positive s_ij means; see Similarity. Most pairs are absent because nobody made the
-        association, not because nobody was asked. Fits that ignore them ("missing") learn nothing about unrelated
-        words; as zeros of full weight ("zero") they far outnumber the associations. A small weight is better than
-        either.
+        How to treat pairs without a positive s_ij; see Similarity. Most pairs are absent because nobody made the
+        association, not because nobody was asked. If they are ignored ("missing"), the fit learns nothing about
+        unrelated words; as zeros of full weight ("zero") they far outnumber the associations. A small weight is better
+        than either.
 
     Returns
     -------
     Similarity
-        Sparse; the words, sorted, are its labels. `info` holds how many rows and words were read, how many each step
-        removed, and how many pairs were counted and are positive.
+        Sparse, with the sorted words as labels. `info` holds the numbers of rows and words read, those removed in each
+        step, and the numbers of pairs counted and of positive pairs.
 
     Notes
     -----
-    Of components with equally many words, the one with the first word in sorted order is kept.
+    If the largest components are equally large, the one with the first word in sorted order is kept.
 
     References
     ----------
@@ -111,7 +109,7 @@ def _connected_rows(
     n_words: int,
     info: dict[str, Any],
 ) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """The rows within the largest strongly connected component, and its words; `info` gets what each step removes."""
+    """The rows within the largest strongly connected component, and its words; `info` counts what is removed."""
     rows = is_counted & (cues != responses)
     info["rows_with_count_zero"] = int(np.count_nonzero(~is_counted))
     info["rows_of_self_loops"] = int(np.count_nonzero(is_counted & (cues == responses)))
@@ -131,7 +129,7 @@ def _connected_rows(
             "check that responses are also cues",
         )
         raise ParameterError("table", rule, f"none among {n_words} words", remedy)
-    # Words are sorted, so of the largest components this is the one with the first word.
+    # Words are sorted, so among the largest components this one has the first word.
     largest = component[np.argmax(sizes[component] == sizes.max())]
     inside = component == largest
     kept = leads_on & inside[cues] & inside[responses]
@@ -143,11 +141,11 @@ def _connected_rows(
 
 
 def _positive_pmi(symmetric: sparse.csr_array, info: dict[str, Any]) -> sparse.csr_array:
-    """log2(p_ij / (p_i p_j)) where it is positive, and -log2 p_i on the diagonal, from counts N without one."""
+    """log2(p_ij / (p_i p_j)) if positive, and -log2 p_i on the diagonal, from counts N with an empty diagonal."""
     pairs = symmetric.tocoo()
     of_word = np.asarray(symmetric.sum(axis=1)).ravel()
     total = of_word.sum()
-    # Whole counts are multiplied exactly, so that p_ij = p_i p_j gives exactly 0.
+    # Products of integer counts are exact, so that p_ij = p_i p_j gives exactly 0.
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         information = np.log2(pairs.data * total / (of_word[pairs.row] * of_word[pairs.col]))
     if not np.isfinite(information).all():

@@ -1,4 +1,4 @@
-"""From comparisons with a head, "A is more like B than C", to similarities."""
+"""Similarities from comparisons with a head: "A is more like B than C"."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from simdims._tables import as_frame, own_similarity, read_items, report
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
 
-#: The columns of the head, the winner and the loser: the pair that an answer keeps, and the one that it parts.
+#: The columns of the head, winner and loser; an answer prefers the first pair to the second.
 _KEPT, _PARTED = (0, 1), [(0, 2)]
 
 
@@ -74,57 +74,56 @@ def from_comparisons(
     """Similarities from answers to "which of two items is more like the head?": how often a pair won.
 
     s_ij = (c_ij + alpha) / (m_ij + 2 alpha), where m_ij answers compared the pair with another one, with either item as
-    the head, and c_ij of them preferred it. 1/2 is chance: a pair that wins as often as it loses. Pairs that were
-    never compared are missing.
+    the head, and c_ij of them preferred it. 1/2 is chance: the pair wins as often as it loses. Pairs that were never
+    compared are missing.
 
     Parameters
     ----------
     table : DataFrame, dictionary of columns or list of dictionaries
-        One answer per row. The three items of an answer are different, and all items are either whole numbers
-        (positions from 0) or text (labels).
+        One answer per row. The three items of an answer must differ, and items are all given as integers (positions
+        from 0) or all as text (labels).
     head, winner, loser : column name, default="head", "winner", "loser"
-        The columns of the item that the others were compared with, of the one that was chosen as more similar to it,
-        and of the other one.
+        The columns of the reference item, of the item chosen as more similar to it, and of the other item.
     by : column name, optional
-        The column that says which system (person, group, session) an answer belongs to. The systems are then kept
-        apart.
+        The column of systems (persons, groups, sessions). Each system then has its own similarities.
     n_items : int, optional
-        Number of items; by default that of `labels`, else the largest position plus one, or the number of labels found.
+        Number of items; by default the number of `labels`, else the largest position plus one or the number of labels
+        found.
     smoothing : float, default=1.0
-        alpha, 0 or more: the number of wins and of defeats added to each pair. With alpha = 1 a pair that was compared
+        alpha, 0 or more: the number of wins and losses added to each pair. With alpha = 1, a pair that was compared
         once gets 1/3 or 2/3.
     weights : {"counts"}, optional
-        "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs that were compared.
-        Recommended if pairs have few answers (fewer than about five).
+        "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs compared. Recommended
+        if pairs have fewer than about five answers.
     labels : sequence, optional
         One distinct name per item. Items given as text must be among them and take their order; by default they are
-        sorted (by value if all of them are numbers).
+        sorted (numerically if all are numbers).
     diagonal : {"one", "missing"}, optional
-        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
-        default 1, and missing with `by`, where "one" is refused.
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. The
+        default is 1; with `by` it is missing, and "one" is an error.
 
     Returns
     -------
     Similarity
         Dense. `info` holds the numbers of answers, items, pairs and pairs compared, and the mean number of answers per
-        pair that was compared.
+        pair compared.
     SimilaritySet
-        With `by`: one sparse system for each value of that column, without a diagonal, which nobody judged. Columns
-        of the table with one value per system become `info`.
+        With `by`: one sparse system per value of that column, with a missing diagonal, which nobody judged. Columns of
+        the table with one value per system become `info`.
 
     See Also
     --------
     from_triplets : similarities from odd-one-out judgements.
-    metrics.comparison_accuracy : how many answers an embedding predicts.
-    metrics.comparison_ceiling : how many can be predicted.
+    metrics.comparison_accuracy : the share of answers that an embedding predicts.
+    metrics.comparison_ceiling : the highest accuracy that a model can reach.
 
     Notes
     -----
-    An odd-one-out answer judges three pairs: one is kept, two are parted, and chance is 1/3. A comparison judges two,
-    both of the head, and chance is 1/2; it says nothing about the winner and the loser. Pairs are therefore compared
-    with other pairs of the same item only. Over all answers with head i, wins and defeats are equally frequent,
-    so an item that resembles everything and one that resembles nothing differ through the answers in which they are
-    not the head. Ask about every item as the head.
+    An odd-one-out answer judges three pairs: one is kept and two are rejected, with chance 1/3. A comparison judges
+    only the two pairs that include the head, with chance 1/2; it provides no information about the winner and the
+    loser. Pairs are thus only compared with pairs that share an item. Over all answers with head i, wins and losses are
+    equally frequent, so an item similar to everything and one similar to nothing differ only in answers where they are
+    not the head. Use every item as the head.
 
     Examples
     --------
@@ -175,7 +174,7 @@ def read_comparisons(
     n_items: int | None = None,
     names: tuple[str, ...] | None = None,
 ) -> NDArray[np.intp]:
-    """The head, winner and loser of every answer as positions; see `read_questions`."""
+    """The head, winner and loser of each answer as positions; see `read_questions`."""
     return read_questions(_cells(table, head, winner, loser), n_items, names)
 
 

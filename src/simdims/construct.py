@@ -1,4 +1,4 @@
-"""From pairwise judgements to similarities: ratings, and dissimilarities of one or several people."""
+"""Similarities from pairwise judgements: ratings, and dissimilarities of one or several people."""
 
 from __future__ import annotations
 
@@ -95,40 +95,40 @@ def from_ratings(
 ) -> Similarity | SimilaritySet:
     """Similarities from pairwise ratings: the mean rating of each pair, on a scale from 0 to 1.
 
-    Both orders of a pair are one pair, pairs without a rating are missing.
+    The two orders of a pair are treated alike; pairs without a rating are missing.
 
     Parameters
     ----------
     table : DataFrame, dictionary of columns or list of dictionaries
         One rating per row.
     item1, item2 : column name
-        The columns that name the two items. Names are kept as text and sorted (by value if all are numbers).
+        The columns that name the two items. Names are kept as text and sorted (numerically if all are numbers).
     rating : column name
-        The column of the ratings: the larger, the more similar. Rows without a rating, and ratings of an item with
-        itself, are excluded with a warning that counts them.
+        The column of the ratings; larger values mean more similar. Rows without a rating, and ratings of an item with
+        itself, are excluded, and a warning reports how many.
     participant : column name, optional
-        The column of participants. The value of a pair is then the mean of its participants' means, so that
-        participants who rated it repeatedly do not count more.
+        The column of participants. A pair's value is then the mean of its participants' means, so that participants who
+        rated it repeatedly do not count more.
     low, high : float, optional
-        The ends of the rating scale, which become 0 and 1. By default they are the smallest and the largest rating
-        found, with a warning.
+        The ends of the rating scale, which become 0 and 1. By default, the smallest and the largest rating found, with
+        a warning.
     weights : {"counts"}, optional
-        "counts" weights every pair by its number of participants (of ratings without `participant`), and each
-        diagonal entry by the mean of these numbers over the rated pairs.
+        "counts" weights every pair by its number of participants (without `participant`, of ratings), and each diagonal
+        entry by the mean of these numbers over the rated pairs.
     diagonal : {"one", "missing"}, optional
-        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
-        default 1, and missing with `by`, where "one" is refused.
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. The
+        default is 1; with `by` it is missing, and "one" is an error.
     by : column name, optional
-        The column that says which system (person, group, session) a rating belongs to. The systems are then kept apart,
-        on one scale.
+        The column of systems (persons, groups, sessions). Each system then has its own similarities, all on the same
+        scale.
 
     Returns
     -------
     Similarity
         Dense. `info` holds the numbers of rows read and excluded, of items, pairs and rated pairs, and the scale.
     SimilaritySet
-        With `by`: one sparse system for each value of that column, without a diagonal, which nobody rated. Columns
-        of the table with one value per system become `info`.
+        With `by`: one sparse system per value of that column, with a missing diagonal, which nobody rated. Columns of
+        the table with one value per system become `info`.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def _ratings_by_system(
     items: list[str],
     weighted: bool,
 ) -> SimilaritySet:
-    """The mean ratings of the pairs of each system; over its participants, where they are another column."""
+    """The mean ratings of the pairs of each system, averaged over participants if that is another column."""
     (groups,), names = read_items(frame, [by])
     n_pairs = len(items) ** 2
     answers = groups[used] * n_pairs + pairs
@@ -270,63 +270,62 @@ def from_dissimilarity(
     na_values: Any = None,
     by: str | Sequence[str] | None = None,
 ) -> Similarity | SimilaritySet:
-    """Similarities from dissimilarities: one matrix, or several people's, averaged.
+    """Similarities from dissimilarities: one matrix, or the average of several people's.
 
     Parameters
     ----------
     D : array-like, DataFrame, DataArray, list of these, or path
-        Dissimilarities, NaN where a pair is missing: a square matrix with a zero or missing diagonal, the vector of its
-        upper triangle (row by row, as from scipy's pdist), or a stack of either, averaged over the people who have the
-        pair. People are the first axis, or the last if only that fits (n x n x people); for n matrices of n items it is
-        found by symmetry. A square two-dimensional array is one matrix. Index and columns of a DataFrame, or the
-        coordinates of an xarray DataArray, name the items, and may do so in different orders. A table with a column for
-        each of two items and for their dissimilarity is a list of pairs: see `item1`. A path names a file of any type
-        that load_similarity reads, or, with `by`, a folder of such files; a MATLAB struct array with one matrix per
-        element, as from rsatoolbox, and an export of Meadows are stacks.
+        Dissimilarities, NaN for missing pairs: a square matrix with a zero or missing diagonal, the vector of its upper
+        triangle (row by row, as from scipy's pdist), or a stack of either, averaged over the people with a value for
+        the pair. People are the first axis, or the last if only that fits (n x n x people); for n matrices of n items,
+        symmetry decides. A square two-dimensional array is one matrix. The index and columns of a DataFrame, or the
+        coordinates of an xarray DataArray, name the items, and their order may differ. A table with columns for two
+        items and their dissimilarity is a list of pairs: see `item1`. A path names a file of any type that
+        load_similarity reads or, with `by`, a folder of such files. A MATLAB struct array with one matrix per element,
+        as from rsatoolbox, and a Meadows export are stacks.
     method : {"max", "correlation", "gaussian"}, default="max"
-        "max" is 1 - d / max(d), "correlation" is r = 1 - d for distances d = 1 - r, and "gaussian" is
-        exp(-d^2 / (2 sigma^2)).
+        "max" is 1 - d / max(d), "correlation" is r = 1 - d for distances d = 1 - r, and "gaussian" is exp(-d^2 / (2
+        sigma^2)).
     sigma : float, optional
-        The width of "gaussian"; by default the median of the observed dissimilarities of two different items.
+        The width of "gaussian"; by default the median of the observed off-diagonal dissimilarities.
     clip : bool, default=False
         The same as ``negative="clip"``.
     negative : {"clip", "shift"}, optional
-        What to do with the negative correlations that "correlation" gives where d > 1; by default they are an error.
-        "clip" sets them to 0, with a warning that counts them; "shift" rescales all as (1 + r) / 2. See as_similarity.
+        How to treat the negative correlations that "correlation" gives for d > 1; by default they are an error. "clip"
+        sets them to 0 and warns how many; "shift" rescales all values as (1 + r) / 2. See as_similarity.
     labels : sequence, optional
-        One distinct name per item; those of a DataFrame must be the same.
+        One distinct name per item; must match the names in a DataFrame.
     weights : {"counts"}, optional
-        "counts" weights every pair by the number of people who have it, and the diagonal by the number of people.
+        "counts" weights every pair by the number of people with a value for it, and the diagonal by the number of
+        people.
     diagonal : {"one", "missing"}, optional
-        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
-        default 1, and missing with `by`, where "one" is refused.
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. The
+        default is 1; with `by` it is missing, and "one" is an error.
     key : str, optional
-        The variable of an .npz, .h5, .hdf5, .h5ad, .mat or .rda file, if D is a path; "variable.field" for a MATLAB
+        If D is a path, the variable of an .npz, .h5, .hdf5, .h5ad, .mat or .rda file; "variable.field" for a MATLAB
         struct.
     item1, item2, dissimilarity : column name, optional
         The columns of a list of pairs with one dissimilarity per row, if D is a DataFrame, a dictionary of columns or
         the path of a table. Rows of the same pair, in either order, are averaged.
     participant : column name, optional
-        In a list of pairs, the column of participants, of whose means each pair has the mean.
+        In a list of pairs, the column of participants; values are averaged per participant first.
     sheet, na_values : optional
         For the path of a table, as in load_similarity.
-    by : str or sequence, optional
-        Keeps the matrices of a stack apart, each with a scale of its own: what they are ("person" gives the names
-        person1, person2, ..., unless a file has names for them), or one name per matrix. DataFrames in a list may then
-        have different items. Where D is a DataFrame, or a
-        table in a file, with a column of this name, D is a list of pairs, one per row: this column says whose the
-        dissimilarity is, and `item1`, `item2` and `dissimilarity`, or the three other columns, hold the rest. Where D
-        is a folder, its files are kept apart, one per system, and give the names; a table beside them becomes `info`,
-        as in `SimilaritySet.load`. `weights` must be None.
+    Keep the matrices of a stack as separate systems, each on its own scale. Either one name per matrix or a word for
+    what they are: "person" gives the names person1, person2, ..., unless the file has names. DataFrames in a list may
+    then have different items. If D is a DataFrame or a table in a file with a column of this name, D is a list of pairs
+    and this column names the system; `item1`, `item2` and `dissimilarity`, or the three other columns, hold the rest.
+    If D is a folder, each file is a system named after the file; a table beside them becomes `info`, as in
+    `SimilaritySet.load`. `weights` must be None.
 
     Returns
     -------
     Similarity
-        Dense; float32 if D is one float32 matrix, else float64. `info` holds the method and its
-        scale, and the numbers of people, items, pairs and observed pairs; for a file also its name, what was found in
-        it, and the names of the people if it has them.
+        Dense; float32 if D is one float32 matrix, else float64. `info` holds the method, its scale, and the numbers of
+        people, items, pairs and observed pairs; for a file also its name, what was found in it, and the names of the
+        people, if any.
     SimilaritySet
-        With `by`: one system per matrix, without a diagonal, which nobody judged.
+        With `by`: one system per matrix, with a missing diagonal, which nobody judged.
 
     Examples
     --------
@@ -397,14 +396,14 @@ def _refuse_file_options(**options: Any) -> None:
 def _people_apart(
     D: Any, by: Any, own_names: Sequence[str] | None, columns: dict[str, Any], settings: dict[str, Any]
 ) -> SimilaritySet:
-    """The similarities of each person of a stack or of a list of pairs, without a diagonal."""
+    """The similarities of each person in a stack or list of pairs, without a diagonal."""
     names: Any
     is_named = any(column is not None for column in columns.values())
     if is_named or (is_frame(D) and isinstance(by, str) and by in list(D.columns)):
         people, names = _squares_of_list(D, columns, by, settings["labels"])
     else:
         is_frames = isinstance(D, (list, tuple)) and len(D) > 0 and all(map(is_frame, D))
-        # Tables may have different items, which are matched by their labels.
+        # Tables may have different items and are matched by label.
         people = list(D) if is_frames else list(_people(D, settings["labels"])[0].values())
         numbered = own_names or [f"{by}{m + 1}" for m in range(len(people))]
         names = numbered if isinstance(by, str) else list(by)
@@ -419,7 +418,7 @@ def _people_apart(
 
 
 def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any]) -> SimilaritySet:
-    """The similarities of each file of a folder, without a diagonal."""
+    """The similarities in each file of a folder, without a diagonal."""
     from simdims.io import named_in_errors
     from simdims.io.folders import read_folder
 
@@ -441,11 +440,11 @@ def _refuse_counts_beside(by: Any, weights: Any) -> None:
 
 
 def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
-    """The similarities of one person, without a diagonal, which nobody judged."""
+    """The similarities of one person, without a diagonal."""
     import pandas as pd
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Observed on the diagonal")  # items that this person did not judge
+        warnings.filterwarnings("ignore", "Observed on the diagonal")  # about items that this person did not judge
         own = from_dissimilarity(person, **settings)
     values = own.values.copy()
     np.fill_diagonal(values, np.nan)
@@ -456,7 +455,7 @@ def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
 def _squares_of_list(
     D: Any, columns: dict[str, Any], by: Hashable | None, labels: Sequence[str] | None
 ) -> tuple[list[pd.DataFrame], list[str]]:
-    """A square table of all items per person, or of all people without `by`, from a list of pairs."""
+    """A square table of all items per person (without `by`, one for all people) from a list of pairs."""
     import pandas as pd
 
     if all(column is None for column in columns.values()) and is_frame(D):
@@ -507,7 +506,7 @@ def _used_rows(
     high: float,
     own: float,
 ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
-    """The rows that rate two different items, and the numbers of all and of excluded rows."""
+    """The rows that rate two different items, and the numbers of rows read and excluded."""
     outside = (ratings < low) | (ratings > high)
     if outside.any():
         row = int(np.argmax(outside))
@@ -539,7 +538,7 @@ def _means(groups: NDArray[np.intp], scores: NDArray) -> tuple[NDArray[np.intp],
 
 
 def _filled(n_items: int, pairs: NDArray[np.intp], entries: NDArray, rest: float) -> NDArray[np.float64]:
-    """The symmetric matrix with the given entries at the pairs i n + j, and `rest` everywhere else."""
+    """The symmetric matrix with the given entries at the pairs i n + j, and `rest` elsewhere."""
     matrix = np.full((n_items, n_items), rest)
     i, j = np.divmod(pairs, n_items)
     matrix[i, j] = matrix[j, i] = entries
@@ -547,7 +546,7 @@ def _filled(n_items: int, pairs: NDArray[np.intp], entries: NDArray, rest: float
 
 
 def _people(D: Any, labels: Sequence[str] | None) -> tuple[dict[str, Any], tuple[str, ...] | None]:
-    """The table of each person, under the name that errors give it, and the labels."""
+    """Each person's table, keyed by its name in error messages, and the labels."""
     is_listed = isinstance(labels, list | tuple) or getattr(labels, "ndim", 0) == 1
     tables, n_items = _tables(D, len(labels) if labels is not None and is_listed else None)
     names = clean_labels(labels, n_items)
@@ -592,7 +591,7 @@ def _tables(D: Any, n_labels: int | None) -> tuple[list[Any], int]:
 
 
 def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.floating]:
-    """One person's matrix, checked, exactly symmetric and with a diagonal of exactly 0."""
+    """One person's matrix, checked and made exactly symmetric with a zero diagonal."""
     table = frame_cells(person) if is_frame(person) else person
     if table.ndim == 1:
         table = squareform(table, checks=False)
@@ -614,7 +613,7 @@ def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.
 
 
 def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
-    """The mean over the people who have a pair, NaN if nobody has, and the number of these people."""
+    """The mean over the people who have each pair (NaN if nobody has), and the number of these people."""
     total: Any = 0.0
     counts: Any = 0.0
     for square in squares:
@@ -635,7 +634,7 @@ def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray
 def _convert(
     distances: NDArray, pairs: NDArray[np.bool_], method: str, sigma: float | None, negative: str | None
 ) -> tuple[NDArray, dict[str, Any]]:
-    """Dissimilarities as similarities, and the scale or what was done to negative values."""
+    """Dissimilarities as similarities, with the scale or how negative values were treated."""
     if method == "correlation":
         return _correlations(distances, negative)
     if method == "max":
@@ -646,7 +645,7 @@ def _convert(
     width = 2 * float(np.median(0.5 * distances[pairs])) if sigma is None else float(sigma)
     if width == 0:
         raise ParameterError("sigma", "must be given if the median of D is 0", "None")
-    with np.errstate(over="ignore"):  # as far apart as this has similarity 0
+    with np.errstate(over="ignore"):  # overflow means similarity 0
         return np.exp(-0.5 * (distances / width) ** 2), {"sigma": width}
 
 

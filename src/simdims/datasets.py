@@ -92,13 +92,12 @@ def load_digits_similarity() -> Digits:
 
 
 def load_miserables() -> Similarity:
-    """Load how often the characters of Les Misérables appear together, from networkx's weighted graph.
+    """Load the co-occurrence counts of the characters of Les Misérables from networkx's weighted graph.
 
     Returns
     -------
     Similarity
-        77 characters; sparse. A pair that never appears together is an observed zero, and the diagonal is
-        unobserved.
+        77 characters; sparse. Pairs that never appear together are observed zeros, and the diagonal is missing.
 
     References
     ----------
@@ -121,12 +120,12 @@ def load_miserables() -> Similarity:
 
 
 def fetch_mur92_behaviour() -> ArrangedImages:
-    """Fetch how 16 people arranged 92 images of faces, bodies, animals, plants and things by similarity.
+    """Fetch similarity arrangements of 92 images (faces, bodies, animals, plants and things) by 16 people.
 
     Returns
     -------
     ArrangedImages
-        The mean similarities, and each person's dissimilarities. The file has no names: labels require a table
+        The mean similarities and each person's dissimilarities. The file has no names: for labels, put a table
         mur92/stimuli92.csv with a column `name` in the folder SIMDIMS_DATA.
 
     References
@@ -162,8 +161,7 @@ def fetch_peterson_animals(half: int | None = None) -> Similarity:
     Returns
     -------
     Similarity
-        The mean ratings, from 0 to 10, divided by 10; the diagonal is 1. The file has no names, so there are no
-        labels.
+        The mean ratings, from 0 to 10, divided by 10; the diagonal is 1. The file has no names, so there are no labels.
 
     References
     ----------
@@ -192,8 +190,8 @@ def fetch_things_spose() -> pd.DataFrame:
     Returns
     -------
     DataFrame of shape (1854, 66)
-        One row per object and one column per dimension, both named. The 46 values in the file that are just below
-        zero are set to 0.
+        One row per object and one column per dimension, both named. The 46 values in the file that are slightly
+        negative are set to 0.
 
     References
     ----------
@@ -215,14 +213,14 @@ def fetch_things_spose() -> pd.DataFrame:
 
 
 def fetch_things_48() -> Similarity:
-    """Fetch the similarities of 48 THINGS objects, of which people judged every triplet.
+    """Fetch the similarities of 48 THINGS objects for which every triplet was judged.
 
     Returns
     -------
     Similarity
-        1 - d, where d is the dissimilarity in the file: how often people kept a pair together when a third object
-        was the odd one out. The file has no names: labels require a file things/names48.txt, one name per line, in
-        the folder SIMDIMS_DATA.
+        1 - d, where d is the dissimilarity in the file and 1 - d is how often people kept a pair together when a third
+        object was the odd one out. The file has no names: for labels, put a file things/names48.txt with one name per
+        line in the folder SIMDIMS_DATA.
 
     References
     ----------
@@ -253,8 +251,8 @@ def fetch_word_similarity(name: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns word1, word2 and rating (a mean, 0 to 10), then the file's other columns. Pairs are as in the file: a
-        few occur twice, and WordSim-353 rates "tiger" with itself.
+        Columns word1, word2 and rating (a mean, 0 to 10), then the other columns of the file. Pairs are as in the file:
+        a few occur twice, and WordSim-353 includes "tiger" paired with itself.
 
     References
     ----------
@@ -334,7 +332,7 @@ def read_usf(path: str | os.PathLike[str]) -> Similarity:
 
 
 def _read_associations(path: str | os.PathLike[str], separator: str, **columns: str) -> Similarity:
-    """A table of associations in which "null" and "NA" are words."""
+    """A table of associations, keeping "null" and "NA" as words."""
     import pandas as pd
 
     table = pd.read_csv(path, sep=separator, keep_default_na=False)

@@ -1,10 +1,10 @@
-"""DimensionEncoder: from features of items to their loadings on dimensions, for items without similarities.
+"""DimensionEncoder: predict the loadings of items without similarities from their features.
 
-With features Z, standardised, and loadings y of the items that have both, each dimension is a ridge regression
+With standardised features Z and loadings y of the items that have both, each dimension is a ridge regression
 
     minimise |y - Z b - c|^2 + alpha |b|^2,
 
-with its own alpha, or a kernel ridge regression on the same features. Predictions below zero are set to zero.
+with its own alpha, or a kernel ridge regression on the same features. Negative predictions are set to zero.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.utils import Tags
 
-#: Penalties to choose from, relative to the mean eigenvalue of the features' products.
+#: Candidate penalties, relative to the mean eigenvalue of the features' products.
 PENALTIES = np.logspace(-6, 3, 19)
-#: Negative loadings are worth a warning from this share of the largest one; SPoSE's have smaller ones.
+#: Warn of negative loadings beyond this share of the largest one; SPoSE's are smaller.
 NEGLIGIBLE = 1e-3
-#: Resamples of the items for intervals.
+#: Number of bootstrap resamples of the items.
 N_RESAMPLES = 1000
 
-#: An array, or a sparse matrix in rows.
+#: A dense array, or a sparse matrix in CSR format.
 Features = Any
 
 
 class Ridge(NamedTuple):
     """Fitted regressions of all dimensions, as plain arrays.
 
-    With `support` (standardised features of the fitted items), `coef` weighs kernels with these items; without,
+    With `support` (standardised features of the fitted items), `coef` weights kernels with these items; otherwise
     features.
     """
 
@@ -66,7 +66,7 @@ class Ridge(NamedTuple):
     alpha: NDArray[np.float64]
 
     def predict(self, X: Features) -> NDArray[np.float64]:
-        """Loadings of items, not below zero."""
+        """Non-negative loadings of items."""
         Z = _standardised(X, self.mean, self.scale)
         if self.support is not None:
             Z = rbf_kernel(Z, self.support, gamma=self.gamma)
@@ -76,16 +76,16 @@ class Ridge(NamedTuple):
 class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Predict the loadings of items on dimensions from features of the items.
 
-    Fit it to items that have both features (activations of a network, embeddings, norms) and loadings; it then predicts
-    the loadings of items that nobody has judged. Features are standardised, each dimension is a ridge regression with
-    its own penalty, and predictions are not negative.
+    The encoder is fitted to items that have both features (activations of a network, embeddings, norms) and loadings;
+    it then predicts the loadings of items without similarities. Features are standardised, each dimension is a ridge
+    regression with its own penalty, and predictions are non-negative.
 
     Parameters
     ----------
     kernel : {"linear", "rbf"}, default="linear"
         Linear in the features, or Gaussian kernel ridge regression on them.
     gamma : float, optional
-        The rate of the Gaussian kernel exp(-gamma |x - z|^2) on standardised features; by default 1 / n_features.
+        Rate of the Gaussian kernel exp(-gamma |x - z|^2) on standardised features; by default 1 / n_features.
     n_folds : int, default=5
         Number of folds for `scores_`.
     random_state : int, RandomState or None, default=None
@@ -94,27 +94,26 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     scores_ : ndarray of shape (n_components,)
-        Correlation of each dimension with its cross-validated predictions; NaN if one of them is constant.
+        Correlation of each dimension with its cross-validated predictions; NaN if either is constant.
     scores_interval_ : ndarray of shape (2, n_components)
         95% confidence interval of `scores_`, from a bootstrap over items.
     held_out_predictions_ : ndarray of shape (n_items, n_components)
-        The cross-validated predictions: each item's by an encoder that was fitted, and whose penalties were chosen,
-        without it.
+        Cross-validated predictions: each item is predicted by an encoder that was fitted and tuned without it.
     alpha_ : ndarray of shape (n_components,)
-        The penalty of each dimension.
+        Penalty of each dimension.
     dimension_names_ : ndarray of str
         Columns of the loadings, or dimension1, dimension2, ...
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Names of the features, if they are the columns of a DataFrame.
+        Names of the features, if X is a DataFrame.
 
     Notes
     -----
-    Penalties are chosen among 19 values by leave-one-out errors over the items that an encoder is fitted to. `scores_`
-    come from an outer cross-validation around that. Without any relation, the expected score is slightly below 0.
+    Penalties are chosen among 19 values by leave-one-out error on the items that the encoder is fitted to; an outer
+    cross-validation gives `scores_`. If features and loadings are unrelated, the expected score is slightly below 0.
 
-    Standardising a feature gives it the same weight as others. Sparse features are scaled and not centred, which makes
-    no difference to predictions and keeps them sparse.
+    Standardised features have equal weight. Sparse features are scaled but not centred, which keeps them sparse and
+    does not change predictions.
 
     Examples
     --------
@@ -144,20 +143,20 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> DimensionEncoder:
-        """Fit the encoder, and measure how well it predicts items that it was not fitted to.
+        """Fit the encoder, and cross-validate it.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
             Features of the items.
         y : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
-            W, the loadings of the same items, or a result that contains it. Rows are matched by name if both sides name
-            the items in an index; otherwise they are in the same order.
+            W, the loadings of the same items, or a result that contains it. Rows are matched by name if both sides have
+            an index that names the items; otherwise they must be in the same order.
 
         Returns
         -------
         DimensionEncoder
-            Itself.
+            The fitted encoder.
         """
         self._check_parameters()
         table = embedding_table(y, "y")
@@ -183,12 +182,12 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
-            The features that the encoder was fitted to, of any items.
+            The features that the encoder was fitted to, for any items.
 
         Returns
         -------
         ndarray or DataFrame of shape (n_items, n_components)
-            Loadings, at least 0. For a DataFrame, a DataFrame with the same index and a column per dimension. An
+            Non-negative loadings. For a DataFrame, a DataFrame with the same index and one column per dimension. An
             encoder that was fitted to a vector predicts a vector, or a Series.
         """
         check_is_fitted(self)
@@ -243,7 +242,7 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | None) -> Ridge:
-    """Ridge regressions of the columns of W, each with the penalty that predicts best when one item is left out."""
+    """Ridge regressions of the columns of W, each with the penalty of smallest leave-one-out error."""
     mean, scale = _moments(X)
     Z = _standardised(X, mean, scale)
     unit = powers_of_two(W).max()
@@ -265,7 +264,7 @@ def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | N
     vectors, values = _eigenpairs(_centred(K))
     weights, alpha = best_penalties(vectors * np.sqrt(values), values, W - intercept)
     dual = (vectors / np.sqrt(values)) @ weights
-    # Centring the kernels of new items moves into the weights and the intercept.
+    # The weights and the intercept absorb the centring of new items' kernels.
     intercept = intercept + means.mean() * dual.sum(axis=0) - means @ dual
     return Ridge(mean, scale, Z, gamma, unit * (dual - dual.mean(axis=0)), unit * intercept, alpha)
 
@@ -275,8 +274,8 @@ def best_penalties(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weights of principal components for each column of W, at the penalty with the smallest leave-one-out error.
 
-    `scores` are those of the items on the components, T with T^T T = diag(eigenvalues); W is centred. Without item i,
-    the prediction of w_i misses it by (w_i - fitted_i) / (1 - h_i), with h_i the leverage of the item.
+    `scores` are the component scores T of the items, with T^T T = diag(eigenvalues); W is centred. The leave-one-out
+    error of item i is (w_i - fitted_i) / (1 - h_i), with h_i its leverage.
     """
     n_items = len(scores)
     penalties = PENALTIES * (eigenvalues.mean() if len(eigenvalues) else 1.0)
@@ -291,7 +290,7 @@ def best_penalties(
 
 
 def _eigenpairs(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvectors and eigenvalues, without those that are rounding errors."""
+    """Eigenvectors and eigenvalues, without those at rounding level."""
     values, vectors = linalg.eigh(gram, driver="evd")
     kept = values > 1e-12 * len(values) * max(values[-1], 1e-300)
     return vectors[:, kept], values[kept]
@@ -307,14 +306,14 @@ def _as_dense(x: Any) -> NDArray[np.float64]:
 
 
 def _moments(X: Features) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means of features, zeros if they are sparse and not centred, and standard deviations, 1 for constant features."""
+    """Means (zero for sparse features) and standard deviations (1 for constant features)."""
     sizes = powers_of_two(X)
     scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(_standardised(X, np.zeros(X.shape[1]), sizes))
     return np.zeros(X.shape[1]) if sparse.issparse(X) else scaler.mean_ * sizes, scaler.scale_ * sizes
 
 
 def powers_of_two(X: Features) -> NDArray[np.float64]:
-    """The power of two just below the largest value of each column: what is divided by it has squares within range."""
+    """The power of two just below the largest value of each column, so that squares of scaled values stay in range."""
     largest = abs(X).max(axis=0)
     largest = largest.toarray().ravel() if sparse.issparse(largest) else np.asarray(largest)
     return np.ldexp(1.0, np.frexp(largest)[1] - 1)
@@ -329,7 +328,7 @@ def _standardised(X: Features, mean: NDArray[np.float64], scale: NDArray[np.floa
 def scores_with_intervals(
     W: NDArray[np.float64], predicted: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Correlations of the columns of two tables, and 95% intervals from resampled rows, of shape (2, n_columns)."""
+    """Correlations between the columns of two tables, and 95% bootstrap intervals over rows (2, n_columns)."""
     n_items = len(W)
     W, predicted = (_near_unit(table) for table in (W, predicted))
     counts = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=N_RESAMPLES) / n_items
@@ -347,7 +346,7 @@ def scores_with_intervals(
 
 
 def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centred columns with standard deviation 1; zeros for a constant column."""
+    """Centred columns with standard deviation 1; zeros for constant columns."""
     table = table / powers_of_two(table)
     centred = table - table.mean(axis=0)
     spread = centred.std(axis=0)
@@ -356,7 +355,7 @@ def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
-    """Tables as scikit-learn validates them, with its errors in one line."""
+    """Tables validated by scikit-learn, with its error messages on one line."""
     tables = tuple(np.ma.filled(one.astype(np.float64), np.nan) if np.ma.isMaskedArray(one) else one for one in tables)
     try:
         return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
@@ -374,7 +373,7 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
 
 
 def _matched(X: Any, table: Any) -> tuple[Any, Any]:
-    """Features and loadings in the order of the loadings, if both name their items."""
+    """Features and loadings in the order of the loadings, matched by name if both name their items."""
     indices = [getattr(one, "index", None) if hasattr(one, "to_numpy") else None for one in (X, table)]
     features, items = [
         None if index is None or is_default_axis(index) else [str(name) for name in index] for index in indices
@@ -405,13 +404,13 @@ def _dimension_names(table: Any, n_components: int) -> NDArray[np.object_]:
 
 
 def fitted_encoder(X: Any, W: pd.DataFrame, encoder: DimensionEncoder | None) -> DimensionEncoder:
-    """A new encoder with the settings of a given one, fitted."""
+    """Fit a new encoder with the settings of a given one."""
     require_type("encoder", encoder, DimensionEncoder | None, "a DimensionEncoder or None")
     return clone(DimensionEncoder() if encoder is None else encoder).fit(X, W)
 
 
 def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
-    """A fitted encoder as plain arrays that `from_arrays` reads, without pickle."""
+    """The arrays of a fitted encoder for `from_arrays`, without pickle."""
     check_is_fitted(encoder)
     ridge = encoder.ridge_
     gamma = np.nan if encoder.gamma is None else encoder.gamma
@@ -431,7 +430,7 @@ def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
 
 
 def from_arrays(arrays: Mapping[str, NDArray]) -> DimensionEncoder:
-    """The encoder that `as_arrays` took apart; its seed is not kept."""
+    """Rebuild an encoder from `as_arrays`; its seed is not kept."""
     kernel, n_folds, gamma, is_single = map(str, arrays["settings"])
     given = None if np.isnan(float(gamma)) else float(gamma)
     encoder = DimensionEncoder(kernel, gamma=given, n_folds=int(n_folds))

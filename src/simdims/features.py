@@ -1,4 +1,4 @@
-"""From feature vectors (brain responses, activations, pixels) to similarities: kernels that cannot be negative."""
+"""Similarities from feature vectors (brain responses, activations, pixels), with non-negative kernels."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ Kernel = Callable[[NDArray, NDArray], NDArray]
 _DEFAULT_BANDWIDTH = 0.4
 _DEFAULT_LANDMARKS = 1000
 
-# Rows of features that are multiplied at a time: with each other, and with landmarks.
+# Rows of features multiplied at a time: with each other, and with landmarks.
 _BLOCK = 1024
 _LANDMARK_BLOCK = 4096
 
-# Landmarks: items up to which the median distance is over all pairs, pairs in its sample beyond, and pairs on which the
-# approximation is compared with the kernel.
+# Landmarks: largest number of items for an exact median distance, pairs sampled beyond, and pairs on which the
+# approximation error is measured.
 _ALL_PAIRS_UP_TO = 2000
 _MEDIAN_PAIRS = 200_000
 _CHECKED_PAIRS = 10_000
 
-# Warn of an error of an approximate kernel above this share of the standard deviation of its values, unless rounding
-# explains it: the values of an exact kernel may all be alike.
+# Warn if the error of an approximate kernel exceeds this share of the standard deviation of the kernel's values and is
+# not explained by rounding (the values of an exact kernel may all be alike).
 _LARGE_ERROR = 0.1
 _ROUNDING = 1e-5
 
-# Negative features may be rounding errors where they are below this share of the largest, and this share of all.
+# Negative features may be rounding errors if they are below this share of the largest, and this share of all.
 _TINY, _FEW_NEGATIVE = 0.01, 0.1
 
 
@@ -69,31 +69,30 @@ def from_features(
     Parameters
     ----------
     X : array-like, DataFrame, DataArray or AnnData of shape (n_items, n_features)
-        One row of finite numbers per item. The index of a pandas DataFrame, the first coordinate of an xarray DataArray
-        or the names of AnnData's observations become the labels; pandas' default index 0, 1, 2, ... names nothing.
+        One row of finite numbers per item. Labels come from the index of a pandas DataFrame, the first coordinate of an
+        xarray DataArray or the observation names of AnnData; the default index 0, 1, 2, ... is ignored.
     kernel : {"auto", "linear", "rbf", "cosine"} or callable, default="auto"
         "linear" is x . y, "rbf" is exp(-|x - y|^2 / (2 sigma^2)), "cosine" is x . y / (|x| |y|) with negative values
-        clipped to zero and a warning that counts them. "auto" is "linear" where no feature is negative, else "rbf",
-        with a warning if negative values are few and tiny. A callable takes two arrays of rows and returns the matrix
-        of their similarities, like those of ``sklearn.metrics.pairwise``.
+        clipped to zero and a warning with their number. "auto" is "linear" if no feature is negative, else "rbf", with
+        a warning if negative values are few and tiny. A callable takes two arrays of rows and returns the matrix of
+        their similarities, like those of ``sklearn.metrics.pairwise``.
     bandwidth : float, default=0.4
-        sigma of the RBF kernel as a multiple of the median distance between two different items, which must not be 0:
-        the median over all pairs or, with `implicit` and more than 2,000 items, over 200,000 pairs drawn at random.
-        Only for the RBF kernel.
+        sigma of the RBF kernel as a multiple of the median distance between two different items, which must not be 0.
+        With `implicit` and more than 2,000 items, the median is estimated from 200,000 random pairs. Only for the RBF
+        kernel.
     labels : sequence, optional
         One distinct name per item.
     negative : {"clip"}, optional
-        "clip" sets negative features to 0, with a warning that counts them: for rounding errors in features that
-        cannot be negative. By default they are kept.
+        "clip" sets negative features to 0 and warns how many: for rounding errors in features that cannot be negative.
+        By default they are kept.
     implicit : bool, default=False
         Store factors F with S = F F^T instead of the n_items x n_items matrix. For the linear kernel (of non-negative
-        features), F = X. The RBF kernel is approximated from `n_landmarks` items (Nystroem): similarities near zero
-        may be slightly negative, and items unlike any landmark have a self-similarity below 1. Only for these two
-        kernels.
+        features), F = X. The RBF kernel is approximated from `n_landmarks` items (Nystroem): similarities near zero may
+        be slightly negative, and items unlike any landmark have a self-similarity below 1. Only for these two kernels.
     n_landmarks : int, optional
-        Number of items, drawn at random, from which the implicit RBF kernel is approximated; by default 1,000, or all
-        items if there are fewer, which is exact. More landmarks are more accurate and cost more: each sweep of a fit
-        takes O(n_items n_landmarks n_components).
+        Number of randomly drawn items from which the implicit RBF kernel is approximated; by default 1,000, or all
+        items if there are fewer, which is exact. More landmarks increase accuracy and cost: each sweep of a fit takes
+        O(n_items n_landmarks n_components).
     random_state : int, RandomState or None, default=0
         Seed for the landmarks and for the pairs on which the error is measured.
 
@@ -101,8 +100,8 @@ def from_features(
     -------
     Similarity
         float32 if X is, else float64. `info` holds the kernel, and sigma for "rbf"; if features were clipped, or "auto"
-        chose "rbf", also how many were negative, their share and the smallest. ``approximation_error`` describes an
-        approximate kernel: the root mean square (``rms``) and the ``largest`` difference from the kernel over
+        chose "rbf", also the number and share of negative features and the smallest. For an approximate kernel,
+        ``approximation_error`` holds the root mean square (``rms``) and ``largest`` difference from the kernel over
         ``n_pairs`` random pairs, the standard deviation of the kernel's values (``similarity_sd``), the
         ``share_below_zero`` and the ``smallest`` of the approximate similarities, and the root mean square difference
         on the diagonal (``diagonal_rms``).
@@ -110,7 +109,7 @@ def from_features(
     Warns
     -----
     UserWarning
-        If the approximation error is over a tenth of the standard deviation of the kernel's values.
+        If the approximation error exceeds a tenth of the standard deviation of the kernel's values.
 
     References
     ----------
@@ -209,7 +208,7 @@ def _frame_numbers(frame: Any) -> NDArray[np.floating]:
         return frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
     columns = []
     for place, (column, dtype) in enumerate(zip(map(str, frame.columns), frame.dtypes, strict=True)):
-        one = frame.iloc[:, [place]].set_axis([column], axis="columns")  # names may come twice
+        one = frame.iloc[:, [place]].set_axis([column], axis="columns")  # names may be duplicated
         try:
             columns.append(read_numbers(one, column))
         except ValueError as error:
@@ -220,7 +219,7 @@ def _frame_numbers(frame: Any) -> NDArray[np.floating]:
 
 
 def _negatives(features: NDArray, negative: Any, kernel: Any) -> tuple[NDArray, dict[str, Any]]:
-    """The features, without negative values if they are to be clipped, and how many there were where that matters."""
+    """The features, clipped if requested, and counts of negative values if relevant."""
     if not (negative is None or (isinstance(negative, str) and negative == "clip")):
         shift = "(1 + r) / 2 is for correlations, not for features" if shown(negative) == "'shift'" else None
         raise ParameterError("negative", "must be None or 'clip' for features", shown(negative), shift)
@@ -283,12 +282,12 @@ def _products(X: NDArray) -> NDArray:
 
 
 def _cosine(X: NDArray) -> tuple[NDArray, int]:
-    """Cosines, clipped at zero, and the number of pairs that were clipped."""
+    """Cosines clipped at zero, and the number of clipped pairs."""
     largest = np.abs(X).max(axis=1, keepdims=True)
     if not largest.all():
         row = int(np.flatnonzero(largest == 0)[0])
         raise ParameterError("X", "must have a non-zero feature in every row for {kernel=cosine}", f"none in row {row}")
-    unit = X / largest  # so that squares neither overflow nor vanish
+    unit = X / largest  # so that squares neither overflow nor underflow
     unit /= np.sqrt(np.einsum("id,id->i", unit, unit, dtype=np.float64))[:, None].astype(X.dtype)
     values = unit @ unit.T
     np.fill_diagonal(values, 1)
@@ -304,7 +303,7 @@ def _cosine(X: NDArray) -> tuple[NDArray, int]:
 
 
 def _called(kernel: Any, X: NDArray) -> NDArray:
-    """A callable applied to blocks of rows."""
+    """Apply a callable to blocks of rows."""
     values = np.empty((len(X), len(X)), X.dtype)
     given = X.view()
     given.flags.writeable = False
@@ -319,7 +318,7 @@ def _called(kernel: Any, X: NDArray) -> NDArray:
 
 
 def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:
-    """exp(-|x - y|^2 / (2 sigma^2)) with sigma = bandwidth x the median distance, in the memory of the result."""
+    """exp(-|x - y|^2 / (2 sigma^2)) with sigma = bandwidth x the median distance, computed in place."""
     values = np.empty((len(X), len(X)), X.dtype)
     centre, unit = _centre_and_unit(X)
     for start in range(0, len(X), _BLOCK):
@@ -337,10 +336,10 @@ def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:
 
 
 def _centre_and_unit(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], float]:
-    """A point amid the items and the largest difference from it.
+    """A central point (the median, because of outliers) and the largest difference from it.
 
-    Features relative to it have the same distances, which lose fewer digits; it is the median because of outliers. In
-    units of the largest difference their squares neither overflow nor vanish.
+    Centring preserves distances and loses fewer digits. In units of the largest difference, squares neither overflow
+    nor underflow.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         centre = np.median(X[:: max(1, len(X) // 1000)].astype(np.float64), axis=0)
@@ -359,7 +358,7 @@ def _require_distance(median: float) -> float:
 
 
 def _squared_distances(mine: NDArray, theirs: NDArray) -> NDArray[np.float64]:
-    """|x|^2 + |y|^2 - 2 x . y, and |x - y|^2 for pairs so close together that the former loses its digits."""
+    """|x|^2 + |y|^2 - 2 x . y, or |x - y|^2 for pairs so close that the former loses precision."""
     own, others = (np.einsum("id,id->i", part, part) for part in (mine, theirs))
     sums = own[:, None] + others
     squared = np.maximum(sums - 2 * (mine @ theirs.T), 0)
@@ -383,7 +382,7 @@ def _median_distance(squared: NDArray) -> float:
 def _rbf_factors(
     X: NDArray[np.floating], bandwidth: float, n_landmarks: int | None, rng: np.random.RandomState
 ) -> tuple[NDArray[np.floating], dict[str, Any]]:
-    """Nystroem's factors F with F F^T ~ exp(-|x - y|^2 / (2 sigma^2)), and what `info` says about them."""
+    """Nystroem factors F with F F^T ~ exp(-|x - y|^2 / (2 sigma^2)), and their description for `info`."""
     from sklearn.kernel_approximation import Nystroem
 
     n = len(X)
@@ -398,8 +397,8 @@ def _rbf_factors(
     gamma = 0.5 / (bandwidth * _require_distance(median)) ** 2
     chosen = np.sort(rng.permutation(n)[:m])
     nystroem = Nystroem(kernel="rbf", gamma=gamma, n_components=m, random_state=rng)
-    with _threads.one_blas_thread():  # a decomposition of this size gains little from a second one
-        nystroem.fit((X[chosen] - centre) / unit)  # in float64: the inverse square root of float32 numbers is noise
+    with _threads.one_blas_thread():  # a decomposition of this size gains little from a second thread
+        nystroem.fit((X[chosen] - centre) / unit)  # float64: the inverse square root is too inaccurate in float32
     factors = np.empty((n, m), X.dtype)
     for start in range(0, n, _LANDMARK_BLOCK):
         rows = slice(start, start + _LANDMARK_BLOCK)
@@ -450,7 +449,7 @@ def _pair_blocks(n_pairs: int, n_columns: int) -> Iterator[slice]:
 def _sampled_error(
     X: NDArray[np.floating], unit: float, gamma: float, factors: NDArray[np.floating], rng: np.random.RandomState
 ) -> dict[str, Any]:
-    """The error of F F^T on a sample of pairs (on all, if they are few) and on the diagonal."""
+    """The error of F F^T on a sample of pairs (all, if there are few) and on the diagonal."""
     n = len(X)
     n_pairs = n * (n - 1) // 2
     first, second = np.triu_indices(n, 1) if n_pairs <= _CHECKED_PAIRS else _draw_pairs(n, _CHECKED_PAIRS, rng)

@@ -1,7 +1,7 @@
-"""label_dimensions: which properties of the items describe each dimension, as suggestions of a name.
+"""label_dimensions: suggest a name for each dimension from the properties of the items.
 
-A property x predicts the loadings y of items left out by a line fitted to the others. With sums over the training and
-the held-out items of each fold, all cross-validated correlations of many permutations follow without a fit.
+A line fitted to the training items predicts the loadings y of held-out items from a property x. The cross-validated
+correlations of all permutations follow from sums over the training and held-out items of each fold, without fits.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_FOLDS = 5
-#: Values and levels of fewer items are not tested.
+#: Numeric properties and levels with fewer items than this are not tested.
 FEWEST = 5
-#: A further property must correlate at least this share of the first one's correlation.
+#: Smallest correlation of a further property, as a share of the first one's.
 COMPARABLE = 0.5
-#: Most properties in a suggestion.
+#: Largest number of properties in a suggestion.
 N_SUGGESTED = 3
-#: Permutations at a time.
+#: Permutations computed at a time.
 BLOCK = 250
 
-#: Levels of a category that mean nothing without its name.
+#: Levels of a category that are meaningless without its name.
 ANSWERS = {"yes", "no", "y", "n", "true", "false", "t", "f"}
 
 COLUMNS = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_adjusted"]
 
 
 class Properties(NamedTuple):
-    """Columns of numbers, zero where a value is missing, and whether they are numbers or a category's 0 and 1."""
+    """Columns of numbers, zero for missing values, and whether they are numeric or 0/1 indicators of a category."""
 
     names: list[str]
     values: NDArray[np.float64]
@@ -55,7 +55,7 @@ class Properties(NamedTuple):
     is_category: NDArray[np.bool_]
 
     def at(self, places: Any) -> Properties:
-        """Some of the columns."""
+        """Selected columns."""
         names = [self.names[place] for place in places]
         return Properties(names, self.values[:, places], self.known[:, places], self.is_category[places])
 
@@ -71,9 +71,9 @@ def label_dimensions(
 ) -> pd.DataFrame:
     """Find the properties of items that describe each dimension, and suggest names.
 
-    The first property of a dimension is the one with the highest cross-validated correlation, if that is significant.
-    Up to two more follow if they correlate at least half as highly and still predict the dimension once those before
-    them are partialled out, so correlated properties that say the same appear once.
+    The first property of a dimension is the one with the highest cross-validated correlation, if significant. Up to two
+    more follow if they correlate at least half as highly and still predict the dimension after the previous ones are
+    partialled out, so redundant properties appear only once.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ def label_dimensions(
         The dimensions, or a result that contains them.
     properties : DataFrame, or mapping of names to columns
         One column per property: numbers, 0 and 1, or text for categories, each level of which is a property. Missing
-        values (NaN, None) are left out. If both sides name the items, properties are looked up by name.
+        values (NaN, None) are ignored. If both sides name the items, properties are looked up by name.
     min_correlation : float, default=0.2
         Smallest cross-validated correlation of a suggestion: with many items, much weaker ones are significant.
     n_permutations : int, default=1000
         Number of permutations of the items.
     alpha : float, default=0.05
-        Significance level. No property is suggested for more than this share of dimensions that are unrelated to all of
-        them.
+        Significance level. The expected share of dimensions with a suggestion, among those unrelated to all properties,
+        is at most alpha.
     random_state : int, RandomState or None, default=None
         Seed of the folds and permutations.
 
@@ -96,18 +96,17 @@ def label_dimensions(
     -------
     pandas.DataFrame
         One row per suggested property: `dimension`, `property`, `correlation` (cross-validated; negative if low values
-        go with high loadings), `unique` (the same with the properties above it partialled out), `pvalue` and
-        `pvalue_adjusted`. Dimensions without a suggestion have no row. `suggested_names` turns the table into
-        names.
+        correspond to high loadings), `unique` (the same with the properties above it partialled out), `pvalue` and
+        `pvalue_adjusted`. Dimensions without a suggestion have no row. `suggested_names` turns the table into names.
 
     Notes
     -----
-    The p-value compares a correlation with the largest one over all properties in each permutation of the items, so it
-    is adjusted for the number of properties. `pvalue_adjusted` is also adjusted over dimensions (Benjamini-Hochberg,
-    of the best property of each).
+    The p-value compares a correlation with the maximum over all properties in each permutation of the items, so it is
+    adjusted for the number of properties. `pvalue_adjusted` is also adjusted over dimensions (Benjamini-Hochberg,
+    applied to the best property of each).
 
-    A category describes a dimension if its items have high loadings; numbers may also do so by being low. Categories,
-    levels and numbers known for fewer than 5 items are not tested.
+    A category describes a dimension only if its items have high loadings; a numeric property may also correlate
+    negatively. Categories, levels and numbers known for fewer than 5 items are not tested.
 
     Examples
     --------
@@ -145,21 +144,21 @@ def label_dimensions(
 
 
 def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, str]:
-    """The suggestion for each dimension of a table of `label_dimensions`.
+    """Suggest one name per dimension from a table of `label_dimensions`.
 
     Parameters
     ----------
     table : DataFrame
-        What `label_dimensions` returned.
+        The output of `label_dimensions`.
     numbers : bool, default=True
         Whether to add the correlations, as in "animal (0.83), lives (0.79)".
 
     Returns
     -------
     dict of str to str
-        Dimension to suggestion. What precedes a colon in the name of a property is left out, as in "category: animal",
-        unless two properties of the table would then have the same name or only a number or "yes" would remain. A
-        number that is low where loadings are high is preceded by "low".
+        Dimension to suggestion. A prefix up to a colon, as in "category: animal", is removed from property names,
+        unless two properties would then share a name or only a number or "yes" would remain. A numeric property with a
+        negative correlation is preceded by "low".
 
     Examples
     --------
@@ -191,15 +190,15 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
 
 
 def _without_prefix(name: str) -> str:
-    """A property without what precedes a colon in its name, if what follows has a meaning of its own."""
+    """Remove a prefix up to a colon if the rest is meaningful by itself."""
     level = name.rpartition(": ")[2].strip()
     return level if any(map(str.isalpha, level)) and level.lower() not in ANSWERS else name
 
 
 class Described(NamedTuple):
-    """How each property describes one dimension."""
+    """How well each property describes one dimension."""
 
-    statistic: NDArray[np.float64]  # what is compared with permutations; -1 where it cannot describe it
+    statistic: NDArray[np.float64]  # the statistic compared with permutations; -1 if undefined
     signed: NDArray[np.float64]
     pvalues: NDArray[np.float64]
 
@@ -225,7 +224,7 @@ def _statistics(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Cross-validated correlations (n_properties, n_columns), and the signs of the relations."""
     r, slope = cross_validated_correlations(Y, properties.values, properties.known, fold)
-    # What is not in a category is no description.
+    # Low loadings in a category do not describe a dimension.
     r = np.where(properties.is_category[:, None] & (slope < 0), -1.0, r)
     return r, np.where(slope < 0, -1.0, 1.0)
 
@@ -235,12 +234,12 @@ def cross_validated_correlations(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Correlate the columns of Y with predictions from each column of X, by lines fitted to the other folds.
 
-    Returns correlations of shape (columns of X, columns of Y), -1 where predictions do not vary, and the slopes of the
-    lines fitted to all items. X is zero where it is not known.
+    Returns correlations of shape (columns of X, columns of Y), -1 if predictions are constant, and the slopes of the
+    lines fitted to all items. X is zero for missing values.
     """
     Y = Y - Y.mean(axis=0)
     weight = np.ones((len(X), 1)) if known.all() else known.astype(np.float64)
-    # Per fold: number, and sums of x, x^2, y, y^2 and x y.
+    # Per fold: count, and sums of x, x^2, y, y^2 and x y.
     sums = []
     for one in range(N_FOLDS):
         rows = fold == one
@@ -265,7 +264,7 @@ def cross_validated_correlations(
 
 
 def _ratio(covariance: NDArray, spread: NDArray, squares: NDArray) -> NDArray[np.float64]:
-    """The slope of a line; 0 where x does not vary."""
+    """The slope of a line; 0 if x is constant."""
     varies = spread > 1e-12 * squares
     return np.where(varies, covariance / np.where(varies, spread, 1.0), 0.0)
 
@@ -279,7 +278,7 @@ def _distinct(
     alpha: float,
     min_correlation: float,
 ) -> list[tuple[int, float]]:
-    """The places of the suggested properties, and their correlations with those before them partialled out."""
+    """The indices of the suggested properties, and their correlations with the previous ones partialled out."""
     order = np.argsort(-first.statistic, kind="stable")
     best = order[0]
     chosen = [(int(best), float(first.signed[best]))]
@@ -289,11 +288,11 @@ def _distinct(
         basis = np.linalg.qr(_centred(properties.values[:, [j for j, _ in chosen]]))[0]
         rest = properties.at(left)
         residuals = _centred(rest.values) - basis @ (basis.T @ _centred(rest.values))
-        # Of a combination of the properties before it, only rounding errors are left.
+        # A combination of the previous properties leaves only rounding errors.
         is_new = np.linalg.norm(residuals, axis=0) > 1e-8 * np.linalg.norm(rest.values, axis=0)
         rest = rest._replace(values=np.where(rest.known & is_new, residuals, 0.0))
         partial = describe(_centred(y) - basis @ (basis.T @ _centred(y)), rest, fold, orders)
-        # A property that explains its part with the opposite sign does not describe the dimension.
+        # A partial correlation of the opposite sign does not describe the dimension.
         describes = (partial.statistic > 0) & (partial.signed * first.signed[left] > 0) & (partial.pvalues <= alpha)
         found = [k for k in np.argsort(-partial.statistic) if describes[k]]
         if not found:
@@ -308,7 +307,7 @@ def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
-    """Properties as columns of numbers in the order of the items, standardised."""
+    """Properties as standardised numeric columns in the order of the items."""
     frame = _as_frame(properties, n_items, items)
     names, values, is_category, skipped = [], [], [], []
     for name in frame.columns:
@@ -321,7 +320,7 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
                 skipped.append(level)
                 continue
             names.append(level)
-            unit = np.ldexp(1.0, np.frexp(np.abs(kept).max())[1] - 1)  # squares are within range
+            unit = np.ldexp(1.0, np.frexp(np.abs(kept).max())[1] - 1)  # so that squares are in range
             values.append((numbers / unit - np.mean(kept / unit)) / np.std(kept / unit))
             is_category.append(is_01)
     if not names:
@@ -337,7 +336,7 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
 
 
 def _is_numeric(column: pd.Series) -> bool:
-    """Whether a column holds numbers, or truth values, besides gaps."""
+    """Whether a column holds numbers or booleans, apart from missing values."""
     import pandas as pd
 
     if column.dtype == object:
@@ -347,7 +346,7 @@ def _is_numeric(column: pd.Series) -> bool:
 
 
 def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
-    """A column of numbers, NaN where they are missing."""
+    """A numeric column, NaN for missing values."""
     try:
         if column.dtype == object:
             pairs = zip(column, column.isna(), strict=True)
@@ -362,7 +361,7 @@ def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
 
 
 def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
-    """One column of 0 and 1 per level of a category, missing where the category is."""
+    """One 0/1 column per level of a category, missing if the category is."""
     import pandas as pd
 
     known = column.notna().to_numpy()
@@ -381,7 +380,7 @@ def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
 
 
 def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
-    """Properties as a DataFrame with one row per item, NaN for items that it does not have."""
+    """Properties as a DataFrame with one row per item, NaN for items that are not in it."""
     import pandas as pd
 
     if isinstance(properties, Mapping):

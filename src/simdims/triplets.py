@@ -1,4 +1,4 @@
-"""From odd-one-out judgements of triplets to similarities."""
+"""Similarities from odd-one-out judgements of triplets."""
 
 from __future__ import annotations
 
@@ -62,42 +62,43 @@ def from_triplets(
     diagonal: str | None = None,
     by: str | int | None = None,
 ) -> Similarity | SimilaritySet:
-    """Similarities from odd-one-out judgements: how often a pair was kept when it was shown.
+    """Similarities from odd-one-out judgements: how often a pair was kept together when it was shown.
 
-    s_ij = (c_ij + alpha) / (m_ij + 2 alpha), where m_ij triplets showed the pair and in c_ij of them the third item was
-    the odd one out. Pairs that were never shown are missing.
+    s_ij = (c_ij + alpha) / (m_ij + 2 alpha), where m_ij triplets showed the pair and the third item was chosen as the
+    odd one out in c_ij of them. Pairs that were never shown are missing.
 
     Parameters
     ----------
     triplets : array-like or DataFrame of shape (n_triplets, 3)
-        One answer per row: three different items, all of them either whole numbers (positions from 0, of any integer
-        type) or text (labels).
+        One answer per row: three different items, all given as integers (positions from 0, of any integer type) or all
+        as text (labels).
     odd : int or column name, default=-1
-        Which column holds the odd one out: its position, -3 to 2, or its name in a DataFrame.
+        The column of the odd one out: its position, -3 to 2, or its name in a DataFrame.
     n_items : int, optional
-        Number of items; by default that of `labels`, else the largest position plus one, or the number of labels found.
+        Number of items; by default the number of `labels`, else the largest position plus one or the number of labels
+        found.
     smoothing : float, default=1.0
-        alpha, 0 or more. With alpha = 1 a pair that was shown once gets 1/3 or 2/3.
+        alpha, 0 or more. With alpha = 1, a pair that was shown once gets 1/3 or 2/3.
     weights : {"counts"}, optional
-        "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs that were shown.
-        Recommended if pairs have few answers (fewer than about five).
+        "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs shown. Recommended if
+        pairs have fewer than about five answers.
     labels : sequence, optional
         One distinct name per item. Items given as text must be among them and take their order; by default they are
-        sorted (by value if all of them are numbers).
+        sorted (numerically if all are numbers).
     diagonal : {"one", "missing"}, optional
-        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. By
-        default 1, and missing with `by`, where "one" is refused.
+        The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. The
+        default is 1; with `by` it is missing, and "one" is an error.
     by : column name, optional
-        The column of a DataFrame, beside the three of the items, that says which system (person, group, session) an
-        answer belongs to. The systems are then kept apart. `odd` is a position among the other three columns.
+        The column of systems (persons, groups, sessions) in a DataFrame, in addition to the three item columns. Each
+        system then has its own similarities. `odd` is a position among the other three columns.
 
     Returns
     -------
     Similarity
         Dense. `info` holds the numbers of triplets, items, pairs and pairs shown, and the mean number of answers per
-        pair that was shown.
+        pair shown.
     SimilaritySet
-        With `by`: one sparse system for each value of that column, without a diagonal, which nobody judged.
+        With `by`: one sparse system per value of that column, with a missing diagonal, which nobody judged.
 
     References
     ----------
@@ -140,13 +141,13 @@ def from_triplets(
 def read_triplets(
     triplets: Any, odd: Any = -1, *, n_items: int | None = None, names: tuple[str, ...] | None = None
 ) -> tuple[NDArray[np.intp], int]:
-    """The items of every triplet as positions (see `read_questions`), and the column of the odd one out."""
+    """The items of each triplet as positions (see `read_questions`), and the column of the odd one out."""
     odd_place = _odd_column(triplets, odd)
     return read_questions(cells_of(triplets, "triplets"), n_items, names), odd_place
 
 
 def without_column(frame: Any, by: str | int) -> Any:
-    """The columns of the items."""
+    """The item columns."""
     if not is_frame(frame):
         rule = "must be None unless triplets are a DataFrame with a column of this name"
         raise ParameterError("by", rule, shown(by))

@@ -11,11 +11,11 @@ from simdims.inference.hypotheses import Hypotheses
 from simdims.inference.mantel import near_one
 from simdims.inference.matching import standardise
 
-# Hypotheses that correlate this highly cannot be told apart by data.
+# Hypotheses that correlate at least this highly cannot be distinguished.
 DUPLICATE = 0.95
-# A hypothesis depends on others if they leave at most this share of its variance unexplained.
+# A hypothesis is linearly dependent on others if they leave at most this share of its variance unexplained.
 DEPENDENT = 1e-8
-# From this share of variance in common with the others, joint matching is no longer nearly exact.
+# If the others explain at least this share of a hypothesis's variance, joint matching is no longer nearly exact.
 SHARED = 0.25
 
 
@@ -41,7 +41,7 @@ def warn_of_duplicates(hypotheses: Hypotheses, correlations: NDArray[np.float64]
 
 
 def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
-    """Warn of hypotheses that are linear combinations of others, unless they are the levels of a category."""
+    """Warn of hypotheses that are linear combinations of others, except for the levels of one category."""
     Z = standardise(hypotheses.vectors).values
     kept: list[int] = []
     for place, z in enumerate(Z.T):
@@ -70,13 +70,13 @@ def _are_levels(X: NDArray[np.float64]) -> bool:
 
 
 def vector_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
-    """Correlations between properties, over items."""
+    """Correlations between properties over items."""
     Z = standardise(hypotheses.vectors).values
     return Z.T @ Z
 
 
 def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
-    """Correlations between models of pairs, over the pairs that both cover; x x^T for a property x."""
+    """Correlations between models of pairs, over the pairs that both cover; a property x gives the model x x^T."""
     matrices = hypotheses.matrices
     count, one, square, product = _matrix_sums(matrices) if matrices else _vector_sums(hypotheses.vectors)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -103,7 +103,7 @@ def _vector_sums(X: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray, NDA
 
 
 def _matrix_sums(matrices: tuple[NDArray[np.float64], ...]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The same for model matrices, over the pairs that both models cover."""
+    """The same sums for model matrices, over the pairs that both models cover."""
     models = [near_one(matrix) for matrix in matrices]
     means = np.array([np.nanmean(model) if np.isfinite(model).any() else 0.0 for model in models])[:, None]
     count, one, square, product = np.zeros((4, len(models), len(models)))
@@ -121,8 +121,8 @@ def _matrix_sums(matrices: tuple[NDArray[np.float64], ...]) -> tuple[NDArray, ND
 def shared_variance(X: NDArray[np.float64], *, absolute: bool) -> NDArray[np.float64]:
     """The share of each column's variance that the others explain by a linear combination.
 
-    Its weights must not be negative if hypotheses are matched on signed correlations, because opposite hypotheses do
-    not compete for a dimension then.
+    If hypotheses are matched on signed correlations, the weights must be non-negative: opposite hypotheses then do
+    not compete for a dimension.
     """
     Z: NDArray[np.float64] = np.asarray(np.linalg.qr(standardise(X).values, mode="r"))  # keeps products of columns
     shares = np.zeros(Z.shape[1])

@@ -1,4 +1,4 @@
-"""combined_test: each hypothesis against its dimension and against the similarities, in one p-value."""
+"""combined_test: test hypotheses against both dimensions and similarities, with one p-value each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from simdims.inference.rsa import check_similarity, describe_method, rsa_statist
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
 
-# Each part keeps at least a fifth of the level.
+# The level of either part is at least a fifth of the total.
 SHARES = (0.2, 0.8)
 
 
@@ -83,18 +83,17 @@ def combined_test(
     method : {"pearson", "spearman"}, default="pearson"
         The correlation with the similarities; see `rsa_test`.
     weighting : {"fit", "equal"}, default="fit"
-        The weights of the parts. "equal": 1/2 each. "fit": the weight of the dimensions is the share of the variance of
-        S that W W^T explains, limited to 0.2 to 0.8, because an embedding that leaves most of S unexplained is less
-        informative than S. The weights do not depend on the hypotheses and so do not affect the validity of the
-        p-values.
+        The weights of the parts. "equal": 1/2 each. "fit": the weight of the dimensions is the share of the variance
+        of S that W W^T explains, limited to the range from 0.2 to 0.8, because an embedding that explains little of S
+        is less informative than S. The weights do not depend on the hypotheses, so the p-values remain valid.
     n_permutations, alternative, matching, alpha, random_state, n_jobs, progress
-        As in `dimension_test`. With the same `random_state`, the parts are the results of `dimension_test` and
-        `rsa_test`, apart from excluded permutations.
+        As in `dimension_test`. With the same `random_state`, the parts equal the results of `dimension_test` and
+        `rsa_test`, except for excluded permutations.
 
     Returns
     -------
     HypothesisTests
-        `parts` has both tests; the table adds their statistics and p-values, and which part decided.
+        `parts` contains both tests; the table adds their statistics and p-values, and which part decided.
 
     Examples
     --------
@@ -132,7 +131,7 @@ def combined_test(
         check_observed(observed[1], cleaned.names)
         cleaned, partialled = given.partial(cleaned), known.names
         matched, correlation = f"{matched}, {known.words()}", f"{correlation}, {known.words()}"
-    # Both parts use the same permutations: those in which the similarities have a correlation.
+    # Both parts use the same permutations: those for which the correlation with the similarities is defined.
     null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
     warn_of_few(null[:, 0], cleaned.names, alpha)
     p = np.stack([pooled_ranks(observed[part], null[:, part], alternative) for part in range(2)])
@@ -170,10 +169,10 @@ def combined_test(
 
 
 def _share(similarity: Similarity, table: Table) -> float:
-    """The weight of the dimensions."""
+    """The weight of the dimension test."""
     with np.errstate(over="ignore", invalid="ignore"):
         explained = explained_variance(similarity, table.values)
-    # Where W W^T is so far from S that its error overflows, it explains nothing.
+    # If the error of W W^T overflows, it explains nothing.
     return float(np.clip(explained, *SHARES)) if np.isfinite(explained) else SHARES[0]
 
 

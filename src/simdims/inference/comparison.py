@@ -1,4 +1,4 @@
-"""compare_embeddings: which dimensions two embeddings of the same items share, and which only one of them has."""
+"""compare_embeddings: which dimensions two embeddings of the same items share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from simdims.systems import SimilaritySet, dense_parts
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Directions in which the products of two dimensions vary by less than this part of the largest are none.
+#: Relative tolerance for the rank of the products of dimensions.
 _FLAT = 1e-12
 
 
@@ -33,25 +33,25 @@ class EmbeddingComparison:
     Attributes
     ----------
     dimensions1, dimensions2 : tuple of str
-        The names of the dimensions of each embedding.
+        Names of the dimensions of each embedding.
     pairs : ndarray of int, shape (n_pairs, 2)
-        The columns of the two embeddings that are matched, by descending correlation.
+        Matched columns of the two embeddings, by descending correlation.
     correlation : ndarray of shape (n_pairs,)
-        The correlation of each pair over items.
+        Correlation of each pair over items.
     pvalue : ndarray of shape (n_pairs,)
-        How often permuted items give the same dimension so good a partner.
+        Share of permutations in which the dimension finds a partner at least as good.
     null_distribution : ndarray of shape (n_permutations, n_pairs)
-        The correlations of the same dimensions with their partners under the permutations.
+        Correlations of the same dimensions with their partners under permutation.
     alpha : float
-        The false discovery rate at which a pair is shared.
+        False discovery rate for calling a pair shared.
     explained : DataFrame or None
-        Where similarities were given, how much of their variance dimensions explain: a row for each system, and columns
-        all (its own dimensions), shared (those of its own with a counterpart) and counterparts (those of the other
-        system that they are matched with).
+        If similarities were given, how much of their variance the dimensions explain: one row per system, with
+        columns all (its own dimensions), shared (its own dimensions that have a counterpart) and counterparts (the
+        matched dimensions of the other system).
     embedding1, embedding2 : ndarray of shape (n_items, n_components)
-        The embeddings, of the items that were compared.
+        The embeddings, restricted to the items that were compared.
     labels : tuple of str or None
-        The names of these items.
+        Names of these items.
     """
 
     dimensions1: tuple[str, ...]
@@ -101,7 +101,7 @@ class EmbeddingComparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per matched pair, the best first.
+        """One row per matched pair, by descending correlation.
 
         Columns: dimension1, dimension2, correlation, pvalue, pvalue_adjusted.
         """
@@ -117,7 +117,7 @@ class EmbeddingComparison:
         return pd.DataFrame(columns)
 
     def summary(self) -> str:
-        """The comparison in words."""
+        """The comparison as text."""
         n1, n2, n = len(self.dimensions1), len(self.dimensions2), self.n_shared
         lines = [
             f"{n} {plural('dimension', n)} shared by embeddings of {n1} and {n2} dimensions "
@@ -162,24 +162,24 @@ def compare_embeddings(
     alpha: float = 0.05,
     random_state: int | np.random.RandomState | None = None,
 ) -> EmbeddingComparison:
-    """Compare two embeddings of the same items: which dimensions they share, and which only one of them has.
+    """Find the dimensions that two embeddings of the same items share, and those unique to one.
 
-    Dimensions are matched one to one (Hungarian algorithm) such that the sum of their correlations over items is
-    largest. The p-value of a pair is the share of permutations of the items, each with a matching of its own, in which
-    the dimension finds a partner that is at least as good.
+    Dimensions are matched one to one (Hungarian algorithm) to maximise the sum of their correlations over items.
+    Items are then permuted and dimensions matched again. The p-value of a pair is the share of permutations in which
+    the dimension finds a partner at least as good.
 
     Parameters
     ----------
     W1, W2 : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF or JointSRF
-        The embeddings, with any numbers of dimensions. If both name their items, rows are matched by name, and items of
-        only one of them are left out with a warning.
+        The embeddings; the numbers of dimensions may differ. If both name their items, rows are matched by name, and
+        items found in only one of them are excluded with a warning.
     S1, S2 : similarities as `as_similarity` takes them, or SimilaritySet, optional
-        The similarities behind each embedding, with the items of W1 and W2 in the same order; of a set, their mean.
-        They add how much of them the shared dimensions explain.
+        The similarities behind each embedding, for the items of W1 and W2 in the same order; a set is averaged. With
+        them, the result also reports how much of their variance the shared dimensions explain.
     n_permutations : int, default=1000
         Number of permutations. The smallest possible p-value is 1 / (1 + n_permutations).
     alpha : float, default=0.05
-        False discovery rate at which the dimensions of a pair are counterparts of each other.
+        False discovery rate for calling two dimensions counterparts.
     random_state : int, RandomState or None, default=None
         Seed of the permutations; None draws one.
 
@@ -190,12 +190,12 @@ def compare_embeddings(
 
     Notes
     -----
-    The p-value belongs to a dimension of the embedding with fewer dimensions, which all have a partner in every
-    permutation; to one of W1 if there are as many. If no dimensions are shared it is exact. If some are, it is
-    conservative for the others, because the partners of the shared ones are taken.
+    The p-value refers to a dimension of the smaller embedding (W1 if both have equally many), because all of its
+    dimensions have a partner in every permutation. It is exact if no dimensions are shared. Otherwise it is
+    conservative for the remaining dimensions, because the partners of the shared ones are taken.
 
-    The variance explained is that of the regression of the observed similarities of two different items on the products
-    w_ik w_jk of the dimensions, with an intercept and weights of at least zero.
+    The variance explained is that of a regression of the observed off-diagonal similarities on the products w_ik w_jk
+    of the dimensions, with an intercept and non-negative weights.
 
     See Also
     --------
@@ -241,7 +241,7 @@ def compare_embeddings(
 
 
 def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...] | None]:
-    """The rows of the items that two embeddings share, in the order of the first, and their names."""
+    """Row indices of the items in both embeddings, in the order of the first, and their names."""
     if one.rows is None or other.rows is None:
         if len(one.values) != len(other.values):
             rule = f"must have one row for each of the {len(one.values)} items of the first embedding"
@@ -266,7 +266,7 @@ def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[n
 def _matched_correlations(
     first: NDArray[np.float64], second: NDArray[np.float64], permutations: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """The correlation of each dimension of the first with its partner, for each permutation of the items."""
+    """Correlation of each dimension of the first with its partner, for each permutation of the items."""
     found = np.empty((len(permutations), first.shape[1]))
     for place, permutation in enumerate(permutations):
         correlations = first[permutation].T @ second
@@ -278,7 +278,7 @@ def _matched_correlations(
 def _with_explained(
     compared: EmbeddingComparison, similarities: tuple[Any, Any], tables: tuple[Table, Table], rows: tuple[Any, Any]
 ) -> EmbeddingComparison:
-    """The comparison with the variance of similarities that dimensions explain."""
+    """Add the variance of the similarities that the dimensions explain."""
     import pandas as pd
 
     shared, found = compared.pairs[compared.is_shared], {}
@@ -306,7 +306,7 @@ def _with_explained(
 def variance_explained(
     name: str, values: NDArray[np.float64], weights: NDArray[np.float64], W: NDArray[np.float64]
 ) -> float:
-    """R2 of the regression of similarities on the products w_ik w_jk, with weights of at least 0 and an intercept."""
+    """R2 of a regression of similarities on the products w_ik w_jk, with non-negative weights and an intercept."""
     n, rank = W.shape
     if not rank:
         return 0.0

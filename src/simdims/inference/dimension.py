@@ -50,22 +50,22 @@ def dimension_test(
     embedding : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus or fitted SRF
         W, or a result that contains it. The index and the columns of a DataFrame name items and dimensions.
     hypotheses : array-like, Series, DataFrame of shape (n_items, n_hypotheses), or mapping of names to columns
-        One value per item and property: 0 and 1 for a category, any numbers for a degree. Rows are matched by name if
-        the embedding names its items too.
+        One value per item and property: 0 and 1 for a category, or numbers. Rows are matched by name if the embedding
+        also names its items.
     nuisance : array-like, Series, DataFrame or mapping, optional
-        Properties that are known to matter, in the form of `hypotheses`: the test is then whether a hypothesis is
-        related to the dimensions beyond them. They are partialled out of both sides, and hypotheses are resampled given
-        them (see Notes). Matching is separate.
+        Properties that are known to matter, in the form of `hypotheses`. The test is then whether a hypothesis is
+        related to the dimensions beyond them: they are partialled out of both sides, and hypotheses are resampled
+        given them (see Notes). Matching is separate.
     n_permutations : int, default=1000
         Number of permutations B. The smallest possible p-value is 1 / (1 + B).
     alternative : {"greater", "two-sided"}, default="greater"
-        "greater": large loadings go with large values of the property; dimensions are matched on correlations.
-        "two-sided": they may go with small values too; dimensions are matched on absolute correlations.
+        "greater": high loadings correspond to large values of the property; dimensions are matched on correlations.
+        "two-sided": the relation may also be negative; dimensions are matched on absolute correlations.
     matching : {"auto", "joint", "separate"}, default="auto"
         "joint": one-to-one assignment of hypotheses to dimensions (Hungarian algorithm), as in the paper; there must be
-        at least as many dimensions as hypotheses. "separate": each hypothesis takes its best dimension, which others
-        may share. "auto": joint, unless a hypothesis shares at least a quarter of its variance with the others or there
-        are more hypotheses than dimensions; `method` of the result says which was used, and why.
+        at least as many dimensions as hypotheses. "separate": each hypothesis takes its best dimension, which may be
+        shared. "auto": joint, unless a hypothesis shares at least a quarter of its variance with the others or there
+        are more hypotheses than dimensions; `method` of the result reports the choice and the reason.
     alpha : float, default=0.05
         False discovery rate at which an adjusted p-value is significant.
     random_state : int, RandomState or None, default=None
@@ -83,24 +83,24 @@ def dimension_test(
     Warns
     -----
     UserWarning
-        If hypotheses correlate 0.95 or more (in absolute value if two-sided), or one is a linear combination of others,
-        unless they are all levels of one category; and with matching="joint" if the others explain at least a quarter
-        of the variance of a hypothesis.
+        If hypotheses correlate 0.95 or more (in absolute value if two-sided); if one is a linear combination of
+        others, unless they are all levels of one category; and, with matching="joint", if the others explain at least
+        a quarter of the variance of a hypothesis.
 
     Notes
     -----
-    With matching="separate", each p-value is valid whatever the other hypotheses are. With "joint" it is exact if none
-    of the hypotheses is related to the embedding. If some are, it is conservative for a hypothesis that shares no
-    variance with them, because good dimensions are taken, and too small for one that shares variance with them but is
-    itself unrelated to the embedding. The choice of "auto" depends only on the hypotheses, which no permutation
-    changes, and so does not affect the validity of the p-values.
+    With matching="separate", each p-value is valid regardless of the other hypotheses. With "joint" it is exact if no
+    hypothesis is related to the embedding. Otherwise it is conservative for a hypothesis that shares no variance with
+    the related ones, because they take good dimensions, and too small for one that shares variance with them but is
+    itself unrelated to the embedding. The choice of "auto" depends only on the hypotheses, which permutations do not
+    change, so the p-values remain valid.
 
-    With `nuisance`, the null hypothesis is that a property is related to the dimensions through the nuisance alone. A
-    property with two values is permuted with the odds that a logistic regression on the nuisance gives each item (a
-    conditional permutation test); of other properties, the residuals of a linear regression are permuted. The test is
-    valid if that regression describes how the property depends on the nuisance, whatever the dimensions depend on.
+    With `nuisance`, the null hypothesis is that a property is related to the dimensions only through the nuisance. A
+    binary property is permuted with the odds of a logistic regression on the nuisance (a conditional permutation
+    test); for other properties, the residuals of a linear regression are permuted. The test is valid if that
+    regression describes how the property depends on the nuisance, regardless of what the dimensions depend on.
 
-    A constant dimension or composite column has correlation 0 with everything.
+    A constant dimension or composite column has correlation 0 with all hypotheses.
 
     References
     ----------
@@ -161,21 +161,21 @@ def dimension_statistics(table: Table, hypotheses: Hypotheses, matching: str, al
 
 
 def partial_statistics(table: Table, given: Resampling, alternative: str) -> tuple[Table, Statistics]:
-    """An embedding without the nuisance, and the function from drawn hypotheses to correlations with it."""
+    """The embedding with the nuisance partialled out, and the function from resampled hypotheses to correlations."""
     check_table(table, given)
     table = Table(given.without_nuisance(table.values), table.rows, table.columns)
     return table, partial(dimension_correlations, given, table.values, alternative == "two-sided")
 
 
 def separate_matching(matching: str) -> str:
-    """The matching of tests with a nuisance, in which each hypothesis has its own permutations."""
+    """The matching of tests with a nuisance, which resample each hypothesis separately."""
     if matching == "joint":
         raise ParameterError("matching", "must be 'auto' or 'separate' with {nuisance}", "'joint'")
     return "separate"
 
 
 def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alternative: str) -> tuple[str, ...]:
-    """The name of the dimension that each hypothesis is matched with over all items."""
+    """The name of the dimension matched with each hypothesis over all items."""
     assert table.columns is not None
     C = standardise(hypotheses.vectors).values.T @ standardise(table.values).values
     matched = match(C, joint=matching == "joint", absolute=alternative == "two-sided")
@@ -183,7 +183,7 @@ def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alte
 
 
 def resolved_matching(matching: str, hypotheses: Hypotheses, table: Table, alternative: str) -> tuple[str, str]:
-    """The matching to use, "joint" or "separate", and the method in words, after warnings about the hypotheses."""
+    """Choose "joint" or "separate" matching, warn about the hypotheses and describe the method."""
     absolute = alternative == "two-sided"
     n_hypotheses, n_components = len(hypotheses.names), table.values.shape[1]
     if matching == "joint" and n_hypotheses > n_components:

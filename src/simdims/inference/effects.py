@@ -1,4 +1,4 @@
-"""Relations of weights to groups or scores under permutations, and how large they are, with 95% intervals."""
+"""Relations of weights to groups or scores under permutation, with effect sizes and 95% intervals."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from scipy import stats
 
 from simdims.inference.permutations import pvalues
 
-#: The level of the intervals.
+#: Confidence level of the intervals.
 LEVEL = 0.95
 
-#: Halvings of a bracket of the end of an interval: to a millionth of its width.
+#: Bisection steps for the end of an interval: to a millionth of the bracket's width.
 _HALVINGS = 24
 
-#: Doublings after which an end counts as infinite.
+#: Doublings after which the end of an interval is taken as infinite.
 _DOUBLINGS = 40
 
-#: Slopes, one per dimension -> the relations to weights less these slopes, of the observed scores and of permuted ones.
+#: Slopes (one per dimension) -> relations to the weights less these slopes, of observed and of permuted scores.
 Relations = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 class Effects(NamedTuple):
-    """One effect per dimension, the ends of its interval, and what it compares."""
+    """One effect per dimension, its interval and the contrast."""
 
     size: NDArray[np.float64]
     interval: NDArray[np.float64]
@@ -34,7 +34,7 @@ class Effects(NamedTuple):
 
 
 def correlations(weights: NDArray[np.float64], scores: NDArray[np.float64], drawn: NDArray[np.float64]) -> Relations:
-    """Correlations of centred weights with centred scores, and with those drawn in their place, one row each."""
+    """Correlations of centred weights with centred observed scores and, one row each, with permuted ones."""
     products, own = drawn @ weights, drawn @ scores
     norm = np.linalg.norm(scores)
 
@@ -48,9 +48,9 @@ def correlations(weights: NDArray[np.float64], scores: NDArray[np.float64], draw
 
 
 def welch(weights: NDArray[np.float64], members: NDArray[np.float64], drawn: NDArray[np.float64]) -> Relations:
-    """Welch's t between the members of a group and the others, as t / sqrt(t^2 + n - 2), in the place of a correlation.
+    """Welch's t between the members of a group and the others, as t / sqrt(t^2 + n - 2) instead of a correlation.
 
-    Unlike a correlation, it stays comparable under permutations where the two groups differ in spread.
+    Unlike a correlation, it remains comparable under permutation if the groups differ in spread.
     """
     n, n_members = len(members), float(members.sum())
     parts = [
@@ -76,14 +76,14 @@ def welch(weights: NDArray[np.float64], members: NDArray[np.float64], drawn: NDA
 def _mean_and_error(
     total: NDArray[np.float64], square: NDArray[np.float64], n: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and their squared standard errors, zero for one value, from sums and sums of squares."""
+    """Means and their squared standard errors (zero for a single value), from sums and sums of squares."""
     mean = total / n
-    squares = np.maximum(square - n * mean**2, 0.0)  # rounding may leave less than zero
+    squares = np.maximum(square - n * mean**2, 0.0)  # rounding may make it negative
     return mean, squares / (n * max(n - 1, 1))
 
 
 def slopes(weights: NDArray[np.float64], scores: NDArray[np.float64], relations: Relations, contrast: str) -> Effects:
-    """Slopes of centred weights on centred scores; intervals of the slopes that the permutations do not reject."""
+    """Slopes of centred weights on centred scores, with intervals of slopes that permutations do not reject."""
     total = float(scores @ scores)
     estimate = scores @ weights / total
     n_components = weights.shape[1]
@@ -97,7 +97,7 @@ def slopes(weights: NDArray[np.float64], scores: NDArray[np.float64], relations:
 
 
 def _end(relations: Relations, estimate: NDArray[np.float64], step: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The end of an interval on the side of the step: where p-values fall to 1 - LEVEL."""
+    """The end of an interval in the direction of `step`: where the p-value falls to 1 - LEVEL."""
 
     def is_rejected(slope: NDArray[np.float64]) -> NDArray[np.bool_]:
         return pvalues(*relations(slope), "two-sided") <= 1 - LEVEL + 1e-12
@@ -121,10 +121,10 @@ def _end(relations: Relations, estimate: NDArray[np.float64], step: NDArray[np.f
 def largest_differences(
     weights: NDArray[np.float64], indicators: NDArray[np.float64], n_free: int, groups: list[str]
 ) -> Effects:
-    """The largest difference between the means of two groups, with Tukey and Kramer's simultaneous interval.
+    """The largest difference between the means of two groups, with the Tukey-Kramer simultaneous interval.
 
-    Weights and indicators of the groups are centred (within persons, where systems are paired); `n_free` is the number
-    of systems less that of the means taken out. Means are fitted by least squares.
+    Weights and group indicators are centred (within persons for paired systems). `n_free` is the number of systems
+    minus the number of means removed. Means are fitted by least squares.
     """
     inverse = np.linalg.pinv(indicators.T @ indicators)
     means = inverse @ indicators.T @ weights
@@ -142,12 +142,12 @@ def largest_differences(
 
 @cache
 def _range(n_groups: int, n_left: int) -> float:
-    """The quantile of the studentized range, which takes a tenth of a second."""
+    """The quantile of the studentized range distribution (0.1 s to compute)."""
     return float(stats.studentized_range.ppf(LEVEL, n_groups, n_left))
 
 
 def mean_intervals(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The confidence interval of the mean of each column, by Student's t; the mean itself of one row."""
+    """The mean of each column and its confidence interval by Student's t; for a single row, the mean itself."""
     means, n = weights.mean(axis=0), len(weights)
     if n < 2:
         return means, means

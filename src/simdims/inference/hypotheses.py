@@ -1,4 +1,4 @@
-"""Hypotheses and embeddings as users give them, read as numbers with names, in the order of the items."""
+"""Read the user's hypotheses and embeddings as named numbers in the order of the items."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from simdims.similarity import Similarity, axis_names, frame_cells, is_default_a
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.validation import as_array
 
-# One item is left out of every matching, and two points always lie on a line.
+# Matching leaves one item out, and two points always lie on a line.
 FEWEST_ITEMS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The items of a test, in order, and the argument that names them."""
+    """The items of a test, in order, and the argument they come from."""
 
     number: int
     labels: tuple[str, ...] | None
@@ -32,7 +32,7 @@ class Items:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Numbers with one row per item; rows and columns have names where the user gave some."""
+    """Numbers with one row per item, with row and column names if the user gave them."""
 
     values: NDArray[np.float64]
     rows: tuple[str, ...] | None
@@ -41,7 +41,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """Named hypotheses: either columns with one value per item, or matrices with one per pair (NaN = unknown)."""
+    """Named hypotheses: columns with one value per item, or matrices with one value per pair (NaN = unknown)."""
 
     names: tuple[str, ...]
     vectors: NDArray[np.float64]
@@ -49,7 +49,7 @@ class Hypotheses:
 
 
 def clean_embedding(embedding: Any, name: str = "embedding") -> tuple[Table, Items]:
-    """Return an embedding as a table whose columns have names, and its items."""
+    """Return an embedding as a table with named columns, and its items."""
     table = _read_table(embedding_table(embedding, name), name)
     n_items, n_components = table.values.shape
     if n_items < FEWEST_ITEMS:
@@ -65,7 +65,7 @@ def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
     table = _read_table(hypotheses, "hypotheses")
     values = in_order_of(items, table, "hypotheses")
     names = table.columns or _numbered("hypothesis", values.shape[1])
-    # A column is constant if it varies by no more than the rounding of its values.
+    # A column is constant if it varies by no more than rounding error.
     constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
     if constant.any():
         place = int(np.argmax(constant))
@@ -167,7 +167,7 @@ def _as_floats(
 
 
 def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:
-    """The model matrices that hypotheses consist of, or None if they are values of items."""
+    """The model matrices that the hypotheses consist of, or None if they are item values."""
     if isinstance(hypotheses, Mapping):
         entries = dict(hypotheses)
     elif isinstance(hypotheses, (list, tuple)) or getattr(hypotheses, "ndim", 0) == 3:
@@ -191,7 +191,7 @@ def _is_matrix(entry: Any) -> bool:
 
 
 def _clean_matrix(matrix: Any, name: str, items: Items) -> NDArray[np.float64]:
-    """A model matrix in the items' order, NaN on the diagonal, which no test uses."""
+    """A model matrix in the items' order, with a NaN diagonal, which no test uses."""
     rows: tuple[str, ...] | None = None
     columns: tuple[str, ...] | None = None
     if isinstance(matrix, Similarity):
@@ -248,7 +248,7 @@ def _numbered(noun: str, number: int) -> tuple[str, ...]:
 
 
 def _axis(axis: Any, what: str) -> tuple[str, ...] | None:
-    """The names on an axis of a DataFrame, or None if it only counts."""
+    """The names on an axis of a DataFrame, or None for a default integer index."""
     return None if is_default_axis(axis) else _distinct(axis_names(axis, what), what)
 
 

@@ -1,12 +1,12 @@
 """Correlations of similarities with permuted model matrices over the observed pairs (the Mantel test).
 
-Quadratic forms serve Pearson's correlation with models x x^T: with weights Omega (0 for a missing pair), m the median
-of x and z the permuted x - m, the model is m^2 + m (z_i + z_j) + z_i z_j. The constant is dropped, so that nothing
-cancels if m is large. All sums over pairs are then forms in z and z^2 with matrices whose diagonals are zero: no model
-matrix is built, and a block of permutations is one matrix product. Lists of pairs serve other models, and ranks.
+Pearson's correlation with models x x^T uses quadratic forms: with weights Omega (0 for a missing pair), m the median
+of x and z the permuted x - m, the model is m^2 + m (z_i + z_j) + z_i z_j. The constant is dropped to avoid
+cancellation if m is large. All sums over pairs are then forms in z and z^2 with zero-diagonal matrices: no model
+matrix is built, and a block of permutations is one matrix product. Other models, and ranks, use lists of pairs.
 
-A correlation is NaN, not 0, if one side is constant over the observed pairs, as when no two items with a rare property
-form an observed pair: such a permutation has no statistic.
+A correlation is NaN, not 0, if one side is constant over the observed pairs, for example if no two items with a rare
+property form an observed pair. Such a permutation has no statistic.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from simdims._memory import require
 from simdims.similarity import Similarity
 from simdims.similarity.entries import Matrix
 
-# Values are constant if they vary by less: a sum of squares about the mean relative to that about zero, or a range
-# relative to the largest value.
+# Relative tolerance for constant values: of the sum of squares about the mean, or of the range.
 CONSTANT = 1e-12
 WAYS_OUT = "use Pearson's correlation with hypotheses as columns, which needs no list of pairs, or fewer items"
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Similarities, scaled near 1, and weights as matrices with zero diagonals; sums are over unordered pairs."""
+    """Scaled similarities and weights as matrices with zero diagonals; sums are over unordered pairs."""
 
     values: Matrix | None  # Omega_ij (S_ij - shift)
     factors: NDArray[np.float64] | None  # instead of values: F of a complete S = F F^T
@@ -43,32 +42,32 @@ class Forms:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The observed pairs of two different items, first < second."""
+    """The observed off-diagonal pairs, first < second."""
 
     n_items: int
     first: NDArray[np.intp]
     second: NDArray[np.intp]
     values: NDArray[np.float64]  # similarities, or their ranks
     weights: NDArray[np.float64] | None
-    codes: NDArray[np.int64] | None  # for ranks: the similarities' positions among the distinct ones
-    scale: float = 1.0  # what similarities were divided by
+    codes: NDArray[np.int64] | None  # for ranks: indices into the sorted distinct similarities
+    scale: float = 1.0  # divisor of the similarities
 
     @property
     def is_complete(self) -> bool:
-        """Whether all pairs are observed with equal weight: permuting a model then only reorders its values."""
+        """Whether all pairs are observed with equal weight, so that permuting a model only reorders its values."""
         return self.weights is None and 2 * len(self.values) == self.n_items * (self.n_items - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A model matrix, ready to be permuted."""
+    """A model matrix prepared for permutation."""
 
     table: NDArray  # values or ranks, NaN if unknown; codes, -1 if unknown, if ranks depend on the permutation
     spread: float | None  # sum of squares about the mean, if no permutation changes it
 
 
 def as_forms(similarity: Similarity) -> Forms:
-    """Return similarities ready for quadratic forms."""
+    """Prepare similarities for quadratic forms."""
     n_items = similarity.n_items
     all_pairs = n_items * (n_items - 1) / 2
     if similarity.factors is not None:
@@ -110,7 +109,7 @@ def _sparse_forms(similarity: Similarity, all_pairs: float) -> Forms:
     def matrix(entries: NDArray) -> sparse.csr_array:
         return sparse.csr_array((entries, S.indices, S.indptr), shape=S.shape)
 
-    # A stored pair has its own weight (0 if it is NaN) instead of that of an absent one.
+    # A stored pair has its own weight (0 if it is NaN) instead of the weight of absent pairs.
     extra = matrix(np.where(others, omega - absent, 0.0))
     weight = absent * all_pairs + extra.data.sum() / 2
     total, squares = np.dot(omega, data) / 2, np.dot(omega, data**2) / 2
@@ -168,7 +167,7 @@ def _dense(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def form_correlations(forms: Forms, X: NDArray[np.float64], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Pearson's correlations of the similarities with x x^T for each column x of X, one row per permutation."""
+    """Pearson correlations of the similarities with x x^T for each column x of X, one row per permutation."""
     middle = _lower_median(X)
     # (n_items, n_permutations * n_hypotheses)
     Z = (X - middle)[permutations].transpose(1, 0, 2).reshape(len(X), -1)
@@ -179,7 +178,7 @@ def form_correlations(forms: Forms, X: NDArray[np.float64], permutations: NDArra
 
 
 def form_spreads(forms: Forms, X: NDArray[np.float64]) -> tuple[bool, NDArray[np.bool_]]:
-    """Whether the similarities, and each x x^T, vary over the observed pairs."""
+    """Whether the similarities and each x x^T vary over the observed pairs."""
     if forms.weight <= 0:
         return False, np.ones(X.shape[1], dtype=bool)
     middle = _lower_median(X)
@@ -196,7 +195,7 @@ def _spread(forms: Forms) -> float:
 
 
 def _model_sums(Z: NDArray, middle: NDArray, forms: Forms) -> tuple[NDArray, NDArray, NDArray]:
-    """The sum of h = m (z_i + z_j) + z_i z_j over pairs, of its squares about the mean, and whether h varies."""
+    """Sum of h = m (z_i + z_j) + z_i z_j over pairs, its sum of squares about the mean, and whether h varies."""
     Z2 = Z**2
     z_sums, z2_sums = _weight_sums(Z, forms), _weight_sums(Z2, forms)
     zz, z2z = np.einsum("ic,ic->c", Z, z_sums), np.einsum("ic,ic->c", Z2, z_sums)
@@ -277,7 +276,7 @@ def pair_correlations(
 
 
 def as_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The position of each value among the distinct ones; -1 for NaN."""
+    """Index of each value among the sorted distinct values; -1 for NaN."""
     codes = np.full(values.shape, -1, dtype=np.int64)
     known = ~np.isnan(values)
     codes[known] = np.unique(values[known], return_inverse=True)[1]
@@ -301,13 +300,13 @@ def _correlation(s: NDArray, h: NDArray, weights: NDArray | None) -> float:
 
 
 def near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values divided by a power of two, which is exact, so that no square overflows or underflows."""
+    """Divide by a power of two, which is exact, so that no square overflows or underflows."""
     largest = max(np.fmax.reduce(values, axis=None, initial=0.0), -np.fmin.reduce(values, axis=None, initial=0.0))
     return np.ldexp(values, -int(np.frexp(largest)[1])) if largest > 0 else values
 
 
 def _varies(values: NDArray) -> bool:
-    """Whether values differ by more than rounding errors."""
+    """Whether values differ by more than rounding error."""
     return bool(values.size and np.ptp(values) > CONSTANT * np.abs(values).max())
 
 

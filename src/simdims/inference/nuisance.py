@@ -1,16 +1,15 @@
-"""Tests given nuisance variables: hypotheses are resampled given the nuisance, and it is partialled out of both sides.
+"""Tests given nuisance variables: hypotheses are resampled given the nuisance, which is partialled out of both sides.
 
-Under the null hypothesis, a hypothesis x is related to the representation only through the nuisance Z. Its distribution
-given Z is all that a test needs (a conditional randomisation test):
+Under the null hypothesis, a hypothesis x is related to the representation only through the nuisance Z. The test needs
+only the distribution of x given Z (a conditional randomisation test):
 
-- numbers are x = Z b + e with exchangeable e, so the residuals of the regression of x on Z are permuted, and what Z
-  explains of permuted residuals is removed: as in the data, the regression on Z has the estimates of b and of the
-  variance of e that were observed;
-- two values have odds exp(Z b), so permutations of x are drawn with probabilities proportional to exp(sum_i x_i Z_i b)
-  (a conditional permutation test), by Berrett's sampler of swaps between disjoint pairs of items.
+- numeric x: x = Z b + e with exchangeable e. Residuals of the regression of x on Z are permuted, and what Z explains
+of the permuted residuals is removed, so that the estimates of b and of the variance of e are the observed ones;
+- binary x: the odds are exp(Z b). Permutations of x are drawn with probabilities proportional to exp(sum_i x_i Z_i b)
+(a conditional permutation test), by Berrett's sampler of swaps between disjoint pairs of items.
 
-Nothing is assumed about the representation. Models of pairs that are given as matrices have no such distribution: the
-rows and columns of their residuals are permuted together (double semi-partialling).
+Nothing is assumed about the representation. Model matrices have no such distribution: the rows and columns of their
+residuals are permuted together (double semi-partialling).
 
 References: Berrett, T. B., et al. (2020). JRSS B 82, 175-197. Candes, E., et al. (2018). JRSS B 80, 551-577. Dekker,
 D., Krackhardt, D. & Snijders, T. A. B. (2007). Psychometrika 72, 563-581.
@@ -37,9 +36,9 @@ from simdims.similarity import Similarity
 
 #: Rounds of swaps between an observed hypothesis and a resampled one.
 N_ROUNDS = 50
-#: Inverse strength of the penalty of logistic regressions, so that odds stay finite.
+#: Inverse strength of the penalty of the logistic regressions, which keeps odds finite.
 LOGISTIC_C = 100.0
-#: A hypothesis is explained by the nuisance if no more than this share of its variance is left.
+#: The nuisance explains a hypothesis if at most this share of its variance remains.
 EXPLAINED = 1e-8
 
 
@@ -51,14 +50,14 @@ class Nuisance(NamedTuple):
     matrices: tuple[NDArray[np.float64], ...]
 
     def words(self) -> str:
-        """What a result says of it."""
+        """Description of the nuisance for a result."""
         return (
             f"given {', '.join(self.names)}" if len(self.names) <= 3 else f"given {len(self.names)} nuisance variables"
         )
 
 
 def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nuisance:
-    """Read nuisance variables as hypotheses are read; errors name them."""
+    """Read nuisance variables like hypotheses; errors name them."""
     try:
         found = clean_hypotheses(nuisance, items) if matrices else clean_vectors(nuisance, items)
     except ParameterError as error:
@@ -74,17 +73,17 @@ def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nu
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """Draws hypotheses given the nuisance."""
+    """Resamples hypotheses given the nuisance."""
 
     observed: NDArray[np.float64]  # (n_items, n_hypotheses)
     residuals: NDArray[np.float64]
     basis: NDArray[np.float64]  # orthonormal: a constant and the nuisance
     is_binary: NDArray[np.bool_]
-    log_odds: NDArray[np.float64]  # of the larger value; zeros for numbers
-    hub: NDArray[np.intp]  # per binary hypothesis, an arrangement that all others are drawn from
+    log_odds: NDArray[np.float64]  # of the larger value; zeros for numeric hypotheses
+    hub: NDArray[np.intp]  # per binary hypothesis, the arrangement that all others are drawn from
 
     def draw(self, block: Block | None) -> NDArray[np.float64]:
-        """Hypotheses of shape (number, n_items, n_hypotheses); for None the observed ones."""
+        """Resampled hypotheses of shape (number, n_items, n_hypotheses); for None the observed ones."""
         X = self.observed
         if block is None:
             return X[None]
@@ -96,24 +95,24 @@ class Resampling:
         return drawn
 
     def _redrawn(self, permutations: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Permuted residuals, which are again uncorrelated with the nuisance and have the same length."""
+        """Permuted residuals, made uncorrelated with the nuisance and rescaled to the same length."""
         permuted = self.residuals[permutations]
         drawn = permuted - np.einsum("iq,bqj->bij", self.basis, np.einsum("iq,bij->bqj", self.basis, permuted))
         length, left = np.linalg.norm(self.residuals, axis=0), np.linalg.norm(drawn, axis=1, keepdims=True)
         return drawn * np.divide(length, left, out=np.zeros_like(left), where=left > 1e-7 * length)
 
     def without_nuisance(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The residuals of columns."""
+        """Residuals of columns after regression on the nuisance."""
         return X - self.basis @ (self.basis.T @ X)
 
     def partial(self, hypotheses: Hypotheses) -> Hypotheses:
-        """The hypotheses less what the nuisance predicts of them."""
+        """The residuals of hypotheses given the nuisance."""
         return Hypotheses(hypotheses.names, self.residuals)
 
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far binary hypotheses differ from the observed ones in their products with the nuisance.
+        """Deviations of resampled binary hypotheses from the observed ones in their products with the nuisance.
 
-        Shape (number, n_nuisance, n_hypotheses); zeros for numbers.
+        Shape (number, n_nuisance, n_hypotheses); zeros for numeric hypotheses.
         """
         difference = np.where(self.is_binary, X - self.observed, 0.0)
         return np.einsum("iq,bij->bqj", self.basis[:, 1:], difference)
@@ -145,14 +144,14 @@ def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampl
 
 
 def _basis(Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """An orthonormal basis of a constant and the columns, without those that depend on others."""
+    """Orthonormal basis of a constant and the columns, without linearly dependent ones."""
     constant = np.full((len(Z), 1), 1 / np.sqrt(len(Z)))
     left, sizes, _ = np.linalg.svd(standardise(Z).values, full_matrices=False)
     return np.hstack([constant, left[:, sizes > 1e-8 * sizes.max()]])
 
 
 def _log_odds(is_high: NDArray[np.bool_], Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logarithm of the odds of the larger value, but for a constant, by logistic regression."""
+    """Log odds of the larger value, up to a constant, by logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
     return Z @ LogisticRegression(C=LOGISTIC_C, max_iter=1000).fit(Z, is_high).coef_[0]
@@ -161,7 +160,7 @@ def _log_odds(is_high: NDArray[np.bool_], Z: NDArray[np.float64]) -> NDArray[np.
 def swapped(
     orders: NDArray[np.intp], x: NDArray[np.float64], log_odds: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Orders (one per row) after rounds of swaps that leave P(order) ~ exp(sum_i x[order_i] log_odds_i) unchanged."""
+    """Orders (one per row) after rounds of swaps that preserve P(order) ~ exp(sum_i x[order_i] log_odds_i)."""
     half = orders.shape[1] // 2
     places = np.tile(np.arange(orders.shape[1]), (len(orders), 1))
     for _ in range(N_ROUNDS):
@@ -183,7 +182,7 @@ def permute_given(
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """As `permute`, with hypotheses that are drawn given the nuisance instead of permutations of the items."""
+    """Like `permute`, with hypotheses resampled given the nuisance instead of permuted items."""
     shape = statistics(given.draw(None)).shape[1:]
     both = partial(_with_scores, statistics, given)
     n_items = len(given.observed)
@@ -200,10 +199,11 @@ def _with_scores(statistics: Any, given: Resampling, X: NDArray[np.float64]) -> 
 
 
 def _adjusted(null: NDArray[np.float64], n_parts: int) -> NDArray[np.float64]:
-    """Null distributions given that the products of hypothesis and nuisance are the observed ones.
+    """Null distributions conditional on the observed products of hypothesis and nuisance.
 
-    A logistic regression makes these products equal to their expectations, so the observed hypothesis does not vary in
-    them, and resampled ones do. What a parabola in their deviations explains of a statistic is removed.
+    Logistic regression makes these products equal to their expectations, so the observed hypothesis shows no
+    deviation in them, unlike the resampled ones. What a quadratic function of the deviations explains of a statistic
+    is removed.
     """
     statistics, scores = null[:, :n_parts], null[:, n_parts:]
     result = statistics.copy()
@@ -225,25 +225,25 @@ def _adjusted(null: NDArray[np.float64], n_parts: int) -> NDArray[np.float64]:
 def dimension_correlations(
     given: Resampling, W: NDArray[np.float64], absolute: bool, X: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Partial correlations of hypotheses with matched columns of W, from which the nuisance is partialled out."""
+    """Partial correlations of hypotheses with matched columns of W, with the nuisance partialled out of both."""
     dimensions = standardise(W)
     columns = (standardise(given.without_nuisance(x)) for x in X)
     return np.stack([aligned_correlation(x, dimensions, W, joint=False, absolute=absolute) for x in columns])
 
 
 class Pairs(NamedTuple):
-    """Observed pairs, and similarities from which models of the nuisance are partialled out."""
+    """Observed pairs, and similarities with the models of the nuisance partialled out."""
 
     n_items: int
     first: NDArray[np.intp]
     second: NDArray[np.intp]
-    roots: NDArray[np.float64]  # of the weights
-    values: NDArray[np.float64]  # residuals times roots, of length 1
+    roots: NDArray[np.float64]  # square roots of the weights
+    values: NDArray[np.float64]  # residuals times roots, scaled to length 1
     basis: NDArray[np.float64]  # orthonormal columns: models of the nuisance times roots
     ranks: bool
 
     def matrix(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of the pairs as a symmetric matrix."""
+        """Pair values as a symmetric matrix."""
         result = np.zeros((self.n_items, self.n_items))
         result[self.first, self.second] = values
         return result + result.T
@@ -259,7 +259,7 @@ class Pairs(NamedTuple):
 
 
 def partial_pairs(similarity: Similarity, models: list[NDArray[np.float64]], *, ranks: bool) -> Pairs:
-    """Observed pairs with models of the nuisance (matrices) and a constant partialled out."""
+    """Observed pairs with nuisance models (matrices) and a constant partialled out."""
     require(8 * (6 + 3 * len(models)) * similarity.n_items**2, "Partial correlations over pairs", mantel.WAYS_OUT)
     pairs = mantel.as_pairs(similarity, ranks=ranks)
     columns = [model[pairs.first, pairs.second] for model in models]
@@ -280,7 +280,7 @@ def partial_pairs(similarity: Similarity, models: list[NDArray[np.float64]], *, 
 
 
 def models_of(nuisance: Nuisance) -> list[NDArray[np.float64]]:
-    """Models of pairs for nuisance variables: z_i z_j and z_i + z_j for a column z, whose origin so does not matter."""
+    """Models of pairs for nuisance variables: z_i z_j and z_i + z_j for a column z, which covers any shift of z."""
     models = list(nuisance.matrices)
     for z in standardise(nuisance.vectors).values.T if nuisance.vectors.size else ():
         models += [np.outer(z, z), z[:, None] + z]
@@ -288,7 +288,7 @@ def models_of(nuisance: Nuisance) -> list[NDArray[np.float64]]:
 
 
 def pair_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Partial correlations of similarities with x x^T for resampled columns, one row per draw."""
+    """Partial correlations of the similarities with x x^T for resampled columns, one row per draw."""
     if not pairs.ranks:
         return form_correlations(pairs, X)
     result = np.empty((len(X), X.shape[2]))
@@ -299,7 +299,7 @@ def pair_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def form_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same for Pearson's correlation: all sums over pairs are quadratic forms in x and x^2."""
+    """The same for Pearson's correlation, where all sums over pairs are quadratic forms in x and x^2."""
     Z = X.transpose(1, 0, 2).reshape(pairs.n_items, -1)
 
     def form(values: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -316,7 +316,7 @@ def form_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float6
 
 
 class Residuals(NamedTuple):
-    """Models of pairs less what the nuisance predicts, whose rows and columns are permuted together."""
+    """Residuals of models of pairs given the nuisance; rows and columns are permuted together."""
 
     pairs: Pairs
     matrices: tuple[NDArray[np.float64], ...]
@@ -332,7 +332,7 @@ class Residuals(NamedTuple):
 
 
 def residual_matrices(hypotheses: Hypotheses, nuisance: list[NDArray[np.float64]], pairs: Pairs) -> Residuals:
-    """The residuals of models of pairs in a regression on models of the nuisance over all pairs."""
+    """Residuals of models of pairs regressed on nuisance models over all pairs."""
     n_items = pairs.n_items
     upper = np.triu_indices(n_items, k=1)
     models = hypotheses.matrices or tuple(np.outer(x, x) for x in map(mantel.near_one, hypotheses.vectors.T))
@@ -362,7 +362,7 @@ def residual_matrices(hypotheses: Hypotheses, nuisance: list[NDArray[np.float64]
 
 
 def check_observed(correlations: NDArray[np.float64], names: tuple[str, ...]) -> None:
-    """Refuse hypotheses that have no partial correlation with the similarities."""
+    """Refuse hypotheses without a partial correlation with the similarities."""
     undefined = np.isnan(correlations)
     if undefined.any():
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Permutations of the items, drawn in blocks with their own seeds, and the p-values that follow from them."""
+"""Permutations of the items, drawn in blocks with their own seeds, and the resulting p-values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from simdims._parallel import check_n_jobs, root_seed, run_tasks
 from simdims._parameters import require_between, require_choice, require_count, warn
 from simdims._progress import Callback, reporting
 
-# Permutations per block. Seeds belong to blocks, so results depend on this number.
+# Permutations per block. Results depend on this number because each block has its own seed.
 BLOCK = 20
-# Statistics (correlations) that differ by less are equal: a permutation that only swaps equal values must tie.
+# Tolerance for ties between statistics: a permutation that only swaps equal values must tie with the observed one.
 TIE = 1e-10
-# A warning is given if fewer permutations than this have a statistic.
+# Warn if fewer permutations than this have a statistic.
 FEWEST_DEFINED = 100
 
-# Permutations of shape (number, n_items), or what `draw` gives instead, -> statistics of shape (number, ...).
+# Permutations of shape (number, n_items), or the output of `draw`, -> statistics of shape (number, ...).
 Statistics = Callable[[NDArray], NDArray[np.float64]]
 
 
@@ -33,7 +33,7 @@ class Block(NamedTuple):
     size: int
 
     def rng(self) -> np.random.Generator:
-        """The random numbers of the block."""
+        """The random number generator of the block."""
         return np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
 
     def draw(self, n_items: int) -> NDArray[np.intp]:
@@ -57,9 +57,10 @@ def permute(
     progress: bool | Callback | None,
     draw: Callable[[Block | None], NDArray] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the observed statistics, and those under permutations, one row per permutation.
+    """Return the observed statistics and those under permutation, one row per permutation.
 
-    `draw` returns what the statistics take for a block of permutations, and for None the observed arrangement.
+    `draw` returns the input of `statistics` for a block of permutations, and for None that of the observed
+    arrangement.
     """
     draw = partial(permutations_of, n_items) if draw is None else draw
     observed = statistics(draw(None))[0]
@@ -68,7 +69,7 @@ def permute(
     null = {}
     with reporting(progress) as report:
         report.begin("permutations", len(blocks))
-        # Blocks arrive in any order; each depends on its seed only.
+        # Blocks may arrive in any order; each depends only on its seed.
         for number, values in run_tasks(_block_statistics, (statistics, draw), blocks, n_jobs=n_jobs):
             null[number] = values
             report.step()
@@ -76,7 +77,7 @@ def permute(
 
 
 def permutations_of(n_items: int, block: Block | None) -> NDArray[np.intp]:
-    """The permutations of a block; for None the items as they are."""
+    """The permutations of a block; for None the identity."""
     return np.arange(n_items)[None] if block is None else block.draw(n_items)
 
 
@@ -89,8 +90,8 @@ def _block_statistics(
 def pvalues(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
     """(1 + #{null >= observed}) / (1 + number of permutations with a statistic) for each column: never zero.
 
-    A permutation without a statistic (NaN) is left out. That is exact: the observed assignment is one of those that
-    have a statistic, and under the null hypothesis any of them could have been the observed one.
+    Permutations without a statistic (NaN) are excluded. This is exact: the observed assignment is one of those with a
+    statistic, and under the null hypothesis each of them was equally likely.
     """
     if alternative == "two-sided":
         observed, null = np.abs(observed), np.abs(null)
@@ -98,14 +99,14 @@ def pvalues(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.fl
 
 
 def n_defined(null: NDArray[np.float64]) -> NDArray[np.intp]:
-    """How many permutations have a statistic, for each column."""
+    """The number of permutations with a statistic, per column."""
     return np.count_nonzero(~np.isnan(null), axis=0)
 
 
 def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
-    """For each of the B + 1 values of a column, the observed one first, the share of values at least as large.
+    """The share of values at least as large, for each of the B + 1 values of a column (the observed one first).
 
-    NaN for a permutation without a statistic, which does not count.
+    NaN for permutations without a statistic, which are not counted.
     """
     pooled = np.vstack([observed, null])
     if alternative == "two-sided":
@@ -117,7 +118,7 @@ def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[
 
 
 def warn_of_few(null: NDArray[np.float64], names: tuple[str, ...], alpha: float) -> None:
-    """Warn of hypotheses with too few permutations to compare with."""
+    """Warn of hypotheses with too few valid permutations."""
     n_drawn = len(null)
     for name, n_left in zip(names, n_defined(null), strict=True):
         smallest = 1 / (1 + n_left)
@@ -141,8 +142,8 @@ def check_settings(
     method: str = "pearson",
     weighting: str = "fit",
 ) -> None:
-    """Refuse bad settings of any of the tests."""
-    require_count("n_permutations", n_permutations, at_most=2**63)  # the memory check says how many are too many
+    """Check the settings that all tests share."""
+    require_count("n_permutations", n_permutations, at_most=2**63)  # the memory check limits the number
     require_choice("alternative", alternative, ("greater", "two-sided"))
     require_between("alpha", alpha, 0, 1, strictly=True)
     check_n_jobs(n_jobs)

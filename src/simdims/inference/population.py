@@ -1,4 +1,4 @@
-"""population_test: whether what is found in some systems and items holds for the populations they come from."""
+"""population_test: test whether effects generalise to the populations of systems and items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from simdims.similarity import Similarity
 from simdims.similarity.ownership import frozen
 from simdims.systems import SimilaritySet, dense_parts
 
-#: Fewer systems than this say too little about a population: no pattern of signs could be significant.
+#: Smallest number of systems: with fewer, no pattern of signs could be significant.
 _FEWEST_SYSTEMS = 6
 
 
@@ -44,10 +44,11 @@ def population_test(
 ) -> HypothesisTests:
     """Test whether properties of items are encoded in the population of systems, of items, or of both.
 
-    Each system (person, brain, model) has an effect of its own: the correlation of its similarities with the model of
-    a property or, with `embedding`, the correlation of the property with the system's own version of the dimension that
-    matches it. The statistic is the mean effect over systems. `rsa_test` and `dimension_test`, applied to averaged
-    similarities, ask whether the property is encoded in these systems; an effect of a few of them can be enough.
+    Each system (person, brain, model) has its own effect: the correlation of its similarities with the model of a
+    property or, with `embedding`, the correlation of the property with the system's own version of the matched
+    dimension. The statistic is the mean effect over systems. By contrast, `rsa_test` and `dimension_test` on averaged
+    similarities test whether the property is encoded in these particular systems; an effect in a few of them can
+    suffice.
 
     Parameters
     ----------
@@ -57,13 +58,13 @@ def population_test(
         One value per item and property, as in `dimension_test`; without `embedding` also model matrices, as in
         `rsa_test`.
     embedding : fitted JointSRF, Consensus, Discovery, or array-like or DataFrame (n_items, n_components), optional
-        The dimensions that the systems share. Each system's version of a dimension has the loadings that fit its own
-        similarities best if all other items have those of the embedding.
+        The dimensions that the systems share. A system's version of a dimension has the loadings that fit its own
+        similarities best, with the loadings of all other items fixed at those of the embedding.
     generalize : {"both", "systems", "items"}, default="both"
-        The population. "systems": other people, these items. "items": these people, other items. "both": other people
-        and other items.
+        The population to generalise to. "systems": other people, the same items. "items": the same people, other
+        items. "both": other people and other items.
     n_permutations : int, default=1000
-        Number of permutations of the items, or of flipped signs.
+        Number of permutations of the items, or of sign flips.
     alternative : {"greater", "two-sided"}, default="greater"
     alpha : float, default=0.05
         False discovery rate at which an adjusted p-value is significant.
@@ -81,16 +82,16 @@ def population_test(
 
     Notes
     -----
-    "systems": the signs of the effects are flipped at random, system by system. This is exact if effects are symmetric
-    about zero under the null hypothesis. With given items, a property that has nothing to do with the dimensions
-    correlates with them by chance, and in the same way in all people; this is an effect, and the test finds it if there
-    are enough people. Use "both" unless these items are the only ones of interest.
+    "systems": the sign of each system's effect is flipped at random. This is exact if effects are symmetric about
+    zero under the null hypothesis. With fixed items, a property unrelated to the dimensions correlates with them by
+    chance, and in the same direction in all people. The test detects this as an effect if there are enough people;
+    use "both" unless only these items are of interest.
 
     "items": items are permuted, as in `rsa_test` and `dimension_test`.
 
-    "both": the mean effect under permuted items, plus a draw of how much the mean would vary with other systems. Its
-    variance is that of the effects beyond what permuted items show, over the number of systems, and its distribution
-    Student's t.
+    "both": the mean effect under permuted items, plus a random deviation for the sampling of systems. It follows
+    Student's t, and its variance is the variance of the effects beyond that under permuted items, divided by the
+    number of systems.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def _null(
     n_draws: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Mean effects under the null hypothesis, of shape (draws, hypotheses); effects are (systems, hypotheses)."""
+    """Mean effects under the null hypothesis, of shape (draws, hypotheses), from effects (systems, hypotheses)."""
     n_systems = len(observed)
     if generalize == "systems":
         signs = rng.choice([-1.0, 1.0], size=(n_draws, n_systems))
@@ -150,7 +151,7 @@ def _null(
     means = permuted.mean(axis=1)
     if generalize == "items":
         return means
-    # How much effects differ between systems beyond what their own noise does under permuted items.
+    # Variance of the effects between systems beyond their own noise under permuted items.
     beyond = np.maximum(observed.var(axis=0, ddof=1) - np.nanmean(permuted.var(axis=1, ddof=1), axis=0), 0.0)
     return means + np.sqrt(beyond / n_systems) * rng.standard_t(n_systems - 1, size=means.shape)
 
@@ -175,7 +176,7 @@ def _stacked(parts: tuple[Statistics, ...], permutations: NDArray[np.integer]) -
 
 
 def _of_all_items(systems: SimilaritySet, m: int) -> Similarity:
-    """The similarities of a system between all items, missing where it lacks them."""
+    """The similarities of a system between all items, with missing values for items it lacks."""
     one, at, n = list(systems)[m], systems.positions[m], systems.n_items
     if np.array_equal(at, np.arange(n)):
         return one
@@ -185,7 +186,7 @@ def _of_all_items(systems: SimilaritySet, m: int) -> Similarity:
     lacking = np.setdiff1d(np.arange(n), at)
     values[lacking, lacking] = weights[lacking, lacking] = 1.0  # an item needs a value; no test uses the diagonal
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of items without pairs
+        warnings.simplefilter("ignore")  # about items without pairs
         return Similarity(frozen(values), systems.labels, frozen(weights))
 
 
@@ -223,9 +224,9 @@ def _in_order(table: Table, items: Items, systems: SimilaritySet) -> NDArray[np.
 
 
 def versions_of(systems: SimilaritySet, W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each system's version of the dimensions: per item, the loadings that fit its pairs best, the other items fixed.
+    """Each system's version of the dimensions: the loadings of each item that fit its pairs best, with others fixed.
 
-    The weights of the system come from all its pairs. Of shape (n_systems, n_items, n_components).
+    The system's weights are fitted to all its pairs. Of shape (n_systems, n_items, n_components).
     """
     problem = problem_of_set(systems)
     lists = solvers.as_lists(problem, np.arange(systems.n_items)) if problem.zeros.any() else problem

@@ -1,7 +1,7 @@
-"""rsa_regression: what each of several models explains of the similarities that the others do not.
+"""rsa_regression: the unique contribution of each of several models to the similarities.
 
-The similarities of pairs are regressed on models h_m, S_ij ~ c + sum_m b_m h_m,ij, with b >= 0 or not. Sums of products
-over blocks of pairs (one per pair of folds of items) hold all that fits and held-out errors need.
+Similarities are regressed on models h_m, S_ij ~ c + sum_m b_m h_m,ij, with or without b >= 0. Fits and held-out
+errors need only sums of products over blocks of pairs (one block per pair of folds of items).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import check_similarity
 from simdims.similarity import Similarity, as_similarity
 
-#: Numbers held at a time for resampled models.
+#: Numbers held in memory at a time for resampled models.
 MOST_NUMBERS = 4_000_000
 
 
@@ -53,19 +53,19 @@ def rsa_regression(
 ) -> HypothesisTests:
     """Test what each model explains of the similarities that the other models do not.
 
-    The similarities are regressed on all models at once. The unique contribution of a model is the held-out R2 of all
-    models less that of all others, cross-validated over items: a fit sees pairs of training items, and predicts pairs
-    with at least one item that it has not seen.
+    The similarities are regressed on all models together. The unique contribution of a model is the held-out R2 of
+    all models minus that of all others, cross-validated over items: models are fitted to the pairs of training items
+    and predict all pairs with at least one test item.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
         The similarities, or a Discovery; weights are used.
     models : array-like, Series or DataFrame of shape (n_items, n_models), or list, stack or mapping of matrices
-        As the hypotheses of `rsa_test`: x x^T for a column x, such as a property of the items or a dimension of another
-        system, or a matrix.
+        As the hypotheses of `rsa_test`: a matrix, or a column x for the model x x^T, such as a property of the items
+        or a dimension of another system.
     nuisance : columns or matrices in the same form, optional
-        What is known to matter. It is in all regressions, with weights of any sign, and is not tested.
+        Known influences. They are included in all regressions, with weights of any sign, and are not tested.
     signed : bool, default=False
         Whether weights of models may be negative.
     n_folds : int, default=5
@@ -76,16 +76,16 @@ def rsa_regression(
     Returns
     -------
     HypothesisTests
-        `statistic` is the unique contribution, `coefficients` the weights in a fit to all pairs (of models as they are
+        `statistic` is the unique contribution, `coefficients` the weights in a fit to all pairs (for the models as
         given), and `explained_variance` the held-out R2 of models and nuisance together.
 
     Notes
     -----
-    P-values come from resampling each model given the other models and the nuisance, as in `dimension_test` if all are
-    columns. If some are matrices, the rows and columns of the residuals of a model are permuted together, with the
-    limits that `rsa_test` describes.
+    If all models and nuisances are columns, each model is resampled given the others and the nuisance, as in
+    `dimension_test`. If some are matrices, the rows and columns of a model's residuals are permuted together, with
+    the limits described in `rsa_test`.
 
-    Held-out R2 can be negative, and so can contributions of models that explain nothing.
+    Held-out R2 can be negative, as can the contributions of models that explain nothing.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def rsa_regression(
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """Similarities and models of pairs, sorted by block, with sums of products over each block."""
+    """Similarities and models of pairs, sorted by block, with the sums of products of each block."""
 
     n_items: int
     first: NDArray[np.intp]
@@ -147,13 +147,13 @@ class Regression:
     ends: NDArray[np.intp]  # of the blocks of pairs
     in_fold: NDArray[np.bool_]  # (n_folds, n_blocks): whether pairs of a block have an item of the fold
     sums: NDArray[np.float64]  # (n_blocks, n_columns, n_columns)
-    n_free: int  # columns without a limit on their weights
-    scales: NDArray[np.float64]  # what models were divided by
-    unit: float  # what similarities were divided by
+    n_free: int  # columns with unconstrained weights
+    scales: NDArray[np.float64]  # divisors of the models
+    unit: float  # divisor of the similarities
     signed: bool
 
     def explained(self, sums: NDArray[np.float64] | None = None, without: int | None = None) -> float:
-        """Held-out R2, with all models or without one."""
+        """Held-out R2 with all models or without one."""
         sums = self.sums if sums is None else sums
         if without is not None:
             sums = np.delete(np.delete(sums, self.n_free + without, axis=1), self.n_free + without, axis=2)
@@ -167,7 +167,7 @@ class Regression:
         return float(1.0 - errors / spread)
 
     def weights(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weights of all columns but the last one, which they predict."""
+        """Weights of all columns in the prediction of the last one."""
         G, g = sums[:-1, :-1], sums[:-1, -1]
         if self.signed or len(G) == self.n_free:
             return np.asarray(np.linalg.lstsq(G, g, rcond=1e-12)[0], dtype=np.float64)
@@ -186,7 +186,7 @@ class Regression:
         return self.weights(self.sums.sum(axis=0))[self.n_free :] * self.unit / self.scales
 
     def with_models(self, H: NDArray[np.float64], place: int) -> NDArray[np.float64]:
-        """Held-out R2 with each column of H (n_pairs, number), a model of pairs, in the place of one of the models."""
+        """Held-out R2 with each column of H (n_pairs, number) in place of one of the models."""
         column = self.n_free + place
         H = H * self.roots[:, None] / self.scales[place]
         starts = np.concatenate([[0], self.ends[:-1]])
@@ -249,7 +249,7 @@ def _pair_values(models: Hypotheses, place: int, first: NDArray, second: NDArray
 def _test(
     regression: Regression, models: Hypotheses, nuisance: Nuisance | None, place: int, settings: tuple[Any, ...]
 ) -> tuple[float, NDArray[np.float64]]:
-    """The unique contribution of a model, and those of resampled ones."""
+    """The unique contribution of a model, observed and resampled."""
     without = regression.explained(without=place)
     others = [k for k in range(len(models.names)) if k != place]
     name = (models.names[place],)
@@ -287,7 +287,7 @@ def _resampling(model: Hypotheses, others: Nuisance, seed: int) -> Resampling:
 def _residual_matrix(
     models: Hypotheses, others: list[int], nuisance: Nuisance | None, place: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The residuals of a model of pairs given the others, and what these predict, as matrices."""
+    """Residuals of a model of pairs given the others, and its predicted values, as matrices."""
     n_items = len(models.matrices[0]) if models.matrices else len(models.vectors)
     upper = np.triu_indices(n_items, k=1)
     known = [_pair_values(models, k, *upper) for k in others]
@@ -316,7 +316,7 @@ def _of_permutations(
     fitted: NDArray[np.float64] | None,
     permutations: NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    """Unique contributions with the rows and columns of a matrix permuted."""
+    """Unique contributions after permuting the rows and columns of a matrix."""
     first, second = regression.first, regression.second
     rest = 0.0 if fitted is None else fitted[first, second]
     models = (rest + matrix[order[first], order[second]] for order in permutations)

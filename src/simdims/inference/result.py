@@ -17,7 +17,7 @@ from simdims.inference.permutations import n_defined
 if TYPE_CHECKING:
     import pandas as pd
 
-# Lines of a summary that name a hypothesis.
+# Most hypotheses listed in a summary.
 N_SHOWN = 20
 
 
@@ -28,45 +28,45 @@ class HypothesisTests:
     Attributes
     ----------
     test : {"dimension", "rsa", "combined", "weights", "population", "regression"}
-        Which test it is.
+        The test.
     hypotheses : tuple of str
-        The names of the hypotheses.
+        Names of the hypotheses.
     statistic : ndarray of shape (n_hypotheses,)
         The correlation with the matched dimension or with the similarities; for the combined test the smaller of the
         weighted p-values of its parts; for weights their correlation with groups or scores; for a regression the unique
         share of the held-out variance.
     pvalue : ndarray of shape (n_hypotheses,)
-        (1 + number of permutations that are at least as extreme) / (1 + `n_permutations`).
+        (1 + number of permutations at least as extreme) / (1 + `n_permutations`).
     dimension : tuple of str or None
         The dimension matched with each hypothesis over all items; None for RSA.
     null_distribution : ndarray of shape (n_permutations, n_hypotheses)
-        The statistics under the permutations; NaN where a permuted hypothesis has none (see `rsa_test`).
+        Statistics under permutation; NaN if a permuted hypothesis has none (see `rsa_test`).
     n_permutations : ndarray of shape (n_hypotheses,)
-        The number of permutations with a statistic, with which the observed one is compared.
+        Number of permutations with a statistic.
     alternative : {"greater", "two-sided"}
         The alternative.
     alpha : float
-        The false discovery rate at which an adjusted p-value is significant.
+        False discovery rate at which an adjusted p-value is significant.
     method : str
         The test statistic in words, including the matching.
     parts : mapping of str to HypothesisTests
-        The two tests that a combined test consists of, "dimension" and "rsa"; empty for the others.
+        The two tests of a combined test, "dimension" and "rsa"; empty for other tests.
     decided_by : tuple of str
         Which part of a combined test has the smaller weighted p-value for each hypothesis: "dimension", "rsa" or
-        "both"; empty for the others.
+        "both"; empty for other tests.
     nuisance : tuple of str
-        The names of the nuisance variables that were partialled out; empty without.
+        Names of the nuisance variables that were partialled out.
     coefficients : ndarray of shape (n_hypotheses,) or None
-        The weights of the models of a regression; None for the others.
+        Weights of the models of a regression; None for other tests.
     explained_variance : float or None
-        The held-out R2 of all models of a regression together; None for the others.
+        Held-out R2 of all models of a regression together; None for other tests.
     effect : ndarray of shape (n_hypotheses,) or None
-        How large the relation to weights is, in their units: a difference between mean weights, or a slope; see
+        Size of the relation to the weights, in their units: a difference between mean weights, or a slope; see
         `weight_test`. None for other tests.
     effect_interval : ndarray of shape (2, n_hypotheses) or None
         Its 95% confidence interval.
     contrast : tuple of str
-        What the effect compares, as "patients - controls" or "per unit"; empty for other tests.
+        What the effect compares, such as "patients - controls" or "per unit"; empty for other tests.
     """
 
     test: str
@@ -108,7 +108,7 @@ class HypothesisTests:
         Returns
         -------
         ndarray of shape (2, n_hypotheses)
-            The 2.5% and 97.5% quantiles; NaN for a hypothesis without a statistic under any permutation.
+            The 2.5% and 97.5% quantiles; NaN if a hypothesis has no statistic under any permutation.
         """
         interval = np.full((2, len(self.hypotheses)), np.nan)
         some = self.n_permutations > 0
@@ -163,8 +163,8 @@ class HypothesisTests:
         Returns
         -------
         dict
-            test, method, alternative, alpha, n_permutations (the number drawn), nuisance if there is any, and `tests`:
-            the rows of `table`.
+            test, method, alternative, alpha, n_permutations (the number drawn), nuisance (if any), and `tests`: the
+            rows of `table`.
         """
         return {
             "test": self.test,
@@ -177,7 +177,7 @@ class HypothesisTests:
         }
 
     def summary(self) -> str:
-        """The findings in words, with one line per hypothesis."""
+        """The findings as text, with one line per hypothesis."""
         sides = "one-sided" if self.alternative == "greater" else "two-sided"
         what = "systems" if self.test == "weights" else "items"
         if self.test == "population" and self.method.endswith("generalised to systems"):
@@ -251,7 +251,7 @@ class HypothesisTests:
         return self.method.rpartition("generalised to ")[2]
 
     def _effect(self, place: int) -> str:
-        """The effect and its interval, in the order of a line; nothing for tests without one."""
+        """The effect and its interval as text; empty for tests without an effect."""
         if self.effect is None or self.effect_interval is None:
             return ""
         low, high = self.effect_interval[:, place]

@@ -1,4 +1,4 @@
-"""rsa_test: each hypothesis, as a model matrix, against the similarities (the Mantel test)."""
+"""rsa_test: correlate the model matrix of each hypothesis with the similarities (the Mantel test)."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ def rsa_test(
 ) -> HypothesisTests:
     """Test whether properties of the items are reflected in their similarities (representational similarity analysis).
 
-    The Mantel test: the similarities are correlated, over the observed pairs of two different items, with the model
-    matrix of each hypothesis, x x^T for a property x, and the null distribution comes from permuting the items of the
-    hypotheses, rows and columns together.
+    The Mantel test: the similarities are correlated, over the observed pairs of different items, with the model
+    matrix of each hypothesis (x x^T for a property x). The null distribution comes from permuting the rows and
+    columns of the models together.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
-        The similarities, or a Discovery. Weights, including those of absent pairs, enter Pearson's correlation.
+        The similarities, or a Discovery. Pearson's correlation uses their weights, including those of absent pairs.
     hypotheses : array-like, Series or DataFrame of shape (n_items, n_hypotheses), or list, stack or mapping of matrices
-        One value per item and property, or one symmetric model matrix per hypothesis, larger for pairs that are
-        predicted to be more similar and NaN where it predicts nothing. Items are matched by name if both sides name
-        them.
+        One value per item and property, or one symmetric model matrix per hypothesis, with larger values for pairs
+        that are predicted to be more similar and NaN for pairs without a prediction. Items are matched by name if
+        both sides name them.
     nuisance : columns or model matrices in the form of `hypotheses`, optional
-        What is known to matter: the test is then whether a hypothesis is related to the similarities beyond it, by
-        partial correlations (see Notes).
+        Known influences. The test is then whether a hypothesis is related to the similarities beyond them, by partial
+        correlation (see Notes).
     method : {"pearson", "spearman"}, default="pearson"
-        The correlation. Spearman's needs a list of all pairs, and does not support weights.
+        The correlation. Spearman's requires a list of all pairs and does not support weights.
     alternative : {"greater", "two-sided"}, default="greater"
         Whether only positive correlations support a hypothesis.
     n_permutations, alpha, random_state, n_jobs, progress
@@ -71,7 +71,7 @@ def rsa_test(
     Returns
     -------
     HypothesisTests
-        Its `dimension` is None for every hypothesis.
+        `dimension` is None.
 
     Warns
     -----
@@ -83,18 +83,18 @@ def rsa_test(
     Missing pairs are excluded on both sides: under each permutation, the observed similarities are correlated with the
     values of the permuted model for the same pairs.
 
-    If many pairs are missing, a permuted model may have the same value for all observed pairs, such as a property of
-    few items, no two of which form an observed pair. It then has no correlation, and the permutation is excluded:
-    p = (1 + m) / (1 + M) for M permutations with a correlation, of which m are at least as large as the observed one.
+    If many pairs are missing, a permuted model may be constant over the observed pairs, for example for a property of
+    few items, no two of which form an observed pair. It then has no correlation, and the permutation is excluded: p =
+    (1 + m) / (1 + M) for M permutations with a correlation, of which m are at least as large as the observed one.
     This is exact, provided that the unpermuted model varies, which is required. `null_distribution` is NaN for the
-    excluded permutations; a warning reports how many remain if they are few.
+    excluded permutations; a warning is given if few remain.
 
-    With `nuisance`, models of the nuisance (z_i z_j and z_i + z_j for a column z) are partialled out of similarities
-    and models. If hypotheses and nuisance are columns, hypotheses are resampled given the nuisance as in
-    `dimension_test`, and the test is valid under the same condition. If one of them is given as matrices, rows and
-    columns of the residuals of the models are permuted together (double semi-partialling). That is valid if what the
-    nuisance does not explain of a model is unrelated to the items of the nuisance. It is not for two models that share
-    properties of the items, as x x^T and z z^T for correlated x and z: pass x and z as columns instead.
+    With `nuisance`, the models of the nuisance (z_i z_j and z_i + z_j for a column z) are partialled out of
+    similarities and models. If hypotheses and nuisance are columns, hypotheses are resampled given the nuisance as in
+    `dimension_test`, and the test is valid under the same condition. If either is given as matrices, the rows and
+    columns of the models' residuals are permuted together (double semi-partialling). This is valid if the part of a
+    model that the nuisance does not explain is unrelated to the items of the nuisance. It is not valid for models
+    that share item properties, such as x x^T and z z^T for correlated x and z: pass x and z as columns instead.
 
     References
     ----------
@@ -145,7 +145,7 @@ def rsa_test(
 def _permute_given(
     similarity: Similarity, hypotheses: Hypotheses, nuisance: Nuisance, method: str, settings: tuple[Any, ...]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Observed partial correlations and those of resampled hypotheses."""
+    """Partial correlations of observed and resampled hypotheses."""
     models = models_of(nuisance)
     pairs = partial_pairs(similarity, models, ranks=method == "spearman")
     if hypotheses.matrices or nuisance.matrices:
@@ -165,7 +165,7 @@ def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) 
         forms = mantel.as_forms(similarity)
         _check_spreads(*mantel.form_spreads(forms, X), hypotheses)
         return partial(mantel.form_correlations, forms, X)
-    # All pairs with their items, values, weights and ranks; and each model matrix, scaled and ranked.
+    # All pairs with items, values, weights and ranks, and each model matrix, scaled and ranked.
     n_arrays = 6 + 3 * len(hypotheses.names)
     require(8 * n_arrays * similarity.n_items**2, "Correlating the pairs of S with model matrices", mantel.WAYS_OUT)
     models = hypotheses.matrices or (np.outer(x, x) for x in map(mantel.near_one, hypotheses.vectors.T))
@@ -180,7 +180,7 @@ def describe_method(method: str) -> str:
 
 
 def check_similarity(similarity: Similarity, method: str) -> Items:
-    """Refuse similarities that cannot be correlated, and return their items."""
+    """Refuse similarities without a defined correlation, and return their items."""
     if similarity.n_items < FEWEST_ITEMS:
         raise ParameterError("S", f"must have at least {FEWEST_ITEMS} items", f"{similarity.n_items}")
     if method == "spearman" and mantel.is_weighted(similarity):

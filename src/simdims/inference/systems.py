@@ -1,4 +1,4 @@
-"""Weights of systems and what is known about the systems, as tests and plots take them."""
+"""Weights of systems and information about the systems, for tests and plots."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class Values(NamedTuple):
-    """One value per system, and the order of its distinct values where it is given."""
+    """One value per system, and the order of the distinct values if it is defined."""
 
     values: NDArray[Any]
     levels: list[Any] | None
 
     def at(self, chosen: NDArray[np.bool_]) -> Values:
-        """Those of some systems."""
+        """The values of selected systems."""
         return Values(self.values[chosen], self.levels)
 
     def codes(self) -> tuple[NDArray[np.intp], list[Any]]:
-        """The values as numbers of their distinct ones, and these in order."""
+        """The values as integer codes, and the distinct values in order."""
         found = set(self.values.tolist())
         if self.levels is None:
             return self._numbered(sorted(found, key=lambda one: (type(one).__name__, one)))
         return self._numbered([level for level in self.levels if level in found])
 
     def codes_as_they_come(self) -> tuple[NDArray[np.intp], list[Any]]:
-        """The same, in the order of the categories or else in that of the systems."""
+        """Like `codes`, in the order of the categories, if any, or of first appearance."""
         return self.codes() if self.levels is not None else self._numbered(list(dict.fromkeys(self.values.tolist())))
 
     def _numbered(self, distinct: list[Any]) -> tuple[NDArray[np.intp], list[Any]]:
@@ -42,7 +42,7 @@ class Values(NamedTuple):
         return np.array([place[value] for value in self.values.tolist()], dtype=np.intp), distinct
 
     def scores(self) -> NDArray[np.float64] | None:
-        """The values as numbers, dates in days since the first; None where they are groups."""
+        """The values as numbers (dates in days since the first); None for groups."""
         import pandas as pd
 
         if self.are_times():
@@ -61,15 +61,15 @@ class Values(NamedTuple):
         return pd.api.types.infer_dtype(self.values, skipna=True)
 
     def missing(self) -> NDArray[np.bool_]:
-        """Which systems have none."""
+        """Which systems have no value."""
         import pandas as pd
 
         return np.asarray(pd.isna(self.values))
 
 
 def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tuple[str, ...], pd.DataFrame | None]:
-    """The weights, the names of systems and dimensions, and what is known about the systems."""
-    result = getattr(result, "consensus", result)  # a Discovery's
+    """The weights, the names of systems and dimensions, and the information about the systems."""
+    result = getattr(result, "consensus", result)  # of a Discovery
     if isinstance(result, JointSRF):
         if not hasattr(result, "weights_"):
             raise ParameterError("result", "must be fitted", "a JointSRF that is not", "call its fit first")
@@ -100,7 +100,7 @@ def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tup
 
 
 def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFrame | None) -> Values:
-    """One value per system: a column of what is known about them, or values that are given."""
+    """One value per system: a column of `info`, or the values given."""
     import pandas as pd
 
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Tests of the weights of systems: do they differ between groups, or follow a score? Permutations of the systems."""
+"""Test whether the weights of systems differ between groups or follow a score, by permuting the systems."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from simdims.inference.systems import Values, values_of_systems, weights_of_syst
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Chance below which a small group varies more than a large one beyond doubt.
+#: Significance level for a small group varying more than a large one.
 _UNLIKELY = 0.01
 
-#: Standard errors from zero beyond which the autocorrelation of residuals is striking.
+#: Number of standard errors from zero at which the autocorrelation of residuals is reported.
 _STRIKING = 3.5
 
 
 class Design(NamedTuple):
-    """Weights and predictors, both centred within persons, and what tells which permutations differ."""
+    """Weights and predictors, centred within persons, and the codes that distinguish permutations."""
 
     weights: NDArray[np.float64]
-    columns: NDArray[np.float64]  # scores, membership in the second of two groups, or membership in each of several
-    codes: NDArray[np.intp]  # the value of each system, as its number among the distinct ones
-    of_person: NDArray[np.intp]  # all zero where systems are not paired
-    groups: list[str]  # none for scores
+    columns: NDArray[np.float64]  # scores, indicator of the second of two groups, or one indicator per group
+    codes: NDArray[np.intp]  # integer code of each system's value
+    of_person: NDArray[np.intp]  # all zero if systems are not paired
+    groups: list[str]  # empty for scores
     words: str
     contrast: str
 
     @property
     def n_persons(self) -> int:
-        """Sets of systems that belong together."""
+        """Number of persons (sets of paired systems)."""
         return int(self.of_person.max()) + 1
 
 
@@ -55,26 +55,26 @@ def weight_test(
     alpha: float = 0.05,
     random_state: int | np.random.RandomState | None = None,
 ) -> HypothesisTests:
-    """Test which dimensions have weights that differ between groups of systems, or follow a score.
+    """Test which dimensions have weights that differ between groups of systems or follow a score.
 
-    For scores the statistic is the correlation of the weights with the score. For two groups it is Welch's t, written
-    as a correlation, t / sqrt(t^2 + n - 2). For more groups it is the correlation ratio, the root of the share of the
-    variance between groups. Its null distribution comes from permuting the systems, and p-values are adjusted over
-    dimensions by the Benjamini-Hochberg procedure.
+    For scores, the statistic is the correlation of the weights with the score. For two groups it is Welch's t,
+    expressed as a correlation, t / sqrt(t^2 + n - 2). For more groups it is the correlation ratio, the square root of
+    the share of variance between groups. Systems are permuted, and p-values are adjusted over dimensions
+    (Benjamini-Hochberg).
 
     Parameters
     ----------
     result : fitted JointSRF, Consensus of a SimilaritySet, or array-like or DataFrame (n_systems, n_components)
         The weights, or a result that contains them. The index of a DataFrame names the systems.
     by : column name, or sequence with one value per system
-        Groups (text, or True and False), scores (numbers) or times (numbers, or dates, which count in days): a column
-        of `info` of the set that was fitted, or values. A Series is matched by name if its index names the systems.
-        Systems without a value are left out with a warning.
+        Groups (text or booleans), scores (numbers) or times (numbers, or dates, which are converted to days): a
+        column of `info` of the fitted set, or values. A Series is matched by name if its index names the systems.
+        Systems without a value are excluded with a warning.
     within : column name, or sequence with one value per system, optional
-        For paired and repeated designs: which systems belong together, as the sessions of one person. Only differences
-        within persons are then tested, and the persons are the units; see Notes.
+        For paired and repeated designs: which systems belong together, such as the sessions of one person. Only
+        differences within persons are then tested, and persons are the units; see Notes.
     n_permutations : int, default=10000
-        Number of permutations. Where there are no more different ones than that, all of them are used and the p-values
+        Number of permutations. If no more than this many distinct ones exist, all of them are used and the p-values
         are exact.
     alpha : float, default=0.05
         False discovery rate at which an adjusted p-value is significant.
@@ -84,35 +84,36 @@ def weight_test(
     Returns
     -------
     HypothesisTests
-        One hypothesis per dimension. With two groups, a positive statistic means larger weights in the second one, in
-        sorted order or in that of the categories. `effect` is in units of weights, with a 95% confidence interval:
+        One hypothesis per dimension. With two groups, a positive statistic means larger weights in the second group,
+        in sorted order or in the order of the categories. `effect` is in units of the weights, with a 95% confidence
+        interval:
 
-        - two groups: the difference between their mean weights, second minus first;
+        - two groups: the difference in mean weight, second minus first;
         - scores: the slope, the change in weight per unit of the score or per day;
-        - several groups: the largest difference between the mean weights of two of them, named in `contrast`.
+        - several groups: the largest difference in mean weight between two of them, named in `contrast`.
 
     Warns
     -----
     UserWarning
-        If systems or persons are left out, or if weights of systems with neighbouring scores are alike, as in a time
-        series, so that systems are no independent observations, or, with more than two groups, if
-        the weights of a small group vary more than those of a larger one.
+        If systems or persons are excluded; if systems with neighbouring scores have similar weights, as in a time
+        series, so that systems are not independent; or, with more than two groups, if the weights of a small group
+        vary more than those of a larger one.
 
     Notes
     -----
-    The test is exact if systems could be exchanged under the null hypothesis. They cannot if groups differ in how many
-    pairs they have: shrinkage then draws the weights of one group to 1 more strongly, and its weights vary less.
+    The test is exact if systems are exchangeable under the null hypothesis. They are not if groups differ in the
+    number of pairs per system: shrinkage then draws the weights of one group more strongly to 1, and they vary less.
 
-    The interval of a difference or slope holds all values that the same permutations would not reject at 5%, so that it
-    contains 0 exactly where the unadjusted p-value is above 0.05; it is unbounded where fewer than 20 permutations
-    exist. The interval for several groups is that of Tukey and Kramer, which holds for all pairs of groups together and
-    assumes normal distributions with one variance. In simulations, 95% intervals cover the true value in 94 to 96% of
-    studies; in 91% where the five systems of one group vary three times as much as the eleven of the other. All
-    intervals are about fitted weights, which shrinkage has drawn to 1.
+    The interval of a difference or slope holds all values that the same permutations would not reject at 5%, so it
+    contains 0 exactly if the unadjusted p-value is above 0.05; it is unbounded if fewer than 20 permutations exist.
+    For several groups, the Tukey-Kramer interval is used, which holds simultaneously for all pairs of groups and
+    assumes normal distributions with equal variance. In simulations, 95% intervals cover the true value in 94 to 96%
+    of studies; in 91% if the five systems of one group vary three times as much as the eleven of the other. All
+    intervals refer to the fitted weights, which are shrunk towards 1.
 
-    With `within`, the weights of one person in one group are averaged, and groups are permuted within persons. With
-    scores, the slope of each person is taken, and the signs of the slopes are changed: this stays valid where weights
-    of one person at neighbouring times are alike, and where persons differ in their slopes.
+    With `within`, the weights of a person are averaged per group, and groups are permuted within persons. With
+    scores, the statistic uses the slope of each person, and the signs of the slopes are flipped. This remains valid
+    if a person's weights are correlated over time or slopes differ between persons.
 
     References
     ----------
@@ -171,7 +172,7 @@ def weight_test(
 
 
 def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any, info: pd.DataFrame | None) -> Design:
-    """What is tested, without the systems that lack a value."""
+    """The weights and predictors to test, without systems that lack a value."""
     values = values_of_systems("by", by, names, info)
     persons = None if within is None else values_of_systems("within", within, names, info)
     known = ~values.missing() if persons is None else ~(values.missing() | persons.missing())
@@ -212,7 +213,7 @@ def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any
 def _paired(
     weights: NDArray[np.float64], scores: NDArray[np.float64] | None, codes: NDArray[np.intp], persons: Values
 ) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.intp], NDArray[np.intp]]:
-    """Systems of persons who have different values; of groups, one mean per person and group."""
+    """Systems of persons with different values; for groups, one mean per person and group."""
     of_person, names = persons.codes()
     varies = np.array([np.ptp(codes[of_person == person]) > 0 for person in range(len(names))])
     if varies.sum() < 2:
@@ -233,7 +234,7 @@ def _paired(
 
 
 def _described(groups: list[str], values: Values, n_persons: int) -> tuple[str, str]:
-    """The statistic, and what an effect compares, in words."""
+    """The statistic and the contrast, in words."""
     paired = f", within {n_persons} sets of systems" if n_persons else ""
     if not groups:
         signs = " whose slopes change their signs" if n_persons else ""
@@ -255,7 +256,7 @@ def _columns(scores: NDArray[np.float64] | None, codes: NDArray[np.intp], groups
 
 
 def _warn_of_series(design: Design, scores: NDArray[np.float64]) -> None:
-    """Warn where what scores do not explain is alike in systems with neighbouring scores."""
+    """Warn if residuals are similar in systems with neighbouring scores."""
     x = design.columns[:, 0]
     residuals = _standardised(design.weights - np.outer(x, x @ design.weights) / (x @ x))
     in_order = residuals[np.argsort(scores, kind="stable")]
@@ -270,7 +271,7 @@ def _warn_of_series(design: Design, scores: NDArray[np.float64]) -> None:
 
 
 def _warn_of_spread(weights: NDArray[np.float64], codes: NDArray[np.intp], groups: list[str]) -> None:
-    """Warn where a small group varies more than the largest one, which makes permutations reject too often."""
+    """Warn if a small group varies more than the largest one, which makes permutation tests anticonservative."""
     counts = np.bincount(codes)
     largest = int(counts.argmax())
     variances = np.stack([weights[codes == group].var(axis=0, ddof=1) if n > 1 else np.zeros(weights.shape[1])
@@ -290,7 +291,7 @@ def _warn_of_spread(weights: NDArray[np.float64], codes: NDArray[np.intp], group
 
 
 def _centred(table: NDArray[np.float64], of_person: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Columns less their means within persons."""
+    """Columns centred within persons."""
     sizes = np.bincount(of_person)
     sums = np.stack([np.bincount(of_person, weights=column) for column in table.T], axis=1)
     centred = table - (sums / sizes[:, None])[of_person]
@@ -299,7 +300,7 @@ def _centred(table: NDArray[np.float64], of_person: NDArray[np.intp]) -> NDArray
 
 
 def _standardised(centred: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns of length 1; zeros where they are constant."""
+    """Columns scaled to length 1; zeros if constant."""
     norms = np.linalg.norm(centred, axis=0)
     return centred / np.where(norms > 0, norms, 1.0)
 
@@ -315,12 +316,12 @@ def _basis(design: Design) -> NDArray[np.float64]:
 
 
 def _ratios(weights: NDArray[np.float64], basis: NDArray[np.float64], orders: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Correlations of weights with the best combination of permuted columns, one row per permutation."""
+    """Correlations of the weights with the best combination of permuted columns, one row per permutation."""
     return np.sqrt(np.sum(np.einsum("bmc,mk->bck", basis[orders], weights) ** 2, axis=1))
 
 
 def _drawn_scores(design: Design, n_permutations: int, random_state: Any) -> tuple[NDArray[np.float64], bool]:
-    """Scores as they could have been, one row per permutation, and whether these are all."""
+    """Permuted scores, one row per permutation, and whether these are all distinct permutations."""
     scores = design.columns[:, 0]
     if design.groups or design.n_persons == 1:
         orders, is_exact = _orders(design, n_permutations, random_state)
@@ -335,7 +336,7 @@ def _drawn_scores(design: Design, n_permutations: int, random_state: Any) -> tup
 
 
 def _orders(design: Design, n_permutations: int, random_state: Any) -> tuple[NDArray[np.intp], bool]:
-    """Permutations within persons, one per row, and whether they are all that differ, but for the observed one."""
+    """Permutations within persons, one per row, and whether they are all distinct ones except the observed one."""
     codes = design.codes
     places_of = [np.flatnonzero(design.of_person == person) for person in range(design.n_persons)]
     if sum(_log_count(codes[places]) for places in places_of) <= math.log(n_permutations + 1) + 1e-9:
@@ -348,12 +349,12 @@ def _orders(design: Design, n_permutations: int, random_state: Any) -> tuple[NDA
 
 
 def _log_count(codes: NDArray[np.intp]) -> float:
-    """The logarithm of the number of different orders."""
+    """Logarithm of the number of distinct orders."""
     return math.lgamma(len(codes) + 1) - sum(math.lgamma(count + 1) for count in np.bincount(codes))
 
 
 def _all_orders(codes: NDArray[np.intp], places_of: list[NDArray[np.intp]]) -> NDArray[np.intp]:
-    """One permutation for each way to assign the values within persons, but for the observed one."""
+    """One permutation for each distinct assignment of the values within persons, except the observed one."""
     ways = [[_order_of(codes, places, way) for way in _arrangements(codes[places].tolist())] for places in places_of]
     orders = []
     for way in product(*ways):
@@ -366,13 +367,13 @@ def _all_orders(codes: NDArray[np.intp], places_of: list[NDArray[np.intp]]) -> N
 
 
 def _order_of(codes: NDArray[np.intp], places: NDArray[np.intp], way: list[int]) -> list[int]:
-    """Places to take values from so that they come in a given way."""
+    """Indices that rearrange the values into a given order."""
     left = {code: [int(place) for place in places if codes[place] == code] for code in set(way)}
     return [left[code].pop() for code in way]
 
 
 def _arrangements(codes: list[int]) -> Iterator[list[int]]:
-    """All different orders of codes."""
+    """All distinct orders of the codes."""
     if not codes:
         yield []
     for first in sorted(set(codes)):
