@@ -1,4 +1,4 @@
-"""discover: from similarities to dimensions in one call, and the result, which saves and loads."""
+"""discover: from similarities to dimensions in one call. Results can be saved and loaded."""
 
 from simdims.discovery.result import Discovery
 from simdims.discovery.run import discover

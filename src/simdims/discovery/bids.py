@@ -1,4 +1,4 @@
-"""The dimensions as a BIDS derivative: .tsv tables, each with a .json file that describes its columns."""
+"""Export dimensions as a BIDS derivative: .tsv tables, each with a .json file that describes its columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BIDS_VERSION = "1.10.0"
 _DESCRIPTION = "dataset_description.json"
 
-#: What columns hold; other columns are dimensions.
+#: Descriptions of columns; other columns are dimensions.
 _COLUMNS = {
     "item": {"Description": "The item."},
     "system": {"Description": "The person, brain region, model or other system."},
@@ -37,7 +37,7 @@ _COLUMNS = {
 
 
 def export(found: Discovery, folder: str | os.PathLike[str]) -> Path:
-    """Write the tables beside `folder`, then put them in its place; see Discovery.to_bids."""
+    """Write the tables to a temporary folder, then move it to `folder`; see Discovery.to_bids."""
     target = as_folder(folder, "folder").absolute()
     if not (is_free(target) or is_export(target)):
         raise ParameterError("folder", "must be new, empty, or an earlier export", f"{str(target)!r}, which is neither")
@@ -54,7 +54,7 @@ def export(found: Discovery, folder: str | os.PathLike[str]) -> Path:
         part.mkdir(parents=True)
         for name, (table, template) in tables.items():
             plain = table.reset_index()
-            # As BIDS has it: tabs, n/a, and quotes around text with tabs.
+            # BIDS requires tabs, n/a, and quotes around text with tabs.
             plain.to_csv(part / f"{name}.tsv", sep="\t", na_rep="n/a", index=False, lineterminator="\n")
             described = {str(column): _described(column, template, top) for column in plain.columns}
             _write_json(part / f"{name}.json", described)
@@ -73,12 +73,12 @@ def export(found: Discovery, folder: str | os.PathLike[str]) -> Path:
 
 
 def is_free(folder: Path) -> bool:
-    """Say whether nothing would be lost with a folder: it is empty or does not exist."""
+    """Whether a folder is empty or does not exist."""
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
 def is_export(folder: Path) -> bool:
-    """Say whether a folder holds nothing but what `export` wrote."""
+    """Whether a folder contains only files that `export` wrote."""
     names = {"README", _DESCRIPTION}
     names |= {f"{name}{suffix}" for name in ("embedding", "dimensions", "weights") for suffix in (".tsv", ".json")}
     if not folder.is_dir() or not {one.name for one in folder.iterdir()} <= names:
@@ -91,7 +91,7 @@ def is_export(folder: Path) -> bool:
 
 
 def _described(column: Hashable, template: str, top: pd.Series[Any]) -> dict[str, str]:
-    """What a column holds: one of a usual name, or a dimension."""
+    """The description of a column: a known one, or a dimension."""
     if column in _COLUMNS:
         return _COLUMNS[str(column)]
     return {"Description": template.format(dimension=column, top=top.get(column, "no items"))}

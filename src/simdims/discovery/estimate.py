@@ -1,4 +1,4 @@
-"""How long it will take: a short trial of each kind of work, times how often it will be done."""
+"""Estimate the run time: time a short trial of each kind of fit, and multiply by the number of fits."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import SRF, solve_many
 from simdims.systems import SimilaritySet
 
-#: Sweeps that fits usually take, to the tolerances of cross-validation and of the final fits, and those of a trial.
+#: Typical sweeps of cross-validation fits and of final fits (which differ in tolerance), and sweeps of a trial.
 _SWEEPS_OF_FOLD, _SWEEPS_OF_RUN, _SWEEPS_OF_TRIAL = 40, 250, 3
 
-#: The same of joint fits, and of all fits along penalties and shrinkages.
+#: The same for joint fits, and for all fits along penalties and shrinkages.
 _SWEEPS_OF_JOINT_RUN, _SWEEPS_OF_CHOICE = 80, 250
 
 _FOLDS, _SHARES = 5, 20
@@ -34,7 +34,7 @@ _FOLDS, _SHARES = 5, 20
 #: "auto" refines its grid by about this many ranks.
 _REFINED = 6
 
-#: Share of the pairs that a fold trains on, as a rule.
+#: Typical share of the pairs in a training set.
 _TRAINED = 0.5
 
 
@@ -50,7 +50,7 @@ def estimate_seconds(
     calibrates: bool,
     selects: bool,
 ) -> float:
-    """Seconds that discover will take on this machine, to within a factor of two or three as a rule.
+    """Estimate the seconds that discover will take on this machine, usually to within a factor of two or three.
 
     `validated` are the similarities that are cross-validated.
     """
@@ -65,9 +65,9 @@ def estimate_seconds(
     except MemoryError:
         if selects:
             raise
-        return total / _processes(n_jobs)  # a given number of dimensions is then not cross-validated
+        return total / _processes(n_jobs)  # with a given number of dimensions, nothing is cross-validated
     sweep = _seconds_of_sweep(fold, typical, device)
-    # The work of a sweep grows with the rank, about as a line.
+    # The time of a sweep grows about linearly with the rank.
     total += _FOLDS * n_repeats * _SWEEPS_OF_FOLD * sweep * sum(tried) / typical
     if selects and calibrates:
         total += default_bootstraps(n) * _SHARES * _seconds_of_spectrum(matrix)
@@ -75,7 +75,7 @@ def estimate_seconds(
 
 
 def seconds_of_runs(similarity: Similarity, rank: int, n_runs: int, n_jobs: int | None, device: str) -> float:
-    """Seconds that the fits of a consensus will take, of implicit similarities too."""
+    """Estimate the seconds that the fits of a consensus will take, including for implicit similarities."""
     sweep = _seconds_of_sweep(problem_of(arrays_of(similarity)), rank, device)
     return n_runs * _SWEEPS_OF_RUN * sweep / _processes(n_jobs)
 
@@ -83,7 +83,7 @@ def seconds_of_runs(similarity: Similarity, rank: int, n_runs: int, n_jobs: int 
 def estimate_set_seconds(
     systems: SimilaritySet, candidates: list[int] | None, n_repeats: int, n_runs: int, n_jobs: int | None, device: str
 ) -> float:
-    """The same for several systems: choosing penalties, folds with weights and of the average, systems alone, runs."""
+    """The same for several systems: penalties, folds with weights and of the average, single systems, and runs."""
     n = systems.n_items
     grid = candidates or coarse_grid(first_reach(n, is_set=True))
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
@@ -100,12 +100,12 @@ def estimate_set_seconds(
 
 
 def first_reach(n_items: int, *, is_set: bool = False) -> int:
-    """About the largest number of dimensions with which "auto" begins; the calibration says it better."""
+    """Approximate largest number of dimensions with which "auto" begins; the calibration is more accurate."""
     return min(n_items - 1, 12 if is_set else max(12, n_items // 10))
 
 
 def in_words(seconds: float) -> str:
-    """As a person would say it."""
+    """The time in words."""
     for size, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
             number = round(seconds / size)
@@ -114,7 +114,7 @@ def in_words(seconds: float) -> str:
 
 
 def _fold(matrix: Arrays, density: float) -> solvers.Problem:
-    """What a fold of the cross-validation is fitted to: some of the pairs."""
+    """The training data of a fold: a subset of the pairs."""
     require_memory(matrix, density, SRF(), 1)
     rng = np.random.default_rng(0)
     pairs = draw_pairs(matrix, rng)
@@ -124,7 +124,7 @@ def _fold(matrix: Arrays, density: float) -> solvers.Problem:
 def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float:
     trial = SRF(max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
     with _threads.one_blas_thread():
-        solve_many(trial, [problem], rank, [0])  # compiles, or loads what was compiled
+        solve_many(trial, [problem], rank, [0])  # compile, or load from the cache
         return _seconds_of(lambda: solve_many(trial, [problem], rank, [0])) / _SWEEPS_OF_TRIAL
 
 
@@ -136,7 +136,7 @@ def _seconds_of_joint_sweep(problem: solvers.JointProblem, rank: int, device: st
         solvers.solve_jointly(penalised, start, max_iter=_SWEEPS_OF_TRIAL, tol=0.0, device=device)
 
     with _threads.one_blas_thread():
-        sweeps()  # compiles, or loads what was compiled
+        sweeps()  # compile, or load from the cache
         return _seconds_of(sweeps) / _SWEEPS_OF_TRIAL
 
 

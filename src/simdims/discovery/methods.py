@@ -37,7 +37,7 @@ _REFERENCES = (
 
 
 def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
-    """The paragraph, and what to cite."""
+    """The paragraph and its citations."""
     if uncertainty is not None:
         check_resampled(found, uncertainty)
     if not isinstance(tests, HypothesisTests | None):
@@ -70,7 +70,7 @@ def _verdict(held: HeldOut) -> str:
 
 
 def describe_data(S: Similarity | SimilaritySet) -> list[str]:
-    """How the similarities were made, and how many items and pairs there are, in sentences."""
+    """Sentences on how the similarities were made, and on the numbers of items and pairs."""
     if isinstance(S, SimilaritySet):
         return _data_of_systems(S)
     made = [sentence for sentence in (_origin(S.info) or _scale(S), _diagonal(S), _negatives(S.info)) if sentence]
@@ -78,7 +78,7 @@ def describe_data(S: Similarity | SimilaritySet) -> list[str]:
 
 
 def _data_of_systems(systems: SimilaritySet) -> list[str]:
-    """How the similarities of systems were made, where all were made alike, and how many pairs were observed."""
+    """How the similarities of systems were made, if all in the same way, and how many pairs were observed."""
     made = {(_origin(one.info) or "", _negatives(one.info)) for one in systems}
     sentences = [sentence for sentence in next(iter(made)) if sentence] if len(made) == 1 else []
     pairs = "all pairs" if systems.density == 1 else f"{_percent(systems.density)} of the pairs"
@@ -87,7 +87,7 @@ def _data_of_systems(systems: SimilaritySet) -> list[str]:
 
 
 def _origin(info: Mapping[str, Any]) -> str:
-    """How the similarities were made, where a constructor of the package made them."""
+    """How the similarities were made, if one of the package's constructors made them."""
     source = info.get("source")
     if source == "triplets":
         return (
@@ -130,7 +130,7 @@ def _origin(info: Mapping[str, Any]) -> str:
 
 
 def _diagonal(S: Similarity) -> str:
-    """What the similarities of items with themselves are, where nobody judged them."""
+    """The treatment of the diagonal, if nobody judged it."""
     if S.info.get("source") not in ("triplets", "comparisons", "ratings", "dissimilarity"):
         return ""
     own = S.values.diagonal()
@@ -140,7 +140,7 @@ def _diagonal(S: Similarity) -> str:
 
 
 def _negatives(info: Mapping[str, Any]) -> str:
-    """What was done about negative values, where something was."""
+    """The treatment of negative values, if any."""
     if info.get("negative") == "shift":
         return "Similarities were correlations r, rescaled as (1 + r) / 2."
     if info.get("negative") != "clip":
@@ -152,7 +152,7 @@ def _negatives(info: Mapping[str, Any]) -> str:
 
 
 def _scale(S: Similarity) -> str:
-    """The scale of similarities that came as a matrix."""
+    """The scale of similarities given as a matrix."""
     if "low" in S.info:
         return f"Ratings on a scale from {S.info['low']:g} to {S.info['high']:g} were rescaled to the range 0 to 1."
     ends = None if S.factors is not None else value_range(S.values)
@@ -192,7 +192,7 @@ def _fit(found: Discovery) -> list[str]:
 
 
 def _weights(found: Discovery) -> list[str]:
-    """The weights of systems, and what they are worth."""
+    """The weights of systems, and how much they improve predictions."""
     shrinkage, compared = found.consensus.shrinkage, found.systems
     if shrinkage is None:
         return []
@@ -223,7 +223,7 @@ def _selection(found: Discovery) -> list[str]:
 
 
 def _predicted(protocol: str, is_set: bool) -> str:
-    """How held-out pairs are predicted; those of several systems as the fit has them."""
+    """How held-out pairs are predicted; a set follows the settings of its fit."""
     return _PREDICTED["paper" if is_set else protocol]
 
 
@@ -293,7 +293,7 @@ def _choice(selection: RankSelection) -> str:
 
 
 def _resampled(selection: RankSelection) -> list[str]:
-    """What resampled items would have chosen."""
+    """The numbers of dimensions selected in resamples of the items."""
     if selection.resampled is None or len(selection.tried) == 1:
         return []
     low, high = selection.resampled.interval()
@@ -353,7 +353,7 @@ def _quality(found: Discovery) -> list[str]:
 
 
 def _ceiling(found: Discovery, r2: float) -> list[str]:
-    """The noise ceiling of several systems, and the share of it that is reached."""
+    """The noise ceiling of several systems, and the R2 as a share of it."""
     ceiling = found.noise_ceiling
     if ceiling is None:
         return []
@@ -366,7 +366,7 @@ def _ceiling(found: Discovery, r2: float) -> list[str]:
 
 
 def _names(found: Discovery) -> list[str]:
-    """The names that dimensions were given, in the order of the dimensions."""
+    """The names given to dimensions, in the order of the dimensions."""
     numbers = numbered_names(found.n_components)
     named = [
         f"{name} (dimension {k + 1})"
@@ -413,7 +413,7 @@ def _tests(tests: HypothesisTests) -> list[str]:
 
 
 def _ranks(ranks: tuple[int, ...]) -> str:
-    """Whole numbers in a line, runs of neighbours as first-last."""
+    """Integers as text, with ranges as first-last."""
     parts: list[list[int]] = []
     for rank in sorted(ranks):
         if parts and rank == parts[-1][-1] + 1:

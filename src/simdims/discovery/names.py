@@ -1,4 +1,4 @@
-"""Names of dimensions: checked, and read from the files that the page saves."""
+"""Check names of dimensions, and read them from files saved by the report page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simdims.consensus.result import numbered_names
 from simdims.discovery.result import Discovery
 from simdims.io import raw
 
-#: What the first column of tables is called, beside which no dimension may have the same name.
+#: Names of the first column of tables, which no dimension may have.
 _TAKEN = ("item", "system")
 
 _WANTED = (
@@ -50,7 +50,7 @@ def renamed(found: Discovery, names: Mapping[Any, str | None] | str | os.PathLik
 
 
 def read_names(path: Path, found: Discovery) -> dict[str, str | None]:
-    """Names in a file that the page saved, or in a table with columns dimension and name; None where one is empty."""
+    """Read names from a file saved by the page, or from a table with columns dimension and name; None if empty."""
     io.check_file(path, (".json", *io.TABLES))
     with io.named_in_errors(path):
         if path.suffix.lower() == ".json":
@@ -65,7 +65,7 @@ def read_names(path: Path, found: Discovery) -> dict[str, str | None]:
 
 
 def identity(found: Discovery) -> str:
-    """A text that identifies items and dimensions, whatever they are called; the page keeps names under it."""
+    """An identifier of items and dimensions regardless of names, under which the page stores names."""
     digest = hashlib.sha256(fingerprint(found.embedding).encode())
     for label in found.labels or ():
         digest.update(label.encode("utf-8", errors="surrogatepass") + b"\0")
@@ -85,13 +85,13 @@ def _names_of_json(path: Path, found: Discovery) -> dict[str, str]:
         rule = "must be names of these dimensions"
         remedy = "name them on their own page, or remove the fingerprint from the file if the dimensions are the same"
         raise ParameterError("names", rule, "names saved from the page of another result", remedy)
-    if is_saved:  # all names of the page: a dimension that is left out has none
+    if is_saved:  # the file has all names of the page: a dimension that is not listed has none
         return {**dict.fromkeys(numbered_names(found.n_components), ""), **names}
     return names
 
 
 def _place(dimension: Any, present: tuple[str, ...], numbers: tuple[str, ...]) -> int:
-    """The column of a dimension that is given by its present name, its number, or as dimension1."""
+    """The column of a dimension, given by its current name, its number, or as dimension1."""
     if isinstance(dimension, str):
         text = dimension.strip()
         text = f"dimension{text}" if re.fullmatch(r"[1-9]\d*", text) else text

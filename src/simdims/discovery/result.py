@@ -1,4 +1,4 @@
-"""Discovery: everything that discover found, in one object that saves and loads."""
+"""Discovery: the complete result of discover, which can be saved and loaded."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from simdims.encoder import DimensionEncoder
     from simdims.inference import EmbeddingComparison, HypothesisTests
 
-#: Items named for each dimension in a summary, and dimensions listed.
+#: Top items per dimension in a summary, and dimensions listed.
 _N_ITEMS, _N_DIMENSIONS = 5, 12
 
-#: The cosine from which a dimension that was resampled, which is converged further, is that of the result.
+#: Minimal cosine between a resampled dimension (fitted to a stricter tolerance) and the one in the result.
 _SAME = 0.9
 
 
@@ -42,7 +42,7 @@ class CeilingR2(NamedTuple):
     upper: float
 
     def words(self, r2: float | None, what: str) -> str:
-        """The ceiling, and an R2 as a share of it, in words."""
+        """The ceiling, and an R2 as a share of it, as text."""
         text = (
             f"Noise ceiling: the mean of the other systems explains {self.lower:.1%} of the variance of a system's "
             f"similarities, and the mean of all systems {self.upper:.1%}"
@@ -56,42 +56,42 @@ class CeilingR2(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Discovery:
-    """What `discover` found.
+    """The result of `discover`.
 
     Attributes
     ----------
     similarity : Similarity or SimilaritySet
-        The similarities: of one system, or of several.
+        The similarities of one or several systems.
     selection : RankSelection or None
-        How the number of dimensions was chosen; None where it was given.
+        How the number of dimensions was chosen; None if it was given.
     consensus : Consensus
-        The dimensions: the most central of many runs, and how far the runs agree.
+        The dimensions: the most central of many runs, and the agreement between runs.
     metrics : dict of str to float
-        held_out_r2 and held_out_r2_standard_error (of similarities that no fit has seen, see `RankSelection`; not of
-        the final fits, which see all pairs), mean_reliability (across random starts), explained_variance (R2 in
-        sample, over the observed pairs), hoyer_sparsity, entropy, and link_auc (in sample) where absent pairs are
-        zeros; of several systems, noise_ceiling_lower and noise_ceiling_upper (see `noise_ceiling`). Those that the
-        data do not allow are left out, as the entropy of one dimension.
+        held_out_r2 and held_out_r2_standard_error (cross-validated, see `RankSelection`; not of the final fits, which
+        use all pairs), mean_reliability (across random starts), explained_variance (in-sample R2 over the observed
+        pairs), hoyer_sparsity, entropy, and link_auc (in sample) if absent pairs are zeros; for several systems also
+        noise_ceiling_lower and noise_ceiling_upper (see `noise_ceiling`). Metrics that are undefined for the data are
+        omitted, such as the entropy of one dimension.
     settings : dict
-        What was asked for, the versions of the libraries, and the seed. held_out says how the held-out R2 was computed,
-        or the reason why it was not.
+        The settings, the versions of the libraries, and the seed. held_out says how the held-out R2 was computed, or
+        why it was not.
     seed : int or None
-        ``settings["seed"]``: with the same versions, data and settings, ``random_state=seed`` gives this result again.
-        None where an earlier version wrote the folder or began the checkpoint, and did not record it.
+        ``settings["seed"]``: with the same versions, data and settings, ``random_state=seed`` reproduces this result.
+        None if the folder or checkpoint is from an earlier version that did not record it.
     estimated_seconds : float or None
-        How long it was expected to take, where that was estimated, as the command line does.
+        Estimated run time, if it was estimated, as the command line does.
     detectable : DetectableDimensions or None
-        How many dimensions can be told from noise, whether or not they improve predictions; up to twice the selected
-        number and 10 more are looked for. None where the number of dimensions was given, where memory is too small for
-        it, and in folders of earlier versions.
+        How many dimensions can be distinguished from noise, whether or not they improve predictions; the search stops
+        at twice the selected number plus 10. None if the number of dimensions was given, if memory is insufficient, and
+        in folders of earlier versions.
     encoder : DimensionEncoder or None
-        Predicts the dimensions of other items from features, if `with_encoder` fitted one.
+        Predicts the dimensions of new items from features, if `with_encoder` fitted one.
     evidence_of_structure : bool or None
-        Whether held-out similarities are predicted better than by their mean, by two standard errors; None where that
-        is not known. Where it is False the dimensions describe noise.
+        Whether held-out similarities are predicted better than by their mean, by more than two standard errors; None if
+        unknown. If False, the dimensions describe noise.
     systems : SystemsComparison or None
-        For a SimilaritySet: how well held-out pairs are predicted by the average for everyone, with weights, and by
-        each system alone. None for one system.
+        For a SimilaritySet: how well held-out pairs are predicted by the average, with weights, and by each system
+        alone. None for one system.
     weights : ndarray of shape (n_systems, n_components) or None
         For a SimilaritySet: how much each system uses each dimension, in the most central run. None for one system.
     embedding : ndarray of shape (n_items, n_components)
@@ -111,8 +111,8 @@ class Discovery:
 
     @property
     def seed(self) -> int | None:
-        """The number that gives this result again as `random_state`; None where it was not recorded."""
-        # Versions before this one kept a seed that followed from it, and nothing about held-out pairs.
+        """The `random_state` that reproduces this result; None if it was not recorded."""
+        # Earlier versions recorded a derived seed, and nothing about held-out pairs.
         return self.settings.get("seed") if "held_out" in self.settings else None
 
     @property
@@ -122,23 +122,23 @@ class Discovery:
 
     @property
     def held_out_words(self) -> str:
-        """The held-out R2, or why it is not known."""
+        """The held-out R2 as text, or why it is unknown."""
         return held_out_words(self.held_out, self.settings.get("held_out", {}).get("reason", NOT_RECORDED))
 
     @property
     def noise_ceiling(self) -> CeilingR2 | None:
-        """R2 of the mean of the other systems and of the mean of all, over all systems; None where not known.
+        """R2 of the mean of the other systems and of the mean of all, over all systems; None if unknown.
 
-        Squared correlations of `metrics.noise_ceiling`, weighted by the variance of each system's similarities, so that
-        they compare with the held-out R2 and the R2 in sample. They bound the R2 of what systems have in common; a fit
-        with weights can exceed them.
+        Squared correlations of `metrics.noise_ceiling`, weighted by the variance of each system's similarities, which
+        makes them comparable with the held-out and in-sample R2. They bound the R2 of a representation common to all
+        systems; a fit with weights can exceed them.
         """
         bounds = [self.metrics.get(f"noise_ceiling_{name}") for name in CeilingR2._fields]
         return None if bounds[0] is None or bounds[1] is None else CeilingR2(bounds[0], bounds[1])
 
     @property
     def noise_ceiling_words(self) -> str:
-        """The noise ceiling, and the held-out R2 (or the one in sample) as a share of it; else nothing."""
+        """The noise ceiling, and the held-out (or in-sample) R2 as a share of it; empty if unknown."""
         if self.noise_ceiling is None:
             return ""
         if self.held_out is not None:
@@ -146,7 +146,7 @@ class Discovery:
         return self.noise_ceiling.words(self.metrics.get("explained_variance"), "R2 in sample")
 
     def detected(self) -> str:
-        """How many dimensions are selected, and how many can be told from noise, as a sentence; else nothing."""
+        """A sentence on the numbers of selected and of detectable dimensions; empty if unknown."""
         if self.detectable is None:
             return ""
         return f"Cross-validation supports {self.n_components}; {self.detectable.words()}."
@@ -168,31 +168,31 @@ class Discovery:
 
     @property
     def mean_similarity(self) -> Similarity:
-        """The similarities, averaged over the systems where there are several."""
+        """The similarities; for several systems, their average."""
         return self.similarity.mean() if isinstance(self.similarity, SimilaritySet) else self.similarity
 
     @property
     def dimension_names(self) -> tuple[str, ...]:
-        """The names of the dimensions: dimension1, dimension2, ... unless `rename` gave others."""
+        """Names of the dimensions: dimension1, dimension2, ... unless changed by `rename`."""
         return self.consensus.dimension_names
 
     @property
     def labels(self) -> tuple[str, ...] | None:
-        """The names of the items."""
+        """Names of the items."""
         return None if self.similarity.labels is None else tuple(self.similarity.labels)
 
     @property
     def n_items(self) -> int:
-        """The number of items."""
+        """Number of items."""
         return self.consensus.n_items
 
     @property
     def n_components(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return self.consensus.n_components
 
     def embedding_frame(self) -> pd.DataFrame:
-        """The embedding with a row for each item, by label where there are labels, and a column for each dimension.
+        """The embedding with one row per item, by label if there are labels, and one column per dimension.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class Discovery:
         return self.consensus.embedding_frame()
 
     def weights_frame(self) -> pd.DataFrame:
-        """The weights with a row for each system and a column for each dimension; for a SimilaritySet only.
+        """The weights with one row per system and one column per dimension; only for a SimilaritySet.
 
         Returns
         -------
@@ -210,14 +210,14 @@ class Discovery:
         return self.consensus.weights_frame()
 
     def dimensions_frame(self, uncertainty: Bootstrap | None = None) -> pd.DataFrame:
-        """One row per dimension: its share of the reconstruction, its reliability, and the items that have most of it.
+        """One row per dimension: its share of the reconstruction, its reliability and its top-loading items.
 
-        A column `name` comes first if any dimension has one; see `rename`.
+        The first column is `name` if any dimension has a name; see `rename`.
 
         Parameters
         ----------
         uncertainty : Bootstrap, optional
-            Resamples of this result, which add share_low, share_high and came_back.
+            Resamples of this result; adds share_low, share_high and came_back.
 
         Returns
         -------
@@ -251,14 +251,14 @@ class Discovery:
         )
 
     def rename(self, names: Mapping[Any, str | None] | str | os.PathLike[str]) -> Discovery:
-        """Return this result with names for its dimensions, which tables, figures, tests and reports then use.
+        """Return this result with named dimensions, for use in tables, figures, tests and reports.
 
         Parameters
         ----------
         names : mapping or path
-            Dimensions, by number (from 1) or present name, and their names; None takes a name away. Dimensions that are
-            left out stay as they are. Or a file with names that were saved from the page of this result: .json, or a
-            table with columns dimension and name.
+            Names of dimensions, keyed by number (from 1) or current name; None removes a name, and dimensions that are
+            not listed are unchanged. Or a file with names saved from the report page of this result: .json, or a table
+            with columns dimension and name.
 
         Returns
         -------
@@ -277,7 +277,7 @@ class Discovery:
         return renamed(self, names)
 
     def with_encoder(self, X: Any, encoder: DimensionEncoder | None = None) -> Discovery:
-        """Return this result with an encoder that predicts the dimensions of other items from features.
+        """Return this result with an encoder that predicts the dimensions of new items from features.
 
         The encoder is saved with the result, so `Discovery.load(folder).encode(X_new)` needs no fit.
 
@@ -286,7 +286,7 @@ class Discovery:
         X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
             Features of the items; rows are matched by name if both sides name the items.
         encoder : DimensionEncoder, optional
-            Its settings.
+            Encoder settings.
 
         Returns
         -------
@@ -302,17 +302,17 @@ class Discovery:
         return replace(self, encoder=fitted_encoder(X, self.embedding_frame(), encoder))
 
     def encode(self, X: Any) -> pd.DataFrame:
-        """Predict the dimensions of items from features, by the encoder of `with_encoder`.
+        """Predict the dimensions of items from features, with the encoder of `with_encoder`.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_items, n_features)
-            The same features as those of the encoder, of any items.
+            The features that the encoder was fitted to, for any items.
 
         Returns
         -------
         pandas.DataFrame
-            One row per item, by the index of X where it has one, and a column for each dimension.
+            One row per item, named by the index of X if it has one, and one column per dimension.
 
         Examples
         --------
@@ -328,7 +328,7 @@ class Discovery:
         return pd.DataFrame(predicted, columns=self.encoder.dimension_names_)
 
     def summary(self) -> str:
-        """What was found, in words."""
+        """The findings as text."""
         lines = []
         if self.selection is not None:
             lines.append(self.selection.summary())
@@ -362,19 +362,18 @@ class Discovery:
         return "\n".join(lines)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write everything into a folder that `Discovery.load` reads; an earlier Discovery there is replaced.
+        """Save the result in a folder for `Discovery.load`; an earlier Discovery there is replaced.
 
-        Other files in the folder of an earlier Discovery, such as a report, stay.
+        Other files in the folder of an earlier Discovery, such as a report, are kept.
 
-        embedding.csv (a row for each item), dimensions.csv and, for several systems, weights.csv and systems.csv (a
-        row for each system) open in a spreadsheet; methods.txt is `methods_text`;
-        arrays are .npz without pickle, tables .csv, and settings .json. The folder appears at once, when all of it is
-        written.
+        embedding.csv (one row per item), dimensions.csv and, for several systems, weights.csv and systems.csv (one row
+        per system) open in a spreadsheet; methods.txt is `methods_text`; arrays are .npz without pickle, tables .csv,
+        and settings .json. The folder appears only once it is complete.
 
         Parameters
         ----------
         folder : path
-            New, empty, or of an earlier Discovery.
+            A new or empty folder, or an earlier Discovery.
 
         Examples
         --------
@@ -387,13 +386,13 @@ class Discovery:
     def to_bids(self, folder: str | os.PathLike[str]) -> Path:
         """Write the tables as a BIDS derivative: embedding.tsv, dimensions.tsv and, for several systems, weights.tsv.
 
-        Each table has a .json file of the same name that describes its columns. dataset_description.json says which
-        version of simdims wrote them, and README holds `methods_text`. Missing values are n/a.
+        Each table has a .json file of the same name that describes its columns. dataset_description.json records the
+        version of simdims, and README holds `methods_text`. Missing values are n/a.
 
         Parameters
         ----------
         folder : path
-            New, empty, or an earlier export, which is replaced.
+            A new or empty folder, or an earlier export, which is replaced.
 
         Returns
         -------
@@ -410,7 +409,7 @@ class Discovery:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Discovery:
-        """Read what `save` wrote; a folder that is damaged or half-written is refused.
+        """Load a result written by `save`; a damaged or incomplete folder is an error.
 
         Parameters
         ----------
@@ -441,24 +440,24 @@ class Discovery:
         title: str | None = None,
         overwrite: bool = False,
     ) -> Path:
-        """Write a page to explore all this: one HTML file that opens from disk and needs no network.
+        """Write an interactive report: one HTML file that opens from disk and needs no network.
 
         Parameters
         ----------
         path : path
-            The file to write, ending in .html; an earlier report there is replaced.
+            The file to write, ending in .html; an earlier report is replaced.
         images : sequence of ndarray, path or PIL image, optional
             A picture of each item; see `simdims.report.write_report`. Needs Pillow.
         tests : HypothesisTests, optional
             Tests of hypotheses to show.
         suggestions : DataFrame, optional
-            A table of `label_dimensions`: names that the reader can accept.
+            A table of `label_dimensions`: suggested names, which the reader can accept.
         lineage : Lineage, optional
             How dimensions split as their number grows; see `simdims.lineage`.
         uncertainty : Bootstrap, optional
-            Resamples of this result: cards show intervals, and how often each dimension came back.
+            Resamples of this result; adds intervals and how often each dimension came back.
         comparison : EmbeddingComparison or mapping of names to EmbeddingComparison, optional
-            Comparisons of this result with other embeddings, which a mapping names.
+            Comparisons of this result with other embeddings; the keys of a mapping name them.
         title : str, optional
             The heading.
         overwrite : bool, default=False
@@ -480,7 +479,7 @@ class Discovery:
         return write_report(self, path, title=title, overwrite=overwrite, **shown)
 
     def methods_text(self, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None) -> str:
-        """A Methods paragraph for a paper with the numbers of this run, and what to cite.
+        """Describe this run in a Methods paragraph for a paper, with citations.
 
         Parameters
         ----------
@@ -492,7 +491,7 @@ class Discovery:
         Returns
         -------
         str
-            The paragraph; after an empty line the works that it cites.
+            The paragraph, followed by an empty line and the works that it cites.
 
         Examples
         --------
@@ -522,7 +521,7 @@ class Discovery:
         return f" in {self.similarity.n_systems} {plural('system', self.similarity.n_systems)}" if is_set else ""
 
     def _beside(self) -> str:
-        """What stands beside figures in sample."""
+        """What to print beside in-sample figures."""
         return "" if self.held_out is None else f" ({self.held_out.figures()})"
 
     def _repr_html_(self) -> str:
@@ -535,13 +534,13 @@ class Discovery:
 
 
 def _named(row: Any) -> str:
-    """The name of a row of `dimensions_frame`, before its items; nothing without one."""
+    """The name in a row of `dimensions_frame`, before its items; empty without one."""
     name = getattr(row, "name", "")
     return f"{name}: " if name else ""
 
 
 def check_resampled(found: Discovery, uncertainty: Any) -> None:
-    """Refuse what is not a bootstrap of this result."""
+    """Refuse anything but a bootstrap of this result."""
     require_type("uncertainty", uncertainty, Bootstrap, "what bootstrap returned for this result")
     wanted, given = found.embedding.shape, uncertainty.embedding.shape
     if given != wanted or uncertainty.labels != found.labels:

@@ -1,4 +1,4 @@
-"""discover: how many dimensions, which ones, how stable and how good, in one call."""
+"""discover: select the number of dimensions, fit them, and measure stability and fit, in one call."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ logger = logging.getLogger("simdims")
 #: The first integer that identifies a task; its seed is derived from the root seed and these integers.
 SELECT, CONSENSUS, _MEASURE, HELD_OUT, _DETECT = 0, 1, 2, 3, 4
 
-#: Where a checkpoint keeps the cross-validation of a given number of dimensions.
+#: Checkpoint key of the cross-validation of a given number of dimensions.
 HELD_OUT_FOLDER = "held-out"
 
-#: Where a checkpoint keeps the comparison of systems, followed by the number of dimensions.
+#: Checkpoint key of the comparison of systems, followed by the number of dimensions.
 SYSTEMS_FOLDER = "systems-"
 
-#: Where a checkpoint keeps the dimensions that can be told from noise, followed by the number selected.
+#: Checkpoint key of the test against noise, followed by the number selected.
 _DETECTED = "detectable-"
 
-#: How far beyond the selected number dimensions are looked for that can be told from noise: a factor, and some more.
+#: The test against noise goes up to this multiple of the selected number, plus a constant.
 _REACH, _REACH_BEYOND = 2, 10
 
-#: Items of implicit similarities whose pairs are held out where the number of dimensions is given, and no fewer than
-#: this many per dimension.
+#: Number of items (at least, and per dimension) of implicit similarities used for cross-validation if the number of
+#: dimensions is given.
 _MOST_IMPLICIT, _ITEMS_PER_DIMENSION = 2000, 4
 
 
@@ -77,19 +77,18 @@ def discover(
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
 ) -> Discovery:
-    """Find the dimensions behind similarities: calibrate, select their number, fit many times, measure.
+    """Find the dimensions underlying similarities: select their number, fit repeatedly, and evaluate.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, or SimilaritySet
-        The similarities. A set is fitted jointly (see `JointSRF`): the result has weights of its systems, and says in
-        ``systems`` whether these predict held-out pairs better than the average for everyone.
+        The similarities. A set is fitted jointly (see `JointSRF`): the result has weights of its systems, and
+        ``systems`` reports whether these predict held-out pairs better than the average does.
     ranks : "auto", int or iterable of int, default="auto"
-        Numbers of dimensions to choose from; see `select_rank`. A single number is taken and nothing is selected, but
-        it is cross-validated all the same: how well it predicts similarities that a fit has not seen is
-        ``metrics["held_out_r2"]``.
+        Candidate numbers of dimensions; see `select_rank`. A single number is used as given, but is still
+        cross-validated: ``metrics["held_out_r2"]`` measures how well it predicts held-out similarities.
     sampling : float, optional
-        The share of the pairs to train on in the cross-validation. By default as many as the folds allow; without a
+        Share of the pairs in a training set of the cross-validation. By default as large as the folds allow; without a
         penalty (``alpha=0``) it is calibrated for a selection.
     n_repeats : int, optional
         Repeats of the cross-validation. By default 2 of 8 folds up to 1,000 items and 1 beyond. For a single number of
@@ -98,20 +97,20 @@ def discover(
     n_runs : int, optional
         Runs of the consensus: 30 up to 2,000 items (of a SimilaritySet, 200,000 observed pairs), 10 beyond.
     alpha : float or "auto", default="auto"
-        Penalty on the loadings; see `SRF` and `select_rank`. "auto" chooses it by held-out pairs; 0 is the paper's
-        method, which is for one system only.
+        Penalty on the loadings; see `SRF` and `select_rank`. "auto" chooses it by cross-validation; 0 is the paper's
+        method, which supports only one system.
     estimator : SRF or JointSRF, optional
-        Settings of the final fits, see `fit_consensus`; cross-validation uses them too if they are given. Its own
-        alpha is used. For a SimilaritySet it is a JointSRF.
+        Settings of the final fits, see `fit_consensus`; if given, they are also used in cross-validation. Its own alpha
+        is used. For a SimilaritySet it is a JointSRF.
     device : str, default="cpu"
-        Where all fits are made, see `SRF`; of no use with an estimator, which says so itself.
+        Device for all fits, see `SRF`; an estimator has its own.
     checkpoint : path, optional
-        A folder in which every finished fit is kept; a call that is stopped in whatever way goes on from there.
+        A folder in which every finished fit is saved; an interrupted call resumes from there.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of everything. None draws one (or, with a checkpoint, takes that of its first call). ``settings["seed"]``
-        is the number that gives the same result again: pass it as `random_state`.
+        Random seed. None draws one (or, with a checkpoint, reuses that of its first call). To reproduce a result, pass
+        ``settings["seed"]`` as `random_state`.
     n_jobs : int, optional
-        Processes, as in joblib. Results do not depend on it.
+        Number of processes, as in joblib. Results do not depend on it.
     progress : bool or callable, optional
         See `select_rank`.
 
@@ -183,10 +182,10 @@ def discover(
 
 
 class Plan(NamedTuple):
-    """What discover would do: numbers of dimensions, folds of each and their repeats, runs, and about how long.
+    """What discover would do: candidates, folds and repeats, runs, and estimated time.
 
     With `ranks` "auto", `candidates` are those with which the search begins, and `largest` bounds it. `n_folds` and
-    `n_repeats` are 0 where nothing can be held out, for the `reason` given.
+    `n_repeats` are 0 if no pairs can be held out, for the `reason` given.
     """
 
     candidates: tuple[int, ...]
@@ -200,7 +199,7 @@ class Plan(NamedTuple):
 
     @property
     def n_fits(self) -> int:
-        """Fits, of the candidates known in advance."""
+        """Number of fits, for the candidates known in advance."""
         return len(self.candidates) * self.n_folds * self.n_repeats + self.n_runs
 
 
@@ -215,7 +214,7 @@ def plan_discovery(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> Plan:
-    """What discover would do with these arguments, all of which are checked; the time is that of a short trial."""
+    """Check all arguments and return what discover would do; the time comes from a short trial."""
     amount: dict[str, Any] = {"ranks": ranks, "sampling": sampling, "n_repeats": n_repeats, "n_runs": n_runs}
     if isinstance(similarity, SimilaritySet):
         from simdims.discovery.systems import check_set
@@ -253,7 +252,7 @@ def _planned_folds(
     estimator: SRF,
     n_jobs: int | None,
 ) -> dict[str, Any]:
-    """What `_cross_validate` asks of select_rank, as far as it is known before the first fit."""
+    """The folds and repeats that `_cross_validate` will use, as far as they are known before the first fit."""
     options: dict[str, Any] = {"n_repeats": n_repeats, "estimator": estimator, "n_jobs": n_jobs}
     if single and candidates:
         similarity = held_out_items(similarity, candidates[0], 0)
@@ -263,7 +262,7 @@ def _planned_folds(
 
 
 class Validated(NamedTuple):
-    """The cross-validation of the dimensions, its figures, and how it was done or why it was not."""
+    """The cross-validation of the dimensions, its results, and how it was done or why it was not."""
 
     selection: RankSelection | None
     metrics: dict[str, float]
@@ -279,7 +278,7 @@ def _cross_validate(
     sampling: float | None,
     **options: Any,
 ) -> Validated:
-    """Choose among ranks; of a single one find out how well it predicts, if that can be done at all."""
+    """Select a rank; for a single one, measure how well it predicts, if possible."""
     if single:
         similarity = held_out_items(similarity, ranks[0], _parallel.seed_of(root, HELD_OUT, 0))
         sampling, options["n_folds"] = MOST_TRAINING if sampling is None else sampling, DEFAULT_FOLDS
@@ -310,7 +309,7 @@ def _detect(
     checkpoint: str | os.PathLike[str] | None,
     progress: bool | Callback | None,
 ) -> DetectableDimensions | None:
-    """How many dimensions can be told from noise, beside those that were selected, if some were."""
+    """How many dimensions can be distinguished from noise, if a number was selected."""
     if selection is None or len(selection.tried) == 1:
         return None
     file = None if checkpoint is None else Path(checkpoint, f"{_DETECTED}{selection.rank}")
@@ -337,9 +336,9 @@ def _detect(
 
 
 def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
-    """The similarities that a given number of dimensions is cross-validated on: of implicit ones, some of the items.
+    """The similarities for cross-validating a given number of dimensions: for implicit ones, a subset of the items.
 
-    Pairs of S = F F^T cannot be left out unless S is built, which is what factors are there to avoid.
+    Leaving out pairs of S = F F^T requires building S, which factors are meant to avoid.
     """
     n_chosen = max(_MOST_IMPLICIT, _ITEMS_PER_DIMENSION * rank)
     if similarity.factors is None or similarity.n_items <= n_chosen:
@@ -351,8 +350,8 @@ def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
 def _settle_counts(
     n_items: int, single: bool, estimator: Any, n_repeats: int | None, n_runs: int | None
 ) -> tuple[int, int]:
-    """Repeats of the cross-validation and runs of the consensus, where they are not given."""
-    penalised = getattr(estimator, "alpha", 0) != 0  # whatever else is given is refused later
+    """Default repeats of the cross-validation and runs of the consensus."""
+    penalised = getattr(estimator, "alpha", 0) != 0  # other values are refused later
     return (
         default_repeats(n_items, single, penalised) if n_repeats is None else n_repeats,
         default_runs(n_items) if n_runs is None else n_runs,
@@ -380,7 +379,7 @@ def _estimators(estimator: SRF | JointSRF | None, alpha: Any, device: Any) -> tu
 def _check_all(
     n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, estimator: Any, n_jobs: Any, progress: Any
 ) -> None:
-    """Refuse before the first step what a later one would refuse."""
+    """Check all arguments before the first step."""
     if sampling is not None:
         require_share("sampling", sampling)
     require_count("n_repeats", n_repeats)
@@ -392,7 +391,7 @@ def _check_all(
 
 
 def is_single(ranks: Any) -> bool:
-    """Whether the number of dimensions is given."""
+    """Whether a single number of dimensions is given."""
     return isinstance(ranks, int | np.integer) and not isinstance(ranks, bool)
 
 
@@ -406,7 +405,7 @@ def expected_seconds(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> float:
-    """About how long discover will take with these arguments, from a short trial."""
+    """Estimate how long discover will take with these arguments, from a short trial."""
     require_device(device)
     if isinstance(similarity, SimilaritySet):
         from simdims.discovery.systems import expected_set_seconds
@@ -428,19 +427,19 @@ def expected_seconds(
 
 
 def default_repeats(n_items: int, single: bool = False, penalised: bool = True) -> int:
-    """Repeats of the cross-validation, of several numbers of dimensions or of a single one."""
+    """Default repeats of the cross-validation, of several numbers of dimensions or of a single one."""
     if penalised and not single:
         return 2 if n_items <= 1000 else 1
     return 5 if n_items <= 1000 else 2 if n_items <= 4000 and not single else 1
 
 
 def default_runs(n_items: int) -> int:
-    """Runs of the consensus."""
+    """Default runs of the consensus."""
     return 30 if n_items <= 2000 else 10
 
 
 def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str, float]:
-    """The numbers by which an embedding is judged; those that the data do not allow are left out."""
+    """Metrics of an embedding; those that are undefined for the data are omitted."""
     W = consensus.embedding
     asked: dict[str, Callable[[], float]] = {
         "hoyer_sparsity": lambda: metrics.hoyer_sparsity(W),
@@ -453,15 +452,15 @@ def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str
     for name, metric in asked.items():
         try:
             found[name] = metric()
-        except ValueError as error:  # one dimension has no sparsity, equal similarities have no variance
+        except ValueError as error:  # sparsity of one dimension, or no variance
             logger.info("discover: no %s: %s", name, error)
     return found
 
 
 def settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
-    """The number to repeat everything with, and the seed that follows from it; the folder of an earlier call has both.
+    """The `random_state` that reproduces everything and the seed derived from it, from an earlier call's folder if any.
 
-    The number is None where the folder is of a version that kept the seed alone.
+    The former is None if the folder is from a version that recorded only the derived seed.
     """
     if checkpoint is None:
         seed = _parallel.settle_seed(random_state)
@@ -509,9 +508,9 @@ def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
 
 
 def _read_seeds(file: Path) -> tuple[int, int | None]:
-    """The seed, and the number that it follows from, which earlier versions did not keep."""
+    """The seed, and the number it derives from, which earlier versions did not record."""
     text = file.read_bytes()
-    if text.strip().isdigit():  # of an earlier simdims, which kept no checksums
+    if text.strip().isdigit():  # from an earlier simdims without checksums
         return int(text), None
     try:
         found = unsealed(text)
@@ -533,7 +532,7 @@ def describe_settings(
     seed: int | None,
     selection: RankSelection | None,
 ) -> dict[str, Any]:
-    """What was asked for, the seed, and the versions of libraries."""
+    """The settings, the seed, and the versions of libraries."""
     from importlib.metadata import version
 
     import scipy

@@ -1,4 +1,4 @@
-"""The folder of a Discovery: plain arrays, tables that open in a spreadsheet, and a manifest that is written last."""
+"""The folder of a Discovery: plain arrays, CSV tables, and a manifest that is written last."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from simdims.discovery.result import Discovery
 
-#: The version of what is written; the first one had no checksum of the manifest itself. Several systems need the last.
+#: Format version. Version 1 had no checksum of the manifest itself; several systems need the latest.
 FORMAT, FORMAT_OF_SYSTEMS = 2, 3
 
-#: So often a folder is read anew that a save has replaced meanwhile.
+#: Number of times to read a folder again if a concurrent save replaced it.
 _ATTEMPTS = 10
 
-#: What the command line writes beside a result, to repeat the run.
+#: Files that the command line writes beside a result, to repeat the run.
 RUN_FILE = "run.toml"
 
 _MANIFEST = "discovery.json"
@@ -53,14 +53,14 @@ _FILES = (
     RUN_FILE,
 )
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
-#: Tables with names that people gave, which spreadsheets read rightly only after a mark.
+#: Tables with user-given names, for which spreadsheets need a byte order mark.
 _NAMED = ("embedding", "dimensions", "weights", "systems")
 _SELECTION_TABLES = ("scores", "curve")
 _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 
 
 def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = False) -> None:
-    """Write a Discovery beside `folder`, then put it in its place; of the same run, what repeats it stays there."""
+    """Write a Discovery to a temporary folder, then move it to `folder`; `same_run` keeps the files that repeat it."""
     target = as_folder(folder, "folder").absolute()
     with _in_turn(target):
         if not target.exists() and (earlier := _set_aside(target)):
@@ -84,24 +84,24 @@ def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = F
 
 @contextmanager
 def _in_turn(target: Path) -> Iterator[None]:
-    """Let one save at a time move folders here; the folder above is what is locked, so that no file is left behind."""
+    """Let one save at a time move folders here, by locking the parent folder, which leaves no lock file behind."""
     with ExitStack() as lock:
-        with suppress(ImportError, OSError):  # no such locks on Windows and some disks, or no such folder yet
+        with suppress(ImportError, OSError):  # no locks on Windows and some disks, or no such folder yet
             import fcntl
 
             handle = os.open(target.parent, os.O_RDONLY)
             lock.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX)
-            # Not left to the closing: a process that was forked meanwhile holds the folder open too.
+            # Unlock explicitly: a process forked meanwhile also holds the folder open.
             lock.callback(fcntl.flock, handle, fcntl.LOCK_UN)
         yield
 
 
 def _exchange(part: Path, target: Path) -> None:
-    """Put `part` in the place of `target`, whole; what is there is first set aside, where `load` finds it."""
+    """Replace `target` by `part` as a whole; the old folder is first set aside, where `load` finds it."""
     earlier = name_beside(target, "old")
     try:
-        if os.path.lexists(target):  # a link to nowhere too
+        if os.path.lexists(target):  # also a broken link
             os.replace(target, earlier)
         os.replace(part, target)
     except BaseException:
@@ -113,13 +113,13 @@ def _exchange(part: Path, target: Path) -> None:
 
 
 def _set_aside(target: Path) -> Path | None:
-    """The folder that a save which was killed has set aside, where it had not yet put another in its place."""
+    """The folder set aside by a save that was killed before it put another in its place."""
     found = [path for path in names_beside(target, "old") if (path / _MANIFEST).exists()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def _carry(source: Path, copy: Path) -> None:
-    """Have a file or a folder in a second place as well, without a copy of its content where the disk can do that."""
+    """Hard-link a file or the files of a folder, or copy them if the disk does not support links."""
     if source.is_dir():
         shutil.copytree(source, copy, copy_function=_link)
     else:
@@ -146,20 +146,20 @@ def load(folder: str | os.PathLike[str]) -> Discovery:
             if _stamp(here) == before:
                 raise
             continue
-        if _stamp(here) == before:  # or else files of two results may have been read
+        if _stamp(here) == before:  # otherwise files of two results may have been read
             return found
     raise ValueError(f"{str(path)!r} cannot be read, because another process keeps replacing it.")
 
 
 def _tidy(target: Path) -> None:
-    """Remove what saves that were killed have left beside a folder."""
+    """Remove what killed saves have left beside a folder."""
     remove_abandoned(target)
-    if is_saved(target):  # or else what is set aside is the earlier result
+    if is_saved(target):  # otherwise the folder set aside is the earlier result
         remove_abandoned(target, "old")
 
 
 def _stamp(folder: Path) -> tuple[int, int] | None:
-    """What no two folders that `save` wrote have in common."""
+    """A stamp that differs between any two folders written by `save`."""
     try:
         manifest = os.stat(folder / _MANIFEST)
     except OSError:
@@ -179,7 +179,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
     from simdims.discovery.result import Discovery
 
     arrays = _read_arrays(path / "arrays.npz")
-    systems = manifest.get("systems")  # not in folders of one system
+    systems = manifest.get("systems")  # absent for one system
     load_any = load_similarity if systems is None else SimilaritySet.load
     similarity: Any = load_any(path / "similarity.npz")
     labels = None if similarity.labels is None else tuple(similarity.labels)
@@ -191,7 +191,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         labels=labels,
         seed=manifest["consensus"].get("seed"),
         alpha=manifest["consensus"].get("alpha", 0.0),
-        dimension_names=tuple(manifest["consensus"].get("dimension_names", ())),  # only if some were given
+        dimension_names=tuple(manifest["consensus"].get("dimension_names", ())),  # only if names were given
         **({} if systems is None else _of_systems(systems, similarity, arrays)),
     )
     if not 0 <= consensus.selected < consensus.n_runs:
@@ -210,7 +210,7 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
 
 
 def _of_systems(systems: dict[str, Any], similarity: SimilaritySet, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """What only a consensus of several systems has."""
+    """Fields that only a consensus of several systems has."""
     return {
         "weights": arrays["weights"],
         "systems": similarity.names,
@@ -255,7 +255,7 @@ def _write(found: Discovery, folder: Path) -> None:
             arrays |= {f"calibration_{name}": getattr(selection.calibration, name) for name in _CALIBRATION_ARRAYS}
             plain["calibration"] = {k: v for k, v in plain["calibration"].items() if k not in _CALIBRATION_ARRAYS}
         manifest["selection"] = plain
-        # The tables too, so that what loads back does not hang on what a spreadsheet made of them.
+        # The tables too, so that loading does not depend on edits made in a spreadsheet.
         for name in _SELECTION_TABLES:
             table = getattr(selection, name)
             arrays |= {f"{name}_{column}": table[column].to_numpy() for column in table}
@@ -275,7 +275,7 @@ def _named_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Refuse what save could not write to."""
+    """Refuse folders that save could not write to."""
     target = as_folder(folder, "folder").absolute()
     if target.exists() and not target.is_dir():
         raise ParameterError("folder", "must be a folder", f"{str(target)!r}, which is a file")
@@ -288,12 +288,12 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def is_saved(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a Discovery, whole or damaged."""
+    """Whether a folder holds a Discovery, complete or damaged."""
     return Path(folder, _MANIFEST).exists()
 
 
 def _strangers(folder: Path) -> list[str]:
-    """What others put beside an earlier Discovery, and is not there in every one."""
+    """Files beside an earlier Discovery that save did not write."""
     if not folder.exists():
         return []
     try:
@@ -317,7 +317,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if version not in (1, FORMAT, FORMAT_OF_SYSTEMS):
         raise ValueError(f"{str(folder)!r} has format {version}, which needs a newer version of simdims.")
     for name, digest in files.items():
-        # Tables are for people, who may well save them again from a spreadsheet.
+        # Tables are for users, who may save them again from a spreadsheet.
         if not (folder / name).is_file():
             raise ValueError(f"{str(folder / name)!r} is missing.")
         if name.endswith(".npz") and _digest(folder / name) != digest:

@@ -1,4 +1,4 @@
-"""discover of a SimilaritySet: one set of dimensions for several systems, their weights, and what these are worth."""
+"""discover for a SimilaritySet: common dimensions of several systems, their weights, and their predictive value."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from simdims.systems import SimilaritySet
 
 logger = logging.getLogger("simdims")
 
-#: Observed pairs up to which the cross-validation has 5 and 2 repeats, and up to which there are 30 runs.
+#: Numbers of observed pairs up to which the cross-validation has 5 and 2 repeats, and up to which there are 30 runs.
 _FEW_PAIRS, _SOME_PAIRS = 20_000, 200_000
 
 
@@ -61,7 +61,7 @@ def discover_set(
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> Discovery:
-    """What discover does with a set: select, compare what weights are worth, and fit many times."""
+    """Select the rank of a set, compare fits with and without weights, and fit repeatedly."""
     single = is_single(ranks)
     fold_model = joint_fold_estimator(estimator, alpha, device=device)
     run_model = joint_run_estimator(estimator, alpha, "auto", device=device)
@@ -123,7 +123,7 @@ def check_set(
     n_jobs: Any,
     device: Any,
 ) -> tuple[list[int] | None, int, int]:
-    """Refuse what discover_set would refuse; the candidates, repeats and runs."""
+    """Check the arguments of discover_set; return the candidates, repeats and runs."""
     joint_fold_estimator(None, alpha, device=device)
     joint_run_estimator(None, alpha, "auto", device=device)
     return _settled(systems, ranks, sampling, n_repeats, n_runs, n_jobs, False)
@@ -140,7 +140,7 @@ def _settled(
 
 
 def _check(n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, n_jobs: Any, progress: Any) -> None:
-    """Refuse before the first step what a later one would refuse."""
+    """Check the settings before the first step."""
     if sampling is not None:
         require_share("sampling", sampling)
     require_count("n_repeats", n_repeats)
@@ -152,20 +152,20 @@ def _check(n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, n_jobs: Any
 
 
 def default_repeats(systems: SimilaritySet) -> int:
-    """Repeats of the cross-validation: the more pairs, the less another split changes."""
+    """Default repeats of the cross-validation: with more pairs, another split changes less."""
     n_pairs = _count_pairs(systems)
     return 5 if n_pairs <= _FEW_PAIRS else 2 if n_pairs <= _SOME_PAIRS else 1
 
 
 def default_runs(systems: SimilaritySet) -> int:
-    """Runs of the consensus."""
+    """Default runs of the consensus."""
     return 30 if _count_pairs(systems) <= _SOME_PAIRS else 10
 
 
 def expected_set_seconds(
     systems: SimilaritySet, ranks: Any, n_repeats: int | None, n_runs: int | None, n_jobs: int | None, device: str
 ) -> float:
-    """About how long discover will take, from a short trial."""
+    """Estimate how long discover will take, from a short trial."""
     return estimate_set_seconds(
         systems,
         check_ranks(ranks, systems.n_items),
@@ -183,7 +183,7 @@ def _count_pairs(systems: SimilaritySet) -> float:
 def _cross_validate(
     systems: SimilaritySet, ranks: Any, *, single: bool, **options: Any
 ) -> tuple[RankSelection | None, dict[str, Any]]:
-    """The cross-validation, and how it was done or, of a single number, why it was not."""
+    """The cross-validation, and how it was done or, for a single rank, why it was not."""
     try:
         selection = select_rank(systems, ranks, **options)
     except (MemoryError, TooFewPairsError) as error:
@@ -207,14 +207,14 @@ def _held_out_metrics(selection: RankSelection | None) -> dict[str, float]:
 def _compare(
     systems: SimilaritySet, selection: RankSelection, model: JointSRF, checkpoint: Path | None, common: dict[str, Any]
 ) -> SystemsComparison | None:
-    """What weights are worth; nothing to compare where the similarities do not vary."""
+    """Compare predictions with and without weights; None if the similarities are constant."""
     if selection.held_out is None:
         return None
     return compare_systems(systems, selection, estimator=model, checkpoint=checkpoint, **common)
 
 
 def measure(systems: SimilaritySet, consensus: Consensus) -> dict[str, float]:
-    """The numbers by which dimensions and weights are judged; those that the data do not allow are left out."""
+    """Metrics of dimensions and weights; those that are undefined for the data are omitted."""
     W, weights = consensus.embedding, consensus.weights_frame().to_numpy()
     asked: dict[str, Callable[[], float]] = {
         "hoyer_sparsity": lambda: metrics.hoyer_sparsity(W),
@@ -225,21 +225,21 @@ def measure(systems: SimilaritySet, consensus: Consensus) -> dict[str, float]:
     for name, metric in asked.items():
         try:
             value = metric()
-        except ValueError as error:  # one dimension has no sparsity
+        except ValueError as error:  # sparsity of one dimension
             logger.info("discover: no %s: %s", name, error)
             continue
-        if np.isfinite(value):  # equal similarities have no variance
+        if np.isfinite(value):  # constant similarities have no variance
             found[name] = value
     return found
 
 
 def measure_ceiling(systems: SimilaritySet) -> dict[str, float]:
-    """Noise ceilings in R2, over all systems: of the mean of the others, and of the mean of all; {} where unknown.
+    """Noise ceilings in R2 over all systems: of the mean of the others, and of the mean of all; {} if unknown.
 
     The R2 of a system is that of a regression on the mean with a slope of at least 0: its squared correlation.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of systems without a ceiling, which are left out
+        warnings.simplefilter("ignore")  # about systems without a ceiling, which are excluded
         try:
             ceiling = metrics.noise_ceiling(systems)
         except (ValueError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""Embeddings as metrics, tests and plots take them: checked numbers, and the names of their items."""
+"""Read embeddings for metrics, tests and plots: checked numbers and the names of their items."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def require_table(array: NDArray, name: str, columns: str = "dimension") -> None
 
 
 def as_numbers(table: Any, name: str) -> NDArray[np.float64]:
-    """Return numbers of any kind as a float64 array, NaN where they are masked or missing."""
+    """Return numbers of any kind as a float64 array, NaN if masked or missing."""
     if isinstance(table, Similarity):
         raise ParameterTypeError(name, _IS_TABLE, "a Similarity", "pass its values")
     if sparse.issparse(table):
@@ -90,7 +90,7 @@ def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None =
 
 
 def check_fits(similarity: Similarity, W: NDArray, names: Names) -> None:
-    """Refuse an embedding of other items than the similarities'."""
+    """Refuse an embedding whose items differ from those of the similarities."""
     if len(W) != similarity.n_items:
         raise ParameterError("W", f"must have one row for each of {similarity.n_items} items", f"shape {W.shape}")
     if names is not None and similarity.labels is not None:
@@ -98,7 +98,7 @@ def check_fits(similarity: Similarity, W: NDArray, names: Names) -> None:
 
 
 def unit_rows(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of length 1, so that products are cosines; a row of zeros stays, and has cosine 0 with every other."""
+    """Rows scaled to length 1, so that products are cosines; a zero row stays zero and has cosine 0 with all others."""
     largest = np.abs(W).max(axis=1, keepdims=True)
     scaled = np.divide(W, largest, out=np.zeros_like(W), where=largest > 0)  # squares of tiny numbers underflow
     norms = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -106,11 +106,11 @@ def unit_rows(W: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def below_one(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """W times the power of two that takes its largest number below 1: no digit changes, and no product overflows."""
+    """W divided by a power of two so that its values are below 1: exact, and no product overflows."""
     return np.ldexp(W, -int(np.frexp(np.abs(W).max())[1]))
 
 
 def scaled_rows(W: NDArray[np.float64], similarity: object) -> NDArray[np.float64]:
-    """W, or its unit rows if `similarity` is "cosine", so that products are the similarities asked for."""
+    """W, or its unit rows if `similarity` is "cosine", so that products are the requested similarities."""
     require_choice("similarity", similarity, ("dot", "cosine"))
     return unit_rows(W) if similarity == "cosine" else W

@@ -1,4 +1,4 @@
-"""Listed pairs of items: read from tables, looked up in similarities and predicted, without a matrix of all pairs."""
+"""Listed pairs of items: read from tables, looked up in similarities or predicted, without a matrix of all pairs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from simdims._parameters import ParameterError, ParameterTypeError, is_whole
 from simdims.metrics._embedding import Names
 from simdims.similarity import Similarity, is_frame
 
-#: Numbers that are gathered together where rows of W are looked up pair by pair.
+#: Numbers gathered at a time when looking up rows of W pair by pair.
 BLOCK = 2**18
-#: Rows of a matrix of all pairs that are computed together.
+#: Rows of the matrix of all pairs computed at a time.
 BLOCK_ROWS = 256
 
 #: The positions of the first and of the second item of each pair.
@@ -24,7 +24,7 @@ PairValues = Callable[[NDArray, NDArray], NDArray[np.float64]]
 
 
 def row_blocks(n_items: int) -> Iterator[slice]:
-    """Slices of some hundred rows."""
+    """Slices of a few hundred rows."""
     for start in range(0, n_items, BLOCK_ROWS):
         yield slice(start, min(start + BLOCK_ROWS, n_items))
 
@@ -41,7 +41,7 @@ def pair_products(W: NDArray, first: NDArray, second: NDArray) -> NDArray[np.flo
 
 
 def is_sparse(similarity: Similarity) -> bool:
-    """Whether similarities are a sparse matrix, neither dense nor the product of factors."""
+    """Whether similarities are a sparse matrix rather than dense or implicit."""
     return similarity.factors is None and sparse.issparse(similarity.values)
 
 
@@ -53,7 +53,7 @@ def stored_keys(values: sparse.csr_array) -> NDArray[np.int64]:
 
 
 def stored_pairs(similarity: Similarity) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Stored pairs of two different items, the smaller one first, and their values, NaN where missing."""
+    """Stored off-diagonal pairs, the smaller index first, and their values, NaN if missing."""
     first, second = np.divmod(stored_keys(similarity.values), similarity.n_items)
     upper = first < second
     return first[upper], second[upper], _stored_values(similarity)[upper]
@@ -115,7 +115,7 @@ def read_pairs(pairs: Any, n_items: int, names: Names, holder: str) -> NDArray[n
 
 
 def refuse_pair(pairs: Any, bad: NDArray[np.bool_], rule: str) -> None:
-    """Raise for the first row that is bad, or has a bad cell."""
+    """Raise for the first row that is invalid or has an invalid cell."""
     if bad.any():
         rows = np.unique(np.nonzero(bad)[0])
         more = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
@@ -128,7 +128,7 @@ def _cells(pairs: Any) -> NDArray:
     except ValueError:
         raise ParameterError("pairs", "must have 2 items in every row", "rows of other lengths") from None
     if cells.dtype.kind == "U" and not isinstance(pairs, np.ndarray):
-        cells = np.asarray(pairs, dtype=object)  # NumPy made text of the numbers and gaps beside text
+        cells = np.asarray(pairs, dtype=object)  # NumPy converts numbers and missing values beside text to text
     if cells.ndim != 2 or cells.shape[1] != 2 or not len(cells):
         raise ParameterError("pairs", "must have 2 columns and at least one row", f"shape {cells.shape}")
     if cells.dtype.kind == "O" and all(is_whole(cell) for cell in cells.flat):

@@ -1,4 +1,4 @@
-"""Noise ceilings: how far answers to the same questions agree, or systems on the same pairs."""
+"""Noise ceilings: agreement between answers to the same questions, or between systems on the same pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simdims.triplets import read_triplets, without_column
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Fewer pairs than this have no correlation that means anything.
+#: Fewest pairs for a correlation to be computed.
 _FEWEST_PAIRS = 3
 
 #: With fewer answers per triplet, the share of the most frequent answer is biased upwards.
@@ -43,7 +43,7 @@ class NoiseCeiling:
     lower_standard_error : float
         Standard error of `lower` over triplets.
     n_triplets : int
-        Triplets that were answered often enough.
+        Triplets with at least `min_answers` answers.
     n_answers : int
         Answers to these triplets.
     n_left_out : int
@@ -102,20 +102,20 @@ class NoiseCeiling:
 
 @dataclass(frozen=True, eq=False)
 class SystemCeiling:
-    """How far the similarities of each system agree with those of the others.
+    """Agreement of each system's similarities with those of the others.
 
     Attributes
     ----------
     names : tuple of str
         The systems.
     lower : ndarray of shape (n_systems,)
-        Agreement of each system with the mean of the others; NaN where they share fewer than 3 pairs.
+        Agreement of each system with the mean of the others; NaN if they share fewer than 3 pairs.
     upper : ndarray of shape (n_systems,)
-        Agreement of each system with the mean of all, itself included.
+        Agreement of each system with the mean of all, including itself.
     method : {"pearson", "spearman", "cosine", "accuracy"}
-        The measure of agreement; the last is that of answers to triplets.
+        The measure of agreement; "accuracy" is for answers to triplets.
     n_pairs : ndarray of int, shape (n_systems,)
-        Pairs, or answers, behind each `lower`.
+        Number of pairs, or answers, behind each `lower`.
     """
 
     names: tuple[str, ...]
@@ -130,7 +130,7 @@ class SystemCeiling:
 
     @property
     def mean_lower(self) -> float:
-        """The mean of `lower` over the systems that have one."""
+        """The mean of `lower` over the systems for which it is defined."""
         return float(np.nanmean(self.lower))
 
     @property
@@ -173,20 +173,19 @@ def noise_ceiling(
     method: str | None = None,
     by: str | int | None = None,
 ) -> NoiseCeiling | SystemCeiling:
-    """Estimate how well the best possible model can do: from repeated triplets, or from several systems.
+    """Estimate how well the best possible model can do, from repeated triplets or several systems.
 
-    Of a SimilaritySet, each system's similarities are compared with the mean of the other systems (`lower`) and with
+    For a SimilaritySet, each system's similarities are compared with the mean of the other systems (`lower`) and with
     the mean of all (`upper`), as in representational similarity analysis. A model of what systems have in common is
-    expected to agree with a system no better than `upper`, and a good one at least as well as `lower`. Values are
-    brought to a common scale within each system first (for "pearson" to mean 0 and standard deviation 1, for "cosine"
-    to mean square 1, for "spearman" to ranks), over its observed pairs of two different items. Weights count in these
-    moments, in the means over systems and in the agreement.
+    expected to agree with a system no better than `upper`; a good one agrees at least as well as `lower`. Values are
+    first brought to a common scale within each system, over its observed off-diagonal pairs: for "pearson" to mean 0
+    and standard deviation 1, for "cosine" to mean square 1, for "spearman" to ranks. Weights count in these moments, in
+    the means over systems and in the agreement.
 
-    Of odd-one-out answers, it is the highest accuracy that a model can reach, from triplets that were answered
-    repeatedly.
+    For odd-one-out answers, it is the highest accuracy that a model can reach, from triplets answered repeatedly.
 
     For a triplet with n answers, of which n_1 >= n_2 >= n_3 chose each of its items, the consistency is n_1 / n: the
-    accuracy, on these answers, of a model that knows the most frequent one. The ceiling is the mean consistency over
+    accuracy, on these answers, of a model that predicts the most frequent one. The ceiling is the mean consistency over
     triplets, with the standard error of that mean, as published for THINGS and SPoSE.
 
     With few answers per triplet n_1 / n is biased upwards: for two random answers it is 1 or 1/2, never 1/3. `lower` is
@@ -200,28 +199,28 @@ def noise_ceiling(
         One answer per row, as in `from_triplets`; rows with the same items, in any order, answer the same triplet. Or
         the similarities of several systems.
     odd : int or column name, default=-1
-        Which column holds the odd one out.
+        The column of the odd one out.
     min_answers : int, default=2
-        Triplets with fewer answers are left out; the result counts their answers.
+        Triplets with fewer answers are excluded; the result counts their answers.
     method : {"pearson", "spearman", "cosine"}, optional
-        For a SimilaritySet: how similarities are compared, "pearson" by default. Weights do not change ranks.
+        For a SimilaritySet: the measure of agreement, "pearson" by default. Weights do not change ranks.
     by : column name, optional
-        For triplets in a DataFrame: the column that names the person who answered. The ceiling is then by person: how
-        many of their answers the most frequent answer of the others predicts (`lower`), or that of all (`upper`).
+        For triplets in a DataFrame: the column of people. The ceiling is then per person: the share of their answers
+        predicted by the most frequent answer of the others (`lower`) or of all (`upper`).
 
     Returns
     -------
     NoiseCeiling
-        Of triplets: the ceiling, its uncertainty and the lower estimate; `fraction(accuracy)` is the chance-corrected
+        For triplets: the ceiling, its uncertainty and the lower estimate; `fraction(accuracy)` is the chance-corrected
         fraction of the ceiling that an accuracy reaches.
     SystemCeiling
-        Of a SimilaritySet, or with `by`: a lower and an upper bound per system or person.
+        For a SimilaritySet, or with `by`: a lower and an upper bound per system or person.
 
     Warns
     -----
     UserWarning
-        If triplets have few answers (a median below 10), so that the ceiling is biased upwards; or if systems share
-        too few pairs with the others to have a ceiling.
+        If triplets have few answers (a median below 10), so that the ceiling is biased upwards; or if systems share too
+        few pairs with the others to have a ceiling.
 
     Notes
     -----
@@ -281,8 +280,8 @@ def comparison_ceiling(
 ) -> NoiseCeiling:
     """Estimate the highest accuracy that a model of comparisons can reach, from repeated comparisons.
 
-    As `noise_ceiling`, with two possible answers to each question "is the head more like this item or like that one?":
-    `ceiling` is the mean share of the more frequent answer, biased upwards with few answers per question, and `lower`
+    Like `noise_ceiling`, with two possible answers to each question "is the head more like this item or that one?":
+    `ceiling` is the mean share of the more frequent answer, biased upwards with few answers per question; `lower` is
     how often an answer is predicted by the others, biased downwards.
 
     Parameters
@@ -293,15 +292,15 @@ def comparison_ceiling(
     head, winner, loser : column name, default="head", "winner", "loser"
         The columns of the items.
     by : column name, optional
-        The column of people. Only answers of the same person are then compared: the ceiling of models that predict each
-        person by itself. Without it, answers of all people are, which is the ceiling of one model for all.
+        The column of people. Only answers of the same person are then compared, which gives the ceiling for models
+        fitted per person. Without it, answers of all people are compared, which gives the ceiling for one common model.
     min_answers : int, default=2
-        Questions with fewer answers are left out; the result counts their answers.
+        Questions with fewer answers are excluded; the result counts their answers.
 
     Returns
     -------
     NoiseCeiling
-        Its `chance` is 1/2.
+        `chance` is 1/2.
 
     Warns
     -----
@@ -357,7 +356,7 @@ def _ceiling(counts: NDArray[np.intp], min_answers: int, argument: str, question
 def _ceiling_of_people(
     questions: NDArray[np.intp], choice: NDArray[np.intp], person: NDArray[np.intp], names: Any
 ) -> SystemCeiling:
-    """How many answers of each person the most frequent answer of the others, and of all, predicts."""
+    """How many answers of each person are predicted by the most frequent answer of the others, and of all."""
     number = np.unique(questions, axis=0, return_inverse=True)[1].ravel()
     all_answers = np.zeros((int(number.max()) + 1, 3), dtype=np.intp)
     np.add.at(all_answers, (number, choice), 1)
@@ -383,7 +382,7 @@ def _ceiling_of_people(
 
 
 def _count_answers(questions: NDArray[np.intp], choice: NDArray[np.intp], n_choices: int) -> NDArray[np.intp]:
-    """One row per distinct question, a row of `questions`: how often each answer was chosen."""
+    """For each distinct question (a row of `questions`), how often each answer was chosen."""
     order = np.lexsort(questions.T)  # several times faster than np.unique(axis=0)
     questions, choice = questions[order], choice[order]
     number = np.cumsum(np.r_[False, (questions[1:] != questions[:-1]).any(axis=1)])
@@ -391,7 +390,7 @@ def _count_answers(questions: NDArray[np.intp], choice: NDArray[np.intp], n_choi
 
 
 def _predicted_by_others(counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Number of answers per triplet that the most frequent of the others predicts, ties sharing the credit."""
+    """Number of answers per triplet predicted by the most frequent of the others; ties share the credit."""
     predicted = np.zeros(len(counts))
     for answer in range(counts.shape[1]):
         others = counts - (np.arange(counts.shape[1]) == answer)
@@ -406,7 +405,7 @@ def _mean_and_error(shares: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _ceiling_of_systems(systems: SimilaritySet, method: str) -> SystemCeiling:
-    """Each system against the mean of the others, and of all."""
+    """Agreement of each system with the mean of the others, and of all."""
     require_choice("method", method, ("pearson", "spearman", "cosine"))
     if systems.n_systems < 2:
         raise ParameterError("triplets", "must hold at least two systems for a noise ceiling", f"{systems.n_systems}")
@@ -451,7 +450,7 @@ def _standard_pairs(systems: SimilaritySet, m: int, method: str) -> tuple[Any, N
 
 
 def _agreement(x: NDArray, y: NDArray, weights: NDArray, method: str) -> float:
-    """The weighted correlation, rank correlation or cosine of two lists; NaN where one of them does not vary."""
+    """The weighted correlation, rank correlation or cosine of two lists; NaN if either is constant."""
     if method == "spearman":
         x, y = rankdata(x), rankdata(y)
     if method != "cosine":

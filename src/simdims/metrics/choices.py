@@ -1,4 +1,4 @@
-"""Odd-one-out choices and comparisons: how often similarities predict them, and with what probabilities."""
+"""Odd-one-out choices and comparisons: how well similarities predict them, and with what probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simdims.metrics._pairs import PairValues, known_values, pair_products
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.triplets import read_triplets
 
-#: Triplets whose similarities are looked up together.
+#: Triplets looked up at a time.
 _CHUNK = 2**16
 
 
@@ -25,18 +25,16 @@ def triplet_accuracy(
     """Share of odd-one-out answers that similarities predict: the odd one out is not in the most similar pair.
 
     Ties share the credit: if two or three pairs of a triplet are equally similar, the answer counts 1/2 or 1/3, the
-    expected score of guessing between them. Chance is therefore exactly 1/3.
+    expected score of a guess. Chance is therefore exactly 1/3.
 
     Parameters
     ----------
-    W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF, or similarities
-        An embedding, a result that holds one, or similarities: a Similarity, anything `as_similarity` takes, or a
-        symmetric array. A square array that is not symmetric could be either, and is an error (see
-        Similarity.from_factors).
+    An embedding, a result that holds one, or similarities: a Similarity, anything `as_similarity` takes, or a symmetric
+    array. A square array that is not symmetric is ambiguous and raises an error (see Similarity.from_factors).
     triplets : array-like or DataFrame of shape (n_triplets, 3)
         One answer per row: three different items, as positions in W or as text among its items' names.
     odd : int or column name, default=-1
-        Which column holds the odd one out, as in `from_triplets`: its position, -3 to 2, or its name in a DataFrame.
+        The column of the odd one out, as in `from_triplets`: its position, -3 to 2, or its name in a DataFrame.
     similarity : {"dot", "cosine"}, default="dot"
         The similarity of two items of an embedding: w_i . w_j, as SRF reconstructs it, or its cosine.
     labels : sequence, optional
@@ -58,7 +56,7 @@ def triplet_accuracy(
 
     Notes
     -----
-    Similarities that differ by rounding (1e-12 of the largest of a triplet) are tied. The standard error of an accuracy
+    Similarities that differ by rounding (1e-12 of the largest in a triplet) are tied. The standard error of an accuracy
     a over m independent answers is about sqrt(a (1 - a) / m).
 
     References
@@ -137,7 +135,7 @@ def comparison_accuracy(
 
 
 def _accuracy(supports: Iterable[NDArray[np.float64]], answer: int, n_answers: int, what: str) -> float:
-    """The mean credit for the answers in one column of all chunks; those with a missing similarity count as guesses."""
+    """The mean credit for the answers in one column over all chunks; a missing similarity counts as a guess."""
     credit, n_unknown, n_choices = 0.0, 0, 1
     for support in supports:
         shares, unknown = _credit(support, answer)
@@ -151,7 +149,7 @@ def _accuracy(supports: Iterable[NDArray[np.float64]], answer: int, n_answers: i
 
 
 def _credit(support: NDArray[np.float64], answer: int) -> tuple[float, int]:
-    """The credit for the answers in one column, ties sharing it, and the number of rows with a missing similarity."""
+    """The credit for the answers in one column (ties share it), and the number of rows with missing similarities."""
     unknown = np.isnan(support).any(axis=1)
     known = support[~unknown]
     best = known.max(axis=1, keepdims=True)
@@ -175,8 +173,8 @@ def triplet_probabilities(
     similarity : {"dot", "cosine"}, default="dot"
         The similarity of two items of an embedding.
     temperature : float, default=1.0
-        T, positive: high temperatures make choices random, low ones certain. An embedding that was fitted to choices,
-        such as SPoSE's, is already scaled; similarities between 0 and 1 need a temperature below 1.
+        T, positive: high temperatures make choices random, low ones deterministic. An embedding that was fitted to
+        choices, such as SPoSE's, is already scaled; similarities between 0 and 1 need a temperature below 1.
     labels : sequence, optional
         Names of the items, if W does not hold them.
 
@@ -255,7 +253,7 @@ def _pair_values(source: Similarity | NDArray[np.float64], n_pairs: int) -> Pair
     """A function from listed pairs, about `n_pairs` in all, to their similarities."""
     if isinstance(source, Similarity):
         return known_values(source)
-    if len(source) ** 2 <= n_pairs:  # computing all pairs is no more work
+    if len(source) ** 2 <= n_pairs:  # then computing all pairs is no more work
         products = source @ source.T
         return lambda first, second: products[first, second]
     return lambda first, second: pair_products(source, first, second)

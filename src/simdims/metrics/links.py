@@ -21,20 +21,20 @@ from simdims.similarity import Similarity, as_similarity
 def link_auc(S: Any, W: Any, *, pairs: Any = None, random_state: int | np.random.RandomState | None = None) -> float:
     """Area under the ROC curve of W W^T for separating linked pairs from unlinked ones.
 
-    This is the probability that a link, a pair of two different items with a positive similarity, gets a larger
-    w_i . w_j than a pair whose similarity is zero (ties count 1/2). All links are compared with as many zero pairs,
-    drawn without replacement, or with all zero pairs if there are fewer.
+    This is the probability that a link (a pair of two different items with a positive similarity) has a larger w_i .
+    w_j than a pair whose similarity is zero (ties count 1/2). All links are compared with an equal number of zero
+    pairs, drawn without replacement, or with all zero pairs if there are fewer.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, n_items x n_items
         The similarities. Zero pairs are those observed as zero and, in a sparse S whose `absent` is "zero" or a weight,
-        those that it does not store. With absent="missing" only stored zeros are zero pairs. Pairs that are missing or
-        have weight 0 are neither links nor zero pairs; other weights make no difference.
+        those not stored. With absent="missing" only stored zeros are zero pairs. Pairs that are missing or have weight
+        0 are neither links nor zero pairs; other weights have no effect.
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding. If both S and W name their items, the names must be the same in the same order.
     pairs : array-like or DataFrame of shape (n_pairs, 2), optional
-        The links to compare with the zero pairs, as positions or as text among S's labels; by default all links. Meant
+        The links to compare with the zero pairs, as positions or as text among S's labels; by default all links. Use it
         for links that were held out of the fit; see `hold_out_links`.
     random_state : int, RandomState or None, default=None
         Seed of the draw; None uses fresh entropy.
@@ -80,7 +80,7 @@ def link_auc(S: Any, W: Any, *, pairs: Any = None, random_state: int | np.random
 def hold_out_links(
     S: Any, fraction: float = 0.1, *, random_state: int | np.random.RandomState | None = None
 ) -> tuple[Similarity, NDArray[np.int64]]:
-    """Hold some links out of S, to predict them from a fit to the others.
+    """Hold some links out of S, to predict them from a fit to the rest.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _read_links(pairs: Any, similarity: Similarity) -> Pairs:
 
 
 def _links_and_zeros(similarity: Similarity, n_links: int | None, rng: np.random.RandomState) -> tuple[Pairs, Pairs]:
-    """All links, and as many zero pairs as `n_links` or, if that is None, as there are links."""
+    """All links, and `n_links` zero pairs (if None, as many as there are links)."""
     links = _links(similarity)
     draw_zeros = _zeros_of_stored if _pairs.is_sparse(similarity) else _zeros_of_blocks
     zeros = draw_zeros(similarity, len(links[0]) if n_links is None else n_links, rng)
@@ -156,7 +156,7 @@ def _links_and_zeros(similarity: Similarity, n_links: int | None, rng: np.random
 
 
 def _zeros_of_stored(similarity: Similarity, n_wanted: int, rng: np.random.RandomState) -> Pairs:
-    """Zero pairs of sparse similarities, drawn by their rank among all pairs that are not stored, then stored zeros."""
+    """Zero pairs of sparse similarities: drawn by rank among all pairs that are not stored, then stored zeros."""
     n = similarity.n_items
     first, second, values = _pairs.stored_pairs(similarity)
     zeros = np.flatnonzero(values == 0)
@@ -165,14 +165,14 @@ def _zeros_of_stored(similarity: Similarity, n_wanted: int, rng: np.random.Rando
     drawn = _draw(n_unstored + len(zeros), n_wanted, rng)
     from_stored = zeros[drawn[drawn >= n_unstored] - n_unstored]
     unstored = drawn[drawn < n_unstored]
-    # The t-th rank that is not taken has as many taken ones below as there are k with taken[k] - k <= t.
+    # The t-th free rank is preceded by as many taken ranks as there are k with taken[k] - k <= t.
     ranks = unstored + np.searchsorted(taken - np.arange(len(taken)), unstored, side="right")
     row, column = _pairs.pairs_of_ranks(ranks, n)
     return np.concatenate([row, first[from_stored]]), np.concatenate([column, second[from_stored]])
 
 
 def _zeros_of_blocks(similarity: Similarity, n_wanted: int, rng: np.random.RandomState) -> Pairs:
-    """Zero pairs of other similarities: counted, drawn by number, and found in a second pass over blocks of rows."""
+    """Zero pairs of other similarities: counted, sampled by index, and located in a second pass over blocks of rows."""
     n_zeros = sum(int(np.count_nonzero(values == 0)) for _, values in _upper_blocks(similarity))
     drawn = np.sort(_draw(n_zeros, n_wanted, rng))
     found: list[NDArray[np.int64]] = []
@@ -187,7 +187,7 @@ def _zeros_of_blocks(similarity: Similarity, n_wanted: int, rng: np.random.Rando
 
 
 def _links(similarity: Similarity) -> Pairs:
-    """Pairs of two different items with a positive similarity, the smaller position first."""
+    """Off-diagonal pairs with a positive similarity, the smaller index first."""
     if _pairs.is_sparse(similarity):
         first, second, values = _pairs.stored_pairs(similarity)
         return first[values > 0], second[values > 0]
@@ -208,7 +208,7 @@ def _upper_blocks(similarity: Similarity) -> Iterator[tuple[int, NDArray]]:
 
 
 def _draw(n_available: int, n_wanted: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Distinct whole numbers below `n_available`: all, or a random choice, without memory for all of them."""
+    """Distinct integers below `n_available`: all, or a random sample, without memory for all of them."""
     if n_available <= n_wanted:
         return np.arange(n_available, dtype=np.int64)
     if n_available <= 4 * n_wanted:

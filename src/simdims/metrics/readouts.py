@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairCorrelation:
-    """How an embedding's similarities of listed pairs correlate with people's ratings of them.
+    """Correlation of an embedding's similarities of listed pairs with human ratings.
 
     Parameters
     ----------
     correlation : float
-        Spearman's rank correlation over the pairs found; NaN if the embedding gives all of them one similarity.
+        Spearman's rank correlation over the pairs found; NaN if the embedding gives all of them the same similarity.
     n_found : int
         Number of pairs with both items in the embedding.
     n_pairs : int
@@ -34,7 +34,7 @@ class PairCorrelation:
     similarities : ndarray of shape (n_pairs,)
         The embedding's similarity of every pair, in the order of the list; NaN for pairs that were not found.
     not_found : tuple of str
-        Names that the embedding does not have, in the order of the list.
+        Names that are not in the embedding, in the order of the list.
     """
 
     correlation: float
@@ -57,13 +57,13 @@ def pair_correlation(
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding.
     pairs : array-like or DataFrame of shape (n_pairs, 2)
-        The items of each pair: names, which must match exactly, or positions in W. Pairs with a name that W does not
-        have are skipped and counted in the result.
+        The items of each pair: names, which must match exactly, or positions in W. Pairs with an unknown name are
+        skipped and counted in the result.
     ratings : array-like of shape (n_pairs,)
-        How similar people find each pair.
+        The rated similarity of each pair.
     similarity : {"cosine", "dot"}, default="cosine"
-        The similarity of two items: the cosine of their rows, or w_i . w_j. An item without any loading has cosine 0
-        with every other.
+        The similarity of two items: the cosine of their rows, or w_i . w_j. An item without loadings has cosine 0 with
+        all others.
     labels : sequence, optional
         Names of the items, if W is not a DataFrame whose index names them.
 
@@ -128,10 +128,10 @@ class Readout:
     ----------
     table : DataFrame
         One row per target: `target`, `correlation` (Spearman's, of out-of-fold predictions with ratings; NaN if all
-        predictions are equal), `n_items` (rated items of the embedding) and `n_not_found` (rated items that are not in
-        the embedding).
+        predictions are equal), `n_items` (rated items in the embedding) and `n_not_found` (rated items not in the
+        embedding).
     predictions : DataFrame of shape (n_items, n_targets)
-        The prediction for each rated item, by a model that never saw its rating; NaN for items without a rating.
+        The out-of-fold prediction for each rated item; NaN for items without a rating.
     """
 
     table: pd.DataFrame
@@ -162,10 +162,10 @@ def readout(
         The embedding.
     ratings : array-like, Series or DataFrame of shape (n_items,) or (n_items, n_targets)
         What to predict, NaN for items without a rating: each target uses the items that it rates. If both W and
-        `ratings` name their items (in an index), ratings are looked up by name, so they may be of other items and in
-        any order; otherwise rows are items in W's order.
+        `ratings` have an index that names their items, ratings are looked up by name and may cover other items in any
+        order; otherwise rows are items in W's order.
     alphas : sequence of float, default=(0.01, 0.1, 1, 10, 100)
-        Strengths of regularisation to choose from, positive.
+        Regularisation strengths to choose from, positive.
     n_folds : int, default=5
         Number of folds, outer and inner, at least 2. Each target needs at least 2 n_folds ratings.
     labels : sequence, optional
@@ -181,8 +181,8 @@ def readout(
 
     Notes
     -----
-    Without any relation the expected correlation is slightly below 0: leaving out an item with a high rating lowers the
-    mean of its training set.
+    If ratings and embedding are unrelated, the expected correlation is slightly below 0: leaving out an item with a
+    high rating lowers the mean of its training set.
 
     References
     ----------
@@ -205,7 +205,7 @@ def readout(
     from scipy.stats import rankdata
 
     embedding, names = as_embedding(W, labels=labels)
-    embedding = below_one(embedding)  # columns are standardised, whatever their scale
+    embedding = below_one(embedding)  # columns are standardised anyway
     grid = as_numbers(alphas, "alphas")
     if grid.ndim != 1 or not len(grid) or not (np.isfinite(grid) & (grid > 0)).all():
         raise ParameterError("alphas", "must be a sequence of positive, finite numbers", shown(alphas))
@@ -226,7 +226,7 @@ def readout(
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values without the last digits of the largest one, which hold rounding errors."""
+    """Values rounded to drop the last digits of the largest one, which hold rounding errors."""
     largest = float(np.abs(values).max())
     return values if largest == 0 else np.round(values / largest, 12) * largest
 
@@ -277,7 +277,7 @@ def _check_targets(targets: list[Any], rated: NDArray[np.float64], n_needed: int
 def _out_of_fold(
     X: NDArray[np.float64], y: NDArray[np.float64], alphas: NDArray[np.float64], n_folds: int, seed: int
 ) -> NDArray[np.float64]:
-    """Predictions of all of y, each by a model that was fitted, and whose alpha was chosen, without it."""
+    """Out-of-fold predictions of y, each from a model that was fitted and tuned without it."""
     from sklearn.model_selection import KFold
 
     folds = KFold(n_folds, shuffle=True, random_state=seed)
@@ -301,6 +301,6 @@ def _ridge(
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(X)
-    # One target for each alpha, so that all of them share the products of X.
+    # One target per alpha, so that all share the products of X.
     model = Ridge(alpha=alphas).fit(scaler.transform(X), np.repeat(y[:, None], len(alphas), axis=1))
     return model.predict(scaler.transform(X_new)).reshape(len(X_new), len(alphas))

@@ -1,4 +1,4 @@
-"""The structure of an embedding: its sparsity, its entropy, and its alignment with a known one."""
+"""The structure of an embedding: sparsity, entropy, and alignment with a known embedding."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from simdims.similarity import refuse_other_names
 def hoyer_sparsity(W: Any, *, of: str = "items") -> float:
     """Mean Hoyer sparsity: 0 if all loadings are equal, 1 if only one differs from zero.
 
-    The sparsity of a vector x of length m is (sqrt(m) - |x|_1 / |x|_2) / (sqrt(m) - 1), whatever the scale of x.
+    The sparsity of a vector x of length m is (sqrt(m) - |x|_1 / |x|_2) / (sqrt(m) - 1); it does not depend on the scale
+    of x.
 
     Parameters
     ----------
     W : array-like or DataFrame of shape (n_items, n_components)
         The embedding.
     of : {"items", "dimensions"}, default="items"
-        Sparsity of the rows (does an item belong to one dimension or to many?) or of the columns (does a dimension
-        belong to few items or to all?). The paper's simulations vary that of the rows.
+        Sparsity of the rows (does an item load on one dimension or on many?) or of the columns (does a dimension apply
+        to few items or to all?). The paper's simulations vary that of the rows.
 
     Returns
     -------
     float
-        The mean over the items or dimensions that have a loading.
+        The mean over items or dimensions with any loading.
 
     See Also
     --------
@@ -72,7 +73,7 @@ def entropy(W: Any, *, of: str = "items") -> float:
     Returns
     -------
     float
-        The mean over the items or dimensions that have a loading.
+        The mean over items or dimensions with any loading.
 
     See Also
     --------
@@ -100,14 +101,14 @@ def entropy(W: Any, *, of: str = "items") -> float:
 
 @dataclass(frozen=True, eq=False)
 class FactorAlignment:
-    """How well an embedding's dimensions recover known ones, one to one.
+    """One-to-one alignment of an embedding's dimensions with known ones.
 
     Parameters
     ----------
     correlations : ndarray of shape (n_matched,)
         Pearson correlation of each matched pair of dimensions, in the order of the true ones.
     columns, true_columns : ndarray of shape (n_matched,)
-        The matched columns of W and of W_true. All columns of the embedding with fewer of them are matched.
+        The matched columns of W and of W_true. All columns of the smaller embedding are matched.
     """
 
     correlations: NDArray[np.float64]
@@ -116,7 +117,7 @@ class FactorAlignment:
 
     @property
     def mean(self) -> float:
-        """The mean correlation of the matched pairs, which the paper calls factor alignment."""
+        """Mean correlation of the matched pairs, which the paper calls factor alignment."""
         return float(self.correlations.mean())
 
     def __str__(self) -> str:
@@ -142,8 +143,8 @@ def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
     Returns
     -------
     FactorAlignment
-        The matching and its correlations. If W and W_true differ in their numbers of columns, some of the larger one
-        have no partner. The correlations of a constant column are 0.
+        The matching and its correlations. If the numbers of columns differ, some columns of the larger embedding are
+        unmatched. The correlations of a constant column are 0.
 
     References
     ----------
@@ -175,7 +176,7 @@ def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
 
 
 def _vectors(W: Any, of: object) -> NDArray[np.float64]:
-    """The rows or columns of an embedding that have any loading, as rows."""
+    """The rows or columns of an embedding with any loading, as rows."""
     require_choice("of", of, ("items", "dimensions"))
     embedding, _ = as_embedding(W)
     vectors, over = (embedding, "dimensions") if of == "items" else (embedding.T, "items")
@@ -192,5 +193,5 @@ def standard_columns(W: NDArray[np.float64]) -> NDArray[np.float64]:
     W = below_one(W)
     centred = W - W.mean(axis=0)
     lengths = np.linalg.norm(centred, axis=0)
-    varies = lengths > 1e-12 * np.linalg.norm(W, axis=0)  # the rest of a constant is rounding error
+    varies = lengths > 1e-12 * np.linalg.norm(W, axis=0)  # otherwise only rounding errors remain
     return np.divide(centred, lengths, out=np.zeros_like(W), where=varies)

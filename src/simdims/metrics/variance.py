@@ -17,8 +17,8 @@ from simdims.similarity import Similarity, as_similarity
 def explained_variance(S: Any, W: ArrayLike) -> float:
     """Share of the variance of the observed similarities that W W^T explains.
 
-    R2 = 1 - sum (S_ij - w_i . w_j)^2 / sum (S_ij - mean)^2 over the observed pairs of two different items, with the
-    weights of the fit in both sums and in the mean.
+    R2 = 1 - sum (S_ij - w_i . w_j)^2 / sum (S_ij - mean)^2 over the observed pairs of two different items. The sums and
+    the mean use the weights of the fit.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     Returns
     -------
     float
-        1 for a perfect reconstruction, 0 for one as good as the mean, negative for one worse than the mean.
+        1 for a perfect reconstruction, 0 if no better than the mean, negative if worse than the mean.
 
     Notes
     -----
-    No matrix of all pairs is built: the cost of sparse similarities grows with the stored pairs, implicit ones F F^T
-    need products with F only, and dense ones are read in blocks of rows.
+    No matrix of all pairs is built: the cost for sparse similarities grows with the stored pairs, implicit ones F F^T
+    need only products with F, and dense ones are read in blocks of rows.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def _squared_norm(F: NDArray[np.floating]) -> float:
 
 
 def _as_double(matrix: NDArray, rows: slice) -> NDArray[np.float64]:
-    """Some rows in float64, so that a float32 matrix is never copied whole."""
+    """Rows in float64, so that a float32 matrix is never copied whole."""
     return matrix[rows].astype(np.float64, copy=False)
 
 
