@@ -1,7 +1,7 @@
 """The command line: `simdims ...`, one subcommand per public function.
 
-Each command imports what it needs when it runs, so that `--help` is quick. Commands return their findings, and `main`
-alone writes them to stdout, as text or (--json) as one JSON object. Everything else goes to stderr.
+Imports are deferred to the commands, so that `--help` is fast. Commands return their findings, and only `main` writes
+them to stdout, as text or (--json) as one JSON object. Everything else goes to stderr.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from simdims.cli.outputs import as_json
 from simdims.cli.spelling import in_options
 from simdims.cli.terminal import say, write
 
-#: Errors about data, files and values, which are reported in one line.
+#: Errors in data, files and values, which are reported on one line.
 _REPORTED = (ValueError, TypeError, OSError, MemoryError, ImportError, ArithmeticError)
 
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success; 1 if the data, a file or a value is invalid and 2 if the command is, both after one line on
+        0 for success; 1 if the data, a file or a value is invalid and 2 if the command is, both with one line on
         stderr; 130 after an interrupt.
 
     Examples
@@ -74,9 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             return _interrupted(options)
         except Exception as error:
-            if interrupts:  # compiled code may turn an interrupt into an error of its own
+            if interrupts:  # compiled code may turn an interrupt into another error
                 return _interrupted(options)
-            if isinstance(error, BrokenPipeError):  # whoever was reading has read enough
+            if isinstance(error, BrokenPipeError):  # the reader has closed the pipe
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 1
             if isinstance(error, _REPORTED):
@@ -93,7 +93,7 @@ def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options:
             values = config.apply(options.config, options.command)
             top.parse_known_args(arguments, options)
             options.from_config = [name for name, value in values.items() if getattr(options, name) == value]
-    except SystemExit as end:  # --help and --version have done their work
+    except SystemExit as end:  # --help and --version exit
         return int(end.code or 0)
     if unknown:
         options.command.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -114,7 +114,7 @@ def _interrupted(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _noticing_interrupts() -> Iterator[list[int]]:
-    """A list that is empty until Ctrl-C is pressed, whatever becomes of the KeyboardInterrupt."""
+    """Yield a list that becomes non-empty when Ctrl-C is pressed, even if the KeyboardInterrupt is lost."""
     interrupts: list[int] = []
     is_ours = (
         threading.current_thread() is threading.main_thread()
@@ -136,7 +136,7 @@ def _noticing_interrupts() -> Iterator[list[int]]:
 
 
 def _of_the_system(error: Exception) -> str | None:
-    """A sentence for errors that Python or the system raised without one."""
+    """A sentence for Python and system errors that have no readable message."""
     if isinstance(error, OSError) and error.strerror:
         place = "" if error.filename is None else f": {os.fsdecode(error.filename)!r}"
         return f"{error.strerror}{place}."
@@ -148,27 +148,27 @@ def _of_the_system(error: Exception) -> str | None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises errors for `main` to report."""
+    """Raise errors for `main` to report."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.register("type", int, whole)
         self.register("type", float, number)
-        self._negative_number_matcher = re.compile(r"-\.?\d")  # -1e3 is a number too
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # accept -1e3 as a number
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 class _Top(_Parser):
-    """The parser of the whole line, whose help is a table of contents."""
+    """The top-level parser, whose help is a table of contents."""
 
     def format_help(self) -> str:
         return contents(self)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the command line, with all its commands."""
+    """The complete parser with all commands."""
     top = _Top(prog="simdims")
     top.add_argument("--version", action="version", version=f"simdims {__version__}", help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
@@ -180,7 +180,7 @@ def parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _reporting(top: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[None]:
-    """Print warnings, and with --verbose log messages, one line each."""
+    """Print warnings and, with --verbose, log messages, on one line each."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         say(f"warning: {in_options(message, top, options)}")

@@ -1,4 +1,4 @@
-"""`simdims check`: what a file holds, how each column is used, and what discover would do with it."""
+"""`simdims check`: what a file contains, how each column is used, and what discover would do with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
 
-#: Options that name columns, and what these are then used for.
+#: Options that name columns, and how these are then used.
 _ROLES = (
     "item1",
     "item2",
@@ -35,10 +35,10 @@ _ROLES = (
     "dissimilarity",
 )
 
-#: Columns by place of a list of pairs, whose value has the name of the kind.
+#: Columns of a list of pairs by position; the value is named after the kind of data.
 _OF_LISTS = ("item1", "item2", "", "weight")
 
-#: Columns of one use that are listed one by one.
+#: Up to this many columns with the same use are listed individually.
 _MOST_LISTED = 8
 
 
@@ -83,7 +83,7 @@ def _sentences(S: Similarity | SimilaritySet) -> str:
 
 
 def _columns(read: discover.Read, table: Table) -> list[dict[str, Any]]:
-    """Each column of a table with its use, and how many of its cells are missing."""
+    """Each column of a table with its use and its number of missing cells."""
     uses = _uses(read, table)
     n_read = len(table.numbered)
     return [
@@ -93,7 +93,7 @@ def _columns(read: discover.Read, table: Table) -> list[dict[str, Any]]:
 
 
 def _uses(read: discover.Read, table: Table) -> dict[int, str]:
-    """What the columns of a table are used for, by their places."""
+    """The use of each column of a table, by position."""
     given, n_items = vars(read.options), read.similarity.n_items
     places = {name: place for place, name in reversed(list(enumerate(table.columns)))}
     named = {places[given[role]]: role for role in _ROLES if given.get(role) in places}
@@ -116,7 +116,7 @@ def _uses(read: discover.Read, table: Table) -> dict[int, str]:
 
 
 def _places_of_triplets(given: Mapping[str, Any], table: Table, rest: list[int]) -> dict[int, str]:
-    """The three columns of items, and which of them has the odd one out: a name, or a position among the three."""
+    """The three item columns, and which of them has the odd one out: a name, or a position among the three."""
     chosen = [table.columns.index(name) for name in given.get("columns") or () if name in table.columns] or rest
     odd = given.get("odd")
     at = table.columns.index(odd) if odd in table.columns else chosen[odd] if isinstance(odd, int) else None
@@ -124,7 +124,7 @@ def _places_of_triplets(given: Mapping[str, Any], table: Table, rest: list[int])
 
 
 def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> list[str]:
-    """Columns and their uses, line by line; many of one use share a line."""
+    """Columns and their uses, line by line; many columns with the same use share a line."""
     by_use: dict[str, list[dict[str, Any]]] = {}
     for column in columns:
         by_use.setdefault(column["use"] or "not used", []).append(column)
@@ -147,7 +147,7 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
 
 
 def _coverage(S: Similarity | SimilaritySet) -> dict[str, Any]:
-    """Items, and how many pairs and self-similarities were observed."""
+    """The number of items, and how many pairs and diagonal entries were observed."""
     from simdims.similarity import Similarity
 
     n = S.n_items
@@ -167,13 +167,13 @@ def _scale(S: Similarity | SimilaritySet) -> dict[str, Any]:
 
 
 def _symmetry(read: discover.Read) -> dict[str, Any]:
-    """How the two sides of pairs agree: those of a matrix are equal, or were combined as --symmetrize says."""
+    """How the two sides of pairs agree: in a matrix they are equal, or were combined by --symmetrize."""
     is_matrix = read.kind in ("matrix", "dissimilarity")
     return {"symmetry": read.options.symmetrize or "equal sides"} if is_matrix else {}
 
 
 def _duplicates(S: Similarity | SimilaritySet, table: Table | None) -> dict[str, Any]:
-    """Rows of a narrow table that repeat another one, and items that cannot be told apart by their similarities."""
+    """Duplicate rows of a narrow table, and items with identical similarities."""
     from scipy import sparse
 
     from simdims.similarity import Similarity
@@ -183,7 +183,7 @@ def _duplicates(S: Similarity | SimilaritySet, table: Table | None) -> dict[str,
         facts["n_repeated_rows"] = table.n_rows - len(set(map(tuple, table.body)))
     values = None if not isinstance(S, Similarity) else S.values if S.factors is None else S.factors
     if values is not None and not sparse.issparse(values):
-        counts = Counter(row.tobytes() for row in values + 0.0)  # one zero, whatever its sign
+        counts = Counter(row.tobytes() for row in values + 0.0)  # merges 0.0 and -0.0
         repeated = [i for i, row in enumerate(values + 0.0) if counts[row.tobytes()] > 1]
         facts["identical_items"] = [i if S.labels is None else S.labels[i] for i in repeated]
     return facts

@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
 
 
 def answer_shell(parser: argparse.ArgumentParser) -> None:
-    """Write completions and exit, if the script of `simdims completion` asks for them."""
+    """Write completions and exit, if the completion script asks for them."""
     if "_ARGCOMPLETE" in os.environ:
         _argcomplete().autocomplete(parser)
 

@@ -1,4 +1,4 @@
-"""`simdims discover --config run.toml`: options from a file, and the file that repeats a run."""
+"""`simdims discover --config run.toml`: read options from a file, and write the file that repeats a run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 from simdims import __version__
 from simdims.cli.terminal import say
 
-#: What FILE is called in a config, and the version of simdims that wrote it.
+#: The keys of FILE and of the simdims version in a config.
 _SOURCE, _VERSION = "file", "version"
 
-#: What a run is not repeated with: where its results and messages went.
+#: Options that a config omits: where results and messages go.
 _LEFT_OUT = ("out", "checkpoint", "overwrite", "quiet", "verbose", "json", "config", "dry_run", "help", "random_state")
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Add --config; what the command needs may then come from the file instead of the command line."""
+    """Add --config, from which required arguments may then come."""
     parser.add_argument(
         "--config",
         type=Path,
@@ -29,11 +29,11 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         help="a file of options, such as run.toml of an earlier result; the command line overrides it",
     )
     for action in parser._actions:
-        action.required = False  # see `require`
+        action.required = False  # checked in `require`
 
 
 def apply(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    """Make the values in a config the defaults of a command, and return them by the names of its arguments."""
+    """Make the values in a config the defaults of a command, and return them by argument name."""
     actions = _actions(parser)
     values: dict[str, Any] = {}
     for key, value in _read(path).items():
@@ -56,7 +56,7 @@ def apply(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
 
 
 def require(options: argparse.Namespace) -> None:
-    """Refuse a command without FILE or FOLDER, if neither the line nor a config has them."""
+    """Refuse a command without FILE or FOLDER, unless the config has them."""
     names = {"source": "FILE", "out": "-o/--out"}
     if missing := [shown for name, shown in names.items() if getattr(options, name) is None]:
         options.command.error(f"the following arguments are required: {', '.join(missing)}")
@@ -79,7 +79,7 @@ def run_file(options: argparse.Namespace, seed: int | None) -> str:
 
 
 def _actions(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """The options of a command by their keys: their names without dashes."""
+    """The options of a command by config key: their names without dashes."""
     found = {}
     for action in parser._actions:
         if action.dest in ("help", "config"):
@@ -108,7 +108,7 @@ def _compare_versions(path: Path, version: Any) -> None:
 
 
 def _converted(parser: argparse.ArgumentParser, action: argparse.Action, key: str, value: Any) -> Any:
-    """A value of a config as the command line would have it; None for an option that is not given."""
+    """Convert a config value as the command line would; None for an option that is not set."""
     if action.nargs == 0:
         if not isinstance(value, bool):
             raise ValueError(f"must be true or false, got {_as_toml(value)}")

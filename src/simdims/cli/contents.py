@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 
-#: Chapters and their commands, in the order in which a reader needs them.
+#: Groups of commands, in the order in which a reader needs them.
 CHAPTERS = {
     "From a data file to a page": ("discover", "check", "demo", "report", "plot", "export"),
     "Similarities from raw data": ("similarity",),
@@ -34,7 +34,7 @@ exit status:
 
 
 def contents(parser: argparse.ArgumentParser) -> str:
-    """The help of the whole command line."""
+    """The help of the complete command line."""
     commands = subcommands(parser)
     lines = [f"usage: {parser.prog} COMMAND ...   ({parser.prog} COMMAND --help explains one)", "", _INTRODUCTION]
     for chapter, names in CHAPTERS.items():

@@ -1,4 +1,4 @@
-"""`simdims demo`: discover on data that ship with a dependency."""
+"""`simdims demo`: run discover on data that come with a dependency."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from simdims.cli.terminal import say
 if TYPE_CHECKING:
     from simdims.similarity import Similarity
 
-#: The default folder, in which an earlier demo is replaced without asking.
+#: The default folder, in which an earlier demo is replaced without --overwrite.
 _FOLDER = Path("demo_output")
 
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
-#: About fifteen seconds on two cores once everything is compiled; the best rank lies between those tried.
+#: Takes about fifteen seconds on two cores after compilation; the best rank is inside the range.
 _QUICK: dict[str, Any] = {"ranks": [20], "n_repeats": 1, "n_runs": 5}
 _QUICK_WORDS: dict[str, Any] = {"ranks": [2, 4, 6, 8, 10, 12], "n_repeats": 2, "n_runs": 10}
 _N_QUICK = 300
@@ -70,7 +70,7 @@ def _demo(options: argparse.Namespace) -> Findings:
 
 
 def _digits(n_items: int | None) -> tuple[Similarity, str, Any]:
-    """Similarities of handwritten digits, a heading, and their pictures."""
+    """Similarities of handwritten digits, a title, and their images."""
     import numpy as np
 
     from simdims.datasets import load_digits_similarity

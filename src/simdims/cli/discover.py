@@ -1,4 +1,4 @@
-"""`simdims discover`: from a data file to dimensions and a page to explore them."""
+"""`simdims discover`: from a data file to dimensions and an interactive report."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
 
-#: Runs that take longer than this, in seconds, should have a checkpoint.
+#: Runs longer than this, in seconds, should use a checkpoint.
 _LONG = 900
 
-#: Dimensions that are summarised, and items named for each.
+#: Number of dimensions in the summary, and of items per dimension.
 _N_ABOUT, _N_NAMED = 3, 3
 
 _SHARED = (
@@ -76,7 +76,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add what the number of fits and their duration depend on."""
+    """Add the options that determine the number of fits and their duration."""
     add_ranks(parser)
     shared.add_alpha(parser, "auto")
     shared.add_count(parser, "n_repeats", None, "repeats of the cross-validation (default: depends on the size)")
@@ -101,10 +101,10 @@ def add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any
         own[kind] = {}
         for action in group._group_actions:
             own[kind].setdefault(action.dest, action.default)
-            # None is "not given", so that options that do not apply to the data can be refused.
+            # None means "not given", so that options that do not apply to the data can be refused.
             action.default, action.required = None, False
-    own["associations"]["absent"] = 0.03  # an option that it shares with a matrix
-    own["dissimilarity"] |= dict.fromkeys(("item1", "item2", "participant"))  # and these with ratings
+    own["associations"]["absent"] = 0.03  # shared with matrices
+    own["dissimilarity"] |= dict.fromkeys(("item1", "item2", "participant"))  # shared with ratings
     return own
 
 
@@ -135,7 +135,7 @@ def _write_run_file(options: argparse.Namespace, seed: int | None) -> None:
 
 
 def check_folder(folder: Path, overwrite: bool) -> None:
-    """Refuse before the work a folder to which results could not, or should not, be written."""
+    """Check before the run that results can be written to a folder and that none are overwritten."""
     from simdims.discovery import storage
     from simdims.report.writer import check_target
 
@@ -154,7 +154,7 @@ def check_folder(folder: Path, overwrite: bool) -> None:
 
 
 def described_file(path: Path) -> dict[str, str]:
-    """The name of a file, and its checksum; of a folder, the name."""
+    """The name and checksum of a file; the name of a folder."""
     if path.is_dir():
         return {"file": path.name}
     with path.open("rb") as file:
@@ -162,7 +162,7 @@ def described_file(path: Path) -> dict[str, str]:
 
 
 class Read(NamedTuple):
-    """Similarities, the kind of data that they were made of and how that was known, the cells of a table, options."""
+    """Similarities, the kind of data and how it was determined, the cells of a table, and options."""
 
     similarity: Similarity | SimilaritySet
     kind: str
@@ -172,7 +172,7 @@ class Read(NamedTuple):
 
 
 def read_data(options: argparse.Namespace) -> Read:
-    """Similarities from whatever FILE contains: of several systems with --by, and from a folder or a saved set."""
+    """Read similarities of any kind from FILE; of several systems with --by, from a folder or from a saved set."""
     from simdims.io.sniffing import guess
 
     if systems.holds_set(options.source):
@@ -192,12 +192,12 @@ def read_data(options: argparse.Namespace) -> Read:
     if kind == "ratings" and None in (settled.item1, settled.item2, settled.rating):
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     S: Any = sources.SOURCES[kind].build(settled)
-    shared.say_scale(S if options.by is None else next(iter(S)))  # of several systems, all have the same
+    shared.say_scale(S if options.by is None else next(iter(S)))  # all systems have the same scale
     return Read(S, kind, found.why, found.table, settled)
 
 
 def _said(options: argparse.Namespace) -> str | None:
-    """The kind of data that --as sets, or the only kind to which the given options apply."""
+    """The kind of data from --as, or the only kind to which the given options apply."""
     if options.kind is not None:
         return str(options.kind)
     given = _given(options, {name for own in options.own.values() for name in own})
@@ -210,7 +210,7 @@ def _given(options: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _refuse_others(options: argparse.Namespace, kind: str) -> None:
-    """Refuse options that only apply to other data."""
+    """Refuse options that apply only to other data."""
     everything = {*_SHARED, *(name for own in options.own.values() for name in own)}
     others = sorted(name for name in _given(options, everything) if name not in _options_of(options, kind))
     if others:
@@ -233,7 +233,7 @@ def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
 
 
 def _read_matrix(options: argparse.Namespace, why: str) -> Read:
-    """Read similarities, or dissimilarities if they clearly are, and raise an error if that is unclear."""
+    """Read similarities, or dissimilarities if they clearly are; raise an error if that is unclear."""
     from simdims.similarity.dissimilarity import is_undecided, signs_of_dissimilarity
 
     with warnings.catch_warnings():
@@ -265,7 +265,7 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
 
 
 def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
-    """Discover, after an estimate of the time."""
+    """Run discover, after estimating the time."""
     from simdims.discovery import discover
     from simdims.discovery.estimate import in_words
     from simdims.discovery.run import expected_seconds
@@ -280,14 +280,14 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
 
 
 def plan(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Plan:
-    """What `run` would do, whose arguments are checked as there."""
+    """Check the arguments as `run` does, and return what it would do."""
     from simdims.discovery.run import plan_discovery
 
     return plan_discovery(S, **_settings(options), alpha=options.alpha)
 
 
 def plan_in_words(planned: Plan, options: argparse.Namespace) -> str:
-    """Numbers of dimensions, folds, starts and time, in sentences."""
+    """The numbers of dimensions, folds and random starts, and the time, as text."""
     from simdims.discovery.estimate import in_words
 
     listed = ", ".join(map(str, planned.candidates))
@@ -313,13 +313,13 @@ def plan_in_words(planned: Plan, options: argparse.Namespace) -> str:
 
 
 def plan_values(planned: Plan, S: Similarity | SimilaritySet) -> dict[str, Any]:
-    """The same for programs."""
+    """The same as values for --json."""
     values = {"n_items": S.n_items, **planned._asdict(), "n_fits": planned.n_fits}
     return {**values, "estimated_seconds": values.pop("seconds")}
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Arguments of discover, of which the time depends; a single number of dimensions is given, not chosen."""
+    """Arguments of discover that affect the time; a single number of dimensions is given, not chosen."""
     settings = shared.arguments(options, "ranks", "sampling", "n_repeats", "n_runs", "n_jobs", "device")
     if not isinstance(options.ranks, str) and len(options.ranks) == 1:
         settings["ranks"] = options.ranks[0]
@@ -327,7 +327,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _by_features(S: Similarity | SimilaritySet) -> str:
-    """The kernel, which was chosen automatically unless --kernel was given."""
+    """The kernel, if it was chosen automatically."""
     kernels = {"rbf": "an RBF kernel", "linear": "the dot products", "cosine": "the cosines"}
     is_made = isinstance(S.info, Mapping) and S.info.get("source") == "features"  # the info of a set is a table
     kernel = kernels.get(str(S.info.get("kernel"))) if is_made else None
@@ -340,7 +340,7 @@ def _by_features(S: Similarity | SimilaritySet) -> str:
 
 
 def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, page: bool = True) -> Findings:
-    """Save the results, write the page, and summarise both."""
+    """Save the results, write the report, and summarise both."""
     found.save(folder)
     report = found.report(folder / "report.html", images=images, title=title) if page else None
     told = findings(found)

@@ -74,7 +74,7 @@ def add(commands: Any) -> None:
 
 
 def _embedding_or_similarities(options: argparse.Namespace) -> Any:
-    """EMBEDDING, which may also hold similarities; a square that is not symmetric is neither."""
+    """EMBEDDING, which may also be similarities; a square array that is not symmetric is refused."""
     import numpy as np
 
     W = shared.read_embedding(options)

@@ -1,4 +1,4 @@
-"""`simdims export`: the tables of a discover result for other programs, as a BIDS derivative."""
+"""`simdims export`: export the tables of a discover result as a BIDS derivative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`simdims test` and `simdims rsa`: properties of items against dimensions and against similarities."""
+"""`simdims test` and `simdims rsa`: test properties of items against dimensions and similarities."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _add_testing(parser: argparse.ArgumentParser) -> None:
 
 
 class _Deprecated(argparse.Action):
-    """The former name of --fdr: elsewhere --alpha is the penalty on the loadings."""
+    """The former name of --fdr; elsewhere, --alpha is the penalty on the loadings."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         say("warning: --alpha is deprecated here; use --fdr.")
@@ -106,7 +106,7 @@ def _check_target(options: argparse.Namespace, source: str) -> None:
 
 
 def _properties(options: argparse.Namespace) -> dict[str, Any]:
-    """The hypotheses and, where some columns are nuisance, these."""
+    """The hypotheses and, if any, the nuisance columns."""
     import pandas as pd
 
     from simdims.io import raw

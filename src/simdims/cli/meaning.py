@@ -1,4 +1,4 @@
-"""`simdims encode` and `simdims label`: dimensions of new items, and properties that describe dimensions."""
+"""`simdims encode` and `simdims label`: predict dimensions of new items, and describe dimensions by properties."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _table(options: argparse.Namespace, path: Path) -> pd.DataFrame:
 
 
 def _split(W: Any, X: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Features of the items of an embedding, and of others, if both tables name their items."""
+    """Features of the embedding's items and of other items, if both tables name their items."""
     from simdims.similarity import is_default_axis, is_frame
 
     if not is_frame(W) or is_default_axis(W.index) or is_default_axis(X.index):

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the reading of their files."""
+"""Shared options of the commands, and the files that they name."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
 
-#: More fits or permutations than anyone can wait for.
+#: Upper limit on numbers of fits and permutations.
 _MOST = 1_000_000_000
 
 
 class UsageError(ValueError):
-    """Options that do not go together."""
+    """Invalid combination of options."""
 
 
 class Findings(NamedTuple):
-    """What a command reports: text for people, and the same as plain values for programs (--json).
+    """The report of a command, as text and as plain values (--json).
 
     Commands that draw random numbers add the seed that reproduces them.
     """
@@ -81,7 +81,7 @@ def add_similarity(parser: argparse.ArgumentParser, *, beside_table: bool = Fals
 
 
 def add_matrix_options(parser: Any) -> None:
-    """Add the options that only files of similarities have."""
+    """Add the options that apply only to similarity files."""
     parser.add_argument("--form", choices=["square", "long"], help="read a small table as a square or a list of pairs")
     parser.add_argument(
         "--absent",
@@ -127,14 +127,14 @@ def add_na_values(parser: Any, dest: str = "na_values") -> None:
 
 
 def add_table(parser: Any, table: str, *, has_numbers: bool = True) -> None:
-    """Add what concerns the second file of a command, a table."""
+    """Add the options of a command's second file, a table."""
     add_sheet(parser, "table_sheet", f"{table}, an .xlsx or .ods file")
     if has_numbers:
         add_na_values(parser, "table_na_values")
 
 
 def reading(options: argparse.Namespace) -> Reading:
-    """What to read of the first file of a command, by the options that it has."""
+    """How to read the first file of a command, according to its options."""
     from simdims.io import clean_na_values
     from simdims.io.tables import Reading
 
@@ -143,7 +143,7 @@ def reading(options: argparse.Namespace) -> Reading:
 
 
 def table_reading(options: argparse.Namespace) -> Reading:
-    """What to read of the second file; see add_table."""
+    """How to read the second file; see add_table."""
     from simdims.io import clean_na_values
     from simdims.io.tables import Reading
 
@@ -159,7 +159,7 @@ def add_header(parser: Any) -> None:
 
 
 def read_similarity(options: argparse.Namespace) -> Similarity:
-    """The similarities of IN, after a message if they were rescaled."""
+    """Read the similarities of IN, and report any rescaling."""
     S = load_matrix(options)
     say_changes(S)
     return S
@@ -182,7 +182,7 @@ def read_labels(options: argparse.Namespace) -> list[str] | None:
 
 
 def _refuse_settled(options: argparse.Namespace) -> None:
-    """Refuse options that a file written by `simdims similarity` has settled."""
+    """Refuse options that a file written by `simdims similarity` has already settled."""
     settled = ("key", "sheet", "na_values", "label_file", "absent", "symmetrize", "negative", "low", "high")
     given = [name for name in settled if getattr(options, name, None) is not None]
     if not given or options.source.suffix.lower() != ".npz" or not options.source.is_file():
@@ -201,7 +201,7 @@ def say_changes(S: Similarity) -> None:
     say_if_shifted(S)
     if "aligned" in S.info:
         say(f"Rows and columns are in different orders: {S.info['aligned']}.")
-    if "file" in S.info:  # not one that simdims wrote, whose scale was settled then
+    if "file" in S.info:  # otherwise simdims wrote it, and reported the scale then
         say_scale(S)
 
 
@@ -227,7 +227,7 @@ def say_scale(S: Similarity) -> None:
 
 
 def described(S: Similarity | SimilaritySet) -> str:
-    """Similarities in a few words."""
+    """A short description of similarities."""
     from simdims._parameters import plural
     from simdims.similarity import Similarity, percent
 
@@ -263,7 +263,7 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
 
 
 def read_embedding(options: argparse.Namespace) -> Any:
-    """The embedding of EMBEDDING, labelled if the file has labels."""
+    """Read EMBEDDING, labelled if the file has labels."""
     from simdims.io import raw
 
     if options.source.is_dir():
@@ -323,20 +323,20 @@ def add_seed(parser: argparse.ArgumentParser, seed: int | None = None, of: str =
 
 
 def settled_seed(options: argparse.Namespace) -> int:
-    """--seed, or one drawn at random."""
+    """--seed, or a random seed."""
     from simdims._parallel import settle_seed
 
     return settle_seed(options.random_state)
 
 
 def arguments(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Arguments of the library, under whose names options are stored; `progress` follows from --quiet."""
+    """Keyword arguments for the library, from options stored under the same names; `progress` follows from --quiet."""
     given = {**vars(options), "progress": False if getattr(options, "quiet", False) else None}
     return {name: given[name] for name in names}
 
 
 def check_running(options: argparse.Namespace) -> None:
-    """Refuse before the work what would be refused in the middle of it, or would never end."""
+    """Check options before the run that would fail in the middle of it or make it endless."""
     from simdims._parallel import check_n_jobs
     from simdims._parameters import require_count
 
@@ -420,7 +420,7 @@ def add_overwrite(parser: argparse.ArgumentParser, what: str = "OUT") -> None:
 
 
 def _value(convert: Callable[[str], Any], rule: str | None = None) -> Callable[[str], Any]:
-    """What argparse calls to convert a word; without a rule, other words stay as they are."""
+    """A converter for argparse; without a rule, text that cannot be converted is kept."""
 
     def converted(word: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The files and JSON that commands write: checked before the work, and complete or absent after it."""
+"""The files and JSON that commands write: checked before the run, and either complete or absent after it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 def check_target(
     target: Path | None, endings: tuple[str, ...], sources: Iterable[tuple[str, Path]] = (), *, overwrite: bool
 ) -> None:
-    """Refuse before the work an OUT that could not, or should not, be written after it.
+    """Check before the run that OUT can be written and that nothing is overwritten.
 
     Parameters
     ----------
     target : Path or None
         OUT, if it was given.
     endings : tuple of str
-        Its possible file types.
+        Allowed file types.
     sources : iterable of (name, path)
-        The files that the command reads, which it must not overwrite, as its help calls them.
+        Input files, which must not be overwritten, with their names in the help.
     overwrite : bool
         Whether an existing file may be replaced.
     """
@@ -46,10 +46,10 @@ def check_target(
 
 
 def check_writable(target: Path, *, is_filled: bool = False) -> None:
-    """Refuse a file or folder that cannot be created, by creating an empty file there and removing it again.
+    """Check that a file or folder can be created, by creating an empty file and removing it.
 
-    Folders above it may have to be created, too. With `is_filled`, files are written into `target` one by one, rather
-    than beside it and moved there once they are complete.
+    Parent folders may have to be created, too. With `is_filled`, files are written into `target` one by one, instead of
+    being moved there once complete.
     """
     from simdims._journal import cannot_write, name_beside
 
@@ -83,7 +83,7 @@ def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | Non
 
 
 def as_json(values: Any, indent: int | None = None) -> str:
-    """Values as standard JSON, in which NaN and infinity are null."""
+    """Values as standard JSON; NaN and infinity become null."""
     return json.dumps(_plain(values), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
@@ -94,7 +94,7 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if hasattr(value, "to_dict"):  # a table
         return _plain(value.to_dict(orient="records"))
-    if hasattr(value, "tolist"):  # an array, or one of its numbers
+    if hasattr(value, "tolist"):  # an array or a NumPy scalar
         return _plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -90,7 +90,7 @@ def _plan(options: argparse.Namespace) -> Findings:
 
 
 def _source(options: argparse.Namespace, seed: int) -> Similarity | np.ndarray:
-    """The pilot, or random dimensions."""
+    """The pilot, or a random embedding."""
     if options.source is not None:
         if options.items is not None:
             raise UsageError("--items does not apply with PILOT, which has its own.")

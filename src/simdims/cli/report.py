@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simdims.discovery import Discovery
     from simdims.inference import EmbeddingComparison, HypothesisTests
 
-#: The figures of `simdims plot`: the function in simdims.plots, and what it shows.
+#: The figures of `simdims plot`: the function in simdims.plots, and a description.
 PLOTS = {
     "dimensions": ("dimension_grid", "the top-loading items of each dimension"),
     "rank-selection": ("rank_selection", "held-out error against the number of dimensions"),
@@ -89,7 +89,7 @@ def add(commands: Any) -> None:
 
 
 def add_look(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the page."""
+    """Add the options of the report page."""
     _add_images(parser)
     parser.add_argument("--title", metavar="TEXT", help="the heading of the page")
 
@@ -224,7 +224,7 @@ def _report(options: argparse.Namespace) -> Findings:
 
 
 def _check_idle(options: argparse.Namespace) -> bool:
-    """Refuse options that nothing uses; whether anything is random."""
+    """Refuse unused options; return whether anything is random."""
     drawn = [name for name in ("tests", "lineage", "compare") if name in options]
     is_random = any(getattr(options, name) is not None for name in drawn)
     for name in ("labels", "table_sheet", "table_na_values", "matching", "n_permutations", "random_state"):
@@ -236,7 +236,7 @@ def _check_idle(options: argparse.Namespace) -> bool:
 
 
 def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[str, EmbeddingComparison]:
-    """The comparison with each of --compare, by its name."""
+    """The comparison with each --compare, by name."""
     stems = [path.stem for path in options.compare]
     names = stems if len({*stems}) == len(stems) else [str(path) for path in options.compare]
     reading = argparse.Namespace(item=None, key=None)
@@ -316,7 +316,7 @@ def _save(axes: Any, target: Path) -> None:
     from simdims import plots
     from simdims._journal import replacing
 
-    with replacing(target, ending=f"part{target.suffix}") as part:  # the ending sets the format
+    with replacing(target, ending=f"part{target.suffix}") as part:  # the ending determines the format
         plots.save_figure(axes, part)
 
 

@@ -1,4 +1,4 @@
-"""`simdims similarity SOURCE`: similarities from raw data, one source per kind of data."""
+"""`simdims similarity SOURCE`: similarities from raw data, one subcommand per kind of data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
 
-#: Options that name columns, which then need not be detected.
+#: Options that name columns, which are otherwise detected.
 COLUMNS = (
     "item1",
     "item2",
@@ -55,10 +55,10 @@ _TABLES = "a table (.csv, .tsv, .xlsx, .ods, .parquet, .feather, .rds, ...)"
 
 
 class Source(NamedTuple):
-    """A kind of raw data: the words of its command, its options, and the function that makes similarities from it.
+    """A kind of raw data: the help of its command, its options, and the function that makes similarities.
 
-    `shared` are options that several kinds have: key, label_file, header, weights, diagonal, by, n_items,
-    smoothing, negative, low, high.
+    `shared` are options of several kinds: key, label_file, header, weights, diagonal, by, n_items, smoothing, negative,
+    low, high.
     """
 
     summary: str
@@ -86,7 +86,7 @@ def add(commands: Any) -> None:
 
 
 def add_shared(parser: Any, names: Iterable[str]) -> None:
-    """Add options that several sources have."""
+    """Add options that several sources share."""
     names = tuple(names)
     if "key" in names:
         add_key(parser, "data")
@@ -129,7 +129,7 @@ def _make(options: argparse.Namespace) -> Findings:
 
 
 def _check_target(options: argparse.Namespace) -> None:
-    """Refuse before the work what could not be saved after it."""
+    """Check before the run that the result can be saved."""
     from simdims.io import SAVED
 
     target, chosen = options.target, vars(options)
@@ -194,12 +194,12 @@ def _answer_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _diagonal(options: argparse.Namespace) -> str | None:
-    """One unless --diagonal or --by says otherwise: systems that are kept apart have none."""
+    """1 unless --diagonal or --by is given: separate systems have no diagonal."""
     return options.diagonal or ("one" if options.by is None else None)
 
 
 def add_comparison_columns(parser: Any) -> None:
-    """Add the columns of a table of comparisons."""
+    """Add the column options of a table of comparisons."""
     roles = {"head": "item that two others were compared with", "winner": "more similar item", "loser": "other item"}
     for role, what in roles.items():
         about = f"the column with the {what} (default {role})"
@@ -239,7 +239,7 @@ def _add_associations(parser: Any) -> None:
 
 
 def add_association_columns(parser: Any) -> None:
-    """Add the columns of a table of word associations."""
+    """Add the column options of a table of word associations."""
     for role in ("cue", "response", "count"):
         about = f"the column with the {role}s (default {role})"
         parser.add_argument(f"--{role}", default=role, metavar="COLUMN", help=about)
@@ -256,14 +256,14 @@ def _associations(options: argparse.Namespace) -> Similarity:
 
 
 def _add_dissimilarity(parser: Any) -> None:
-    """Add the options of dissimilarities; the first ones are for a list of pairs."""
+    """Add the options of dissimilarities; the first ones are for lists of pairs."""
     for role, what in (("item1", "first items"), ("item2", "second items"), ("participant", "participants")):
         parser.add_argument(f"--{role}", metavar="COLUMN", help=f"the column of a list of pairs with the {what}")
     add_distances(parser)
 
 
 def add_distances(parser: Any) -> None:
-    """Add the options that only dissimilarities have."""
+    """Add the options that apply only to dissimilarities."""
     parser.add_argument("--dissimilarity", metavar="COLUMN", help="the column of a list of pairs with the values")
     method = "max (default): 1 - d/max(d); correlation: 1 - d; gaussian: exp(-d^2 / 2 sigma^2)"
     parser.add_argument("--method", choices=["max", "correlation", "gaussian"], default="max", help=method)

@@ -1,4 +1,4 @@
-"""Arguments and functions of the library as the options and commands that people type, for errors and warnings."""
+"""Translate library arguments and functions in errors and warnings to command line options and commands."""
 
 from __future__ import annotations
 
@@ -49,31 +49,31 @@ _COMMANDS = {
 
 
 def in_options(said: Exception, top: argparse.ArgumentParser, options: argparse.Namespace) -> str:
-    """The text of an error or warning, with arguments as options of the command that ran and functions as commands."""
+    """The text of an error or warning, with arguments as options of the current command and functions as commands."""
     if not isinstance(said, ParameterError | SimdimsWarning) or "command" not in options:
         return str(said)
     spelling = Spelling(top, options)
     if isinstance(said, SimdimsWarning):
         return said.sentence(spelling)
-    # An option that was not given has no value to show.
+    # The value of an option that was not given is not shown.
     return said.sentence(spelling.subject(said.name), spelling, shows_none=False)
 
 
 class Spelling:
-    """How a name is written for whoever runs a command; see `simdims._parameters.spelled`."""
+    """How names are written in messages of a command; see `simdims._parameters.spelled`."""
 
     def __init__(self, top: argparse.ArgumentParser, options: argparse.Namespace) -> None:
         self._top, self._command = top, options.command
         self._config = getattr(options, "config", None)
         self._from_config = {option_of(options.command, name) for name in getattr(options, "from_config", ())}
         self._names = _names(options.command)
-        # Labels come from a column, from a file of their own, or with the data, where no option is to blame.
+        # Labels come from a column, a separate file or the data; in the last case no option is involved.
         namers = [name for name in ("labels", "label_file", "item") if option_of(options.command, name) is not None]
         given = [name for name in namers if getattr(options, name, None) is not None]
         self._labels = option_of(options.command, given[0]) if given else None
         self._names.pop("labels", None)
         if namers:
-            # A command with both has the items of its embedding in --item, and those of another table in --labels.
+            # If a command has both, --item names its embedding's items and --labels those of another table.
             of_tables = [name for name in namers if name != "item"] or namers
             namer = ([name for name in given if name in of_tables] or of_tables[::-1])[0]
             self._names["labels"] = str(option_of(options.command, namer))
@@ -107,7 +107,7 @@ class Spelling:
         return f"`simdims {command}`"
 
     def _of_others(self, name: str) -> str | None:
-        """The option of another command, as advice to run that one has it."""
+        """The option of another command, as advice to run that command."""
         commands = [command for _, command in subcommands(self._top).values()]
         commands += [inner for command in commands for _, inner in subcommands(command).values()]
         options = (_names(command).get(name, "") for command in commands)
@@ -115,7 +115,7 @@ class Spelling:
 
 
 def option_of(command: argparse.ArgumentParser, name: str) -> str | None:
-    """What the help of a command calls an option or argument, if it has it: --ranks, or IN."""
+    """The option or argument in the help of a command, if it has it: --ranks, or IN."""
     return next((_shown(action) for action in command._actions if action.dest == name), None)
 
 
@@ -125,13 +125,13 @@ def _shown(action: Any) -> str:
 
 
 def _names(command: argparse.ArgumentParser) -> dict[str, str]:
-    """What Python calls the options of a command, and what the command calls them."""
+    """The Python names of a command's options, and their names on the command line."""
     found: dict[str, str] = {}
-    # The file that stands for most arguments comes last.
+    # The file that most arguments stand for comes last.
     for action in sorted(command._actions, key=lambda action: action.dest == "source"):
         for name in (action.dest, *_IN_PYTHON.get(action.dest, ())):
             found.setdefault(name, _shown(action))
     out, source = found.get("out"), found.get("source")
-    folder = out if out == "FOLDER" else source  # a folder may stand for a file
+    folder = out if out == "FOLDER" else source  # a folder may replace a file
     others = {"folder": folder, "path": out}
     return {name: option for name, option in others.items() if option is not None} | found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
     from simdims.srf import SRF
 
-#: More ranks than anyone tries.
+#: Upper limit on the number of candidate ranks.
 _MOST_RANKS = 10_000
 
 
@@ -106,7 +106,7 @@ def add_ranks(parser: argparse.ArgumentParser) -> None:
 
 
 def ranks(text: str) -> str | list[int]:
-    """The candidates in a text such as 2:30 or 5:60:5 or 2,4,8:12; ranges include both ends."""
+    """Parse candidates such as 2:30 or 5:60:5 or 2,4,8:12; ranges include both ends."""
     if text == "auto":
         return text
     found: list[int] = []
@@ -161,7 +161,7 @@ def _select_rank(options: argparse.Namespace) -> Findings:
 
 
 def _planned_selection(options: argparse.Namespace, S: Similarity, estimator: SRF) -> Findings:
-    """What select_rank would do, whose arguments are checked as there."""
+    """Check the arguments as select_rank does, and return what it would do."""
     from simdims.discovery.estimate import estimate_seconds, in_words
     from simdims.selection.crossvalidation import largest_rank, settle_selection
 
@@ -237,7 +237,7 @@ def _fit(options: argparse.Namespace) -> Findings:
             f" In sample, {they} {score:.1%} of the variance; a single fit has no held-out R2 (`simdims discover "
             f"--ranks {n}` computes it)."
         )
-    except ValueError:  # equal similarities have none
+    except ValueError:  # equal similarities have no variance
         pass
     return Findings(
         f"{n} {plural('dimension', n)} of {S.n_items} items in {srf.n_iter_} "

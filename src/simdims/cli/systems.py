@@ -1,4 +1,4 @@
-"""Several systems on the command line: what holds them, and `simdims weights`."""
+"""Several systems on the command line: reading them, and `simdims weights`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simdims.io.tables import Reading
     from simdims.systems import SimilaritySet
 
-#: Options of a folder of similarities, and what a folder of dissimilarities has beside and instead of them.
+#: Options of a folder of similarities; additional and replaced ones for a folder of dissimilarities.
 _MATRIX = ("key", "sheet", "na_values", "form", "absent", "symmetrize", "negative", "low", "high")
 _DISSIMILARITY = ("key", "sheet", "na_values", "method", "sigma", "negative", "by")
 
@@ -49,7 +49,7 @@ def add(commands: Any) -> None:
 
 
 def holds_set(source: Path) -> bool:
-    """Whether FILE is a folder, or a file that SimilaritySet.save or `simdims similarity --by` wrote."""
+    """Whether FILE is a folder, or a file written by SimilaritySet.save or `simdims similarity --by`."""
     if source.is_dir():
         return True
     if source.suffix.lower() != ".npz" or not source.is_file() or source.stat().st_size == 0:
@@ -63,7 +63,7 @@ def holds_set(source: Path) -> bool:
 
 
 def kind_of_list(source: Path, by: str | None, how: Reading) -> str | None:
-    """Dissimilarity, where --by tells apart the rows of a list of pairs that are called so; else None."""
+    """Dissimilarity, if --by separates a list of pairs with a column of that name; else None."""
     from simdims import io
     from simdims._tables import what_else
     from simdims.io.tables import sample_table
@@ -78,7 +78,7 @@ def kind_of_list(source: Path, by: str | None, how: Reading) -> str | None:
 
 
 def read_set(options: argparse.Namespace) -> SimilaritySet:
-    """The systems of a folder or a saved set; files that clearly hold dissimilarities are converted."""
+    """Read the systems of a folder or a saved set; files that clearly hold dissimilarities are converted."""
     from simdims.construct import from_dissimilarity
     from simdims.systems import SimilaritySet
 
@@ -128,7 +128,7 @@ def _weights(options: argparse.Namespace) -> Findings:
 
 
 def _listed(options: argparse.Namespace, found: Discovery) -> Findings:
-    """The weights, what they are worth, and by which columns they can be tested."""
+    """The weights, their predictive value, and the columns by which they can be tested."""
     for name in ("within", "info"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name} only applies with --by.")
@@ -159,7 +159,7 @@ def _tested(options: argparse.Namespace, found: Discovery) -> Findings:
 
 
 def _column(options: argparse.Namespace, found: Discovery, name: str | None) -> Any:
-    """A column of --info, matched by the names of the systems; without --info its name."""
+    """A column of --info, matched by system name; without --info, the column's name."""
     if name is None or options.info is None:
         return name
     from simdims import io

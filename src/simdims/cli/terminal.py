@@ -1,4 +1,4 @@
-"""Output to a terminal or a program, in which characters that are invisible or control the terminal are escaped."""
+"""Write to a terminal or pipe, with invisible and control characters escaped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import unicodedata
 #: Control and format characters, lone surrogates, and line separators other than a line feed.
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
-#: Format characters that are part of words in Persian and Indic scripts, and of emoji.
+#: Format characters that occur in words of Persian and Indic scripts, and in emoji.
 _OF_WORDS = "\u200c\u200d"
 
 
@@ -25,7 +25,7 @@ def say(message: str) -> None:
 
 
 def visible(text: str, encoding: str = "utf-8") -> str:
-    r"""Escape, as JSON does, what is invisible or cannot be encoded: a right-to-left override becomes \u202e."""
+    r"""Escape, as JSON does, characters that are invisible or cannot be encoded: a right-to-left override is \u202e."""
     return "".join(
         letter if letter == "\n" or _is_visible(letter, encoding) else json.dumps(letter)[1:-1] for letter in text
     )

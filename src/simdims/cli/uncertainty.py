@@ -1,4 +1,4 @@
-"""`simdims bootstrap` and `simdims compare`: how sure dimensions are, and which ones two embeddings share."""
+"""`simdims bootstrap` and `simdims compare`: stability of dimensions, and dimensions that two embeddings share."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add(commands: Any) -> None:
 
 
 def compare_with(options: argparse.Namespace, W: Any, S: Any, other: Path, seed: int, **given: Any) -> Any:
-    """Compare an embedding with that of a file or folder."""
+    """Compare an embedding with the one in a file or folder."""
     from simdims.inference import compare_embeddings
 
     W2, S2 = _read(argparse.Namespace(**{**vars(options), "source": other}))
@@ -130,7 +130,7 @@ def plain_comparison(compared: EmbeddingComparison) -> dict[str, Any]:
 
 
 def _read(options: argparse.Namespace) -> tuple[Any, Any]:
-    """An embedding and, of a folder, its similarities."""
+    """An embedding and, if it is from a folder, its similarities."""
     W = shared.read_embedding(options)
     if not options.source.is_dir():
         return W, None

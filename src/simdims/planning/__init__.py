@@ -1,4 +1,4 @@
-"""Planning a study: how many pairs, answers and people are needed to find the dimensions."""
+"""Study planning: how many pairs, answers and people are needed to recover the dimensions."""
 
 from simdims.planning.result import StudyPlan
 from simdims.planning.study import plan_study

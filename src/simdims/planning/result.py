@@ -1,4 +1,4 @@
-"""StudyPlan: learning curves, and the numbers that reach a target."""
+"""StudyPlan: learning curves, and the study sizes that reach a target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simdims._parameters import plural, require_between, require_choice
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The measures, and what they are called in figures.
+#: The measures and their names in figures.
 METRICS = {
     "alignment": "Alignment with the true dimensions",
     "held_out_r2": "R2 of pairs not judged",
@@ -22,25 +22,25 @@ METRICS = {
     "triplet_accuracy": "Triplets predicted",
 }
 
-#: What can be varied, the column that counts it, and what it is called.
+#: What can be varied, the column that counts it, and its name.
 AXES = {"pairs": ("n_pairs", "pairs"), "answers": ("answers", "answers per pair"), "people": ("people", "people")}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyPlan:
-    """What `plan_study` found.
+    """The result of `plan_study`.
 
     Attributes
     ----------
     table : DataFrame
-        One row per size of a study: pairs (share of all pairs), n_pairs, answers (per pair), people (missing where
-        everybody answers once), n_answers (in all), and the mean over repeats of alignment (mean correlation with the
-        true dimensions), held_out_r2 (of the true similarities of pairs that were not judged; where fewer than a tenth
-        are left, of a tenth that is held out), reported_r2 (the same for their noisy judgements, as the study itself
-        would report it) and triplet_accuracy (share of random triplets whose odd one out is that of the true
-        similarities), each with its standard error (alignment_se, ...).
+        One row per study size: pairs (share of all pairs), n_pairs, answers (per pair), people (missing if each person
+        answers once), n_answers (total), and the means over repeats of alignment (mean correlation with the true
+        dimensions), held_out_r2 (of the true similarities of pairs that were not judged; if fewer than a tenth are
+        left, of a held-out tenth), reported_r2 (the same for the noisy judgements, as the study itself would report)
+        and triplet_accuracy (share of random triplets with the same odd one out as by the true similarities), each with
+        its standard error (alignment_se, ...).
     metric, target
-        What was asked for.
+        As passed to `plan_study`.
     n_items, n_components : int
     snr : float
         Signal-to-noise ratio of one answer: given, or estimated from the pilot.
@@ -49,7 +49,7 @@ class StudyPlan:
     pilot : dict or None
         The pilot's share of pairs, mean number of answers per pair, and held-out R2.
     n_repeats : int
-        Simulated studies of each size.
+        Simulated studies per size.
     seed : int
         The `random_state` that reproduces this plan.
 
@@ -74,34 +74,33 @@ class StudyPlan:
     seed: int
 
     def half_widths(self, metric: str) -> pd.Series:
-        """Half the width of the 95% confidence interval of a measure over repeats (Student's t), per row of `table`.
+        """Half-width of the 95% confidence interval of a measure over repeats (Student's t), per row of `table`.
 
-        NaN with a single repeat, as the standard errors are.
+        NaN with a single repeat, like the standard errors.
         """
         return stats.t.ppf(0.975, self.n_repeats - 1) * self.table[f"{metric}_se"]
 
     def needed(self, metric: str | None = None, target: float | None = None, *, of: str = "pairs") -> pd.DataFrame:
-        """How many pairs, answers per pair or people reach a target.
+        """The number of pairs, answers per pair or people needed to reach a target.
 
-        Curves are made monotone (isotonic regression) and interpolated linearly between the logarithms of the sizes
-        that were simulated; nothing is extrapolated.
+        Curves are made monotone (isotonic regression) and interpolated linearly between the logarithms of the simulated
+        sizes; nothing is extrapolated.
 
         Parameters
         ----------
         metric : str, optional
             The measure; by default that of the plan.
         target : float, optional
-            What it should reach; by default that of the plan.
+            The value to reach; by default that of the plan.
         of : {"pairs", "answers", "people"}, default="pairs"
-            What to find the number of, for each combination of the others.
+            The quantity to find, for each combination of the others.
 
         Returns
         -------
         DataFrame
-            One row per combination of the others, with the number (rounded up), the ends of its 95% confidence
-            interval (low, high; missing with a single repeat), and n_answers, the answers in all. A number is missing
-            where the target is not reached by the largest size. Where the smallest size reaches it, the number is that
-            of the smallest size.
+            One row per combination of the others, with the number (rounded up), its 95% confidence interval (low, high;
+            missing with a single repeat), and the total number of answers (n_answers). A number is missing if even the
+            largest size misses the target. If the smallest size already reaches it, the number is the smallest size.
         """
         import pandas as pd
 
@@ -124,7 +123,7 @@ class StudyPlan:
         return pd.DataFrame(rows)[[*others, column, "low", "high", "n_answers"]]
 
     def summary(self) -> str:
-        """The numbers needed, in words."""
+        """The numbers needed, as text."""
         whose = "a simulated design" if self.pilot is None else "the pilot"
         lines = [
             f"{self.n_items} items, {self.n_components} {plural('dimension', self.n_components)} ({whose}); "
@@ -182,7 +181,7 @@ def learning_curves(rows: list[dict[str, Any]], n_items: int) -> pd.DataFrame:
 
 
 def _reached(sizes: NDArray[np.float64], values: NDArray[np.float64], target: float) -> float:
-    """The size at which a curve, made monotone, reaches the target; NaN where it does not."""
+    """The size at which a curve, made monotone, reaches the target; NaN if it does not."""
     from sklearn.isotonic import IsotonicRegression
 
     if np.isnan(values).any():  # one repeat has no interval

@@ -29,15 +29,15 @@ from simdims.planning.world import STUDY, Pilot, World, designed, estimated, fit
 from simdims.similarity import Similarity, as_similarity
 from simdims.systems import SimilaritySet
 
-#: Share of the pairs that is held out where a study judges nearly all of them.
+#: Share of the pairs that is held out if a study judges nearly all of them.
 _HELD_OUT = 0.1
 
-#: Triplets by which an embedding is judged.
+#: Number of triplets for evaluating an embedding.
 _N_TRIPLETS = 20_000
 
 
 class Study(NamedTuple):
-    """One simulated study: the share of pairs, answers per pair, people (None: everybody answers once), and repeat."""
+    """One simulated study: the share of pairs, answers per pair, people (None: each answers once), and repeat."""
 
     pairs: float
     answers: int
@@ -61,31 +61,31 @@ def plan_study(
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
 ) -> StudyPlan:
-    """Find out how many pairs, answers and people a study needs, by simulating studies of different sizes.
+    """Estimate how many pairs, answers and people a study needs, by simulating studies of different sizes.
 
-    Each simulated study asks for a given number of answers about each of a given share of the pairs, chosen at random.
-    SRF is fitted to the mean answers, with the true number of dimensions and a penalty chosen by held-out pairs, and
-    compared with the truth.
+    Each simulated study collects a given number of answers for each of a random subset of the pairs. SRF is fitted to
+    the mean answers, with the true number of dimensions and a penalty chosen by cross-validation, and compared with the
+    truth.
 
     Parameters
     ----------
     source : similarities, SimilaritySet, Discovery, or embedding of shape (n_items, n_components)
-        A pilot or a design. From a pilot (Similarity or anything `as_similarity` takes; SimilaritySet, one system per
-        person; Discovery) the dimensions, the noise of an answer and the differences between people are estimated.
-        Weights of pairs are taken as their numbers of answers; without weights, a value counts as one answer. An
-        embedding, as `simdims.simulate` draws them, is taken as the truth; a square array must not be one.
+        A pilot or a design. From a pilot (Similarity or anything `as_similarity` takes; SimilaritySet with one system
+        per person; Discovery) the dimensions, the noise of an answer and the differences between people are estimated.
+        Weights of pairs are taken as numbers of answers; without weights, a value counts as one answer. An embedding,
+        such as from `simdims.simulate`, is taken as the truth and must not be square.
     pairs : sequence of float, default=(0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
         Shares of all pairs to ask about. Every item is in at least one pair, so a share must allow for n_items / 2
-        pairs; smaller default ones are left out.
+        pairs; smaller default ones are omitted.
     answers : int or sequence of int, default=(1, 2, 5)
-        Answers per pair, each of another person.
+        Answers per pair, each from a different person.
     people : int or sequence of int, optional
-        Number of people who share the answers. By default everybody answers once. Only for `spread` > 0: where people
-        do not differ, only the number of answers counts.
+        Number of people who share the answers. By default each person answers once. Only for `spread` > 0: if people do
+        not differ, only the number of answers matters.
     target : float, default=0.9
-        What `metric` should reach.
+        Value of `metric` to reach.
     metric : {"alignment", "held_out_r2", "reported_r2", "triplet_accuracy"}, default="alignment"
-        The measure that decides how much is needed; all of them are in the table.
+        The measure to which the target applies; the table has all of them.
     n_components : int, optional
         Number of dimensions of a pilot; by default it is selected by cross-validation.
     snr : float, optional
@@ -95,9 +95,9 @@ def plan_study(
         Standard deviation of people's weights on dimensions, with mean 1 (see `JointSRF`). By default it is estimated
         from a SimilaritySet, and otherwise 0.
     n_repeats : int, default=5
-        Simulated studies of each size.
+        Simulated studies per size.
     random_state : int, RandomState or None, default=None
-        Seed of everything random.
+        Random seed.
     n_jobs : int, optional
         Number of processes; results do not depend on it.
     progress : bool or callable, optional
@@ -106,7 +106,7 @@ def plan_study(
     Returns
     -------
     StudyPlan
-        ``table`` has the learning curves, ``needed()`` the numbers that reach the target.
+        ``table`` has the learning curves, ``needed()`` the sizes that reach the target.
 
     See Also
     --------
@@ -116,11 +116,11 @@ def plan_study(
     Notes
     -----
     From a pilot, the noise is chosen such that simulated pilots predict their held-out pairs as well as the real one
-    does. A pilot shows only the dimensions that it can detect. If a larger study would find more of them, it needs more
+    does. A pilot shows only the dimensions that it can detect; if a larger study would find more of them, it needs more
     pairs than planned.
 
-    Pairs are chosen at random because choosing them by what previous fits are least certain about was worse in replays
-    of complete data (docs/guides/planning.md).
+    Pairs are chosen at random because choosing those about which previous fits are least certain performed worse in
+    replays of complete data (docs/guides/planning.md).
 
     Examples
     --------
@@ -166,7 +166,7 @@ def plan_study(
 
 
 def _world(source: Any, settings: dict[str, Any], root: int) -> tuple[World, dict[str, float] | None]:
-    """What studies are simulated from, and what is known about the pilot."""
+    """The model to simulate studies from, and information about the pilot."""
     n_components, snr, spread = settings["n_components"], settings["snr"], settings["spread"]
     given = source
     if hasattr(source, "consensus"):  # a Discovery
@@ -191,7 +191,7 @@ def _world(source: Any, settings: dict[str, Any], root: int) -> tuple[World, dic
 
 
 def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -> list[tuple[float, int, int | None]]:
-    """All sizes of studies, checked."""
+    """All study sizes, checked."""
     least = np.ceil(n_items / 2) / (n_items * (n_items - 1) / 2)
     shares = _values("pairs", pairs, whole=False)
     is_default = list(shares) == [0.05, 0.1, 0.2, 0.4, 0.7, 1.0]
@@ -231,7 +231,7 @@ def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
 def _simulate(world: World, root: int, study: Study) -> tuple[Study, dict[str, float]]:
     """Draw the answers of one study, fit them and compare with the truth.
 
-    With the same repeat, the pairs of a smaller study are among those of a larger one.
+    Within a repeat, the pairs of a smaller study are a subset of those of a larger one.
     """
     n_items, n_components = world.W.shape
     order = pair_order(n_items, np.random.default_rng(seed_of(root, STUDY, study.repeat)))
@@ -254,7 +254,7 @@ def _simulate(world: World, root: int, study: Study) -> tuple[Study, dict[str, f
 
 
 def pair_order(n_items: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """All pairs in random order, except that the first ones have every item."""
+    """All pairs in random order, except that the first ones cover every item."""
     rows, columns = np.triu_indices(n_items, 1)
     items = rng.permutation(n_items)
     items = np.append(items, items[: n_items % 2])
@@ -266,7 +266,7 @@ def pair_order(n_items: int, rng: np.random.Generator) -> tuple[NDArray[np.intp]
 
 
 def _true_triplets(W: NDArray[np.float64], seed: int) -> NDArray[np.intp]:
-    """Random triplets with their odd one out by the true similarities last; ties are left out."""
+    """Random triplets with their true odd one out last; ties are excluded."""
     items = np.random.default_rng(seed).integers(len(W), size=(_N_TRIPLETS, 3))
     a, b, c = items.T
     items = items[(a != b) & (a != c) & (b != c)]

@@ -1,8 +1,8 @@
-"""Who is asked about what: true dimensions, noisy answers and people who differ, given or estimated from a pilot.
+"""Simulation model of a study: true dimensions, noisy answers and individual differences, given or from a pilot.
 
-One answer of person u about the pair (i, j) is sum_k a_uk w_ik w_jk + e, with weights a_uk of mean 1 and standard
+An answer of person u about the pair (i, j) is sum_k a_uk w_ik w_jk + e, with weights a_uk of mean 1 and standard
 deviation `spread` (gamma) and noise e of standard deviation `noise`. The judgement of a pair is the mean of its
-answers, and 0 where that is negative.
+answers, with negative means set to 0.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from simdims.similarity import Similarity
 from simdims.srf import SRF
 from simdims.systems import SimilaritySet, dense_parts
 
-#: Pairs whose answers are drawn together.
+#: Pairs whose answers are drawn at a time.
 _CHUNK = 2**16
 
-#: Folds of the pilot, of which the first ones are held out in turn.
+#: Number of folds of the pilot; the first ones are held out in turn.
 _N_FOLDS, _N_HELD_OUT = 5, 3
 
-#: Steps of the search for the noise.
+#: Bisection steps of the search for the noise.
 _N_STEPS = 10
 
-#: First words of the names of tasks, from which their seeds follow.
+#: First elements of task names, from which seeds are derived.
 SELECT, MATCH, STUDY = 0, 1, 2
 
 Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class World(NamedTuple):
-    """The true embedding, the standard deviation of the noise of one answer, and that of people's weights."""
+    """The true embedding and the standard deviations of the noise of one answer and of people's weights."""
 
     W: NDArray[np.float64]
     noise: float
@@ -62,7 +62,7 @@ class World(NamedTuple):
     def judgements(
         self, pairs: Pairs, answers: Any, people: int | None, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """The mean of some answers per pair, each of another person; of anyone, or of a given number of people."""
+        """The mean answer per pair, each from a different person; of anyone, or of a given number of people."""
         n_answers = np.broadcast_to(np.asarray(answers, dtype=np.float64), pairs[0].shape)
         means = self.truth(pairs)
         if self.spread > 0:
@@ -71,7 +71,7 @@ class World(NamedTuple):
             for start in range(0, len(means), _CHUNK):
                 e = slice(start, start + _CHUNK)
                 each = n_answers[e, None] * shape
-                if group is None:  # a mean of gamma variables with the same scale is one too
+                if group is None:  # a mean of gamma variables with the same scale is also gamma
                     weights = rng.gamma(each, 1 / each, (len(each), self.W.shape[1]))
                 else:
                     asked = rng.random((len(each), len(group))).argpartition(int(n_answers[0]) - 1, axis=1)
@@ -96,7 +96,7 @@ class Pilot(NamedTuple):
 
 
 def designed(W: NDArray[np.float64], snr: float, spread: float) -> World:
-    """A world with a given embedding, and noise such that one answer has a given signal-to-noise ratio."""
+    """A world with a given embedding, and noise that gives one answer the requested signal-to-noise ratio."""
     silent = World(W, 0.0, spread)
     if silent.variance <= 1e-24 * np.abs(W).max() ** 4:
         raise ParameterError("source", "must give similarities that vary", "equal ones")
@@ -104,7 +104,7 @@ def designed(W: NDArray[np.float64], snr: float, spread: float) -> World:
 
 
 def pilot_of(S: Similarity | SimilaritySet) -> Pilot:
-    """The judged pairs of a pilot; weights are numbers of answers, in a set summed over the systems."""
+    """The judged pairs of a pilot; weights are numbers of answers, summed over the systems of a set."""
     if isinstance(S, SimilaritySet):
         values, answers = dense_parts(S.mean())[0], np.zeros((S.n_items, S.n_items))
         for one, at in zip(S, S.positions, strict=True):
@@ -120,15 +120,15 @@ def pilot_of(S: Similarity | SimilaritySet) -> Pilot:
 def estimated(
     S: Similarity | SimilaritySet, pilot: Pilot, n_components: int | None, spread: float | None, root: int
 ) -> tuple[World, float]:
-    """The world that a pilot comes from, and the R2 of its held-out pairs.
+    """The world that a pilot comes from, and the R2 of the pilot's held-out pairs.
 
-    The true dimensions are those that are fitted to the pilot. The noise is the one with which simulated pilots of the
-    same pairs have the same held-out R2 as the real one.
+    The true dimensions are those fitted to the pilot. The noise is chosen so that simulated pilots with the same pairs
+    have the same held-out R2 as the real one.
     """
     mean = S.mean() if isinstance(S, SimilaritySet) else S
     seed = seed_of(root, SELECT)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what a small pilot cannot determine
+        warnings.simplefilter("ignore")  # about what a small pilot cannot determine
         chosen = n_components or select_rank(mean, n_repeats=2, random_state=seed, progress=False).rank
         W = SRF(chosen, alpha="auto", max_iter=2000, random_state=seed).fit(_matrix(pilot, pilot.values)).embedding_
         if spread is None:
@@ -148,7 +148,7 @@ def estimated(
 
 
 def _matching_noise(pilot: Pilot, W: NDArray[np.float64], spread: float, wanted: float, root: int) -> float:
-    """The noise with which simulated pilots have the held-out R2 that the real one has, by bisection."""
+    """The noise at which simulated pilots have the held-out R2 of the real one, by bisection."""
     n_components = W.shape[1]
 
     def simulated(noise: float) -> float:
@@ -168,7 +168,7 @@ def _matching_noise(pilot: Pilot, W: NDArray[np.float64], spread: float, wanted:
 
 
 def _held_out_r2(pilot: Pilot, values: NDArray[np.float64], n_components: int, root: int) -> float:
-    """R2 of held-out pairs, weighted by their answers; an item's last pairs are not held out."""
+    """R2 of held-out pairs, weighted by their answers; no item loses all of its pairs."""
     rng = np.random.default_rng(seed_of(root, SELECT, 1))
     fold = rng.permutation(np.arange(len(values)) % _N_FOLDS)
     scores = []
@@ -185,15 +185,15 @@ def _held_out_r2(pilot: Pilot, values: NDArray[np.float64], n_components: int, r
 def fitted(
     pilot: Pilot, values: NDArray[np.float64], used: NDArray[np.bool_], n_components: int, seed: int
 ) -> NDArray[np.float64]:
-    """The embedding that is fitted to some pairs, weighted by their answers, with a penalty chosen by held-out ones."""
+    """The embedding fitted to given pairs, weighted by their answers, with a penalty chosen by cross-validation."""
     part = Pilot((pilot.pairs[0][used], pilot.pairs[1][used]), values[used], pilot.answers[used], pilot.n_items)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few pairs are the point
+        warnings.simplefilter("ignore")  # few pairs are intended
         return SRF(n_components, alpha="auto", random_state=seed).fit(_matrix(part, part.values)).embedding_
 
 
 def _matrix(pilot: Pilot, values: NDArray[np.float64]) -> Similarity:
-    """The judged pairs as a matrix without a diagonal, with weights where numbers of answers differ."""
+    """The judged pairs as a matrix without a diagonal, with weights if the numbers of answers differ."""
     matrix, weights = (np.full((pilot.n_items, pilot.n_items), empty) for empty in (np.nan, 0.0))
     for one, other in (pilot.pairs, pilot.pairs[::-1]):
         matrix[one, other], weights[one, other] = values, pilot.answers

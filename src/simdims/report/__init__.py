@@ -1,7 +1,7 @@
-"""report: a Discovery as one self-contained HTML page, to open from disk and explore.
+"""report: a Discovery as one self-contained, interactive HTML page.
 
-`writer` checks and writes; `words` has the summary, `data`, `pairs` and `pictures` what the scripts show; `bundle` puts
-them together with the template, the style and the scripts of `page/`.
+`writer` checks and writes; `words` makes the summary, `data`, `pairs` and `pictures` the data of the scripts; `bundle`
+combines them with the template, style and scripts in `page/`.
 """
 
 from simdims.report.writer import write_report

@@ -1,8 +1,8 @@
 """The page as one text: template, style, scripts and data.
 
-The scripts in page/ are ES modules, which editors and browsers understand. A page that is opened from disk cannot load
-modules, so they are joined inside one function, in the order of their imports, without `import` lines and `export`
-keywords. Therefore every import must be on one line, and top-level names must be unique across modules.
+The scripts in page/ are ES modules, which editors and browsers understand. A page opened from disk cannot load modules,
+so they are joined inside one function, in import order, without `import` lines and `export` keywords. Therefore every
+import must be on one line, and top-level names must be unique across modules.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _MARK = re.compile(r"\{\{(\w+)\}\}")
 
 
 def page(*, title: str, parts: Mapping[str, str], data: Mapping[str, str]) -> str:
-    """The HTML, with `parts` in place of the template's {{name}}, and `data`, texts without "<", for the scripts."""
+    """The HTML: the template's {{name}} replaced by `parts`, and `data` (texts without "<") for the scripts."""
     script, style = joined_scripts(), _file("style.css")
     holders = "\n".join(f'<script type="text/plain" id="data-{name}">{text}</script>' for name, text in data.items())
-    # The browser may run the one script, use the one style and show the page's own images, nothing else.
+    # Content security policy: only this script, this style and the page's own images.
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -39,7 +39,7 @@ def joined_scripts() -> str:
 
 
 def modules() -> dict[str, str]:
-    """main.js and the scripts that it needs, each after those that it imports."""
+    """main.js and its dependencies, each after those that it imports."""
     found: dict[str, str] = {}
 
     def visit(name: str, above: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The data of the page: small facts as JSON that no label can break out of, and arrays as base64."""
+"""The data of the page: facts as JSON that is safe to embed in HTML, and arrays as base64."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from simdims.selection import DetectableDimensions, RankSelection
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Top items per dimension that the page holds, for its card and its block of similarities.
+#: Top items per dimension that the page contains, for its card and its block of similarities.
 N_TOP = 16
 
-#: Up to this many loadings are stored as float32; more as 16-bit steps of the largest loading of each dimension.
+#: Up to this many loadings are stored as float32; more as 16-bit fractions of each dimension's largest loading.
 EXACT_UP_TO = 500_000
 
-#: The code of a missing similarity; the others are steps of 1/65534 of the largest.
+#: Code of a missing similarity; the other codes are multiples of 1/65534 of the largest.
 MISSING = 65535
 
 
@@ -43,7 +43,7 @@ def facts(
     tops: list[NDArray[np.intp]],
     title: str,
 ) -> dict[str, Any]:
-    """The page's facts, without arrays, labels and images."""
+    """The page's facts, except arrays, labels and images."""
     table = found.dimensions_frame()
     return {
         "title": title,
@@ -70,7 +70,7 @@ def facts(
 
 
 def suggestion_facts(table: pd.DataFrame, dimension_names: tuple[str, ...]) -> list[dict[str, str] | None]:
-    """For each dimension the suggested name, and the same with correlations; None where there is none."""
+    """For each dimension the suggested name without and with correlations; None if there is none."""
     names, words = suggested_names(table, numbers=False), suggested_names(table)
     n_components = len(dimension_names)
     places = {_place(dimension, dimension_names): dimension for dimension in names}
@@ -81,17 +81,17 @@ def suggestion_facts(table: pd.DataFrame, dimension_names: tuple[str, ...]) -> l
 
 
 def script_json(value: Any) -> str:
-    """JSON that is safe inside a script element: no text in it can end the element or open a comment."""
+    """JSON that is safe inside a script element: it cannot end the element or open a comment."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    # A file cannot hold a lone surrogate.
+    # UTF-8 cannot encode a lone surrogate.
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
 @dataclass(frozen=True)
 class PackedLoadings:
-    """An embedding as lines of base64, one per dimension, its storage ("float32" or "uint16") and what a step is."""
+    """An embedding as base64 lines, one per dimension, its storage ("float32" or "uint16") and step size."""
 
     lines: str
     kind: str
@@ -127,7 +127,7 @@ def as_base64(array: NDArray) -> str:
 
 
 def _names_facts(found: Discovery) -> dict[str, Any] | None:
-    """The names that the result has, and what the browser stores changes of them under; None without names."""
+    """The names in the result, and the key under which the browser stores changes; None without names."""
     numbers = numbered_names(found.n_components)
     given = ["" if name == number else name for name, number in zip(found.dimension_names, numbers, strict=True)]
     if not any(given):
@@ -156,7 +156,7 @@ def _selection_facts(selection: RankSelection, detectable: DetectableDimensions 
 
 
 def _lineage_facts(lineage: Lineage, found: Discovery) -> dict[str, Any]:
-    """The tree: its nodes in the order of their fits, with the places of their parents in the list."""
+    """The tree: its nodes in the order of their fits, with the indices of their parents in the list."""
     table = lineage.table
     stable = set(lineage.branches.loc[lineage.branches["stable"], "branch"])
     numbers = {
@@ -216,7 +216,7 @@ def _tests_facts(tests: HypothesisTests, dimension_names: tuple[str, ...]) -> di
 
 
 def _number(value: Any) -> float | None:
-    """A number with the digits that a reader may want; None if it is not finite."""
+    """A number rounded for display; None if it is not finite."""
     value = float(value)
     return float(f"{value:.7g}") if np.isfinite(value) else None
 
@@ -226,7 +226,7 @@ def _numbers(values: Any) -> list[float | None]:
 
 
 def _place(name: Any, dimension_names: tuple[str, ...]) -> int | None:
-    """The dimension of the page that a test names, or None."""
+    """The index of the dimension that a test names, or None."""
     if name in dimension_names:
         return dimension_names.index(name)
     n_components = len(dimension_names)

@@ -1,4 +1,4 @@
-"""The similarities ordered by dimension, and the items on a plane: two pictures of the whole result."""
+"""Two overviews of the result: similarities ordered by dimension, and a map of the items."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from simdims.plots.items import map_positions
 from simdims.plots.similarities import block_means, colour_limits, order_by_dimension
 from simdims.similarity import Similarity
 
-#: Cells per side of the picture of similarities; with more items, a cell is the mean of a block of pairs.
+#: Cells per side of the similarity image; with more items, a cell is the mean of a block of pairs.
 N_CELLS = 300
 
-#: The code of a cell without an observed pair; the others are steps of 1/254 of the colour scale.
+#: Code of a cell without an observed pair; the other codes are multiples of 1/254 of the colour scale.
 MISSING = 255
 
-#: Items that t-SNE places, those with the largest loadings; others are placed between the nearest of these.
+#: Number of items placed by t-SNE (largest loadings first); others are placed between their nearest neighbours.
 N_PLACED, N_NEAREST = 1000, 5
 
-#: Items on the map, those with the largest loadings; the places are steps of 1/65535 of its width.
+#: Number of items on the map (largest loadings first); positions are multiples of 1/65535 of its width.
 N_MAPPED = 5000
 
 _SEED = 0
 
 
 class Overview(NamedTuple):
-    """The facts and the two arrays of the pictures."""
+    """The facts and the two arrays of the overviews."""
 
     heat: dict[str, Any]
     cells: NDArray[np.uint8]
@@ -80,12 +80,12 @@ def overview(similarity: Similarity, loadings: Loadings) -> Overview:
 
 
 def _largest(W: NDArray[np.float64], wanted: int) -> NDArray[np.intp]:
-    """The items with the largest loadings, in their own order."""
+    """The items with the largest loadings, in their original order."""
     return np.sort(np.argsort(-W.max(axis=1), kind="stable")[:wanted])
 
 
 def _places(W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places of all items: by t-SNE, and of many items some by their nearest neighbours among those."""
+    """Positions of all items: by t-SNE or, beyond a limit, by the nearest neighbours among those that t-SNE placed."""
     placed = _largest(W, N_PLACED)
     found = np.empty((len(W), 2))
     found[placed] = map_positions(W[placed], _SEED)

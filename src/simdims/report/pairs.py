@@ -1,4 +1,4 @@
-"""Observed and predicted similarities on the page: those of each dimension's top items, and of many pairs."""
+"""Observed and predicted similarities on the page: of each dimension's top items, and of many pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORTH_CUTTING = 0.25
 
 
 def blocks(similarity: Similarity, tops: list[NDArray[np.intp]], n_top: int) -> NDArray[np.float64]:
-    """Observed similarities between the top items of each dimension, filled up with NaN."""
+    """Observed similarities between the top items of each dimension, padded with NaN."""
     look_up = _known_with_diagonal(similarity)
     found = np.full((len(tops), n_top, n_top), np.nan)
     for k, top in enumerate(tops):
@@ -31,7 +31,7 @@ def blocks(similarity: Similarity, tops: list[NDArray[np.intp]], n_top: int) -> 
 
 
 def all_pairs(similarity: Similarity) -> NDArray[np.float64]:
-    """Observed similarities of all pairs of two different items: (0, 1), (0, 2), ..., (1, 2), ..."""
+    """Observed off-diagonal similarities in the order (0, 1), (0, 2), ..., (1, 2), ..."""
     return known_values(similarity)(*np.triu_indices(similarity.n_items, 1))
 
 
@@ -65,7 +65,7 @@ def observed_against_predicted(similarity: Similarity, W: NDArray) -> dict[str, 
 
 
 class _Pairs(NamedTuple):
-    """Pairs of two different items, and how many of all pairs each of them stands for."""
+    """Off-diagonal pairs, and the number of pairs that each of them represents."""
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
@@ -86,7 +86,7 @@ def _pairs(similarity: Similarity) -> _Pairs:
 
 
 def _sparse_pairs(similarity: Similarity, rng: np.random.Generator, n_all: int) -> _Pairs:
-    """Stored pairs and, if absent pairs are zeros, some of those, in separate samples."""
+    """Stored pairs and, if absent pairs are zeros, some of those, sampled separately."""
     n, keys = similarity.n_items, stored_keys(similarity.values)
     listed = keys[keys // n < keys % n]
     chosen = listed if len(listed) <= N_SAMPLED else rng.choice(listed, N_SAMPLED, replace=False)
@@ -109,7 +109,7 @@ def _draw(n_items: int, n_pairs: int, rng: np.random.Generator) -> tuple[NDArray
 
 
 def _known_with_diagonal(similarity: Similarity) -> PairValues:
-    """As `known_values`, but a diagonal entry that a sparse matrix does not store is missing, not zero."""
+    """Like `known_values`, but a diagonal entry that a sparse matrix does not store is missing, not zero."""
     look_up = known_values(similarity)
     if not is_sparse(similarity):
         return look_up

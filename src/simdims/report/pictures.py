@@ -1,4 +1,4 @@
-"""Images of the items as thumbnails inside the page."""
+"""Thumbnails of the items, embedded in the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simdims.plots._sources import check_images
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-#: The longer side of a thumbnail, in pixels. Smaller images stay as they are.
+#: Longer side of a thumbnail, in pixels. Smaller images are not enlarged.
 SIDE = 112
 _JPEG_QUALITY = 80
 
@@ -33,7 +33,7 @@ def thumbnails(images: Any, n_items: int) -> list[str]:
 
 
 def _range(images: Sequence[Any]) -> tuple[float, float]:
-    """Black and white in arrays that are not 8-bit: 0 and 1, or the smallest and largest of all."""
+    """The values of black and white in arrays that are not 8-bit: 0 and 1, or the range of all arrays."""
     low, high = 0.0, 1.0
     for place, image in enumerate(images):
         if isinstance(image, np.ndarray) and image.dtype != np.uint8:

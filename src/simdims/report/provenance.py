@@ -1,4 +1,4 @@
-"""Where a result comes from: data and their checksum, versions, seed, date and settings."""
+"""The provenance of a result: data and their checksum, versions, seed, date and settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simdims.systems import SimilaritySet
 
 _NOT_RECORDED = "not recorded"
 
-#: Settings of `discover` that the page lists, with what they are called there.
+#: Settings of `discover` listed on the page, with their display names.
 _SETTINGS = {
     "ranks": "dimensions",
     "sampling": "sampling",
@@ -31,7 +31,7 @@ _SETTINGS = {
 
 
 def provenance(found: Discovery) -> list[tuple[str, str]]:
-    """What identifies the result, as names and texts."""
+    """Names and values that identify the result."""
     settings, versions = found.settings, found.settings.get("versions", {})
     data = settings.get("data", {})
     seed = _NOT_RECORDED if found.seed is None else str(found.seed)
@@ -48,7 +48,7 @@ def provenance(found: Discovery) -> list[tuple[str, str]]:
 
 
 def checksum(similarity: Similarity | SimilaritySet) -> str:
-    """The SHA-256 of values, weights and labels: the same for the same similarities, whatever file holds them."""
+    """SHA-256 of values, weights and labels: the same for equal similarities, whatever the file."""
     digest = hashlib.sha256()
     for one in similarity if isinstance(similarity, SimilaritySet) else [similarity]:
         arrays: list[Any] = []
@@ -61,7 +61,7 @@ def checksum(similarity: Similarity | SimilaritySet) -> str:
 
 
 def _source(found: Discovery, data: Mapping[str, Any]) -> str:
-    """The file, or how the similarities were made, and how many items there are."""
+    """The file, or how the similarities were made, and the number of items."""
     info: Any = found.similarity.info if isinstance(found.similarity, Similarity) else {}
     made = data.get("file") or info.get("file") or (f"from {info['source']}" if info.get("source") else "an array")
     systems = "" if found.weights is None else f" in {len(found.weights):,} systems"

@@ -1,4 +1,4 @@
-"""What the page says about resamples of a result, and about its comparison with other embeddings."""
+"""The page's data on resamples of a result, and on its comparison with other embeddings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from simdims.plots._sources import Loadings, given_names
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
 
-#: Top items by which a dimension of another embedding is described.
+#: Number of top items that describe a dimension of another embedding.
 _N_ITEMS = 3
 
 
 def uncertainty_facts(found: Discovery, sure: Bootstrap | None, tops: list[NDArray[np.intp]]) -> dict[str, Any] | None:
-    """For each dimension how often it came back, and intervals of its share and of the loadings of its top items."""
+    """Per dimension, how often it came back, and intervals of its share and of the loadings of its top items."""
     if sure is None:
         return None
     check_resampled(found, sure)
@@ -48,7 +48,7 @@ def uncertainty_facts(found: Discovery, sure: Bootstrap | None, tops: list[NDArr
 def comparison_facts(
     found: Discovery, comparison: EmbeddingComparison | Mapping[str, EmbeddingComparison] | None
 ) -> list[dict[str, Any]]:
-    """Each comparison from the side of this result: shared pairs, the best first, and dimensions of only one side."""
+    """Each comparison from the side of this result: shared pairs by correlation, and unmatched dimensions."""
     if comparison is None:
         return []
     if isinstance(comparison, EmbeddingComparison):
@@ -86,7 +86,7 @@ def _compared(found: Discovery, name: str, compared: Any) -> dict[str, Any]:
 
 
 def _explained(compared: EmbeddingComparison, own: int, name: str) -> list[str]:
-    """How much of the similarities of either side dimensions explain, in words."""
+    """How much of each side's similarities the dimensions explain, as text."""
     if compared.explained is None:
         return []
     sides = {f"S{own + 1}": "the similarities here", f"S{2 - own}": f"the similarities behind {name}"}
@@ -100,7 +100,7 @@ def _explained(compared: EmbeddingComparison, own: int, name: str) -> list[str]:
 
 
 def _own_side(found: Discovery, compared: EmbeddingComparison) -> int:
-    """Which of the embeddings is that of this result."""
+    """Which of the two embeddings is from this result."""
     W = found.embedding
     if compared.labels is not None and found.labels is not None:
         place = {label: i for i, label in enumerate(found.labels)}

@@ -1,4 +1,4 @@
-"""What the page says about several systems: their weights, group differences, the typical and the unusual ones."""
+"""The page's data on several systems: weights, group differences, and typical and unusual systems."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from simdims.inference.systems import Values, values_of_systems
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of what is known about the systems that the page has, groups that it tells apart, and permutations per test.
+#: Limits on the number of `info` columns and of groups on the page, and permutations per test.
 _MOST_COLUMNS, _MOST_GROUPS, _N_PERMUTATIONS = 8, 7, 5000
 
-#: Systems from which some can stand out: Tukey's fences, 1.5 interquartile ranges beyond the quartiles.
+#: Fewest systems for outlier detection by Tukey's fences, 1.5 interquartile ranges beyond the quartiles.
 _FEWEST_FOR_OUTLIERS, _FENCE = 8, 1.5
 
-#: Systems from which the mean of a group has an interval.
+#: Fewest systems for an interval of a group mean.
 _FEWEST_FOR_INTERVAL = 3
 
 
@@ -48,9 +48,9 @@ def systems_facts(found: Discovery) -> dict[str, Any] | None:
 
 
 def unusual_systems(found: Discovery) -> pd.DataFrame:
-    """For each system: how far its weights are from 1, its held-out R2, and whether either is an outlier.
+    """For each system: distance of its weights from 1, held-out R2, and whether either is an outlier.
 
-    The distance is the root mean square over dimensions of the weight less 1, the mean over systems.
+    The distance is the root mean square over dimensions of the weight minus 1, the mean over systems.
     """
     import pandas as pd
 
@@ -92,7 +92,7 @@ def _said(found: Discovery, table: pd.DataFrame, *, differ: bool) -> list[str]:
 
 
 def _columns(found: Discovery) -> list[dict[str, Any]]:
-    """Columns by which systems can be grouped or tested, each with its groups and tests."""
+    """Columns by which systems can be grouped or tested, with their groups and tests."""
     info: Any = found.consensus.system_info
     names = list(map(str, found.consensus.systems or ()))
     shown = []
@@ -107,7 +107,7 @@ def _columns(found: Discovery) -> list[dict[str, Any]]:
 
 
 def _groups(found: Discovery, values: Values) -> dict[str, Any] | None:
-    """The group of each system, None where it is missing, and the means and intervals of groups; None if too many."""
+    """The group of each system (None if missing), and means and intervals of groups; None if there are too many."""
     known = ~values.missing()
     if not known.any() or found.weights is None:
         return None
@@ -128,12 +128,12 @@ def _groups(found: Discovery, values: Values) -> dict[str, Any] | None:
 
 
 def _tests(found: Discovery, name: str) -> dict[str, Any] | None:
-    """The test of each dimension; None where a column cannot be tested."""
+    """The test of each dimension; None if a column cannot be tested."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             tests = weight_test(found, name, n_permutations=_N_PERMUTATIONS, random_state=0)
-        except ParameterError:  # one value, or as many groups as systems
+        except ParameterError:  # a single value, or as many groups as systems
             return None
     columns = (
         "contrast",

@@ -1,4 +1,4 @@
-"""The summary of the page: a few sentences and figures."""
+"""The summary on the page, as sentences and figures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from simdims.inference import HypothesisTests
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
 
-#: Dimensions that come back less often are named.
+#: Dimensions that come back less often than this are named.
 _OFTEN = 0.8
 
 
 def heading(found: Discovery) -> str:
-    """The title of a page that was not given one."""
+    """The default title of a page."""
     title = f"{_count(found.n_components, 'dimension')} of {_count(found.n_items, 'item')}{_in_systems(found)}"
     return f"No evidence of structure: {title}" if found.evidence_of_structure is False else title
 
@@ -24,7 +24,7 @@ def heading(found: Discovery) -> str:
 def paragraphs(
     found: Discovery, tests: HypothesisTests | None = None, uncertainty: Bootstrap | None = None
 ) -> list[str]:
-    """The summary of the result, of its resamples and of the tests."""
+    """Summarise the result, its resamples and the tests."""
     texts = [_fit(found), _number(found), _stability(found)]
     texts += [] if uncertainty is None else [_resampled(uncertainty)]
     if found.systems is not None:
@@ -42,7 +42,7 @@ def paragraphs(
 
 
 def figures(found: Discovery) -> list[tuple[str, str]]:
-    """The numbers at the head of the page and what they are."""
+    """The numbers at the top of the page, with their names."""
     shown = [(f"{found.n_items:,}", "items"), (f"{found.n_components}", _word(found.n_components, "dimension"))]
     if found.weights is not None:
         shown.insert(1, (f"{len(found.weights):,}", _word(len(found.weights), "system")))
@@ -124,7 +124,7 @@ def _stability(found: Discovery) -> str:
 
 
 def _resampled(sure: Bootstrap) -> str:
-    """How often dimensions came back, and which of them did not do so in most resamples."""
+    """How often dimensions came back, and which ones did so in few resamples."""
     back = sure.came_back
     low, high = f"{back.min():.0%}", f"{back.max():.0%}"
     share = low if low == high else f"{low} to {high}"
@@ -148,5 +148,5 @@ def _word(number: int, what: str, many: str | None = None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with more digits near 0 and 1."""
+    """A share in percent, with more digits near 0 and 1."""
     return f"{share:.0%}" if 0.1 <= share <= 0.99 else f"{share:.1%}"

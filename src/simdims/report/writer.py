@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from simdims.uncertainty import Bootstrap
 
-#: The first line of every report, which identifies earlier ones.
+#: First line of every report, which identifies earlier ones.
 FIRST_LINE = "<!doctype html><!-- simdims report -->"
 
-#: Up to this many items the page holds all observed similarities; beyond, only those of each dimension's top items.
+#: Up to this many items, the page contains all observed similarities; beyond, only those of the top items.
 ALL_PAIRS_UP_TO = 600
 
 
@@ -55,7 +55,7 @@ def write_report(
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write a page to explore a result of `discover`: one HTML file that opens from disk and needs no network.
+    """Write an interactive report of a `discover` result: one HTML file that opens from disk and needs no network.
 
     Parameters
     ----------
@@ -70,15 +70,14 @@ def write_report(
     tests : HypothesisTests, optional
         Tests of hypotheses to show.
     suggestions : DataFrame, optional
-        A table of `label_dimensions`: names that the reader can accept.
+        A table of `label_dimensions`: suggested names, which the reader can accept.
     lineage : Lineage, optional
         How dimensions split as their number grows, as `simdims.lineage` returns it.
     uncertainty : Bootstrap, optional
-        Resamples of this result, as `simdims.bootstrap` returns them: cards show intervals, and how often each
-        dimension came back.
+        Resamples of this result from `simdims.bootstrap`; adds intervals and how often each dimension came back.
     comparison : EmbeddingComparison or mapping of names to EmbeddingComparison, optional
-        Comparisons of this result with other embeddings, as `simdims.compare_embeddings` returns them; a mapping
-        names the others, as in ``{"Monkey IT": compared}``.
+        Comparisons of this result with other embeddings from `simdims.compare_embeddings`; a mapping names them, as in
+        ``{"Monkey IT": compared}``.
     title : str, optional
         The heading; by default the numbers of dimensions and items.
     overwrite : bool, default=False
@@ -120,7 +119,7 @@ def write_report(
 
 
 def check_target(path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-    """The file to write, after checking that it can be written and holds nothing else."""
+    """Return the file to write, after checking that it is writable and not some other file."""
     require_type("path", path, str | os.PathLike, "a path")
     target = Path(os.fsdecode(path))
     if target.suffix.lower() not in (".html", ".htm"):
@@ -173,7 +172,7 @@ def _data(found: Discovery, shown: dict[str, Any], tops: list[Any], images: list
 
 
 def _parts(found: Discovery, tests: HypothesisTests | None, uncertainty: Bootstrap | None) -> dict[str, str]:
-    """The text of the page that needs no script."""
+    """The static text of the page."""
     lead, *rest = words.paragraphs(found, tests, uncertainty)
     figures = "".join(
         f'<div class="figure"><dt>{html.escape(what)}</dt><dd>{html.escape(value)}</dd></div>'
