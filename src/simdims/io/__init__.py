@@ -1,4 +1,4 @@
-"""Similarities in files: load_similarity reads many formats, save writes .npz and .csv."""
+"""Read similarities with load_similarity from many formats; save writes .npz and .csv."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMED_ARRAYS = (".npz", ".h5", ".hdf5", ".h5ad", ".mat")
 TABLES = (".csv", ".tsv", ".txt", *SHEETS, *FRAMES)
 EDGES = (".edgelist", ".edges")
 LOADED = (".npy", *NAMED_ARRAYS, *TABLES, *EDGES, ".graphml", ".json")
-#: The options that only some types of files have.
+#: Options that apply only to some file types.
 OPTIONS = {"form": TABLES, "key": (*NAMED_ARRAYS, *R_OBJECTS), "sheet": SHEETS, "na_values": (*TABLES, *EDGES)}
 SAVED = {".npz": save_npz, ".csv": save_csv}
 
@@ -54,56 +54,56 @@ def load_similarity(
 ) -> Similarity:
     r"""Load similarities from a file.
 
-    What was found is in the `info` of the result and, at level INFO, in the log named "simdims".
+    What was found is in `info` of the result and, at level INFO, in the log "simdims".
 
     Parameters
     ----------
     path : str or path
-        The suffix tells the type of the file, in lower or upper case.
+        The suffix determines the file type, in lower or upper case.
 
-        - .npy: a square array. .npz: what `Similarity.save` wrote, a square array, or a sparse matrix of scipy.
-        - .csv, .tsv, .txt: a square table with labels in the first row, the first column, both or neither; or a list
-          of pairs, one per row, with the columns item, item, value and optionally weight, with or without a header.
-          Labels and items that are 0, 1, 2, ... are positions, not names. Cells are separated by tabs, semicolons,
-          commas or blanks; empty cells, NA, N/A, #N/A, NaN, null, None, - and . (in any case) are missing; decimal
-          commas are read where commas do not separate; text is UTF-8, UTF-16 or else Latin-1.
+        - .npy: a square array. .npz: a file written by `Similarity.save`, a square array, or a scipy sparse matrix.
+        - .csv, .tsv, .txt: a square table with labels in the first row, the first column, both or neither; or a list of
+        pairs, one per row, with the columns item, item, value and optionally weight, with or without a header. Labels
+        and items 0, 1, 2, ... are positions, not names. Cells are separated by tabs, semicolons, commas or blanks.
+        Empty cells, NA, N/A, #N/A, NaN, null, None, - and . (in any case) are missing. Decimal commas are accepted
+        unless commas separate cells. Text is UTF-8, UTF-16 or else Latin-1.
         - .xlsx, .ods: a sheet with one of these layouts.
-        - .parquet, .feather, and .rds, .rda, .rdata of R: the same two layouts, as a data frame or, from R, a matrix
-          or what `dist` returns.
-        - .h5, .hdf5, .mat (of any version): a square matrix. If the file has exactly one list of as many texts, it
-          becomes the labels. For a MATLAB struct array the field of square matrices is read.
-        - .h5ad: a matrix in `obsp` of AnnData, labelled by the names of the observations.
-        - .mat and .json that the Meadows platform exported: the multiple arrangements of one or several participants,
-          which are dissimilarities (see from_dissimilarity).
-        - .edgelist, .edges: a list of pairs separated by blanks, tabs, semicolons or commas, with value 1 where there
-          is no number; lines that start with # or % are comments.
+        - .parquet, .feather, and R's .rds, .rda, .rdata: the same two layouts, as a data frame or, from R, a matrix or
+        a `dist` object.
+        - .h5, .hdf5, .mat (of any version): a square matrix. If the file has exactly one list of text of matching
+        length, it becomes the labels. From a MATLAB struct array, the field of square matrices is read.
+        - .h5ad: a matrix in `obsp` of AnnData, labelled by the observation names.
+        - .mat and .json exported from Meadows: the multiple arrangements of one or several participants, which are
+        dissimilarities (see from_dissimilarity).
+        - .edgelist, .edges: a list of pairs separated by blanks, tabs, semicolons or commas, with value 1 if there is
+        no number; lines that start with # or % are comments.
         - .graphml: a graph; see as_similarity.
 
         A stack of square matrices in .npy, .npz, .h5, .hdf5 or .mat, with people on the first or the last axis or in a
-        MATLAB struct array, is averaged over the people who have a pair; `info` holds their number and names.
+        MATLAB struct array, is averaged over the people with a value for the pair; `info` holds their number and names.
     key : str, optional
-        Which variable of an .npz, .h5, .hdf5, .h5ad or .mat file, or object of an .rda file, to read; needed where
-        several are square. "variable.field" names a field of a MATLAB struct.
+        The variable of an .npz, .h5, .hdf5, .h5ad or .mat file, or object of an .rda file, to read; required if several
+        are square. "variable.field" names a field of a MATLAB struct.
     form : {"square", "long"}, optional
-        Whether a table is a square or a list of pairs. Detected by default; needed only for lists of few pairs.
+        Whether a table is a square or a list of pairs. Detected by default; needed only for short lists of pairs.
     labels : sequence, optional
-        One name per item. Where a table or graph names its items, the names must be the same, in the same order. The
-        items of a list of pairs are put in the order of the labels, and may be positions among them, from 0.
+        One name per item. If a table or graph names its items, the names must be the same, in the same order. The items
+        of a list of pairs are sorted in the order of the labels, and may be positions among them, from 0.
     absent : {"missing", "zero"} or float, optional
         How to treat pairs that a sparse matrix, a graph or a list of pairs does not contain; see Similarity. Required
         for sparse matrices and graphs. In a list of pairs, None means that unlisted pairs are missing; the result is
-        then dense up to 2,000 items or from 5% of all pairs on. Otherwise it is sparse.
+        then dense for up to 2,000 items or if at least 5% of all pairs are listed. Otherwise it is sparse.
     symmetrize : {"mean", "max"}, optional
-        How to combine S[i, j] and S[j, i] where they differ; see as_similarity.
+        How to combine S[i, j] and S[j, i] if they differ; see as_similarity.
     negative : {"clip", "shift"}, optional
-        What to do with negative values, by default an error; see as_similarity.
+        How to treat negative values, by default an error; see as_similarity.
     low, high : float, optional
-        The ends of a rating scale, which become 0 and 1; see as_similarity. By default values are not rescaled.
-        `info` holds the smallest and the largest value of two different items.
+        The ends of a rating scale, which become 0 and 1; see as_similarity. By default values are not rescaled. `info`
+        holds the smallest and the largest off-diagonal value.
     sheet : str, optional
-        The sheet of an .xlsx or .ods file; needed where several are not blank.
+        The sheet of an .xlsx or .ods file; required if several are not blank.
     na_values : str, number or list of these, optional
-        What marks a missing value in a table, beside the words above. Labels and items are not affected.
+        Additional markers of missing values in a table. Labels and items are not affected.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def load_similarity(
     Warns
     -----
     UserWarning
-        If the file seems to hold dissimilarities, by its name, its values or its diagonal; see Similarity.
+        If the name, values or diagonal of the file suggest dissimilarities; see Similarity.
 
     Raises
     ------
@@ -121,12 +121,12 @@ def load_similarity(
     ImportError
         If the type needs a library that is not installed.
     ValueError
-        If the file is empty, damaged or of another type, or does not hold similarities. Nothing is ever unpickled.
+        If the file is empty, damaged or of another type, or does not hold similarities. Nothing is unpickled.
 
     See Also
     --------
-    from_ratings : Repeated judgements of pairs, averaged.
-    from_dissimilarity : Distances.
+    from_ratings : Averages of repeated judgements of pairs.
+    from_dissimilarity : Similarities from distances.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def load_similarity(
 def read_similarity(
     path: Path, wanted: Wanted, changes: dict[str, Any], *, may_lack: bool = False
 ) -> tuple[Similarity, NDArray[np.bool_] | None]:
-    """What load_similarity returns, and None; with `may_lack`, without the items that have no value, and which do."""
+    """Like load_similarity; `may_lack` drops items without a value, and the mask of those kept is also returned."""
     suffix = path.suffix.lower()
     check_file(path)
     refuse_options(suffix, wanted)
@@ -162,7 +162,7 @@ def read_similarity(
         if suffix == ".npz" and (own := load_npz(path)) is not None:
             if wanted.key is not None:
                 raise ParameterError("key", "must be None for a file that Similarity.save wrote", repr(wanted.key))
-            # as_similarity refuses the other keywords, which are settled in the file.
+            # as_similarity refuses the other keywords, which the file determines.
             return as_similarity(own, labels=wanted.labels, absent=wanted.absent, **changes), None
         parts = _mean_over_people(read_parts(path, wanted))
         if wanted.absent is None and parts.absent is None and sparse.issparse(parts.values):
@@ -172,7 +172,7 @@ def read_similarity(
                 remedy="pass {absent=missing} if nobody measured them, {absent=zero} if they are zeros, or a number "
                 "between 0 and 1 for zeros with that weight",
             )
-        if what_else(parts.info.get("column")) == "response times":  # of dissimilarities Similarity warns
+        if what_else(parts.info.get("column")) == "response times":  # Similarity itself warns of dissimilarities
             warn_of_other_measure(parts.info["column"])
         logger.info("%s: %s", path, parts.info["found"])
         parts = parts._replace(info={"file": path.name, **parts.info, **_range_of(parts.values)})
@@ -186,7 +186,7 @@ def read_similarity(
 
 
 def _present(values: Any) -> NDArray[np.bool_] | None:
-    """Which items of a matrix have a value, its diagonal aside; None if all have."""
+    """Which items of a matrix have an off-diagonal value; None if all have."""
     is_matrix = isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[0] == values.shape[1]
     if not is_matrix or values.dtype.kind != "f":
         return None
@@ -197,7 +197,7 @@ def _present(values: Any) -> NDArray[np.bool_] | None:
 
 
 def _range_of(values: Any) -> dict[str, float]:
-    """The smallest and the largest value that a file holds for two different items."""
+    """The smallest and the largest off-diagonal value in a file."""
     table = values.to_numpy() if hasattr(values, "to_numpy") else values
     is_matrix = getattr(table, "ndim", 0) == 2 and table.shape[0] == table.shape[1] and table.dtype.kind in "biuf"
     ends = value_range(table) if is_matrix else None
@@ -221,7 +221,7 @@ def save(S: Similarity, path: str | os.PathLike[str]) -> None:
 
 
 def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """Return an argument called `name` as a path."""
+    """Return the argument `name` as a path."""
     try:
         found = Path(path)
     except TypeError:
@@ -252,7 +252,7 @@ def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
 
 
 def refuse_options(suffix: str, wanted: Wanted) -> None:
-    """Refuse options that a type of file does not have."""
+    """Refuse options that do not apply to a file type."""
     require_choice("form", wanted.form, (None, "square", "long"))
     for name, what in (("key", "variable"), ("sheet", "sheet")):
         if not isinstance(getattr(wanted, name), str | None):
@@ -265,7 +265,7 @@ def refuse_options(suffix: str, wanted: Wanted) -> None:
 
 
 def clean_na_values(na_values: Any) -> tuple[str, ...]:
-    """Return marks of missing values as texts."""
+    """Return markers of missing values as text."""
     marks = [] if na_values is None else na_values if isinstance(na_values, list | tuple) else [na_values]
     if not all(isinstance(mark, str | int | float) for mark in marks):
         raise ParameterTypeError("na_values", "must be a text, a number or a list of these", shown(na_values))
@@ -274,7 +274,7 @@ def clean_na_values(na_values: Any) -> tuple[str, ...]:
 
 @contextmanager
 def named_in_errors(path: Path) -> Iterator[None]:
-    """Put the name of a file before the messages of errors about it."""
+    """Prefix error messages about a file with its name."""
     try:
         yield
     except ParameterError as error:
@@ -302,7 +302,7 @@ def read_parts(path: Path, wanted: Wanted) -> Parts:
 
 
 def _mean_over_people(parts: Parts) -> Parts:
-    """The mean of a stack of matrices with people first; other parts as they are."""
+    """Average a stack of matrices (people first); other parts are unchanged."""
     if getattr(parts.values, "ndim", 2) != 3:
         return parts
     from simdims.construct import mean_over_people

@@ -1,4 +1,4 @@
-"""Files of named arrays (.npy, .npz, HDF5, MATLAB): the square matrix or stack in them, and the names beside it."""
+"""Files of named arrays (.npy, .npz, HDF5, MATLAB): find the square matrix or stack, and the names of its items."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from simdims.similarity.symmetry import people_first
 
 PICKLED = "Python objects, which are stored as a pickle and never loaded: a pickle can run any code"
 STRUCTURED = "a structured array"
-# Kinds whose size in bytes does not follow from their shape, or is not known.
+# Kinds whose size in bytes does not follow from the shape or is unknown.
 UNSIZED = ("objects", STRUCTURED)
-# Kinds that may name the items: MATLAB keeps lists of texts in cell arrays.
+# Kinds that may name the items: MATLAB stores lists of text in cell arrays.
 MAY_BE_NAMES = ("text", "a cell array")
 
 
@@ -38,10 +38,10 @@ class Variable(NamedTuple):
 
 
 class ArrayFile(NamedTuple):
-    """A file of named arrays: what they are, and functions that load one by its name, as it is or as texts.
+    """A file of named arrays: their descriptions, and functions that load one by name, unchanged or as text.
 
-    A MATLAB struct is loaded as a list of its elements. An element maps its fields to an array of numbers, a text, a
-    list of texts, or None for anything else.
+    A MATLAB struct is loaded as a list of elements. An element maps fields to an array of numbers, a text, a list of
+    text, or None for anything else.
     """
 
     kind: str
@@ -52,12 +52,12 @@ class ArrayFile(NamedTuple):
 
 @contextmanager
 def reading(kind: str) -> Iterator[None]:
-    """Turn whatever a library raises about a damaged file into one ValueError."""
+    """Turn any exception that a library raises about a damaged file into a ValueError."""
     try:
         yield
     except MemoryError:
         raise
-    except Exception as error:  # parsers of damaged bytes may raise anything
+    except Exception as error:  # parsers of damaged files may raise anything
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise ValueError(
             f"the file must be a valid {kind} file, got one that is damaged, cut short or of another type "
@@ -66,7 +66,7 @@ def reading(kind: str) -> Iterator[None]:
 
 
 def read_npy(path: Path) -> Parts:
-    """Read the one array of an .npy file."""
+    """Read the single array of an .npy file."""
     with reading(".npy"), path.open("rb") as file:
         variable = _npy_variable(file)
         _refuse_claim(variable, path.stat().st_size - file.tell(), "the file")
@@ -79,7 +79,7 @@ def read_npy(path: Path) -> Parts:
 
 
 def read_named_arrays(path: Path, key: str | None, labels: Sequence[str] | None) -> Parts:
-    """Read the one square matrix or stack of an .npz, HDF5 or MATLAB file, or the variable that `key` names."""
+    """Read the only square matrix or stack of an .npz, HDF5 or MATLAB file, or the variable that `key` names."""
     file = _opened(path)
     if file.kind == ".npz" and key is None and {"format", "shape", "data"} <= set(file.variables):
         require_all(file.variables)
@@ -114,7 +114,7 @@ def read_named_arrays(path: Path, key: str | None, labels: Sequence[str] | None)
 
 
 def _labelled_parts(file: ArrayFile, key: str, values: Any, labels: Sequence[str] | None) -> Parts:
-    """The chosen array, labelled by the only list of as many distinct names in the file, if there is one."""
+    """The chosen array, labelled by the file's only list of distinct names of matching length, if there is one."""
     found = f"{key}, {'a sparse matrix' if sparse.issparse(values) else 'an array'} of {file.variables[key]}"
     values = people_first(values) if values.ndim == 3 else values
     n_items = values.shape[-1] if values.ndim == 3 else values.shape[0] if values.ndim else 0
@@ -129,19 +129,19 @@ def _labelled_parts(file: ArrayFile, key: str, values: Any, labels: Sequence[str
 
 
 def has_pairs(path: Path) -> bool:
-    """Say whether an AnnData file holds matrices of pairs of observations."""
+    """Whether an AnnData file contains matrices of pairs of observations."""
     return any(name.startswith("obsp/") for name in _opened(path).variables)
 
 
 def _split_field(variables: Mapping[str, Variable], key: str | None) -> tuple[str | None, str | None]:
-    """A key as variable and field: "rdms.RDM" is the field RDM of the struct rdms."""
+    """Split a key into variable and field: "rdms.RDM" is the field RDM of the struct rdms."""
     variable, dot, field = (key or "").partition(".")
     is_field = bool(dot) and variable in variables and variables[variable].kind == "struct"
     return (variable, field) if is_field else (key, None)
 
 
 def _choose(variables: Mapping[str, Variable], key: str | None) -> str:
-    """The name of the variable that `key` names, or of the only square matrix or stack."""
+    """The variable that `key` names, or the only square matrix or stack."""
     listed = "; ".join(f"{name} ({variable})" for name, variable in variables.items()) or "nothing"
     if key is not None:
         ends = [name for name in variables if name.endswith(f"/{key}")]
@@ -154,7 +154,7 @@ def _choose(variables: Mapping[str, Variable], key: str | None) -> str:
         for name, variable in variables.items()
         if variable.kind in ("numbers", "sparse") and len(variable.shape) == 2 and len(set(variable.shape)) == 1
     ]
-    # MATLAB's numbers are 1 x 1.
+    # MATLAB stores scalars as 1 x 1 matrices.
     square = [name for name in square if variables[name].shape[0] > 1] or square
     stacks = [
         name
@@ -173,12 +173,12 @@ def _choose(variables: Mapping[str, Variable], key: str | None) -> str:
 
 
 def is_stack(shape: tuple[int, ...]) -> bool:
-    """Say whether a shape is that of a stack of square matrices, with people first or last."""
+    """Whether a shape is that of a stack of square matrices, with people first or last."""
     return len(shape) == 3 and shape[1] in (shape[0], shape[2]) and min(shape) > 0
 
 
 def checked(matrix: Any) -> Any:
-    """Return a matrix after checking, if it is sparse, that its indices lie within it; compiled code relies on it."""
+    """Return a matrix after checking that sparse indices are in bounds, which compiled code assumes."""
     if hasattr(matrix, "check_format"):
         matrix.check_format(full_check=True)
     return matrix
@@ -190,7 +190,7 @@ def _require(variable: Variable) -> None:
 
 
 def require_all(variables: Mapping[str, Variable]) -> None:
-    """Refuse arrays that together are more than the memory that is left."""
+    """Refuse arrays that together exceed the available memory."""
     n_bytes = sum(variable.n_bytes for variable in variables.values())
     require(n_bytes, "Reading this file", "leave items out, or store float32 or a sparse matrix")
 
@@ -216,9 +216,9 @@ def _npz_file(path: Path) -> ArrayFile:
 
 
 def npz_variables(path: Path) -> dict[str, Variable]:
-    """The arrays of an .npz file by name, after checking that as many bytes are stored of each as it claims to have.
+    """The arrays of an .npz file by name, after checking that each has as many stored bytes as it claims.
 
-    So nothing is allocated for more than there is, and an array is read to its end, where its checksum is compared.
+    Thus no excess memory is allocated, and arrays are read to the end, where the checksum is verified.
     """
     variables = {}
     with reading(".npz"), zipfile.ZipFile(path) as archive:
@@ -290,13 +290,13 @@ def _hdf5_file(path: Path) -> ArrayFile:
 
 
 def _is_sparse_group(h5py: Any, found: Any) -> bool:
-    """Whether a group holds a sparse matrix as AnnData writes it."""
+    """Whether a group is a sparse matrix in AnnData's format."""
     is_group = isinstance(found, h5py.Group) and {"data", "indices", "indptr"} <= set(found)
     return is_group and {"shape", "encoding-type"} <= set(found.attrs)
 
 
 def _of_observations(file: Any, variables: dict[str, Variable]) -> dict[str, Variable]:
-    """What an AnnData file holds of its observations: pairs, features, and their names."""
+    """The contents of an AnnData file about its observations: pairs, features and names."""
     names = f"obs/{file['obs'].attrs['_index']}"
     kept = {name: one for name, one in variables.items() if name.partition("/")[0] in ("obsp", "obsm", "layers", "X")}
     return {**kept, names: variables[names]}

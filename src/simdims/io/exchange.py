@@ -1,4 +1,4 @@
-"""Similarities as objects of other libraries and back: pandas, xarray, networkx, rsatoolbox, AnnData."""
+"""Convert similarities to and from objects of pandas, xarray, networkx, rsatoolbox and AnnData."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("simdims")
 
 MEASURE = "largest similarity - similarity"
-# The size of an edge, with the dictionaries that hold it.
+# Memory per edge, including its dictionaries.
 EDGE_BYTES = 400
-# What people call the names of items among the descriptors of an RDM's patterns.
+# Common names of the descriptor that names the items of an RDM.
 NAME_DESCRIPTORS = ("labels", "label", "names", "name", "items", "item", "conds", "conditions", "condition", "stimulus")
 
 
@@ -66,14 +66,14 @@ def to_xarray(S: Similarity) -> Any:
 
 
 def to_anndata(S: Similarity) -> Any:
-    """Return the matrices as those of pairs of observations; see Similarity.to_anndata."""
+    """Return the matrices as pairwise annotations of observations; see Similarity.to_anndata."""
     anndata = library("anndata", "to_anndata", "anndata")
     import pandas as pd
 
     names = list(map(str, range(S.n_items))) if S.labels is None else list(S.labels)
     held: Any = dense_values(S, copy=True) if S.factors is not None else S.values.copy()
     matrices = {"similarity": held} | ({} if S.weights is None else {"weights": S.weights.copy()})
-    # AnnData takes matrices of scipy, which behave as arrays do here.
+    # AnnData requires scipy's sparse matrices, which behave like sparse arrays here.
     pairs = {name: sparse.csr_matrix(one) if sparse.issparse(one) else one for name, one in matrices.items()}
     made = anndata.AnnData(obs=pd.DataFrame(index=pd.Index(names, dtype=object)), obsp=pairs)
     if S.absent is not None:
@@ -160,7 +160,7 @@ def dense_stack(systems: SimilaritySet, dense: Callable[[Similarity], NDArray[np
 
 
 def _unweighted(S: Similarity) -> NDArray[np.float64]:
-    """The values of a Similarity whose pairs all count the same."""
+    """The values of a Similarity with equal pair weights."""
     if S.weights is not None or isinstance(S.absent, float):
         got = "weights" if S.weights is not None else f"absent={S.absent!r}"
         remedy = "drop them with as_similarity(S.to_frame())"
@@ -169,9 +169,9 @@ def _unweighted(S: Similarity) -> NDArray[np.float64]:
 
 
 def parts_of(x: Any) -> Parts | None:
-    """Return the parts of a Similarity in a networkx graph, rsatoolbox RDMs or AnnData, and None for anything else.
+    """Return the parts of a Similarity from a networkx graph, rsatoolbox RDMs or AnnData; None for anything else.
 
-    Libraries that are not imported yet stay so: `x` cannot be an object of theirs.
+    No library is imported: if one is not loaded, `x` cannot be one of its objects.
     """
     networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
     if networkx is not None and isinstance(x, networkx.Graph):
@@ -184,7 +184,7 @@ def parts_of(x: Any) -> Parts | None:
 
 
 def from_anndata(data: Any) -> Parts:
-    """Return the parts of a Similarity in the only matrix of pairs of an AnnData object."""
+    """Return the parts of a Similarity from the only matrix of pairs of an AnnData object."""
     names = [name for name in data.obsp if not (name == "weights" and "similarity" in data.obsp)]
     if len(names) != 1:
         got = ", ".join(map(repr, names)) or "none"
@@ -201,7 +201,7 @@ def from_anndata(data: Any) -> Parts:
 
 
 def from_networkx(graph: Any) -> Parts:
-    """Return the parts of a Similarity in a networkx graph, as as_similarity documents them."""
+    """Return the parts of a Similarity from a networkx graph, as documented in as_similarity."""
     if graph.is_multigraph():
         remedy = "merge the edges, for example with networkx.Graph(graph), which keeps the last one"
         raise ParameterError("graph", "must have one edge between two nodes", f"a {type(graph).__name__}", remedy)
@@ -244,7 +244,7 @@ def from_networkx(graph: Any) -> Parts:
 
 
 def from_rsatoolbox(rdms: Any) -> Parts:
-    """Return the parts of a Similarity in an rsatoolbox RDM, as as_similarity documents them."""
+    """Return the parts of a Similarity from an rsatoolbox RDM, as documented in as_similarity."""
     if rdms.n_rdm != 1:
         remedy = (
             "pass rdms[0], average them with from_dissimilarity(rdms.get_matrices()), or keep them apart with "
@@ -275,7 +275,7 @@ def from_rsatoolbox(rdms: Any) -> Parts:
 
 
 def _descriptors_of(rdms: Any, labels: tuple[str, ...] | None) -> dict[str, Any]:
-    """What an RDM says of itself, its patterns and its experiment, without what the Similarity has already."""
+    """The descriptors of an RDM, its patterns and its experiment, except those stored elsewhere in the Similarity."""
     ours = ("index", "labels", "self_similarity", "largest_similarity", "dtype")
     kinds: dict[str, dict[str, Any]] = {
         "descriptors": dict(rdms.descriptors),
@@ -294,12 +294,12 @@ def _descriptors_of(rdms: Any, labels: tuple[str, ...] | None) -> dict[str, Any]
 
 
 def plain(value: Any) -> Any:
-    """A value of numpy as one of Python, which files can hold."""
+    """A NumPy value as a plain Python value, which files can store."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def dense_values(S: Similarity, *, copy: bool = False) -> NDArray[np.floating]:
-    """Return the values as a dense array: NaN for missing pairs, 0 for absent ones that are zeros of any weight."""
+    """Return the values as a dense array: NaN for missing pairs, 0 for absent pairs treated as zeros."""
     held: Any = S.values if S.factors is None else S.factors
     is_dense = S.factors is None and not sparse.issparse(held)
     if copy or not is_dense:
@@ -309,7 +309,7 @@ def dense_values(S: Similarity, *, copy: bool = False) -> NDArray[np.floating]:
     if S.factors is not None:
         return held @ held.T
     dense = np.full(held.shape, np.nan if S.absent == "missing" else 0.0, dtype=held.dtype)
-    np.fill_diagonal(dense, np.nan)  # what is not stored there is unobserved in every case
+    np.fill_diagonal(dense, np.nan)  # a diagonal entry that is not stored is always unobserved
     stored = held.tocoo()
     dense[stored.row, stored.col] = stored.data
     return dense
@@ -321,7 +321,7 @@ def _observed_entries(S: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray
     if S.factors is None and sparse.issparse(S.values):
         stored = S.values.tocoo()
         first, second, values = stored.row, stored.col, stored.data
-        weights = None if weights is None else weights.data  # of the pairs that values stores, in their order
+        weights = None if weights is None else weights.data  # of the stored pairs, in the same order
     else:
         matrix = dense_values(S)
         first, second = np.triu_indices(S.n_items)
@@ -336,7 +336,7 @@ def _observed_entries(S: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray
 
 
 def _node_names(graph: Any, nodes: Sequence[Any]) -> tuple[str, ...] | None:
-    """The nodes as text, or their labels where a file numbers its nodes; nothing where they are 0, 1, 2, ..."""
+    """The nodes as text, or their labels if the nodes are numbered; None if they are 0, 1, 2, ..."""
     titles = [graph.nodes[node].get("label") for node in nodes]
     if all(isinstance(title, str) for title in titles) and len(set(titles)) == len(titles):
         return tuple(map(str, titles))
@@ -367,7 +367,7 @@ def _pair_weights(
 
 
 def _pattern_names(patterns: Any, n_items: int) -> tuple[str, ...] | None:
-    """The names of the items among the descriptors: one of a usual name, or else the only one of distinct texts."""
+    """The item names among the descriptors: one with a usual name, or else the only one with distinct texts."""
     lists = {
         str(key): tuple(item.decode() if isinstance(item, bytes) else str(item) for item in descriptor)
         for key, descriptor in patterns.items()

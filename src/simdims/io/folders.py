@@ -1,4 +1,4 @@
-"""Folders with one file per system, and a table of what is known about the systems beside them."""
+"""Folders with one file per system, and an optional table with information about the systems."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from simdims.systems import SimilaritySet
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Files of these names, with the suffix of a table, are about the systems.
+#: Base names of tables with information about the systems.
 INFO_NAMES = ("info", "participants", "subjects", "systems", "covariates")
 
-#: Keywords of load_similarity that change what a file holds.
+#: Keywords of load_similarity that change the values read from a file.
 _CHANGES = ("symmetrize", "negative", "low", "high")
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class Folder(NamedTuple):
-    """The files of a folder by the names of their systems, and what is known about the systems."""
+    """The files of a folder by system name, and the information about the systems."""
 
     files: dict[str, Path]
     info: pd.DataFrame | None
 
 
 def load_folder(path: Path, info: Any = None, **options: Any) -> SimilaritySet:
-    """The set of the similarities in the files of a folder, each read as load_similarity reads it."""
+    """Read each file of a folder with load_similarity, and return a set."""
     unknown = sorted(set(options) - {*Wanted._fields, *_CHANGES})
     if unknown:
         raise TypeError(f"SimilaritySet.load() got an unexpected keyword argument {unknown[0]!r}")
@@ -62,7 +62,7 @@ def load_folder(path: Path, info: Any = None, **options: Any) -> SimilaritySet:
 
 
 def _load(file: Path, options: dict[str, Any]) -> Any:
-    """One system; a matrix with missing values for the items that it lacks."""
+    """Load one system, as a matrix with missing values for items that it lacks."""
     given: dict[str, Any] = {name: options.get(name) for name in Wanted._fields}
     wanted = Wanted(**{**given, "na_values": io.clean_na_values(options.get("na_values"))})
     changes = {name: options.get(name) for name in _CHANGES}
@@ -75,12 +75,12 @@ def _load(file: Path, options: dict[str, Any]) -> Any:
 
 
 def _is_numbered(found: Similarity, present: NDArray[np.bool_]) -> bool:
-    """Whether the items of a file have no names and are known by their places."""
+    """Whether the items of a file have no names and are identified by position."""
     return found.labels == tuple(str(i) for i in np.flatnonzero(present))
 
 
 def read_folder(path: Path, info: Any = None) -> Folder:
-    """The files of a folder in natural order (2 before 10); `info` is a table, the path of one, or None for its own."""
+    """The files of a folder in natural order (2 before 10); `info` is a table, its path, or None to look for one."""
     found = sorted((one for one in path.iterdir() if not one.name.startswith(".")), key=_natural)
     tables = [one for one in found if one.stem.lower() in INFO_NAMES and one.suffix.lower() in io.TABLES]
     files = [one for one in found if one not in tables and one.is_file() and one.suffix.lower() in io.LOADED]
@@ -103,12 +103,12 @@ def read_folder(path: Path, info: Any = None) -> Folder:
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
-    """Numbers in names compare as numbers."""
+    """Sort key that compares numbers in names numerically."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name) if part]
 
 
 def _info_of(given: Any, files: dict[str, Path]) -> Any:
-    """One row per file: a table that names files in its index or, read from a file, in its first column."""
+    """One row per file, from a table whose index (in a file, the first column) names the files."""
     if given is None or isinstance(given, dict) or (is_frame(given) and is_default_axis(given.index)):
         return given
     if not is_frame(given):
@@ -124,7 +124,7 @@ def _info_of(given: Any, files: dict[str, Path]) -> Any:
 
 
 def read_info(path: Path) -> pd.DataFrame:
-    """A table of systems, indexed by its first column as text; ISO dates become dates."""
+    """A table of systems, indexed by its first column as text; ISO dates are parsed."""
     import pandas as pd
 
     frame = read_sheet(path, True, []).frame
@@ -141,7 +141,7 @@ def read_info(path: Path) -> pd.DataFrame:
 
 
 def _rows_of(table: pd.DataFrame, files: dict[str, Path]) -> pd.DataFrame:
-    """The rows of the files, which a table calls by their names with or without suffix."""
+    """The rows of the files, which the table names with or without suffix."""
     named = {file.name: name for name, file in files.items()}
     rows = [named.get(str(row).strip(), str(row).strip()) for row in table.index]
     repeated = sorted({row for row in rows if rows.count(row) > 1})

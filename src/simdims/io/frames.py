@@ -1,4 +1,4 @@
-"""Files that hold DataFrames: Parquet, Feather, and tables, matrices and distances that R saved (.rds, .rda)."""
+"""Files of DataFrames: Parquet, Feather, and tables, matrices and distances saved by R (.rds, .rda)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FRAMES = (".parquet", ".feather", ".rds", *R_OBJECTS)
 
 
 def read_frame(path: Path, key: str | None) -> pd.DataFrame:
-    """Return the DataFrame in a file; `key` is the name of one of several objects that R saved together."""
+    """Return the DataFrame in a file; `key` names one of several objects saved by R."""
     kind = path.suffix.lower()
     if kind in (".parquet", ".feather"):
         import pandas as pd
@@ -30,7 +30,7 @@ def read_frame(path: Path, key: str | None) -> pd.DataFrame:
         try:
             with reading(kind):
                 return pd.read_parquet(path, engine="pyarrow") if kind == ".parquet" else pd.read_feather(path)
-        except MemoryError:  # Arrow has its own
+        except MemoryError:  # Arrow raises its own
             raise MemoryError("Reading this file would need more memory than this machine has available.") from None
     return _read_r(path, kind, key)
 
@@ -38,7 +38,7 @@ def read_frame(path: Path, key: str | None) -> pd.DataFrame:
 def _read_r(path: Path, kind: str, key: str | None) -> pd.DataFrame:
     rdata = library("rdata", f"Reading {kind} files", '"simdims[io]"')
     with reading(kind), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes of R that it does not know
+        warnings.simplefilter("ignore")  # about unknown R classes
         parsed = rdata.parser.parse_file(path)
         classes = {**rdata.conversion.DEFAULT_CLASS_MAP, "dist": _distances}
         found = rdata.conversion.convert(parsed, classes)
@@ -55,7 +55,7 @@ def _read_r(path: Path, kind: str, key: str | None) -> pd.DataFrame:
 
 
 def _distances(values: Any, attributes: Any) -> pd.DataFrame:
-    """What R's dist() returns: the lower triangle, column by column, which is the upper one of scipy row by row."""
+    """An R `dist` object: the lower triangle by columns, which equals scipy's upper triangle by rows."""
     import pandas as pd
 
     square = squareform(np.asarray(values, dtype=np.float64), checks=False)
@@ -64,7 +64,7 @@ def _distances(values: Any, attributes: Any) -> pd.DataFrame:
 
 
 def _as_frame(found: Any) -> pd.DataFrame | None:
-    """A data frame or a matrix of R as a DataFrame, None for anything else."""
+    """Convert a data frame or matrix from R to a DataFrame; None for anything else."""
     import pandas as pd
 
     if hasattr(found, "to_pandas") and getattr(found, "ndim", 0) == 2:  # a matrix with names
@@ -77,6 +77,6 @@ def _as_frame(found: Any) -> pd.DataFrame | None:
     for place, dtype in enumerate(found.dtypes):
         if isinstance(dtype, pd.CategoricalDtype):  # a factor
             found.isetitem(place, found.iloc[:, place].astype(object))
-        elif dtype.kind in "iu":  # whole numbers, which may be missing
+        elif dtype.kind in "iu":  # integers, possibly with missing values
             found.isetitem(place, found.iloc[:, place].astype(float if found.iloc[:, place].hasnans else int))
     return found.reset_index(drop=True) if found.index.dtype.kind in "iu" else found

@@ -45,7 +45,7 @@ TWO_LAYOUTS = (
 
 
 class Wanted(NamedTuple):
-    """What load_similarity is asked for, under the names of its arguments."""
+    """The arguments of load_similarity."""
 
     key: str | None = None
     form: str | None = None
@@ -57,12 +57,12 @@ class Wanted(NamedTuple):
 
     @property
     def how(self) -> Reading:
-        """What concerns tables of numbers and words in general."""
+        """The arguments that apply to all tables."""
         return Reading(self.sheet, self.na_values, self.key)
 
 
 def read_table(path: Path, wanted: Wanted) -> Parts:
-    """Read a file that holds a square table or a list of pairs."""
+    """Read a file with a square table or a list of pairs."""
     if path.suffix.lower() in FRAMES:
         frame = read_frame(path, wanted.key)
         is_long = _is_frame_long(frame, wanted) if wanted.form is None else wanted.form == "long"
@@ -86,7 +86,7 @@ def read_edge_list(path: Path, wanted: Wanted) -> Parts:
 def _edges(path: Path, encoding: str) -> Iterator[Row]:
     """Yield two nodes, a value and, if there is one, a weight per edge.
 
-    An edge without a number has the value 1; one with a dictionary, as networkx writes it, the one of its "weight".
+    The value is 1 if an edge has no number, and "weight" if it has a dictionary, as written by networkx.
     """
     separator: str | None = None
     with path.open(encoding=encoding) as file:
@@ -115,7 +115,7 @@ def _edge_weight(number: int, attributes: str) -> str:
         ) from None
 
 
-# Which layout
+# Layout detection
 
 
 def _read_text(path: Path, dialect: Dialect, wanted: Wanted) -> Parts:
@@ -138,7 +138,7 @@ def _is_text_long(head: list[Row], dialect: Dialect, wanted: Wanted) -> bool:
     square = _attempt(lambda: _read_square(iter(head), Numbers(dialect)))
     pairs = _attempt(lambda: _read_pairs(iter(head), Numbers(dialect), Wanted()))
     if square is None and pairs is None:
-        return is_text(below[1], dialect)  # the error about pairs is then more to the point
+        return is_text(below[1], dialect)  # then the error about pairs is more helpful
     if square is not None and square.labels is not None and tuple(top[1:]) == square.labels:
         return False
     names = [cell.strip() for _, cells in head[1:] for cell in cells[:2]]
@@ -159,12 +159,12 @@ def _is_frame_long(frame: Any, wanted: Wanted) -> bool:
 
 
 def _is_long(square: NDArray[np.float64] | None, n_pairs: int | None, names_value: bool, wanted: Wanted) -> bool:
-    """Say whether a table of few rows that could be a list of `n_pairs` pairs is one, rather than the square given."""
+    """Whether a short table is a list of `n_pairs` pairs rather than the given square."""
     if square is None or n_pairs is None:
         return square is None
     if names_value:
         return True
-    # Differences are NaN where one side is missing.
+    # Differences are NaN if one side is missing.
     if wanted.symmetrize is not None or not np.any(np.abs(square - square.T) > 0):
         return False
     raise ParameterError(
@@ -219,7 +219,7 @@ def _read_pairs(all_rows: Iterator[Row], numbers: Numbers, wanted: Wanted) -> Pa
     if not values:
         raise ValueError("the file must list at least one pair, got a header only.")
     if header is not None and not _names_value(header) and not places.keys().isdisjoint(header[:2]):
-        # It names items that others name too, so it is a pair and not a header.
+        # Its items also occur in other rows, so it is a pair and not a header.
         raise _text_error(top_number, header, 2, None, numbers.dialect)
     return from_pairs(
         list(map(unguarded, places)),
@@ -246,7 +246,7 @@ def _frame_pairs(frame: Any, wanted: Wanted) -> Parts:
     if (nameless := items.isna().to_numpy()).any():
         place, row = divmod(int(np.argmax(nameless)), n_rows)
         raise _nameless(row + 1, place)
-    # Rows first, then columns: the order in which a reader meets the items.
+    # Rows first, then columns: the order of first appearance.
     codes, names = pd.factorize(items.map(str).to_numpy(dtype=object).reshape(2, n_rows).T.ravel())
     frame = without_missing(frame, frame.columns[2:], wanted.how)
     values, *weights = (read_numbers(frame, column) for column in frame.columns[2:])
@@ -263,7 +263,7 @@ def _frame_pairs(frame: Any, wanted: Wanted) -> Parts:
 
 
 def _check_header(header: Sequence[str]) -> None:
-    """Refuse a list of pairs whose columns are, by their names, not item, item, value and weight."""
+    """Refuse a list of pairs whose column names show that they are not item, item, value and weight."""
     if len(header) != 4:
         return
     has_value_last = header[3].strip().lower() in VALUE_WORDS - {"weight"} and not _names_value(header)
@@ -282,7 +282,7 @@ def _nameless(number: int, place: int) -> ValueError:
 
 
 def _read_square(all_rows: Iterator[Row], numbers: Numbers) -> Parts:
-    """Read a square of numbers with labels above it, beside it, on both sides or nowhere."""
+    """Read a square of numbers with labels in the first row, the first column, both or neither."""
     dialect = numbers.dialect
     (number, top), following = next(all_rows), next(all_rows, None)
     width = len(top) if following is None else len(following[1])
@@ -320,7 +320,7 @@ def _read_square(all_rows: Iterator[Row], numbers: Numbers) -> Parts:
 
 
 def _ends_empty(table: NDArray[np.float64], top: list[str], side: list[str], dialect: Dialect) -> bool:
-    """Whether the last column is there only because every line ends in a separator."""
+    """Whether the last column is empty only because every line ends in a separator."""
     n_rows, width = table.shape
     if width == 1 or top[-1].strip() or not np.isnan(table[1:, -1]).all():
         return False
@@ -329,7 +329,7 @@ def _ends_empty(table: NDArray[np.float64], top: list[str], side: list[str], dia
 
 
 def _named_sides(table: NDArray[np.float64], top: list[str], side: list[str], dialect: Dialect) -> tuple[bool, bool]:
-    """Whether the first row and the first column are labels, which makes the rest square."""
+    """Whether the first row and the first column are labels, so that the rest is square."""
     n_rows, width = table.shape
     both_text = mostly_text(top[1:], dialect) and mostly_text(side[1:], dialect)
     if both_text and n_rows != width:
@@ -341,7 +341,7 @@ def _named_sides(table: NDArray[np.float64], top: list[str], side: list[str], di
     named = both_text or (n_rows > 1 and top[0].strip().lower() in LABEL_WORDS)
     if n_rows > 1 and not named and top[1:] == side[1:] and _may_be_names(side[1:], dialect):
         inner = table[1:, 1:]
-        # Whole numbers beside an empty first cell are similarities if the rest is whole too, with an empty diagonal.
+        # Integers beside an empty first cell are similarities if the rest is integer too, with an empty diagonal.
         continues = np.isnan(inner.diagonal()).all() and np.array_equal(inner, np.round(inner), equal_nan=True)
         is_corner = is_text(top[0], dialect) or (not top[0].strip() and not continues)
         named = is_corner or any(is_text(name, dialect) for name in side[1:])
@@ -349,7 +349,7 @@ def _named_sides(table: NDArray[np.float64], top: list[str], side: list[str], di
 
 
 def _may_be_names(cells: list[str], dialect: Dialect) -> bool:
-    """Whether cells are distinct words, "NA" among them, or whole numbers without a decimal sign."""
+    """Whether cells are distinct words (including "NA") or integers without a decimal sign."""
     are_names = all(is_text(cell, dialect) or is_missing(cell) or cell.strip().isdigit() for cell in cells)
     return are_names and len(set(cells)) == len(cells)
 
@@ -374,7 +374,7 @@ def _square_parts(table: NDArray[np.float64], top: list[str], side: list[str], a
     where = named_by.get((above, beside), "nothing")
     labels = tuple(map(unguarded, names_above if above else names_beside)) if above or beside else None
     if above and beside and not top[0].strip() and labels == tuple(map(str, range(len(values)))):
-        labels = None  # as pandas numbers rows and columns that have no names
+        labels = None  # pandas' default names of rows and columns
     kind = "no labels" if labels is None else f"labels in {where}"
     info = {"found": f"a square table of {len(values)} items with {kind}", **info}
     return Parts(values, labels, named_by=where, info=info)
@@ -386,14 +386,14 @@ def _frame_square(frame: Any, wanted: Wanted) -> Parts:
     n_rows, n_columns = frame.shape
     if n_rows != n_columns:
         raise _shape_error(n_rows, n_columns)
-    # Parquet names columns by text, so that columns without names are called "0", "1", "2", ...
+    # Parquet stores column names as text, so unnamed columns are "0", "1", "2", ...
     if list(map(str, frame.columns)) == list(map(str, range(n_columns))):
         frame = frame.set_axis(range(n_columns), axis="columns")
     return Parts(frame, info={"found": f"a square table of {n_rows} items"})
 
 
 def _with_label_index(frame: Any) -> Any:
-    """The frame with its first column as its index, where that makes it square."""
+    """Use the first column as the index if that makes the frame square."""
     n_rows, n_columns = frame.shape
     return frame.set_index(frame.columns[0]) if n_rows == n_columns - 1 else frame
 

@@ -1,4 +1,4 @@
-"""MATLAB files of every version: variables, cell arrays of texts, and structs with one matrix per person."""
+"""MATLAB files of every version: variables, cell arrays of text, and structs with one matrix per person."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_mat(path: Path) -> ArrayFile:
 
 
 class Stack(NamedTuple):
-    """The matrices in one field of a MATLAB struct array, the people they belong to, and the items if it names them."""
+    """The matrices in one field of a MATLAB struct array, with the names of people and, if given, of items."""
 
     key: str
     values: np.ndarray
@@ -72,7 +72,7 @@ def stack_of(key: str, field: str | None, elements: Sequence[Mapping[str, Any]])
 
 
 def _holds_matrices(elements: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether a field is a square matrix, a stack or a long vector of pairs in every element; sizes may differ."""
+    """Whether a field is a square matrix, a stack or a vector of pairs in every element; sizes may differ."""
     return all(isinstance(element[name], np.ndarray) and _is_matrix(element[name]) for element in elements)
 
 
@@ -89,7 +89,7 @@ def _is_vector(array: np.ndarray) -> bool:
 
 
 def _as_square(array: np.ndarray) -> np.ndarray:
-    """A matrix as it is; a vector of pairs as a matrix without a diagonal."""
+    """Convert a vector of pairs to a matrix without a diagonal; a matrix is unchanged."""
     n_items = n_items_of(array.size) if _is_vector(array) else None
     if n_items is None:
         return array
@@ -99,7 +99,7 @@ def _as_square(array: np.ndarray) -> np.ndarray:
 
 
 def _people_of(elements: Sequence[Mapping[str, Any]]) -> list[str] | None:
-    """The texts that name the elements of a struct array: in its field "name", or in the only one of distinct texts."""
+    """The names of a struct array's elements: its field "name", or its only field of distinct text."""
     texts = {
         name: [str(element[name]) for element in elements]
         for name in elements[0]
@@ -134,10 +134,10 @@ def _variable(shape: tuple[int, ...], kind: str) -> Variable:
 
 
 def _content(cell: Any) -> Any:
-    """What a field or a variable holds: numbers, a text, a list of texts, or None for anything else."""
+    """The content of a field or variable: numbers, a text, a list of text, or None for anything else."""
     if not isinstance(cell, np.ndarray):
         return None
-    if cell.dtype.kind == "U":  # the rows of a matrix of characters, filled up with blanks
+    if cell.dtype.kind == "U":  # the rows of a character matrix, padded with blanks
         return str(cell.ravel()[0]) if cell.size == 1 else "" if cell.size == 0 else [str(row).rstrip() for row in cell]
     if cell.dtype == object:
         return _if_texts([_content(inner) for inner in cell.ravel()])
@@ -171,7 +171,7 @@ def _open_hdf5(path: Path) -> ArrayFile:
 
 
 def _hdf5_elements(h5py: Any, file: Any, struct: Any) -> list[dict[str, Any]]:
-    """The elements of a struct array, whose fields are references, or the one of a struct, whose fields are arrays."""
+    """The elements of a struct array (whose fields are references), or the single one of a struct."""
     columns = {}
     for name, found in struct.items():
         is_array = getattr(found, "dtype", None) == h5py.ref_dtype and not _matlab_class(found)
@@ -185,7 +185,7 @@ def _hdf5_elements(h5py: Any, file: Any, struct: Any) -> list[dict[str, Any]]:
 
 
 def _hdf5_content(h5py: Any, file: Any, found: Any) -> Any:
-    """What a field of a struct holds; see _content."""
+    """The content of a field of a struct; see _content."""
     kind = _matlab_class(found)
     if "MATLAB_empty" in found.attrs:
         return "" if kind == "char" else np.empty((0, 0)) if kind in NUMBERS else None
@@ -202,7 +202,7 @@ def _hdf5_variable(found: Any) -> Variable:
         return Variable(_sparse_shape(found), "sparse")
     if not hasattr(found, "shape"):
         return Variable((), _matlab_class(found) or "group")
-    # HDF5 counts the dimensions of MATLAB's arrays from the other end.
+    # HDF5 reverses the order of MATLAB's dimensions.
     return _variable(tuple(found.shape[::-1]), _matlab_class(found) or "unknown")
 
 
@@ -214,7 +214,7 @@ def _matlab_class(found: Any) -> str:
 def _hdf5_values(found: Any) -> Any:
     if "MATLAB_sparse" not in found.attrs:
         return found[...].T
-    if "data" not in found:  # nothing is stored
+    if "data" not in found:  # an empty dataset
         return sparse.csc_array(_sparse_shape(found))
     rows, starts = found["ir"][...].astype(np.int64), found["jc"][...].astype(np.int64)
     return checked(sparse.csc_array((found["data"][...], rows, starts), shape=_sparse_shape(found)))

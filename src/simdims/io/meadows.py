@@ -1,6 +1,6 @@
-"""Exports of the Meadows platform: the dissimilarities of multiple arrangements, of one or several participants.
+"""Meadows exports: the dissimilarities of multiple arrangements, of one or several participants.
 
-The names of the variables of a .mat file, and the tree of a .json file, are those that rsatoolbox.io.meadows reads.
+The variable names in .mat files and the structure of .json files follow rsatoolbox.io.meadows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from simdims.similarity.symmetry import n_items_of
 
 PAIRS, STIMULI = "rdmutv", "stimuli"
 
-#: Names of stimuli are those of their files, without what tells the type.
+#: Stimuli are named after their files, without the extension.
 _FILE_TYPE = re.compile(r"\.(png|jpe?g|gif|bmp|svg|webp|tiff?|mp[34]|m4[av]|wav|ogg|webm|mov|txt)", re.IGNORECASE)
 
 
@@ -35,7 +35,7 @@ class Arrangement(NamedTuple):
 
 
 def read_mat(file: ArrayFile) -> Parts | None:
-    """The arrangements in a .mat file, or None if it is not of Meadows."""
+    """The arrangements in a .mat file, or None if it is not from Meadows."""
     people = [name.removeprefix(PAIRS) for name in file.variables if name.partition("_")[0] == PAIRS]
     if not people or any(STIMULI + person not in file.variables for person in people):
         return None
@@ -53,7 +53,7 @@ def read_mat(file: ArrayFile) -> Parts | None:
 
 
 def read_json(path: Path) -> Parts:
-    """The arrangements in a .json file of Meadows, the tree of one task, of one participant or of several."""
+    """The arrangements in a Meadows .json file: of one task, one participant or several participants."""
     with reading("Meadows .json"):
         tree = json.loads(path.read_text(encoding="utf-8-sig"))
         found = list(_arrangements(tree, ""))
@@ -64,7 +64,7 @@ def read_json(path: Path) -> Parts:
 
 
 def _arrangements(tree: Any, person: str) -> Iterator[Arrangement]:
-    """The arrangements of a task, of a participant with tasks, or of participants by their names."""
+    """The arrangements of a task, of a participant with tasks, or of several participants."""
     if not isinstance(tree, Mapping):
         return
     if isinstance(tree.get("tasks"), list):
@@ -83,7 +83,7 @@ def _arrangements(tree: Any, person: str) -> Iterator[Arrangement]:
 
 
 def _stacked(arrangements: Sequence[Arrangement]) -> Parts:
-    """One matrix per arrangement, of the items of all; pairs that someone did not arrange are missing."""
+    """One matrix per arrangement over the items of all; pairs missing from an arrangement are NaN."""
     labels = list(dict.fromkeys(item for one in arrangements for item in one.items))
     n, n_people = len(labels), len(arrangements)
     require(8 * n * n * n_people, f"{n_people} matrices of {n} items", "read fewer participants")

@@ -1,4 +1,4 @@
-"""The files that Similarity.save writes, and the way back: .npz for everything, .csv for values and labels."""
+"""The formats of Similarity.save: .npz stores everything, .csv only values and labels."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from simdims.io.tables import guarded
 from simdims.similarity import Similarity
 from simdims.similarity.ownership import frozen
 
-# The version of the format, and the array of an .npz file that holds it.
+# The format version, and the array of an .npz file that stores it.
 FORMAT, MARK = 1, "simdims_format"
-# The array with the names of all arrays: members of a zip file have checksums, but the list of members has none.
+# The array that lists all arrays: members of a zip file have checksums, but the list of members has none.
 MEMBERS = "simdims_members"
-# The array of a file that SimilaritySet.save wrote.
+# An array that identifies files written by SimilaritySet.save.
 SET_MARK = "simdims_set"
 
 USE_NPZ = "save it as .npz, which keeps everything"
@@ -36,7 +36,7 @@ def save_npz(S: Similarity, path: Path) -> None:
     if S.factors is not None:
         arrays |= {"factors": S.factors, "signed": np.array(S.signed)}
     elif sparse.issparse(S.values):
-        # Weights store the pairs that values store, so that one pattern serves both.
+        # Weights and values store the same pairs and share one sparsity pattern.
         arrays |= {"data": S.values.data, "indices": S.values.indices, "indptr": S.values.indptr}
         arrays["absent"] = np.array(S.absent)
     else:
@@ -57,7 +57,7 @@ def load_npz(path: Path) -> Similarity | None:
         return None
     require_all(variables)
     with reading(".npz"), np.load(path, allow_pickle=False) as file:
-        # Files of earlier versions have no list of members.
+        # Earlier versions have no list of arrays.
         lost = {str(name) for name in file.get(MEMBERS, ())} - set(file)
         if lost:
             raise ValueError(f"without {', '.join(sorted(lost))}")
@@ -117,7 +117,7 @@ def _square_lines(S: Similarity) -> Iterator[str]:
 
 
 def _pair_lines(S: Similarity) -> Iterator[str]:
-    """The list of pairs, first every item with itself, so that the items keep their order."""
+    """The list of pairs, starting with each item paired with itself to preserve the item order."""
     if S.absent != "missing":
         raise ParameterError(
             "absent", "must be 'missing' for sparse values to be saved as .csv", repr(S.absent), USE_NPZ
@@ -147,5 +147,5 @@ def _quoted(label: str) -> str:
 
 
 def _cell(value: float) -> str:
-    """The shortest text that reads as exactly this number; nothing for NaN."""
+    """The shortest text that is read as exactly this number; empty for NaN."""
     return repr(value) if value == value else ""

@@ -1,4 +1,4 @@
-"""A list of pairs with their values, as the parts of a Similarity."""
+"""Convert a list of pairs with values to the parts of a Similarity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simdims._parameters import ParameterError, shortlist
 from simdims.similarity import Parts
 from simdims.similarity.labels import clean_labels
 
-# Where a dense matrix is small, or not much larger than the list of its pairs, it is the simpler choice.
+# Use a dense matrix if it is small or not much larger than the list of pairs.
 DENSE_ITEMS = 2000
 DENSE_SHARE = 0.05
 
@@ -29,11 +29,11 @@ def from_pairs(
     absent: str | float | None,
     column: str | None,
 ) -> Parts:
-    """Return the parts of a Similarity from positions in `names`; pairs may come in either order.
+    """Return the parts of a Similarity from positions in `names`; pairs may be in either order.
 
-    The result is dense, and an unlisted pair missing, for up to DENSE_ITEMS items or from DENSE_SHARE of all pairs
-    on; it is sparse for more items and fewer pairs, and wherever `absent` is given. Names that are exactly the
-    numbers 0 to n - 1 are positions and not labels. `column` is the name of the column of values.
+    The result is dense, with unlisted pairs missing, for up to DENSE_ITEMS items or at least DENSE_SHARE of all pairs;
+    otherwise, or if `absent` is given, it is sparse. Names that are exactly 0 to n - 1 are positions and not labels.
+    `column` is the name of the value column.
     """
     weighted = "" if weights is None else " with weights"
     info = {"found": f"a list of {len(values)} pairs of {len(names)} items{weighted}"}
@@ -60,7 +60,7 @@ def from_pairs(
         )
         filled = np.full((n_items, n_items), rest)
         filled[place[::-1]] = numbers[kept]
-        filled[place] = numbers[kept]  # a pair listed in both orders keeps both for as_similarity to compare
+        filled[place] = numbers[kept]  # a pair listed in both orders keeps both values, which as_similarity compares
         return filled
 
     found = None if weights is None else matrix(weights, 0.0)
@@ -68,17 +68,17 @@ def from_pairs(
 
 
 def is_position(name: str) -> bool:
-    """Say whether a name is a whole number as computers write it: 7, not 07 or 7.0."""
+    """Whether a name is an integer in canonical form: 7, not 07 or 7.0."""
     return name.isascii() and name.isdigit() and (name == "0" or name[0] != "0")
 
 
 def are_positions(names: Sequence[str]) -> bool:
-    """Say whether names are the numbers 0 to n - 1, in any order."""
+    """Whether names are the numbers 0 to n - 1, in any order."""
     return all(is_position(name) for name in names) and {int(name) for name in names} == set(range(len(names)))
 
 
 def _order(names: Sequence[str], labels: Sequence[str] | None) -> tuple[NDArray[np.intp], tuple[str, ...] | None]:
-    """The place of every name among the items, and the items' labels."""
+    """The index of each name among the items, and the items' labels."""
     if labels is None:
         if are_positions(names):
             return np.array([int(name) for name in names], dtype=np.intp), None
@@ -107,7 +107,7 @@ def _distinct(
     n_items: int,
     labels: tuple[str, ...] | None,
 ) -> NDArray[np.intp]:
-    """One row per pair and order, after checking that rows which repeat a pair repeat its numbers."""
+    """One row per ordered pair, after checking that repeated pairs have equal values."""
     _, kept, pair = np.unique(first.astype(np.int64) * n_items + second, return_index=True, return_inverse=True)
     for name, numbers in (("value", values), ("weight", weights)):
         if numbers is None:

@@ -1,4 +1,4 @@
-"""Raw data in files, as the constructors take them: features, trials, dissimilarities."""
+"""Read raw data for the constructors: features, trials, dissimilarities."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 def read_features(
     path: Path, labels: str | None, header: bool | None = None, how: Reading = PLAIN, namer: str = "labels"
 ) -> Any:
-    """Return the rows of features in a file, as a DataFrame whose index names the items where the file does.
+    """Return the rows of features in a file, as a DataFrame whose index names the items if the file does.
 
-    `labels` is the column of a table that names the items, `namer` the argument that it came from. `header` says
-    whether the first row of a text file names the columns; None detects it. `how` has the variable of a file of several
-    arrays, the sheet of a spreadsheet, and marks of missing values.
+    `labels` is the column that names the items, `namer` the argument that it came from. `header` says whether the first
+    row of a text file names the columns; None detects it. `how` has the variable of a file of several arrays, the sheet
+    of a spreadsheet, and markers of missing values.
     """
     io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES))
     suffix = path.suffix.lower()
@@ -46,7 +46,7 @@ def read_features(
 
 
 def read_properties(path: Path, labels: str | None, how: Reading = PLAIN) -> pd.DataFrame:
-    """Return the properties of items in a table: numbers, or text for categories; `labels` names the items."""
+    """Return item properties from a table: numbers, or text for categories; `labels` names the items."""
     io.check_file(path, tuple(io.TABLES))
     with io.named_in_errors(path):
         _refuse_options(path.suffix.lower(), how)
@@ -62,7 +62,7 @@ def read_properties(path: Path, labels: str | None, how: Reading = PLAIN) -> pd.
 
 
 def has_column(path: Path, name: str, how: Reading = PLAIN) -> bool:
-    """Say whether a file is a table with a column of that name."""
+    """Whether a file is a table with a column of that name."""
     if path.suffix.lower() not in io.TABLES or not path.is_file() or path.stat().st_size == 0:
         return False
     with io.named_in_errors(path):
@@ -72,7 +72,7 @@ def has_column(path: Path, name: str, how: Reading = PLAIN) -> bool:
 def read_triplets(
     path: Path, columns: Sequence[str] | None, header: bool | None, by: str | None = None, how: Reading = PLAIN
 ) -> Any:
-    """Return the triplets in a file as a table of three columns: `columns`, or all but `by`, which is kept beside."""
+    """Return triplets as a table of three columns: `columns`, or all but `by`, which is kept as an extra column."""
     io.check_file(path, (".npy", *io.TABLES))
     with io.named_in_errors(path):
         _refuse_options(path.suffix.lower(), how)
@@ -96,13 +96,13 @@ def read_comparisons(path: Path, columns: Sequence[str], how: Reading = PLAIN) -
         sheet = read_sheet(path, True, None, how)
         items = [column for column in dict.fromkeys(columns) if list(sheet.frame.columns).count(column) == 1]
         if len(items) < len(columns):
-            return sheet.frame  # refused by whoever needs the columns
+            return sheet.frame  # refused later, when the columns are needed
         numbered = _numbered_triplets(sheet._replace(frame=sheet.frame[items]))
         return sheet.frame.assign(**{column: numbered[column] for column in items})
 
 
 def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
-    """Triplets as they are, or by position where nearly all cells are whole numbers: then every cell must be one."""
+    """Triplets as given, or as positions if nearly all cells are integers: then every cell must be one."""
     frame = sheet.frame
     texts = [column for column in frame.columns if frame[column].dtype.kind not in "biuf"]
     items = [str(item).strip() for column in texts for item in frame[column].unique()]
@@ -120,9 +120,9 @@ def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
 
 
 def read_trials(path: Path, names: Sequence[str], number: str | None = None, how: Reading = PLAIN) -> pd.DataFrame:
-    """Return a table whose columns called `names` are text as it stands, even if it reads as a number or "NA".
+    """Return a table in which the columns `names` are read as text, even if it looks like a number or "NA".
 
-    The column called `number`, if there is one, holds numbers.
+    The column `number`, if given, holds numbers.
     """
     io.check_file(path, tuple(io.TABLES))
     with io.named_in_errors(path):
@@ -136,10 +136,10 @@ def read_trials(path: Path, names: Sequence[str], number: str | None = None, how
 def read_dissimilarity(
     path: str | os.PathLike[str], labels: Sequence[str] | None, how: Reading, columns: Mapping[str, Any], person: Any
 ) -> tuple[Any, Sequence[str] | None, dict[str, Any]]:
-    """Return the dissimilarities in a file (a DataFrame where it names the items), labels, and what was found.
+    """Return dissimilarities (a DataFrame if the file names the items), labels, and a description of the file.
 
-    Where some of the `columns` item1, item2 and dissimilarity are given, or `person` is the name of a column, the file
-    is a list of pairs, and its table is returned.
+    If any of the `columns` item1, item2 and dissimilarity are given, or `person` is the name of a column, the file is a
+    list of pairs, and its table is returned.
     """
     path = io.as_path(path, "D")
     io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES, ".json"))
@@ -161,7 +161,7 @@ def read_dissimilarity(
 
 
 def _pair_list(path: Path, how: Reading, columns: Mapping[str, Any], person: Any) -> pd.DataFrame:
-    """A list of pairs with the `columns` item1, item2 and dissimilarity, or else all but that of the person."""
+    """A list of pairs with the `columns` item1, item2 and dissimilarity, by default all but the person's."""
     there = [str(column) for column in read_sheet(path, True, None, how).frame.columns]
     named = {name: str(column) for name, column in columns.items() if column is not None}
     others = [column for column in there if column != person]
@@ -196,7 +196,7 @@ def _require_column(name: str, column: str, frame: pd.DataFrame) -> None:
 
 
 def _only_array(path: Path) -> str:
-    """The name of the one array of an .npz file."""
+    """The name of the only array of an .npz file."""
     if path.suffix.lower() == ".h5ad":
         return "X"
     names = list(npz_variables(path)) if path.suffix.lower() == ".npz" else []
@@ -236,7 +236,7 @@ def _as_features(sheet: Sheet, labels: str | None, namer: str) -> pd.DataFrame:
 
 
 def _advice(cells: pd.Series, labels: str | None, namer: str) -> str:
-    """What to do about a column of words among features."""
+    """Advice for a text column among features."""
     n_words = sum(cell_value(cell) is None and not resembles_number(str(cell)) for cell in cells)
     if 2 * n_words < len(cells):
         return ""

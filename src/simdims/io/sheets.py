@@ -1,4 +1,4 @@
-"""Spreadsheets (.xlsx, .ods): the cells of one sheet as the text that a .csv file of it would have."""
+"""Spreadsheets (.xlsx, .ods): read the cells of one sheet as text, like an exported .csv file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from simdims._memory import require
 from simdims._parameters import ParameterError, plural
 from simdims.io.arrays import reading
 
-Rows = list[tuple[int, list[str]]]  # the numbers of the rows, from 1, and their cells
+Rows = list[tuple[int, list[str]]]  # row numbers, from 1, and cells
 
 SHEETS = (".xlsx", ".ods")
 
-# More rows and columns than a spreadsheet can have are damage.
+# Beyond a spreadsheet's limits of rows and columns, the file is damaged.
 _MOST_ROWS, _MOST_COLUMNS = 2**20, 2**14
 _CELL_BYTES = 60
 
@@ -29,7 +29,7 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 
 def read_cells(path: Path, sheet: str | None) -> tuple[str, Rows]:
-    """Return a sheet in words, and its rows that are not blank: the sheet asked for, or the only one with cells."""
+    """Return a description of a sheet and its nonblank rows: the sheet asked for, or the only one with cells."""
     kind = path.suffix.lower()
     openpyxl = library("openpyxl", "Reading .xlsx files", '"simdims[io]"') if kind == ".xlsx" else None
     with reading(kind):
@@ -48,7 +48,7 @@ def read_cells(path: Path, sheet: str | None) -> tuple[str, Rows]:
 
 
 def _rectangle(rows: Rows) -> Rows:
-    """Rows of equal length without the columns that are blank at the left."""
+    """Pad rows to equal length, without blank columns on the left."""
     start = min(next(place for place, cell in enumerate(cells) if cell.strip()) for _, cells in rows)
     width = max(len(cells) for _, cells in rows)
     require(_CELL_BYTES * len(rows) * width, f"A sheet of {len(rows)} rows and {width} columns", "save it as .csv")
@@ -56,7 +56,7 @@ def _rectangle(rows: Rows) -> Rows:
 
 
 def _filled(numbered: Iterable[tuple[int, Iterable[Any]]]) -> Rows:
-    """The rows that are not blank, as text up to their last cell."""
+    """The nonblank rows, as text up to their last cell."""
     found = []
     for number, values in numbered:
         if number > _MOST_ROWS:
@@ -70,7 +70,7 @@ def _filled(numbered: Iterable[tuple[int, Iterable[Any]]]) -> Rows:
 
 
 def _as_text(value: Any) -> str:
-    """A value as spreadsheets write it into .csv files: 1 rather than 1.0, TRUE, 2024-05-31."""
+    """A value as spreadsheets export it to .csv: 1 rather than 1.0, TRUE, 2024-05-31."""
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
@@ -84,11 +84,11 @@ def _as_text(value: Any) -> str:
 
 def _xlsx_sheets(path: Path, openpyxl: Any) -> Iterator[tuple[str, Rows]]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of styles, which do not matter here
+        warnings.simplefilter("ignore")  # about styles, which are irrelevant
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
             for sheet in book.worksheets:
-                sheet.reset_dimensions()  # programs write wrong ones
+                sheet.reset_dimensions()  # some programs write wrong dimensions
                 yield sheet.title, _filled(enumerate(sheet.iter_rows(values_only=True), start=1))
         finally:
             book.close()
@@ -115,7 +115,7 @@ def _ods_sheets(path: Path) -> Iterator[tuple[str, Rows]]:
 
 
 def _ods_cells(row: ElementTree.Element) -> list[Any]:
-    """The values of a row up to the last one that is not blank; equal neighbours are stored once."""
+    """The values of a row up to the last nonblank one; runs of equal cells are stored once."""
     cells: list[Any] = []
     blanks = 0
     for cell in row:
@@ -137,7 +137,7 @@ def _repeats(element: ElementTree.Element, what: str) -> int:
 
 
 def _ods_value(cell: ElementTree.Element) -> Any:
-    """What a cell holds: a number, or the text that it shows; None if it is blank."""
+    """The value of a cell: a number or the displayed text; None if it is blank."""
     kind = cell.get(f"{_OFFICE}value-type")
     if kind in ("float", "percentage", "currency"):
         return float(cell.get(f"{_OFFICE}value", ""))
@@ -145,12 +145,12 @@ def _ods_value(cell: ElementTree.Element) -> Any:
         return cell.get(f"{_OFFICE}boolean-value") == "true"
     if kind == "date":
         return cell.get(f"{_OFFICE}date-value")
-    # Paragraphs of comments are not children of the cell, but of what is in it.
+    # Paragraphs of comments are nested deeper, not children of the cell.
     return "\n".join(map(_paragraph, cell.findall(f"{_TEXT}p"))) or None
 
 
 def _paragraph(element: ElementTree.Element) -> str:
-    """The text of a paragraph, in which several blanks are an element."""
+    """The text of a paragraph, in which repeated blanks are encoded as an element."""
     blanks = int(element.get(f"{_TEXT}c", "1")) if element.tag == f"{_TEXT}s" else 0
     inner = "".join(_paragraph(child) + (child.tail or "") for child in element)
     return " " * min(blanks, 1000) + (element.text or "") + inner

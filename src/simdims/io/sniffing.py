@@ -1,7 +1,7 @@
-"""What a data file contains: similarities, triplets, comparisons, ratings, associations, features, dissimilarities.
+"""Detect the contents of a data file: similarities, triplets, comparisons, ratings, associations, features, ...
 
-Names of columns decide before what the columns hold. A file that could be several things is refused with the options
-that settle it.
+Column names take precedence over column contents. An ambiguous file is refused, and the error names the options that
+resolve it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from simdims.io.arrays import has_pairs, read_named_arrays, read_npy, reading
 from simdims.io.native import load_npz
 from simdims.io.tables import MOST_ROWS, PLAIN, Reading, Table, sample_table
 
-# Rows and columns of a square array that are compared with each other.
+# Rows and columns of a square array that are checked for symmetry.
 MOST_COMPARED = 1000
 
-# What columns are called, the most telling name first.
+# Recognised column names, the most specific first.
 CUES, RESPONSES = ("cue",), ("response", "target", "associate", "association")
 COUNTS = ("count", "counts", "frequency", "freq", "n", "p")
 RATINGS = ("rating", "ratings", "score", "answer", "similarity", "judgement", "judgment", "value", "response")
@@ -55,7 +55,7 @@ KINDS = {
 
 
 class Guess(NamedTuple):
-    """A kind, the options that follow from the names of the columns, a description, and the cells of a table."""
+    """A kind of data, the options implied by column names, a description, and the cells of a table."""
 
     kind: str
     options: dict[str, Any]
@@ -70,11 +70,11 @@ def guess(
     known: Mapping[str, Any] | None = None,
     kind: str | None = None,
 ) -> Guess:
-    """Return what a file contains.
+    """Detect the contents of a file.
 
-    `how` has the variable of a file of several arrays, the sheet, and marks of missing values. `header` says whether
-    the first row of a text file names the columns, and None detects it; `known` has the columns that were named
-    already, by their roles (item1, rating, count, ...). Where `kind` is given, only the columns are looked for.
+    `how` has the variable of a file of several arrays, the sheet, and markers of missing values. `header` says whether
+    the first row of a text file names the columns, and None detects it; `known` has the columns already named by the
+    user, by role (item1, rating, count, ...). If `kind` is given, only the columns are detected.
     """
     io.check_file(path)
     known = known or {}
@@ -84,7 +84,7 @@ def guess(
         if kind in _FINDERS and path.suffix.lower() in io.TABLES:
             table = sample_table(path, header, how)
             return (_FINDERS[kind](table, known) or Guess(kind, {}, KINDS[kind]))._replace(table=table)
-        with suppress(ValueError):  # what else the file could be does not matter
+        with suppress(ValueError):  # other interpretations do not matter
             found = _kind_of_file(path, how, header, known)
             return found if found.kind == kind else Guess(kind, {}, KINDS[kind], found.table)
     return Guess(kind, {}, KINDS[kind])
@@ -138,7 +138,7 @@ def _square(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 
 def _comparisons(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Comparisons: columns called head, winner and loser, or the like."""
+    """Comparisons: columns called head, winner and loser, or synonyms."""
     roles = {"head": HEADS, "winner": WINNERS, "loser": LOSERS}
     places = {role: _place_of(table, known, role, names) for role, names in roles.items()}
     columns = {role: table.columns[place] for role, place in places.items() if place is not None}
@@ -148,7 +148,7 @@ def _comparisons(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 
 def _triplets(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Triplets: three columns of the same items, none of which is called a rating."""
+    """Triplets: three columns with the same items, none of which is called a rating."""
     is_rated = "rating" in known or any(table.has_numbers(place) for place in _rating_names(table))
     if table.width != 3 or is_rated or not _are_triplets([table.column(place) for place in range(3)]):
         return None
@@ -166,7 +166,7 @@ def _triplet_columns(table: Table, known: Mapping[str, Any]) -> Guess:
 
 
 def _distances(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Dissimilarities: a list of pairs with one column of values that are called so, and none of ratings."""
+    """Dissimilarities: a list of pairs with one column named as a dissimilarity, and none of ratings."""
     if "rating" in known or not table.header or any(table.has_numbers(place) for place in _rating_names(table)):
         return None
     if _is_pair_list(table) and not _repeats(table, 0, 1) and what_else(table.columns[2]) == "dissimilarities":
@@ -181,13 +181,13 @@ def _named_distances(table: Table) -> list[int]:
 
 
 def _distance_columns(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Two columns of items, one of their dissimilarities, and one of people if there is one."""
+    """Two columns of items, one of their dissimilarities, and optionally one of people."""
     items = _item_columns(table, known)
     places = _named_distances(table)
     if items is None or ("dissimilarity" not in known and len(places) != 1):
         return None
     columns: dict[str, Any] = dict(zip(("item1", "item2"), (table.columns[place] for place in items), strict=True))
-    if "dissimilarity" in known:  # whether there is such a column is checked when it is read
+    if "dissimilarity" in known:  # reading the file checks that the column exists
         columns["dissimilarity"] = known["dissimilarity"]
     else:
         table.refuse_texts(places[0])
@@ -207,12 +207,12 @@ def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 
 def _rating_columns(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Two columns of items, one that rates them, and one of people if there is one."""
+    """Two columns of items, one of their ratings, and optionally one of people."""
     items = _item_columns(table, known)
     if items is None:
         return None
     columns = {role: table.columns[place] for role, place in zip(("item1", "item2"), items, strict=True)}
-    if "rating" in known:  # whether there is such a column is checked when it is read
+    if "rating" in known:  # reading the file checks that the column exists
         columns["rating"] = known["rating"]
     elif (rating := _rating_column(table, items)) is not None:
         columns["rating"] = table.columns[rating]
@@ -231,7 +231,7 @@ def _people(table: Table, known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Similarities: a list of distinct pairs with the columns item, item, value and perhaps weight."""
+    """Similarities: a list of distinct pairs with the columns item, item, value and optionally weight."""
     texts = _text_columns(table)
     if table.width not in (3, 4) or any(place > 1 for place in texts) or _repeats(table, 0, 1):
         return None
@@ -252,7 +252,7 @@ def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 
 def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Features: columns of numbers, beside at most one that names the items."""
+    """Features: numeric columns, and at most one that names the items."""
     texts = _text_columns(table)
     names_items = len(texts) == 1 and _are_distinct(table.column(texts[0]))
     if table.width - len(texts) < 2 or (texts and not names_items):
@@ -273,7 +273,7 @@ def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
 #: The rules in the order in which they are tried.
 _RULES = (_associations, _comparisons, _square, _triplets, _distances, _ratings, _pairs, _features)
 
-#: What finds the columns of a kind that is given.
+#: Functions that find the columns of a given kind.
 _FINDERS: dict[str, Callable[[Table, Mapping[str, Any]], Guess | None]] = {
     "ratings": _rating_columns,
     "associations": _associations,
@@ -283,11 +283,11 @@ _FINDERS: dict[str, Callable[[Table, Mapping[str, Any]], Guess | None]] = {
 }
 
 
-# Which column is what
+# Roles of columns
 
 
 def _place_of(table: Table, known: Mapping[str, Any], role: str, names: Sequence[str]) -> int | None:
-    """The place of a column: the one that was named for this role, or one of these names."""
+    """The position of a column: the one given for this role, or the first with one of these names."""
     if role in known:
         return table.columns.index(known[role]) if known[role] in table.columns else None
     return _first(table.lower, names)
@@ -315,14 +315,14 @@ def _named_sides(names: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _rating_column(table: Table, items: tuple[int, int]) -> int | None:
-    """The column of ratings: by its name, or as the only column of numbers that could be one."""
+    """The column of ratings: by name, or the only numeric column that could be one."""
     rest = [place for place in range(table.width) if place not in items and not _is_running_number(table, place)]
     named = [place for place in _rating_names(table) if place in rest]
     with_numbers = [place for place in named if table.has_numbers(place)]
     if with_numbers:
         table.refuse_texts(with_numbers[0])
         return with_numbers[0]
-    if not set(items) <= set(_text_columns(table)):  # columns a, b and c may as well be features
+    if not set(items) <= set(_text_columns(table)):  # columns a, b and c could also be features
         return None
     numbers = [place for place in rest if table.is_number[place] and table.has_numbers(place)]
     others = [place for place in numbers if what_else(table.columns[place]) is None]
@@ -341,7 +341,7 @@ def _rating_column(table: Table, items: tuple[int, int]) -> int | None:
 
 
 def _rating_names(table: Table) -> list[int]:
-    """Columns called ratings, in the order in which the names are preferred."""
+    """Columns named as ratings, in order of preference."""
     exact = [table.lower.index(name) for name in RATINGS if name in table.lower]
     partly = [
         place
@@ -362,7 +362,7 @@ def _is_running_number(table: Table, place: int) -> bool:
 
 
 def _count_column(table: Table, cue: int, response: int) -> int | None:
-    """The column that counts how often a response was given to a cue; None where each row is one response."""
+    """The column of response counts; None if each row is one response."""
     names = table.lower
     numbers = [
         place
@@ -370,7 +370,7 @@ def _count_column(table: Table, cue: int, response: int) -> int | None:
         if table.is_number[place] and name not in IDENTIFIERS and not PEOPLE.fullmatch(name)
     ]
     count = _first([name if place in numbers else "" for place, name in enumerate(names)], COUNTS)
-    # Some tables call the total of a cue N, and several have shares beside counts.
+    # Some tables call the total of a cue N, and several have proportions in addition to counts.
     is_clear = count is not None and (len(numbers) == 1 or names[count] not in ("n", "p"))
     if count is not None and is_clear:
         table.refuse_texts(count)
@@ -380,7 +380,7 @@ def _count_column(table: Table, cue: int, response: int) -> int | None:
 
 
 def _refuse_other_measures(table: Table, places: Sequence[int]) -> None:
-    """Refuse columns that hold, by their names, response times or dissimilarities."""
+    """Refuse columns named as response times or dissimilarities."""
     for place in places:
         if (kind := what_else(table.columns[place])) is None:
             continue
@@ -393,7 +393,7 @@ def _refuse_other_measures(table: Table, places: Sequence[int]) -> None:
 
 
 def _is_pair_list(table: Table) -> bool:
-    """Whether a table has the columns of a list of pairs: item, item, value and perhaps weight."""
+    """Whether a table has the columns of a list of pairs: item, item, value and optionally weight."""
     return table.width == 3 or (table.width == 4 and table.lower[3:] != [] and table.lower[3] in WEIGHTS)
 
 
@@ -402,20 +402,20 @@ def _text_columns(table: Table) -> list[int]:
 
 
 def _repeats(table: Table, one: int, other: int) -> bool:
-    """Whether a pair occurs twice in one order."""
+    """Whether a pair occurs twice in the same order."""
     return not _are_distinct(list(zip(table.column(one), table.column(other), strict=True)))
 
 
 def _first(names: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """The place of the first wanted name that occurs."""
+    """The position of the first wanted name that occurs."""
     return next((names.index(name) for name in wanted if name in names), None)
 
 
-# What columns hold
+# Contents of columns
 
 
 def _is_square(table: Table) -> bool:
-    """Whether a table has a row and a column per item; one without names that is not symmetric is undecided."""
+    """Whether a table has one row and column per item; undecided if it has no names and is not symmetric."""
     has_names = not table.is_number[0]
     if not all(table.is_number[has_names:]) or table.n_rows < 2:
         return False
@@ -438,7 +438,7 @@ def _value(cell: str) -> float:
 
 
 def _is_symmetric(values: Any) -> bool:
-    """Whether the first rows and columns of an array are symmetric, as far as both sides are known."""
+    """Whether the first rows and columns of an array are symmetric, where both sides are known."""
     if values.dtype.kind not in "biuf":
         return True
     corner = values[:MOST_COMPARED, :MOST_COMPARED].astype(float)
@@ -447,7 +447,7 @@ def _is_symmetric(values: Any) -> bool:
 
 
 def _are_triplets(columns: list[list[str]]) -> bool:
-    """Whether three columns hold three different items in each row, and much the same items in all columns."""
+    """Whether three columns hold three different items in each row, and largely the same items in all columns."""
     if any(_has_fraction(cell) or not cell for column in columns for cell in column):
         return False
     if len({all(cell.isdigit() for cell in column) for column in columns}) > 1:  # people beside words
@@ -456,7 +456,7 @@ def _are_triplets(columns: list[list[str]]) -> bool:
         return False
     pair, odd = set(columns[0]) | set(columns[1]), set(columns[2])
     are_numbers = all(cell.isdigit() for cell in pair | odd)
-    # Whole numbers could be values as well, of which there are fewer than items.
+    # Integers could also be values, which have fewer distinct ones than items.
     return 2 * len(pair & odd) >= len(pair | odd if are_numbers else odd)
 
 
@@ -467,7 +467,7 @@ def _are_items(one: list[str], other: list[str]) -> bool:
 
 
 def _could_be_trials(table: Table) -> bool:
-    """Whether two columns of a narrow table hold the same few whole numbers, and never the same one in a row."""
+    """Whether two columns of a narrow table hold the same few integers, never equal within a row."""
     if table.width > 5:
         return False
     columns = [table.column(place) for place in range(table.width)]
@@ -523,7 +523,7 @@ def _kind_of_array(values: Any, options: dict[str, Any]) -> Guess:
 
 
 def _roles(columns: dict[str, Any]) -> str:
-    """Which column is what: item1 in 'left', item2 in 'right'."""
+    """Describe the roles of columns: item1 in 'left', item2 in 'right'."""
     named = [f"{role} in {name!r}" for role, name in columns.items() if name is not False]
     return ", ".join([*named, *(["each row counted once"] if columns.get("count") is False else [])])
 

@@ -1,4 +1,4 @@
-"""Sets in files: what SimilaritySet.save writes, plain arrays in an .npz file without pickle, and the way back."""
+"""Read and write SimilaritySets: .npz files of plain arrays without pickle, or folders."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from simdims.systems import SimilaritySet
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The version of the format.
+#: Format version.
 FORMAT = 1
 
 
 def save_set(systems: SimilaritySet, path: str | os.PathLike[str]) -> None:
-    """Write a set; all systems share a few arrays, one part after the other."""
+    """Write a set; all systems are concatenated into a few arrays."""
     target = Path(path)
     if target.suffix.lower() != ".npz":
         raise ParameterError("path", "must end in .npz", f"{target.name!r}")
@@ -70,7 +70,7 @@ def save_set(systems: SimilaritySet, path: str | os.PathLike[str]) -> None:
 
 
 def load_set(path: str | os.PathLike[str], info: Any = None, **options: Any) -> SimilaritySet:
-    """Read the set that save_set wrote, or the files of a folder."""
+    """Read a set written by save_set, or the files of a folder."""
     target = as_path(path)
     if target.is_dir():
         return load_folder(target, info, **options)
@@ -90,7 +90,7 @@ def load_set(path: str | os.PathLike[str], info: Any = None, **options: Any) -> 
         if int(arrays[SET_MARK]) != FORMAT:
             raise ValueError(f"format {int(arrays[SET_MARK])}, which a newer simdims wrote")
     with reading("saved SimilaritySet"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what there was to say was said when the set was made
+        warnings.simplefilter("ignore")  # warnings were given when the set was made
         text = json.loads(str(arrays["text"]))
         parts = {name: _Reader(arrays[name]) for name in ("data", "weights", "indices", "starts", "positions")}
         heads = zip(text["systems"], text["own_labels"], strict=True)
@@ -102,13 +102,13 @@ def load_set(path: str | os.PathLike[str], info: Any = None, **options: Any) -> 
 
 
 class _Reader:
-    """An array that is read from its beginning to its end."""
+    """Read an array sequentially."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array, self.at = array, 0
 
     def next(self, n: int, dtype: Any = None) -> np.ndarray:
-        """The next `n` numbers, as an array that nobody else has."""
+        """The next `n` numbers, as a new array."""
         if self.at + n > len(self.array):
             raise ValueError("arrays that end too early")
         part = self.array[self.at : self.at + n].astype(dtype or self.array.dtype)

@@ -1,4 +1,4 @@
-"""Tables in files of every type: encoding, separator, decimal sign, header and missing values are detected here."""
+"""Tables in files of every type: detect encoding, separator, decimal sign, header and missing values."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 ENCODINGS = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "latin-1": "Latin-1"}
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", None: "blanks"}
 
-# Rows that tell separators apart, and square tables from lists of pairs.
+# Rows used to distinguish separators, and square tables from lists of pairs.
 N_HEAD = 8
 # Rows of a sample. Tables of more than 20 columns are squares or features, for which a few rows suffice.
 MOST_ROWS, MOST_COLUMNS, FEW_ROWS = 200_000, 20, 50
-# Rows that tell which columns below a header hold numbers.
+# Rows used to detect which columns below a header are numeric.
 N_BELOW_HEADER = 1000
-# The largest share of words in a column of numbers, where they are mistakes.
+# Largest share of words in a numeric column, where they are taken for mistakes.
 FEW_WORDS = 0.25
 
-# What columns of labels are called, and those that name items where the names are numbers, such as years.
+# Names of label columns, and of those that name items even if the names are numbers, such as years.
 LABEL_WORDS = {"item", "items", "label", "labels", "name", "names", "id"}
 NAMING_WORDS = LABEL_WORDS | {"word", "words", "concept", "object", "stimulus", "image", "category"}
 
-# What a spreadsheet runs as a formula, and what is a number all the same; apostrophes before it are text everywhere.
+# Text that spreadsheets run as a formula, and exceptions that are numbers; a leading apostrophe marks text.
 FORMULA = re.compile(r"('*)[=+\-@\t\r]")
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
-Row = tuple[int, list[str]]  # its number as people count, from 1, and its cells
+Row = tuple[int, list[str]]  # row number, from 1, and cells
 
 
 class Reading(NamedTuple):
-    """What to read of a file: a sheet, an object of R, and further words and numbers that mark a missing value."""
+    """What to read of a file: the sheet or R object, and additional markers of missing values."""
 
     sheet: str | None = None
     na_values: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
 
     @property
     def missing(self) -> frozenset[str | float]:
-        """The further marks as texts and, where they are numbers, as numbers: -99 is -99.0."""
+        """The additional markers as text and, if numeric, also as numbers: -99 is -99.0."""
         numbers = {value for text in self.na_values if (value := number(text)) is not None}
         return frozenset({*self.na_values, *numbers})
 
@@ -67,9 +67,9 @@ PLAIN = Reading()
 
 
 class Dialect(NamedTuple):
-    """How a text file writes a table; `separator` None is any blanks.
+    """The text format of a table; `separator` None is any whitespace.
 
-    `missing` are texts and numbers that mark a missing value beside the usual words. `cells` are the rows of a sheet.
+    `missing` are additional markers of missing values, as text and numbers. `cells` are the rows of a sheet.
     """
 
     encoding: str
@@ -80,7 +80,7 @@ class Dialect(NamedTuple):
     sheet: str = ""
 
     def is_missing(self, text: str) -> bool:
-        """Say whether a text marks a missing value."""
+        """Whether a text marks a missing value."""
         if is_missing(text) or not self.missing:
             return is_missing(text)
         written = text.replace(",", ".") if self.decimal == "," else text
@@ -108,7 +108,7 @@ class DecimalCommaError(Exception):
 
 
 def find_dialect(path: Path, how: Reading) -> Dialect:
-    """Detect encoding and separator, or read a sheet; decimal commas are noticed only when numbers are read."""
+    """Detect encoding and separator, or read a sheet; decimal commas are detected only when numbers are read."""
     if path.suffix.lower() in SHEETS:
         sheet, cells = read_cells(path, how.sheet)
         return Dialect("utf-8-sig", ",", missing=how.missing, cells=cells, sheet=sheet)
@@ -117,7 +117,7 @@ def find_dialect(path: Path, how: Reading) -> Dialect:
 
 
 def find_encoding(path: Path) -> str:
-    """Return UTF-16 if the file starts with its mark, else UTF-8 if all of it is valid, else Latin-1."""
+    """Return UTF-16 if the file starts with a byte order mark, else UTF-8 if it is valid, else Latin-1."""
     decoder, encoding = codecs.getincrementaldecoder("utf-8")(), "utf-8-sig"
     with path.open("rb") as file:
         if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -136,7 +136,7 @@ def find_encoding(path: Path) -> str:
 
 
 def rows(path: Path, dialect: Dialect) -> Iterator[Row]:
-    """Yield the rows that are not blank."""
+    """Yield the nonblank rows."""
     if dialect.cells is not None:
         yield from dialect.cells
         return
@@ -158,25 +158,25 @@ def rows(path: Path, dialect: Dialect) -> Iterator[Row]:
 
 
 class Numbers:
-    """Reads cells as numbers and tracks how they are written, so that 1,234 is never misread.
+    """Read cells as numbers, and track their format so that 1,234 is never misread.
 
-    Where commas separate cells a comma is not part of a number. Elsewhere it may be a decimal sign or separate
-    thousands, and so may a point beside semicolons, as spreadsheets write them where the comma is the decimal sign.
-    Numbers that all look like 1,234 beside whole numbers could be either.
+    If commas separate cells, a comma is not part of a number. Otherwise it may be a decimal sign or a thousands
+    separator, as may a point in a semicolon-separated file, which spreadsheets write if the comma is the decimal sign.
+    If all numbers with a comma look like 1,234 and the rest are integers, the table is ambiguous.
     """
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._is_doubtful = dialect.separator != "," and (dialect.separator == ";" or dialect.decimal == ",")
-        # Beside semicolons the comma is the usual decimal sign: 2,333 is clear beside 3, but not beside 970.
+        # With semicolons, a comma is usually the decimal sign: 2,333 is clear beside 3, but not beside 970.
         self._fewest_digits = 3 if dialect.separator == ";" and dialect.decimal == "," else 1
         self._grouped = ""
         self._has_whole = False
 
     def read(self, cells: Sequence[str]) -> list[float]:
-        """Return cells as numbers, NaN where one is missing."""
+        """Return cells as numbers, NaN if missing."""
         try:
-            # Python reads 1_000 as a number; a table that holds it means something else.
+            # Python reads 1_000 as a number, but in a table it is text.
             is_plain = self.dialect.decimal == "." and not self._is_doubtful and not self.dialect.missing
             if is_plain and "_" not in "".join(cells):
                 return list(map(float, cells))
@@ -193,7 +193,7 @@ class Numbers:
         return found
 
     def finish(self) -> None:
-        """Refuse numbers that are still ambiguous once all are read."""
+        """Refuse numbers that are still ambiguous after the last row."""
         if self._is_doubtful and self._grouped and self._has_whole:
             mark = self.dialect.decimal
             raise ValueError(
@@ -208,11 +208,11 @@ class Numbers:
         elif (digits := text.lstrip("+-")).isdigit():
             self._has_whole = self._has_whole or len(digits) >= self._fewest_digits
         else:
-            self._is_doubtful = False  # other decimals show what the sign means
+            self._is_doubtful = False  # other decimals resolve the ambiguity
 
 
 def is_text(cell: str, dialect: Dialect) -> bool:
-    """Say whether a cell is neither a number nor missing."""
+    """Whether a cell is neither a number nor missing."""
     try:
         return _number(cell, dialect) is None
     except DecimalCommaError:
@@ -220,7 +220,7 @@ def is_text(cell: str, dialect: Dialect) -> bool:
 
 
 def mostly_text(cells: Sequence[str], dialect: Dialect) -> bool:
-    """Say whether more than half of some cells are text, so that they may be names."""
+    """Whether more than half of the cells are text and may be names."""
     return 2 * sum(is_text(cell, dialect) for cell in cells) > len(cells)
 
 
@@ -233,12 +233,12 @@ def _number(cell: str, dialect: Dialect) -> float | None:
         return number(text.replace(",", "."))
     if comma:
         raise DecimalCommaError
-    # A point in a file of decimal commas may well separate thousands.
+    # In a file with decimal commas, a point may separate thousands.
     return None if dialect.decimal == "," else number(text)
 
 
 def _find_separator(path: Path, encoding: str) -> str | None:
-    """The first of tab, semicolon and comma that makes rows of equal length ending in numbers, else of equal length."""
+    """The first of tab, semicolon and comma that gives rows of equal length ending in numbers, or else equal length."""
 
     def head(mark: str | None) -> list[list[str]]:
         try:
@@ -264,14 +264,14 @@ def _are_even(head: list[list[str]]) -> bool:
     return width > 1 and all(len(cells) == width for cells in head[1:]) and len(head[0]) in (width, width - 1)
 
 
-# Samples, from which the kind of data is detected
+# Samples for detecting the kind of data
 
 
 class Table(NamedTuple):
     """The cells of a table as text: all rows of a narrow table, a few of a wide one.
 
-    `n_rows` counts all rows. `n_given`, `n_text` and `n_words` count, per column, the cells that are not missing,
-    those of them that cannot be read as numbers, and those that do not even resemble a number, as 100% does.
+    `n_rows` counts all rows. `n_given`, `n_text` and `n_words` count, per column, the cells that are not missing, those
+    that cannot be read as numbers, and those that do not even resemble a number (unlike 100%).
     """
 
     header: list[str] | None
@@ -289,12 +289,12 @@ class Table(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, or their positions where there is no header."""
+        """The names of the columns, or their positions if there is no header."""
         return self.header or [str(place) for place in range(self.width)]
 
     @property
     def lower(self) -> list[str]:
-        """The names of the columns in lower case; none where there is no header."""
+        """The names of the columns in lower case; empty if there is no header."""
         return [name.strip().lower() for name in self.header or ()]
 
     @property
@@ -304,7 +304,7 @@ class Table(NamedTuple):
 
     @property
     def is_number(self) -> list[bool]:
-        """Which columns hold numbers, except for a few cells perhaps."""
+        """Which columns are numeric, except for a few cells."""
         return [n_words <= FEW_WORDS * n for n_words, n in zip(self.n_words, self.n_given, strict=True)]
 
     def column(self, place: int) -> list[str]:
@@ -312,7 +312,7 @@ class Table(NamedTuple):
         return [cells[place].strip() for _, cells in self.numbered]
 
     def has_numbers(self, place: int) -> bool:
-        """Say whether any cell of a column is a number."""
+        """Whether any cell of a column is a number."""
         return self.n_given[place] > self.n_words[place]
 
     def texts(self, place: int) -> list[tuple[str, str]]:
@@ -321,7 +321,7 @@ class Table(NamedTuple):
         return [(cell, f"row {number}") for cell, number in found if is_text(cell, self.dialect)]
 
     def refuse_texts(self, place: int) -> None:
-        """Refuse a column of numbers in which some cells are text."""
+        """Refuse a numeric column in which some cells are text."""
         if self.n_text[place]:
             raise not_numbers(self.columns[place], self.texts(place), len(self.numbered))
 
@@ -362,7 +362,7 @@ def _n_sampled(width: int) -> int:
 
 
 def _head(path: Path, dialect: Dialect) -> tuple[Row, list[Row], int, int]:
-    """The first row, those below it that are as long as the second, the number of all rows, and that length."""
+    """The first row, the rows below it of the same length as the second, the number of all rows, and that length."""
     all_rows = rows(path, dialect)
     kept = list(islice(all_rows, 2))
     if not kept:
@@ -374,9 +374,9 @@ def _head(path: Path, dialect: Dialect) -> tuple[Row, list[Row], int, int]:
 
 
 def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | None:
-    """Whether the first row names the columns: by text above numbers, or by words that do not come again.
+    """Whether the first row names the columns: text above numbers, or words that do not recur below.
 
-    None where it holds the numbers 0, 1, 2, ... alone, which could be names that pandas made up.
+    None if it holds only the numbers 0, 1, 2, ..., which may be pandas' default names.
     """
     if not below:
         return any(is_text(cell, dialect) for cell in top)
@@ -402,11 +402,11 @@ class Sheet(NamedTuple):
 
     frame: pd.DataFrame
     path: Path
-    dialect: Dialect | None  # of text
+    dialect: Dialect | None  # of text files
     n_above: int = 0  # rows above the first row of the frame
 
     def numbers(self, column: Any) -> NDArray[np.float64]:
-        """Return a column as finite floats, NaN where a cell is missing."""
+        """Return a column as finite floats, NaN if a cell is missing."""
         cells = self.frame[column]
         if self.dialect is None:
             return read_numbers(self.frame, column)
@@ -426,16 +426,16 @@ class Sheet(NamedTuple):
         return read_numbers(self.frame.assign(**{column: values}), column, self.row)
 
     def row(self, place: int) -> str:
-        """A row as people count: from 1, with header and blank lines."""
+        """A row number in the file: from 1, counting header and blank lines."""
         assert self.dialect is not None
         number, _ = next(islice(rows(self.path, self.dialect), place + self.n_above, None))
         return f"row {number}"
 
 
 def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None, how: Reading = PLAIN) -> Sheet:
-    """Read a table; the columns called `names` are text as it stands, and with None any column may name items.
+    """Read a table; the columns `names` are read as text, and with None any column may name items.
 
-    A first column without a name, as pandas and R write it, becomes the index, unless it is 0, 1, 2, ...
+    An unnamed first column, as pandas and R write it, becomes the index, unless it is 0, 1, 2, ...
     """
     import pandas as pd
 
@@ -466,7 +466,7 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None, how
             # Any word may name an item, even one that marks a missing value elsewhere.
             keep_default_na=False,
             na_values=missing,
-            # Beside semicolons 1.234 may be a thousand, which `Sheet.numbers` can tell from the text only.
+            # With semicolons, 1.234 may be a thousand, which `Sheet.numbers` can only detect in the text.
             dtype=str if dialect.separator == ";" else dict.fromkeys(names or (), str),
             skipinitialspace=True,
             low_memory=False,
@@ -482,7 +482,7 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None, how
 
 
 def _as_csv(cells: Rows) -> io.StringIO:
-    """The rows of a sheet as the text of a .csv file."""
+    """The rows of a sheet in .csv format."""
     text = io.StringIO(newline="")
     csv.writer(text).writerows(row for _, row in cells)
     text.seek(0)
@@ -490,7 +490,7 @@ def _as_csv(cells: Rows) -> io.StringIO:
 
 
 def without_missing(frame: pd.DataFrame, columns: Iterable[Any], how: Reading) -> pd.DataFrame:
-    """The frame, in whose `columns` cells are missing that hold one of the marks of `how`."""
+    """The frame with the markers in `how` replaced by missing values in the given `columns`."""
     marks = how.missing
     if marks:
         for column in columns:
@@ -503,17 +503,17 @@ def without_missing(frame: pd.DataFrame, columns: Iterable[Any], how: Reading) -
 
 
 def guarded(text: str) -> str:
-    """A text as a cell of a .csv file: one more apostrophe before what a spreadsheet would take for a formula."""
+    """Escape a cell of a .csv file: add an apostrophe if a spreadsheet would read it as a formula."""
     return f"'{text}" if FORMULA.match(text) and not PLAIN_NUMBER.fullmatch(text) else text
 
 
 def unguarded(text: str) -> str:
-    """The text that `guarded` made a cell of."""
+    """The original text of a cell escaped by `guarded`."""
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def write_csv(table: pd.DataFrame, path: Path, encoding: str = "utf-8") -> None:
-    """Write a table without its index; texts are guarded, and quoted where a reader could split or strip them."""
+    """Write a table without its index; text is escaped, and quoted if a reader could split or strip it."""
 
     def guarded_cell(cell: Any) -> Any:
         return guarded(cell) if isinstance(cell, str) else cell

@@ -1,4 +1,4 @@
-"""Similarities as plain arrays, which are sent to each worker once, however many fits it runs."""
+"""Similarities as plain arrays, which are sent to each worker once, regardless of the number of fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simdims.similarity.container import Similarity
 
 
 class Arrays(NamedTuple):
-    """Dense `values`; or the data of compressed rows, their `indices` and `starts`; or, where `implicit`, factors."""
+    """Dense `values`; or CSR data with `indices` and `starts`; or, if `implicit`, factors."""
 
     values: np.ndarray
     weights: np.ndarray | None = None
@@ -39,7 +39,7 @@ def arrays_of(similarity: Similarity) -> Arrays:
 
 
 def problem_of(arrays: Arrays) -> solvers.Problem:
-    """The problem that a fit to these arrays solves."""
+    """The optimisation problem of a fit to these arrays."""
     if arrays.implicit:
         return solvers.factor_problem(arrays.values)
     if arrays.starts is None:

@@ -1,4 +1,4 @@
-"""`Similarity`, which every analysis takes, and `as_similarity`, which makes one from arrays, tables and graphs."""
+"""`Similarity`, the input of every analysis, and `as_similarity`, which makes one from arrays, tables and graphs."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: What `info` says of a table whose columns were in another order than its rows.
+#: Note in `info` on a table whose columns were reordered to match its rows.
 ALIGNED = "the columns were put in the order of the rows"
 
 
 class Parts(NamedTuple):
-    """The parts of a Similarity as a reader found them; as_similarity checks them and puts them together.
+    """The parts of a Similarity as read from a source; as_similarity checks and combines them.
 
-    `named_by` says in a sentence where the labels are from; labels given beside them must agree.
+    `named_by` is a sentence on the source of the labels; labels passed in addition must agree.
     """
 
     values: Any
@@ -64,27 +64,27 @@ class Parts(NamedTuple):
 class Similarity:
     """Similarities between items: a symmetric, non-negative matrix in which pairs may be missing.
 
-    All input is checked, so that every Similarity is valid. The caller's arrays are never changed, and later changes to
-    them do not affect the Similarity: writeable arrays are copied. A symmetric, read-only array of float32 or float64
+    All input is checked, so every Similarity is valid. The caller's arrays are never changed, and later changes to them
+    do not affect the Similarity: writeable arrays are copied. A symmetric, read-only array of float32 or float64
     (``array.flags.writeable = False``, or a file mapped with ``mmap_mode="r"``) is used without a copy.
 
     Parameters
     ----------
     values : array-like or scipy sparse matrix, shape (n_items, n_items)
-        Dense values mark a missing pair with NaN. Sparse values may be of any format; a stored zero is an observed
-        zero, and a stored NaN a pair of weight zero. A pair may be given in either triangle or in both. Triangles
-        that differ by rounding (1e-8 of the largest value in float64, 1e-5 in float32) are averaged; as_similarity
-        can merge those that differ by more.
+        In dense values, NaN marks a missing pair. Sparse values may be of any format; a stored zero is an observed
+        zero, and a stored NaN a pair of weight zero. A pair may be given in either triangle or in both. Triangles that
+        differ by rounding (1e-8 of the largest value in float64, 1e-5 in float32) are averaged; as_similarity can merge
+        those that differ by more.
     labels : sequence, optional
         One distinct name per item, kept as text.
     weights : array-like or scipy sparse matrix, shape (n_items, n_items), optional
-        How much each pair counts: finite, non-negative and symmetric; 0 leaves a pair out. Dense if values are
-        dense; if values are sparse, weights store exactly the same pairs. A pair without a value is missing whatever
-        its weight, and one with a value on one side only takes that side's weight.
+        Weight of each pair in the loss: finite, non-negative and symmetric; 0 excludes a pair. Dense if values are
+        dense; if values are sparse, weights must store exactly the same pairs. A pair without a value is missing
+        whatever its weight, and a pair with a value on only one side takes that side's weight.
     absent : {"missing", "zero"} or float, optional
-        The meaning of pairs that sparse values do not store: "missing" (they were not measured), "zero" (they were
-        measured and are zero), or a number strictly between 0 and 1 (they are zeros with that weight). Required for
-        sparse values and refused for dense ones. A diagonal entry that is not stored is always unobserved.
+        The meaning of pairs that sparse values do not store: "missing" (not measured), "zero" (measured and zero), or a
+        number strictly between 0 and 1 (zeros with that weight). Required for sparse values and refused for dense ones.
+        A diagonal entry that is not stored is always unobserved.
     info : mapping, optional
         Where the similarities came from, as plain values.
 
@@ -94,17 +94,17 @@ class Similarity:
         Exactly symmetric, read-only; float32 stays float32, everything else is float64. Weights may be None.
     labels : tuple of str or None
     factors : ndarray of shape (n_items, n_features) or None
-        Read-only. If it is not None the similarities are implicit, S = F F^T, and `values` raises; see `from_factors`.
+        Read-only. If not None, the similarities are implicit, S = F F^T, and `values` raises; see `from_factors`.
     signed : bool
         Whether factors may be negative, so that some similarities may be slightly below zero.
     n_items : int
     density : float
-        The share of the pairs of two different items that are observed.
+        Share of off-diagonal pairs that are observed.
 
     Warns
     -----
     UserWarning
-        If an item is observed on the diagonal only, or if values look like dissimilarities: by a zero diagonal or, if
+        If an item is observed only on the diagonal, or if values look like dissimilarities: by a zero diagonal or, if
         it is missing, by the name of their file, variable or column (in `info`) or the order of their values.
 
     Examples
@@ -137,7 +137,7 @@ class Similarity:
         signed: bool = False,
         info: Mapping[str, Any] | None = None,
     ) -> Similarity:
-        """Similarities S = F F^T that store the factors F alone, never the n x n matrix; all pairs are observed.
+        """Similarities S = F F^T that store only the factors F, not the n x n matrix; all pairs are observed.
 
         Parameters
         ----------
@@ -146,15 +146,15 @@ class Similarity:
         labels : sequence, optional
             One distinct name per item.
         signed : bool, default=False
-            Accept factors of either sign, such as those of an approximate kernel. The caller must know that no
-            product is far below zero: the pairs are too many to check.
+            Accept factors of either sign, such as those of an approximate kernel. The caller must ensure that no
+            product is far below zero: there are too many pairs to check.
         info : mapping, optional
             Where the similarities came from.
 
         Returns
         -------
         Similarity
-            With `factors`; its `values` raise AttributeError.
+            With `factors`; accessing `values` raises AttributeError.
 
         Examples
         --------
@@ -169,7 +169,7 @@ class Similarity:
 
     @classmethod
     def _of(cls, *, copy: bool, **parts: Any) -> Similarity:
-        """The constructor, with the choice not to copy writeable arrays."""
+        """The constructor, optionally without copying writeable arrays."""
         made = cls.__new__(cls)
         made._set(**parts, factors=None, signed=False)
         made._settle(copy)
@@ -229,7 +229,7 @@ class Similarity:
     def __len__(self) -> int:
         return self.n_items
 
-    #: A matrix: its items are chosen with [], and not iterated over.
+    #: Items are selected with [], as in a matrix; iteration is disabled.
     __iter__ = None
 
     def __getitem__(self, key: Any) -> Similarity:
@@ -237,22 +237,22 @@ class Similarity:
         return part_of(self, chosen_items(key, self.n_items, self.labels))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The values of a dense Similarity without weights, NaN where a pair is missing; others raise TypeError."""
+        """The values of a dense Similarity without weights, NaN for missing pairs; others raise TypeError."""
         from simdims.io.exchange import to_array
 
         return to_array(self, dtype, copy)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file that load_similarity reads; an existing file is replaced once the new one is complete.
+        """Write to a file that load_similarity can read; an existing file is replaced once the new one is complete.
 
         Parameters
         ----------
         path : str or path
-            A .npz file keeps everything (`info` as JSON). A .csv file keeps labels and exact values: as a square
+            A .npz file stores everything (`info` as JSON). A .csv file stores labels and exact values: as a square
             table if values are dense, as a list of pairs if they are sparse and absent pairs are missing. Weights,
             other absent pairs and factors cannot be written to .csv and raise an error; `info`, the dtype and the
-            storage are not kept there. Labels that a spreadsheet would run as a formula get an apostrophe, which
-            load_similarity removes.
+            storage are lost. Labels that a spreadsheet would run as a formula get an apostrophe, which load_similarity
+            removes.
 
         Examples
         --------
@@ -265,7 +265,7 @@ class Similarity:
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a dense DataFrame with labels on both axes.
 
-        Missing pairs are NaN, absent pairs that count as zeros are 0, and weights are not included.
+        Missing pairs are NaN, absent pairs treated as zeros are 0, and weights are not included.
         """
         from simdims.io.exchange import to_frame
 
@@ -274,15 +274,15 @@ class Similarity:
     def to_xarray(self) -> Any:
         """Return the values as an xarray DataArray with dimensions item1 and item2, whose coordinates are the labels.
 
-        Missing pairs are NaN, absent pairs that count as zeros are 0, and weights are not included. as_similarity
-        reads it back.
+        Missing pairs are NaN, absent pairs treated as zeros are 0, and weights are not included. as_similarity converts
+        it back.
         """
         from simdims.io.exchange import to_xarray
 
         return to_xarray(self)
 
     def to_anndata(self) -> Any:
-        """Return an AnnData object without features, whose observations are the items, for as_similarity to read.
+        """Return an AnnData object without features, whose observations are the items; as_similarity reads it.
 
         The matrix, sparse or dense, is ``obsp["similarity"]``, weights are ``obsp["weights"]``, and the meaning of
         absent pairs is ``uns["simdims_absent"]``.
@@ -294,11 +294,11 @@ class Similarity:
     def to_networkx(self) -> Any:
         """Return the observed pairs as a networkx Graph, which as_similarity converts back (to sparse values).
 
-        Nodes are the labels, or 0, 1, 2, ... without labels. Edges are the observed pairs of two different items,
-        zeros included (of a sparse matrix, the stored pairs). Their attribute ``weight`` is the similarity, and
-        ``pair_weight`` its weight, if there are weights. The similarity of an item to itself is the attribute
-        ``self_similarity`` (and ``self_weight``) of its node, because loops would affect graph measures. The graph's
-        attribute ``simdims_absent`` is the meaning of a pair without an edge.
+        Nodes are the labels, or 0, 1, 2, ... without labels. Edges are the observed off-diagonal pairs, including zeros
+        (of a sparse matrix, the stored pairs). The edge attribute ``weight`` is the similarity, and ``pair_weight`` its
+        weight, if there are weights. The similarity of an item to itself is the node attribute ``self_similarity`` (and
+        ``self_weight``), because loops would affect graph measures. The graph attribute ``simdims_absent`` is the
+        meaning of a pair without an edge.
         """
         from simdims.io.exchange import to_networkx
 
@@ -341,7 +341,7 @@ class Similarity:
         return {**self.__dict__, "info": dict(self.info)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Arrays come out of a pickle writeable.
+        # Arrays are writeable after unpickling.
         matrices = {name: state[name] for name in ("values", "weights", "factors") if state.get(name) is not None}
         frozen = {name: read_only(matrix) for name, matrix in matrices.items()}
         self._set(**{**state, **frozen, "info": MappingProxyType(state["info"])})
@@ -369,30 +369,29 @@ def as_similarity(
     ----------
     x : array-like, DataFrame, DataArray, scipy sparse matrix, graph, RDMs, AnnData, Similarity or Discovery
         Similarities between items, as described in Similarity. The index and the columns of a pandas DataFrame, or the
-        coordinates of an xarray DataArray, must name the same items, and become the labels; columns in another order
-        than the rows are put in theirs (`info` says so). pandas' default axis 0, 1, 2, ... names nothing. A Similarity,
+        coordinates of an xarray DataArray, must name the same items, and become the labels; columns in a different
+        order are sorted like the rows (recorded in `info`). pandas' default axis 0, 1, 2, ... is ignored. A Similarity,
         or that of a Discovery, is returned unchanged, and must be the only argument.
 
         A networkx graph gives sparse values: the edge attribute ``weight``, or 1 without it, and on the diagonal
-        self-loops or the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if each
-        node has a distinct text as attribute ``label``, that becomes its label. A single RDM of rsatoolbox becomes
-        1 - d / max(d) (see from_dissimilarity), and `info` holds its descriptors; one made by to_rsatoolbox is
-        converted back to its similarities. An AnnData object gives the only matrix in its `obsp`, labelled by the names
-        of the observations.
+        self-loops or the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if the
+        node attribute ``label`` is a distinct text for each node, it is used instead. A single rsatoolbox RDM becomes 1
+        - d / max(d) (see from_dissimilarity), and `info` holds its descriptors; one made by to_rsatoolbox is converted
+        back to its similarities. An AnnData object gives the only matrix in its `obsp`, labelled by the names of the
+        observations.
     labels : sequence, optional
         One name per item. They must agree with those of a DataFrame or graph.
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
-        How much each pair counts; see Similarity. The names on a DataFrame must be those of `x`.
+        Weight of each pair in the loss; see Similarity. The names on a DataFrame must be those of `x`.
     absent : {"missing", "zero"} or float, optional
         The meaning of pairs that a sparse matrix does not store; see Similarity.
     symmetrize : {"mean", "max"}, optional
-        How to merge the two sides of a pair that differ, as in a confusion matrix or a directed graph; by
-        default they are an error. If one side is missing, the other one is used; but in a sparse matrix whose absent
-        pairs are zeros, of any weight, a side that is not stored counts as 0. Weights are not merged: they must be
-        symmetric.
+        How to merge the two sides of a pair that differ, as in a confusion matrix or a directed graph; by default they
+        are an error. If one side is missing, the other one is used; but in a sparse matrix whose absent pairs are
+        zeros, of any weight, a side that is not stored counts as 0. Weights are not merged: they must be symmetric.
     negative : {"clip", "shift"}, optional
-        What to do with negative values; by default they are an error. "clip" sets them to 0, with a warning that
-        counts them; "shift" rescales all correlations r as (1 + r) / 2. `info` records it.
+        How to treat negative values; by default they are an error. "clip" sets them to 0 and warns how many; "shift"
+        rescales all correlations r as (1 + r) / 2. `info` records it.
     low, high : float, optional
         The ends of a rating scale, which become 0 and 1: values are rescaled as (x - low) / (high - low), as in
         from_ratings, and `info` holds both ends. If only one end is given, the other is the smallest or the largest
@@ -426,7 +425,7 @@ def as_similarity(
             "pass one of its systems or its mean(), or use JointSRF",
         )
         raise ParameterTypeError("values", rule, f"a {type(x).__name__}", remedy)
-    of_result = getattr(x, "mean_similarity", getattr(x, "similarity", None))  # a Discovery's
+    of_result = getattr(x, "mean_similarity", getattr(x, "similarity", None))  # of a Discovery
     x = of_result if isinstance(of_result, Similarity) else x
     if isinstance(x, Similarity):
         options = {"weights": weights, "absent": absent, "symmetrize": symmetrize, "negative": negative}
@@ -434,7 +433,7 @@ def as_similarity(
         return x
     info: Mapping[str, Any] = {}
     if (parts := _foreign_parts(x)) is not None:
-        copy = False  # nobody else holds what was read from a file or made from a graph
+        copy = False  # the arrays were just created from a file or graph
         x, info, labels = parts.values, parts.info, _agreed_labels(parts, labels)
         weights = parts.weights if weights is None else weights
         absent = parts.absent if absent is None else absent
@@ -466,7 +465,7 @@ def as_similarity(
 
 
 def _aligned_tables(x: Any, weights: Any, labels: Any) -> tuple[Any, Any, dict[str, str]]:
-    """Tables with their columns in the order of their rows, weights in that of values, and what to note of it."""
+    """Align the columns of tables with their rows, and weights with values; return a note on what changed."""
     x, weights = labelled(x), labelled(weights)
     ordered = aligned(x, "values") if is_frame(x) else x
     if is_frame(ordered) and not is_default_axis(ordered.index):
@@ -487,7 +486,7 @@ def _refuse_options(**options: Any) -> None:
 
 
 def _foreign_parts(x: Any) -> Parts | None:
-    """The parts that a reader found in a file, or those of an object of another library."""
+    """The parts read from a file or from another library's object."""
     if isinstance(x, Parts):
         return x
     if isinstance(x, np.ndarray | list | tuple) or sparse.issparse(x) or is_frame(x):
@@ -513,7 +512,7 @@ def _read_only_info(info: Any) -> Mapping[str, Any]:
 
 
 def percent(share: float) -> str:
-    """A share in percent, which reads 0.0% and 100.0% only if it is exactly that."""
+    """A share in percent, shown as 0.0% or 100.0% only if exact."""
     if 0.9995 <= share < 1:
         return "over 99.9%"
     if 0 < share < 0.0005:

@@ -13,7 +13,7 @@ from simdims._parameters import warn
 from simdims.similarity.entries import Matrix, blocks, is_observed
 from simdims.similarity.validation import on_diagonal
 
-# Items that transitivity is measured on, and how many standard errors from 0 leave no doubt.
+# Number of items for the transitivity test, and its threshold in standard errors.
 N_TRANSITIVE = 300
 CLEARLY_TRANSITIVE = 5.0
 DISTANCE_WORDS = re.compile(r"(?i:rdm|dissim|distance)|(?<![A-Za-z])(?i:dist|dsm)(?![a-z])")
@@ -21,10 +21,10 @@ SIMILARITY_WORDS = re.compile(r"(?<!dis)(?<!Dis)(?i:simil)|(?<![A-Za-z])(?i:sim)
 
 
 class Signs(NamedTuple):
-    """Signs of dissimilarities where no item has a positive similarity to itself.
+    """Signs of dissimilarities, if no item has a positive similarity to itself.
 
-    `transitivity` is positive where large values are transitive, as similarities are, and negative where small ones
-    are, as distances are; see `transitivity`.
+    `transitivity` is positive if large values are transitive, as for similarities, and negative if small ones are, as
+    for distances; see `transitivity`.
     """
 
     has_zero_diagonal: bool = False
@@ -36,7 +36,7 @@ class Signs(NamedTuple):
 
     @property
     def are_clear(self) -> bool:
-        """Whether values are dissimilarities without doubt: by two signs, or by a name that nothing contradicts."""
+        """Whether values clearly are dissimilarities: by two signs, or by a name without contradicting signs."""
         if self.name is not None:
             return self.transitivity <= CLEARLY_TRANSITIVE
         return self.has_zero_diagonal and self.transitivity < -CLEARLY_TRANSITIVE
@@ -57,7 +57,7 @@ class Signs(NamedTuple):
 def signs_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping[str, Any]) -> Signs:
     """The signs of dissimilarities in the diagonal, the names in `info` and the transitivity of the values."""
     diagonal = values.diagonal()[on_diagonal(values, weights)]
-    # Computed distances have a diagonal of rounding errors.
+    # The diagonal of computed distances may hold rounding errors.
     is_zero = diagonal.size > 0 and any((1e-8 * block > diagonal.max()).any() for block in blocks(values))
     if diagonal.size and not is_zero:
         return Signs()
@@ -86,7 +86,7 @@ def _names(info: Mapping[str, Any]) -> dict[str, str]:
 
 
 def warn_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping[str, Any]) -> None:
-    """Warn where values seem to be dissimilarities."""
+    """Warn if values seem to be dissimilarities."""
     signs = signs_of_dissimilarity(values, weights, info)
     if signs:
         is_graph = signs.has_zero_diagonal and not signs.are_clear
@@ -96,12 +96,12 @@ def warn_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping[
 
 
 def transitivity(values: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """How transitive large values off the diagonal are (small ones, if negative), in standard errors.
+    """How transitive large off-diagonal values are (small ones, if negative), in standard errors.
 
-    With e the values less the effects of their items, the sum of e_ij e_jk e_ik over triples is positive where large
-    values imply large ones, negative where small values imply small ones; random signs of e give it the variance
-    sum e_ij^2 e_jk^2 e_ik^2. Effects that add up need the values themselves, skewed values their ranks: the smaller of
-    the two is returned, and 0 where they disagree. Of many items a sample is taken.
+    With e the residuals after removing additive item effects, the sum of e_ij e_jk e_ik over triples is positive if
+    large values imply large ones, negative if small values imply small ones; random signs of e give it the variance sum
+    e_ij^2 e_jk^2 e_ik^2. Additive effects require the values themselves, skewed values their ranks: the smaller of the
+    two results is returned, and 0 if they disagree in sign. Large matrices are subsampled.
     """
     chosen = np.unique(np.linspace(0, len(values) - 1, min(len(values), N_TRANSITIVE)).astype(int))
     block = np.ix_(chosen, chosen)
@@ -126,6 +126,6 @@ def _transitivity_of(numbers: np.ndarray, known: np.ndarray) -> float:
         rest -= np.where(known, 0.5 * (effects[:, None] + effects), 0.0)
     squares = rest**2
     variance = float((squares * (squares @ squares)).sum()) / 6
-    # What is left where items explain everything is rounding.
+    # If item effects explain everything, only rounding errors remain.
     is_rounding = np.abs(rest).max() <= 1e-9 * spread
     return 0.0 if is_rounding or variance == 0 else float((rest * (rest @ rest)).sum()) / 6 / np.sqrt(variance)

@@ -1,4 +1,4 @@
-"""Entries of dense and sparse matrices alike: in blocks, and beside their mirror images."""
+"""Access to the entries of dense and sparse matrices: in blocks, and paired with their mirror images."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
-Matrix: TypeAlias = Any  # a float ndarray or a canonical csr_array; scipy ships no types to say so
+Matrix: TypeAlias = Any  # a float ndarray or a canonical csr_array; scipy has no type stubs
 
-# Rows of a dense matrix that are checked at a time, so that no check makes a second n x n array.
+# Rows of a dense matrix checked at a time, so that no check allocates a second n x n array.
 BLOCK_ROWS = 256
 # A tile and its mirror image fit into a core's cache together; rows and columns of the whole matrix do not.
 TILE = 256
-# Differences below this share of the largest value count as rounding.
+# Relative tolerance for rounding errors.
 ROUNDING = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
 COPY_REMEDY = (
     "pass a float32 or float64 array whose two triangles are equal (if it is read-only it is not copied), "
@@ -54,7 +54,7 @@ def largest_entry(matrix: Matrix) -> float:
 
 
 def value_range(values: Matrix, *, diagonal: bool = False) -> tuple[float, float] | None:
-    """The smallest and the largest value observed, or None without any; `diagonal` counts the diagonal too."""
+    """The smallest and the largest observed value, or None if there are none; `diagonal` includes the diagonal."""
     parts: Iterable[np.ndarray] = blocks(values)
     if sparse.issparse(values):
         stored = values.tocoo()
@@ -72,7 +72,7 @@ def value_range(values: Matrix, *, diagonal: bool = False) -> tuple[float, float
 
 
 def map_entries(matrix: Matrix, change: Callable[[np.ndarray], np.ndarray]) -> Matrix:
-    """A matrix of the same storage with all entries changed."""
+    """Apply a function to all entries of a matrix; the storage stays the same."""
     if not sparse.issparse(matrix):
         return change(matrix)
     return sparse.csr_array((change(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -85,7 +85,7 @@ def is_observed(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
 
 
 class Mirrored(NamedTuple):
-    """Entries (i, j) of a matrix beside their mirror images (j, i); rows and columns broadcast to them."""
+    """Entries (i, j) of a matrix and their mirror images (j, i), with broadcastable rows and columns."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -94,10 +94,10 @@ class Mirrored(NamedTuple):
 
 
 def mirrored_entries(matrix: Matrix, unstored: float = np.nan) -> list[Mirrored]:
-    """The entries (i, j), i <= j, beside the entries (j, i).
+    """The entries (i, j), i <= j, with the entries (j, i).
 
-    A dense matrix gives views of its tiles, of which those on the diagonal hold i > j as well; a sparse one
-    gives its stored pairs, all at once.
+    A dense matrix yields views of its tiles (those on the diagonal also hold i > j); a sparse one yields its stored
+    pairs, all at once.
     """
     if sparse.issparse(matrix):
         return [_stored_pairs(matrix, unstored)]
@@ -126,7 +126,7 @@ def tiles(n_items: int) -> Iterator[tuple[slice, slice]]:
 
 
 def pair_keys(matrix: sparse.csr_array) -> np.ndarray:
-    """One integer for every stored entry, the same for (i, j) and (j, i): i n + j with i <= j."""
+    """One integer per stored entry, the same for (i, j) and (j, i): i n + j with i <= j."""
     stored = matrix.tocoo()
     first = np.minimum(stored.row, stored.col).astype(np.int64)
     return first * matrix.shape[0] + np.maximum(stored.row, stored.col)
@@ -141,7 +141,7 @@ def _stored_pairs(matrix: sparse.csr_array, unstored: float) -> Mirrored:
     here[pair[upper]] = stored.data[upper]
     there[pair[lower]] = stored.data[lower]
     if not np.isnan(unstored):
-        # A pair whose only stored side is NaN was left out on purpose and stays so.
+        # A pair whose only stored side is NaN was deliberately excluded and stays so.
         one_sided = (np.bincount(pair) == 1) & ~(np.isnan(here) & np.isnan(there))
         here[one_sided & np.isnan(here)] = unstored
         there[one_sided & np.isnan(there)] = unstored

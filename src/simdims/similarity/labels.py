@@ -1,4 +1,4 @@
-"""Names of items, given as labels or on the axes of a DataFrame: checked, compared, and shown in errors."""
+"""Names of items, from labels or the axes of a DataFrame: validation, comparison and display in errors."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
 
 def _is_missing(label: object) -> bool:
     different = label != label
-    # pandas' NA is neither equal to itself nor different.
+    # Comparisons with pandas' NA are neither true nor false.
     return label is None or not isinstance(different, bool | np.bool_) or bool(different)
 
 
 def _refuse_unwritable(name: str, place: int) -> None:
-    """Refuse a label that no file could hold, before any work is done."""
+    """Refuse a label that no file could store, before any work is done."""
     bad = UNWRITABLE.search(name)
     if bad is None:
         return
-    if "\udc80" <= bad[0] <= "\udcff":  # what Python makes of such bytes in file names
+    if "\udc80" <= bad[0] <= "\udcff":  # Python's placeholders for undecodable bytes in file names
         why, remedy = "bytes that are not UTF-8", "os.fsencode(label).decode('latin-1')"
     elif bad[0] >= "\ud800":
         why, remedy = "half a character", "label.encode('utf-8', 'replace').decode()"
@@ -66,8 +66,8 @@ def _refuse_unwritable(name: str, place: int) -> None:
 
 
 def refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names: tuple[str, ...]) -> None:
-    """Refuse two lists of names that differ, showing the first place where they do."""
-    # Lists of different lengths belong to matrices of different shapes, which have an error of their own.
+    """Refuse two lists of names that differ, showing the first difference."""
+    # Lists of different lengths belong to matrices of different shapes, which raise their own error.
     for place, (first, second) in enumerate(zip(names, other_names, strict=False)):
         if first != second:
             rule, got = f"must name the same items as {one}, in the same order", f"{second!r} instead of {first!r}"
@@ -77,26 +77,26 @@ def refuse_other_names(one: str, names: tuple[str, ...], other: str, other_names
 
 
 def is_frame(x: Any) -> bool:
-    """Whether `x` is a DataFrame; pandas is not imported for those who do not use it."""
+    """Whether `x` is a DataFrame, without importing pandas."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(x, pandas.DataFrame)
 
 
 def labelled(x: Any) -> Any:
-    """A DataFrame in place of a two-dimensional DataArray of xarray; anything else as it is."""
+    """Convert a two-dimensional xarray DataArray to a DataFrame; return anything else unchanged."""
     xarray = sys.modules.get("xarray")
     is_table = xarray is not None and isinstance(x, xarray.DataArray) and x.ndim == 2
     return x.to_pandas() if is_table else x
 
 
 def is_anndata(x: Any) -> bool:
-    """Whether `x` is an AnnData object; anndata is not imported for those who do not use it."""
+    """Whether `x` is an AnnData object, without importing anndata."""
     anndata = sys.modules.get("anndata")
     return anndata is not None and isinstance(x, anndata.AnnData)
 
 
 def aligned(frame: Any, name: str, order: tuple[str, ...] | None = None) -> Any:
-    """The frame with its columns in the order of its index, or both in `order`, where these name the same items."""
+    """Sort the columns of a frame like its index, or both like `order`, if these name the same items."""
     if is_default_axis(frame.index) or is_default_axis(frame.columns):
         return frame
     index, columns = (
@@ -115,14 +115,14 @@ def aligned(frame: Any, name: str, order: tuple[str, ...] | None = None) -> Any:
 
 
 def frame_cells(frame: Any) -> np.ndarray:
-    """The cells of a DataFrame as an array, NaN where one is missing."""
+    """The cells of a DataFrame as an array, NaN if missing."""
     cells = frame.to_numpy()
-    # pandas' own marker of a missing cell is not a number, and only object arrays can hold it.
+    # pandas' NA is not a number and requires an object array.
     return frame.to_numpy(dtype=object, na_value=np.nan) if cells.dtype == object else cells
 
 
 def frame_labels(frame: Any, name: str, labels: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """`labels`, or the names on the axes of a DataFrame, after checking that all of them agree."""
+    """`labels`, or the names on the axes of a DataFrame, after checking that they agree."""
     named = [] if labels is None else [("labels", labels)]
     for kind, axis in (("index", frame.index), ("columns", frame.columns)):
         if not is_default_axis(axis):
@@ -146,7 +146,7 @@ def axis_names(axis: Any, what: str) -> tuple[str, ...]:
 
 
 def refuse_other_numbers(names: Sequence[str] | None, what: str) -> None:
-    """Refuse an index that numbers the items in another order, where nothing else names them."""
+    """Refuse an index that numbers the items in another order, if nothing else names them."""
     numbers = [] if names is None else [str(place) for place in range(len(names))]
     if names is not None and list(names) != numbers and set(names) == set(numbers):
         place = next(place for place, number in enumerate(numbers) if names[place] != number)
@@ -159,11 +159,11 @@ def refuse_other_numbers(names: Sequence[str] | None, what: str) -> None:
 
 
 def name_of(item: int, labels: Sequence[str] | None) -> str:
-    """An item in a sentence: its label, or its position."""
+    """An item in an error message: its label, or its position."""
     return repr(labels[item]) if labels is not None else str(int(item))
 
 
 def entry_shown(entry: tuple[int, int, float], labels: Sequence[str] | None) -> str:
-    """An entry (row, column, value) in a sentence."""
+    """An entry (row, column, value) in an error message."""
     row, column, value = entry
     return f"{value:.6g} at ({name_of(row, labels)}, {name_of(column, labels)})"

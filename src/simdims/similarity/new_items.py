@@ -1,4 +1,4 @@
-"""Similarities of new items to fitted ones: the rows that `SRF.transform` and `SRF.score` take."""
+"""Similarities of new items to fitted ones: the input rows of `SRF.transform` and `SRF.score`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.similarity.labels import is_frame
 from simdims.similarity.validation import as_array
 
-# Parts of the columns, each of which is predicted from the others.
+# Number of parts of the columns, each predicted from the others.
 N_FOLDS = 5
 
 
 def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
-    """The rows as floats, NaN where a pair is missing."""
+    """The rows as floats, NaN for missing pairs."""
     if sparse.issparse(S):
         remedy = "pass an array with NaN where a pair is missing"
         raise ParameterTypeError("S", "must be dense for transform", "a sparse matrix", remedy)
     if isinstance(S, np.ma.MaskedArray | list | tuple):  # check_array ignores the mask
         S = as_array(S, "S")
     for dtype in S.dtypes if is_frame(S) and S.ndim == 2 else [getattr(S, "dtype", None)]:
-        if getattr(dtype, "kind", "f") in "mMV":  # check_array takes dates for numbers
+        if getattr(dtype, "kind", "f") in "mMV":  # check_array converts dates to numbers
             raise ParameterTypeError("S", "must hold numbers", f"dtype {dtype}")
     try:
         return check_array(
@@ -39,7 +39,7 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
             input_name="S",
         )
     except (TypeError, ValueError, OverflowError) as error:
-        # Without the lines that print the data.
+        # Omit the lines that print the data.
         lines = [line for line in str(error).splitlines() if not line.startswith(("array=", "[", " "))]
         kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
         reason = " ".join(lines).rstrip(".")
@@ -50,7 +50,7 @@ def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray, *,
     """Refuse negative similarities and, unless `allow_empty`, rows without any similarity."""
     negative = np.count_nonzero(rows < 0)
     if negative:
-        # The first words are those that scikit-learn's checks of estimators look for.
+        # scikit-learn's estimator checks look for these first words.
         got = f"{negative} negative (Negative values in data passed to SRF.transform)"
         raise ParameterError("S", "must be non-negative", got)
     empty = np.flatnonzero(np.isnan(rows).all(axis=1))
@@ -61,7 +61,7 @@ def check_rows(rows: NDArray[np.floating], names: Sequence[object] | NDArray, *,
 
 
 def holds_new_items(S: Any) -> bool:
-    """Whether rows are other items than the columns: an array that is not square, or not symmetric."""
+    """Whether rows are different items than the columns: the array is not square, or not symmetric."""
     if not (isinstance(S, np.ndarray) or hasattr(S, "iloc")) or len(S.shape) != 2:
         return False
     if S.shape[0] != S.shape[1]:
@@ -69,7 +69,7 @@ def holds_new_items(S: Any) -> bool:
     try:
         values = np.asarray(S, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        return False  # not numbers, which is an error of its own
+        return False  # non-numeric input raises its own error
     with np.errstate(invalid="ignore"):
         difference = np.abs(values - values.T)
         return bool(np.nanmax(difference, initial=0.0) > 1e-5 * np.nanmax(np.abs(values), initial=0.0))
@@ -80,7 +80,7 @@ def held_out_variance(
 ) -> float:
     """R2 of similarities of new items, each predicted from others in its row."""
     observed = ~np.isnan(rows)
-    observed[observed.sum(axis=1) < 2] = False  # nothing is left to predict from
+    observed[observed.sum(axis=1) < 2] = False  # nothing to predict from
     part = (np.cumsum(observed, axis=1) - 1) % N_FOLDS
     predicted = np.full(rows.shape, np.nan)
     for k in range(N_FOLDS):

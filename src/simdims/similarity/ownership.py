@@ -1,4 +1,4 @@
-"""Arrays that nobody can write to: a Similarity copies what its caller could still change, and nothing else."""
+"""Read-only arrays: a Similarity copies only what its caller could still change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simdims.similarity.entries import Matrix
 
 
 def frozen(matrix: Matrix) -> Matrix:
-    """A new matrix made read-only, so that Similarity takes it without a copy."""
+    """Make a new matrix read-only, so that Similarity uses it without a copy."""
     for part in _arrays_in(matrix):
         for array in _with_bases(part):
             array.flags.writeable = False
@@ -21,7 +21,7 @@ def frozen(matrix: Matrix) -> Matrix:
 
 
 def held(matrix: Matrix, given: Any, name: str, copy: bool = True) -> Matrix:
-    """A matrix made from `given`, read-only: a copy where the caller could still write to its memory."""
+    """A read-only matrix made from `given`: a copy if the caller could still write to its memory."""
     is_writeable = any(array.flags.writeable for part in _arrays_in(matrix) for array in _with_bases(part))
     if not copy or not is_writeable or not may_share(matrix, given):
         return read_only(matrix)
@@ -35,11 +35,11 @@ def held(matrix: Matrix, given: Any, name: str, copy: bool = True) -> Matrix:
 
 
 def may_share(matrix: Matrix, given: Any) -> bool:
-    """Whether a matrix may share memory with what it was made from."""
+    """Whether a matrix may share memory with its source."""
     if isinstance(given, list | tuple):
         return False
     if not (isinstance(given, np.ndarray) or sparse.issparse(given)):
-        return True  # nobody knows what an object hands out as its array
+        return True  # an arbitrary object may return a view as its array
     return any(np.may_share_memory(one, other) for one in _arrays_in(matrix) for other in _arrays_in(given))
 
 
@@ -58,7 +58,7 @@ def read_only(matrix: Matrix) -> Matrix:
 
 
 def _arrays_in(matrix: Any) -> list[np.ndarray]:
-    """The arrays that hold a dense or sparse matrix of any format."""
+    """The arrays that store a dense or sparse matrix of any format."""
     if not sparse.issparse(matrix):
         return [matrix]
     attributes = [value if isinstance(value, tuple) else (value,) for value in vars(matrix).values()]

@@ -1,4 +1,4 @@
-"""Values that become similarities between 0 and 1: ratings on a scale, and correlations below zero."""
+"""Rescale values to similarities between 0 and 1: ratings on a scale, and correlations below zero."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_ends(low: Any, high: Any) -> None:
 
 
 def find_scale(smallest: float, largest: float, low: float | None, high: float | None) -> tuple[float, float]:
-    """The ends of a rating scale; one that is not given is taken from the ratings, with a warning."""
+    """The ends of a rating scale; a missing one is taken from the ratings, with a warning."""
     found = [f"low = {smallest:g}"] if low is None else []
     found += [f"high = {largest:g}"] if high is None else []
     low, high = float(smallest if low is None else low), float(largest if high is None else high)
@@ -55,7 +55,7 @@ def find_scale(smallest: float, largest: float, low: float | None, high: float |
 def rescale(
     values: Matrix, absent: object, labels: Sequence[str] | None, low: float | None, high: float | None
 ) -> tuple[Matrix, float, float]:
-    """Ratings between low and high as similarities between 0 and 1, and both ends of the scale."""
+    """Rescale ratings between low and high to [0, 1]; also return both ends of the scale."""
     check_ends(low, high)
     ends = value_range(values, diagonal=True)
     if ends is None:
@@ -77,7 +77,7 @@ def rescale(
 
 
 def lift_negatives(values: Matrix, negative: str, absent: str | float | None = None) -> tuple[Matrix, dict[str, Any]]:
-    """Symmetric values without negative ones, as a copy, and what was done.
+    """A copy of symmetric values without negative ones, and a description of the change.
 
     "clip" sets negative values to 0 and warns how many there were; "shift" is (1 + r) / 2 for all values.
     """

@@ -1,4 +1,4 @@
-"""Some of the items of a Similarity: which ones are meant, and their part of the matrix."""
+"""Select some items of a Similarity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def chosen_items(key: Any, n_items: int, labels: Sequence[str] | None) -> NDArray[np.intp]:
-    """The positions of the items that a slice, a mask, or a list of labels or positions means."""
+    """The positions of the items selected by a slice, a mask, or a list of labels or positions."""
     if isinstance(key, slice):
         places = np.arange(n_items)[key]
     elif isinstance(key, Iterable) and not isinstance(key, str | bytes | tuple):
@@ -52,7 +52,7 @@ def _place_of(one: Any, n_items: int, named: dict[str, int]) -> int:
 
 
 def part_of(S: Similarity, places: NDArray[np.intp]) -> Similarity:
-    """The similarities of the items at `places`, stored as those of all items are."""
+    """The similarities of the items at `places`, in the same storage."""
     labels = None if S.labels is None else [S.labels[place] for place in places]
     info = {**S.info, "chosen": f"{len(places)} of {S.n_items} items"}
     if S.factors is not None:

@@ -32,11 +32,11 @@ def equal_triangles(
     name: str = "values",
     remedy: str = "pass {symmetrize=mean} or {symmetrize=max}, or set the side that was not measured to NaN",
 ) -> tuple[Matrix, Matrix | None]:
-    """Return values and weights with exactly equal triangles, without a copy if they have them already.
+    """Return values and weights with exactly equal triangles, without a copy if they already are.
 
-    A pair measured in one triangle only takes the value and the weight of that side. Two sides that differ
-    beyond rounding are an error, unless `symmetrize` says how to merge those of values; `unstored` is then the value
-    of a side that a sparse matrix does not store.
+    A pair measured in only one triangle takes the value and the weight of that side. Two sides that differ beyond
+    rounding are an error, unless `symmetrize` says how to merge their values; `unstored` is then the value of a side
+    that a sparse matrix does not store.
     """
     if weights is not None:
         _refuse_other_pairs(values, weights, labels)
@@ -50,7 +50,7 @@ def equal_triangles(
 
 
 def is_symmetric(matrix: Matrix) -> bool:
-    """Whether both triangles hold the same entries, to the last bit."""
+    """Whether both triangles are bitwise equal."""
     if sparse.issparse(matrix):
         transposed = matrix.T.tocsr()
         return _same_pattern(matrix, transposed) and np.array_equal(matrix.data, transposed.data, equal_nan=True)
@@ -58,9 +58,9 @@ def is_symmetric(matrix: Matrix) -> bool:
 
 
 def people_first(stack: np.ndarray) -> np.ndarray:
-    """A stack of square matrices with people on the first axis, also if they are last, as in MATLAB's n x n x people.
+    """Move people to the first axis of a stack of square matrices, if they are last, as in MATLAB's n x n x people.
 
-    The axis of n matrices of n items is found by their symmetry; a stack that is symmetric either way has one mean.
+    For n matrices of n items, symmetry identifies the axis; if a stack is symmetric either way, its mean is the same.
     """
     first, second, third = stack.shape
     turned = np.moveaxis(stack, -1, 0)
@@ -108,7 +108,7 @@ def _equal_weights(values: Matrix, weights: Matrix, labels: Sequence[str] | None
 
 
 def _weights_of_measured_sides(values: Mirrored, weights: Mirrored) -> Mirrored:
-    """Let the weight of a side with a value hold for one without; NaN is a weight that is not stored."""
+    """Copy the weight of a side with a value to one without; NaN is a weight that is not stored."""
     only_here = ~np.isnan(values.here) & np.isnan(values.there) & ~np.isnan(weights.here)
     only_there = np.isnan(values.here) & ~np.isnan(values.there) & ~np.isnan(weights.there)
     return weights._replace(
@@ -122,7 +122,7 @@ def _refuse_unequal(
     n_unequal, widest, sides = 0, tolerance, None
     for tile in pairs:
         gap = np.abs(tile.here - tile.there)
-        unequal = gap > tolerance  # never where a side is NaN: a pair may be measured on one side only
+        unequal = gap > tolerance  # never true for NaN: a pair may be measured on one side only
         if unequal.any():
             n_unequal += int(np.count_nonzero(unequal & (tile.rows < tile.columns)))
             place = np.unravel_index(np.nanargmax(gap), gap.shape)
@@ -141,7 +141,7 @@ def _refuse_unequal(
 
 
 def _merged(tile: Mirrored, how: str | None = None) -> np.ndarray:
-    """The mean, or for how="max" the larger, of two sides; the one that is not NaN where only one is."""
+    """The mean of two sides or, for how="max", the larger; if one is NaN, the other."""
     larger = np.fmax(tile.here, tile.there)
     if how == "max":
         return larger
@@ -150,7 +150,7 @@ def _merged(tile: Mirrored, how: str | None = None) -> np.ndarray:
 
 
 def _assembled(matrix: Matrix, pairs: list[Mirrored], merged: Iterable[np.ndarray]) -> Matrix:
-    """The symmetric matrix whose pairs have the merged entries, stored as `matrix` is."""
+    """Assemble a symmetric matrix from merged entries of pairs, with the storage of `matrix`."""
     if sparse.issparse(matrix):
         return _symmetric_csr(matrix.shape, pairs[0], next(iter(merged)))
     require(matrix.nbytes, f"Making the two triangles of {matrix.shape[0]} items equal", COPY_REMEDY)
@@ -165,6 +165,6 @@ def _symmetric_csr(shape: tuple[int, int], pairs: Mirrored, merged: np.ndarray) 
     off_diagonal = pairs.rows != pairs.columns
     rows = np.concatenate([pairs.rows, pairs.columns[off_diagonal]])
     columns = np.concatenate([pairs.columns, pairs.rows[off_diagonal]])
-    # Through lists of entries: a sum of two sparse matrices would drop the zeros they store.
+    # Via lists of entries: adding two sparse matrices would drop stored zeros.
     entries = np.concatenate([merged, merged[off_diagonal]])
     return sparse.coo_array((entries, (rows, columns)), shape=shape).tocsr()

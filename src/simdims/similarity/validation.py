@@ -1,4 +1,4 @@
-"""What a matrix of similarities must be: every rule, and an error that says which one is broken and where."""
+"""Validation of similarity matrices, with an error that says which rule is violated and where."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ABSENT_OPTIONS = (
 def clean_parts(
     values: Any, labels: Any, weights: Any, absent: Any, symmetrize: str | None = None, negative: str | None = None
 ) -> tuple[Matrix, tuple[str, ...] | None, Matrix | None, str | float | None]:
-    """Check the parts of a Similarity on their own and against each other, and make the triangles equal."""
+    """Check the parts of a Similarity and their consistency, and make the triangles equal."""
     table = as_table(values, "values")
     names = clean_labels(labels, table.shape[0])
     meaning = clean_absent(absent, table)
@@ -50,7 +50,7 @@ def clean_parts(
 def as_table(x: Any, name: str) -> Any:
     """Return `x` as a square 2-d ndarray or scipy sparse matrix of any dtype."""
     table = x if sparse.issparse(x) else as_array(x, name)
-    # Phrases in parentheses are those that scikit-learn's checks of estimators look for.
+    # scikit-learn's estimator checks look for the phrases in parentheses.
     if table.dtype.kind == "c":
         raise ParameterError(name, "must be real", f"dtype {table.dtype} (Complex data not supported)")
     if table.ndim != 2:
@@ -64,10 +64,10 @@ def as_table(x: Any, name: str) -> Any:
 
 
 def as_array(x: Any, name: str) -> np.ndarray:
-    """Return lists, masked arrays and array-likes as an ndarray; refuse what only as_similarity can take."""
+    """Return lists, masked arrays and array-likes as an ndarray; refuse what only as_similarity can convert."""
     from simdims.similarity.container import Similarity  # imports this module
 
-    # np.asarray of a Similarity is its values, which here would be taken for something else, without its labels.
+    # np.asarray of a Similarity would drop its labels.
     if any(isinstance(part, Similarity) for part in (x if isinstance(x, (list, tuple)) else (x,))):
         raise ParameterTypeError(name, "must be a NumPy array or a list of lists", "a Similarity", "pass its values")
     if isinstance(x, np.ma.MaskedArray):
@@ -89,7 +89,7 @@ def as_array(x: Any, name: str) -> np.ndarray:
 
 
 def as_numbers(table: Any, name: str, labels: Sequence[str] | None) -> Matrix:
-    """Return a table as floats, float64 unless it is float32, and as canonical CSR if it is sparse."""
+    """Return a table as float64, or as float32 if it already is, and as canonical CSR if it is sparse."""
     kind = table.dtype.kind
     if kind not in ("biuf" if sparse.issparse(table) else "biufOUS"):
         raise ParameterTypeError(name, "must hold numbers", f"dtype {table.dtype}")
@@ -106,7 +106,7 @@ def as_numbers(table: Any, name: str, labels: Sequence[str] | None) -> Matrix:
 def _canonical_csr(table: Any) -> sparse.csr_array:
     matrix = sparse.csr_array(table)
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # sorting is done in place, and these may be the caller's arrays
+        matrix = matrix.copy()  # sorting is in place, and these may be the caller's arrays
         matrix.sum_duplicates()
     return matrix
 
@@ -139,7 +139,7 @@ def clean_factors(factors: Any, *, signed: bool = False) -> np.ndarray:
 
 
 def clean_absent(absent: object, values: Any) -> str | float | None:
-    """Return the meaning of unstored pairs, which sparse values need and dense values cannot have."""
+    """Return the meaning of unstored pairs, which is required for sparse values and not allowed for dense ones."""
     if not sparse.issparse(values):
         if absent is not None:
             rule = "must be None for dense values, which store every pair (NaN is a missing one)"
@@ -192,14 +192,14 @@ def _clean_weights(weights: Any, values: Matrix, labels: Sequence[str] | None) -
 def refuse_entries(
     matrix: Matrix, is_bad: Callable[[np.ndarray], np.ndarray], name: str, rule: str, labels: Sequence[str] | None
 ) -> None:
-    """Refuse a matrix with a bad entry, showing the first one."""
+    """Refuse a matrix with an invalid entry, showing the first one."""
     entry = first_entry(matrix, is_bad)
     if entry is not None:
         raise ParameterError(name, rule, entry_shown(entry, labels))
 
 
 def count_observed(values: Matrix, weights: Matrix | None, absent: str | float | None) -> tuple[np.ndarray, np.ndarray]:
-    """The number of partners that each item is observed with, and whether its own diagonal entry is observed."""
+    """The number of partners that each item is observed with, and whether its diagonal entry is observed."""
     if sparse.issparse(values):
         return _count_observed_stored(values, weights, absent)
     n_items = values.shape[0]
@@ -235,7 +235,7 @@ def _count_observed_stored(
 
 
 def check_observed(n_partners: np.ndarray, observed_self: np.ndarray, labels: Sequence[str] | None) -> None:
-    """Refuse items without any observed entry; warn of those observed on the diagonal only."""
+    """Refuse items without any observed entry; warn of those observed only on the diagonal."""
     alone = n_partners == 0
     if not (~alone | observed_self).any():
         raise ParameterError("values", "must hold at least one observed entry", "none: everything is missing")
