@@ -1,8 +1,8 @@
-"""Publication figures of all results.
+"""Publication-ready figures of all results.
 
-Each function draws a result into the given Axes, or into a new figure as wide as a column of a journal, and returns the
-Axes. Colours are safe for colour-blind readers, labels are plain text, and text in saved files can be edited.
-matplotlib is imported when the first figure is drawn.
+Each function draws a result into the given Axes, or into a new figure of column width, and returns the Axes. Colours
+are safe for colour-blind readers, labels are plain text, and text in saved files remains editable. matplotlib is
+imported when the first figure is drawn.
 """
 
 from simdims.plots._style import save_figure

@@ -1,6 +1,6 @@
-"""How notebooks show results: a summary, a small picture and a table; without matplotlib, the text alone.
+"""HTML display of results in notebooks: a summary, a small picture and a table; without matplotlib, only the text.
 
-Estimators are shown as scikit-learn shows them, and results that are a few numbers by their repr.
+Estimators use scikit-learn's display; results that are a few numbers use their repr.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
 
 _DPI = 110
-#: Rows of a table, and items or blocks of items of a heatmap.
+#: Maximum rows of a table, and items or blocks of items of a heatmap.
 _MOST_ROWS, _MOST_CELLS = 30, 200
 
 
@@ -117,7 +117,7 @@ def of_tests(tests: HypothesisTests) -> str:
 
 
 def _picture(draw: Callable[..., Any], result: Any, size: tuple[float, float], title: str, **options: Any) -> str:
-    """A plot as an inline PNG; nothing without matplotlib."""
+    """A plot as an inline PNG; empty without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""What plots take: the embedding, the similarities and the labels of a result, or plain arrays."""
+"""Inputs of plots: the embedding, similarities and labels of a result, or plain arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Labels = tuple[str, ...] | None
 
 
 class Loadings(NamedTuple):
-    """An embedding with the names of its items and dimensions, if there are any."""
+    """An embedding with optional names of its items and dimensions."""
 
     W: NDArray[np.float64]
     labels: Labels
@@ -37,7 +37,7 @@ class Loadings(NamedTuple):
         return f"Dimension {k + 1}" if self.names is None or self.names[k] == f"dimension{k + 1}" else self.names[k]
 
     def item(self, i: int) -> str:
-        """The label of an item, or its row, counted from 0."""
+        """The label of an item, or its row number (from 0)."""
         return str(i) if self.labels is None else self.labels[i]
 
     def describe(self, k: int, n_items: int = 3) -> str:
@@ -48,7 +48,7 @@ class Loadings(NamedTuple):
         return f"{k + 1}: {tops}" if tops else f"Dimension {k + 1}"
 
     def top(self, k: int, n: int) -> NDArray[np.intp]:
-        """The items with the largest loadings on a dimension, at most n, all of them positive."""
+        """The items with the largest positive loadings on a dimension, at most n."""
         order = np.argsort(-self.W[:, k], kind="stable")[:n]
         return order[self.W[order, k] > 0]
 
@@ -57,7 +57,7 @@ class Loadings(NamedTuple):
         return np.where(self.W.max(axis=1) > 0, self.W.argmax(axis=1), -1)
 
     def main_dimensions(self, n: int) -> list[int]:
-        """The dimensions that are the largest one of most items, at most n, in ascending order."""
+        """The n dimensions that are most often an item's largest, in ascending order."""
         dominant = self.dominant()
         found, counts = np.unique(dominant[dominant >= 0], return_counts=True)
         return np.sort(found[np.argsort(-counts, kind="stable")][:n]).tolist()
@@ -68,7 +68,7 @@ class Loadings(NamedTuple):
         return squares / (squares.sum() or 1.0)
 
     def find_dimension(self, dimension: Any) -> int:
-        """The column of a dimension given by its number, counted from 1, or by its name."""
+        """The column of a dimension given by its number (from 1) or name."""
         n = self.W.shape[1]
         if isinstance(dimension, str):
             names = (*(self.names or ()), *numbered_names(n))
@@ -83,7 +83,7 @@ class Loadings(NamedTuple):
         return int(dimension) - 1
 
     def find_item(self, item: Any) -> int:
-        """The row of an item given by its label or by its row, counted from 0."""
+        """The row of an item given by its label or its row number (from 0)."""
         if not isinstance(item, str):
             if not is_whole(item):
                 raise ParameterTypeError("item", "must be a label or a row", shown(item))
@@ -115,20 +115,20 @@ def loadings_of(result: Any, labels: Any = None, name: str = "result") -> Loadin
 
 
 def given_names(names: Iterable[Any]) -> Labels:
-    """The names of dimensions; None if nobody gave one."""
+    """The names of dimensions; None if there are none."""
     texts = tuple(map(str, names))
     return None if texts == numbered_names(len(texts)) else texts
 
 
 def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None, Loadings | None, Labels]:
-    """The similarities and the embedding of a result, or a matrix and an embedding beside it."""
+    """The similarities and the embedding of a result, or of a matrix and a separate embedding."""
     similarity, loadings = None, None
     if isinstance(result, Consensus | SRF):
         if embedding is not None:
             raise ParameterError("embedding", "must be None where result holds one", "a second one")
         loadings = loadings_of(result)
     else:
-        similarity = as_similarity(result, copy=False)  # the one that a Discovery holds, unchanged
+        similarity = as_similarity(result, copy=False)  # that of a Discovery is returned unchanged
         embedding = result if embedding is None and isinstance(result, Discovery) else embedding
         loadings = None if embedding is None else loadings_of(embedding, name="embedding")
     n_items = similarity.n_items if similarity is not None else len(loadings.W)  # type: ignore[union-attr]
@@ -142,7 +142,7 @@ def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None
 
 
 def require_both(result: Any, embedding: Any, labels: Any = None) -> tuple[Similarity, Loadings, Labels]:
-    """As `both_of`, for plots that need both the similarities and the embedding."""
+    """Like `both_of`, for plots that need both the similarities and the embedding."""
     similarity, loadings, names = both_of(result, embedding, labels)
     if similarity is None:
         remedy = "pass the similarities first, and this as {embedding}"
@@ -153,7 +153,7 @@ def require_both(result: Any, embedding: Any, labels: Any = None) -> tuple[Simil
 
 
 def as_positions(values: Any, name: str, n_items: int) -> NDArray[np.float64]:
-    """Where items are on a plane, checked."""
+    """Validate positions of items on a plane."""
     xy = as_numbers(values, name)
     if xy.shape != (n_items, 2):
         raise ParameterError(name, f"must have shape ({n_items}, 2), one row per item", f"shape {xy.shape}")
@@ -163,7 +163,7 @@ def as_positions(values: Any, name: str, n_items: int) -> NDArray[np.float64]:
 
 
 def _labels(given: Any, own: Iterable[Any] | None, n_items: int) -> Labels:
-    """The labels to show: the given ones, which need not be distinct, or those of the result."""
+    """The labels to show: the given ones, which may have duplicates, or those of the result."""
     if given is None:
         return None if own is None else tuple(map(str, own))
     is_sequence = isinstance(given, Iterable) and not isinstance(given, str | bytes | set | frozenset)

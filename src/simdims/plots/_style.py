@@ -1,7 +1,7 @@
-"""The look of all plots: colours, text sizes, figures of column width, and labels taken literally.
+"""The style of all plots: colours, text sizes, figures of column width, and literal labels.
 
-matplotlib's own settings are never changed. Text is 0.7 or 0.6 times its ``font.size``: 7 and 6 points by default, as
-journals print it.
+matplotlib's own settings are never changed. Text is 0.7 or 0.6 times ``font.size``: 7 and 6 points by default, as in
+print journals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from simdims._parameters import ParameterError, ParameterTypeError, require_type
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Okabe and Ito's colours, safe for colour-blind readers, without their yellow, which is too light on white.
+#: The Okabe-Ito palette, safe for colour-blind readers, without yellow, which is too light on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MAIN, ACCENT, SECOND = COLOURS[:3]
 OTHER = "#B0B0B0"
@@ -31,9 +31,9 @@ QUIET = "#595959"
 #: Width of a journal's column, in inches.
 COLUMN = 3.5
 _DPI = 200
-#: With more marks than this, names may cover marks, because otherwise none would fit.
+#: With more marks than this, names may cover marks, because otherwise few would fit.
 _MOST_MARKS_AVOIDED = 250
-#: This many names may cover marks in any case.
+#: This many names may always cover marks.
 _ALWAYS_NAMED = 8
 
 #: Left, bottom, right, top.
@@ -44,16 +44,16 @@ PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 def save_figure(axes: Any, path: str | os.PathLike[str], *, dpi: int = 300) -> None:
-    """Write the figure of some Axes to a file; text in .pdf and .svg files can be edited and searched.
+    """Save the figure of some Axes to a file; text in .pdf and .svg files remains editable and searchable.
 
     Parameters
     ----------
     axes : Axes, array of Axes or Figure
-        What a plot returned.
+        The return value of a plot.
     path : path
-        The file to write; its ending selects the format: .pdf, .svg, .eps, .png, ...
+        The file to write; its suffix selects the format: .pdf, .svg, .eps, .png, ...
     dpi : int, default=300
-        Resolution of .png files, and of images inside the others.
+        Resolution of .png files and of images inside other formats.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def colour_map(name: Any) -> Any:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure of pyplot, so that notebooks show it."""
+    """An empty pyplot figure, so that notebooks display it."""
     return _loaded("matplotlib.pyplot").figure(figsize=(width, height), dpi=_DPI, layout="constrained")
 
 
@@ -122,7 +122,7 @@ def tiny() -> float:
 
 
 def tidy(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
-    """Small text, thin lines, no frame above and to the right."""
+    """Set small text and thin lines, and remove the top and right spines."""
     ax.spines[["top", "right"]].set_visible(False)
     for spine in ax.spines.values():
         spine.set_linewidth(0.6)
@@ -132,7 +132,7 @@ def tidy(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
 
 
 def bare(ax: Axes) -> None:
-    """No frame and no ticks."""
+    """Remove frame and ticks."""
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
 
@@ -147,25 +147,25 @@ def key(ax: Axes, **options: Any) -> Any:
 
 
 def group_key(ax: Axes, handles: list[Any], texts: list[str], *, below: float = 0.0, **options: Any) -> None:
-    """A key of coloured groups below the Axes, in as many columns as fit."""
+    """A legend of coloured groups below the Axes, in as many columns as fit."""
     columns = key_columns(texts, outer_width(ax), most=4)
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -below), "ncols": columns}
     key(ax, handles=handles, labels=texts, handlelength=0.8, **place, **options)
 
 
 def key_columns(texts: Sequence[str], width: float, most: int = 3) -> int:
-    """How many columns of a key fit into a width in points."""
+    """The number of legend columns that fit into a width in points."""
     widest = max(text_size(text, tiny())[0] for text in texts) + 3.5 * tiny()  # the handle and two gaps
     return max(1, min(most, len(texts), int(width / widest)))
 
 
 def others_text(n: int) -> str:
-    """The key of the dimensions that have no colour of their own."""
+    """The legend text for dimensions without a colour of their own."""
     return f"{n} other{'s' if n > 1 else ''}"
 
 
 def colour_bar(image: Any, ax: Axes, label: str, **options: Any) -> Any:
-    """A thin colour scale, which takes its space from the Axes."""
+    """A thin colour bar, which takes its space from the Axes."""
     figure: Any = ax.get_figure()
     bar = figure.colorbar(image, ax=ax, shrink=0.75, aspect=22, pad=0.02, **options)
     bar.outline.set_visible(False)
@@ -175,7 +175,7 @@ def colour_bar(image: Any, ax: Axes, label: str, **options: Any) -> Any:
 
 
 def whole_numbers(first: int, last: int, most: int = 12) -> list[int]:
-    """All numbers from the first to the last, or the first and multiples of 5, 10, 20, 50, ..., fewer than `most`."""
+    """Integers from first to last: all, or the first and multiples of 5, 10, 20, 50, ..., fewer than `most`."""
     if last - first < most:
         return list(range(first, last + 1))
     step = next(
@@ -185,12 +185,12 @@ def whole_numbers(first: int, last: int, most: int = 12) -> list[int]:
 
 
 def whole_ticks(ax: Axes, first: int, last: int) -> None:
-    """Whole numbers along x: of all dimensions, or of some if there are many."""
+    """Integer ticks along x: for all dimensions, or for some if there are many."""
     ax.set_xticks(whole_numbers(first, last))
 
 
 def text_size(text: str, points: float, weight: str = "normal") -> tuple[float, float, float]:
-    """Width, height and depth below the baseline of a text, in points; no renderer is needed."""
+    """Width, height and depth below the baseline of a text, in points; needs no renderer."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -200,7 +200,7 @@ def text_size(text: str, points: float, weight: str = "normal") -> tuple[float, 
 
 
 def fitted(text: str, points: float, width: float, weight: str = "normal") -> str:
-    """A text, shortened with an ellipsis until it is no wider than `width` points."""
+    """Truncate a text with an ellipsis to at most `width` points."""
     text = one_line(text)
     if text_size(text, points, weight)[0] <= width:
         return text
@@ -210,24 +210,24 @@ def fitted(text: str, points: float, width: float, weight: str = "normal") -> st
 
 
 def shown(text: str, most: int = 24) -> str:
-    """A text on one line, of at most `most` characters."""
+    """A text on one line, with at most `most` characters."""
     text = one_line(text)
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks and characters that cannot be printed."""
+    """A text without line breaks and unprintable characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in str(text)).split())
 
 
 def root_figure(ax: Axes) -> Any:
-    """The figure of Axes, also of those in a subfigure."""
+    """The figure of Axes, including those in a subfigure."""
     figure: Any = ax.figure
     return figure.figure
 
 
 def outer_width(ax: Axes) -> float:
-    """The width in points of the cell of a figure that Axes and their labels are in, whatever its layout."""
+    """Width in points of the figure cell that contains Axes and their labels, for any layout."""
     figure: Any = ax.figure
     spec = ax.get_subplotspec()
     share = ax.get_position().width
@@ -237,7 +237,7 @@ def outer_width(ax: Axes) -> float:
 
 
 def inner_size(ax: Axes) -> tuple[float, float]:
-    """Width and height of Axes in points, after the figure's layout has settled."""
+    """Width and height of Axes in points, once the figure's layout has settled."""
     figure = root_figure(ax)
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
@@ -247,7 +247,7 @@ def inner_size(ax: Axes) -> tuple[float, float]:
 
 def in_points(ax: Axes, xy: NDArray) -> tuple[NDArray[np.float64], tuple[float, float]]:
     """Positions in points from the lower left corner of Axes, and the size of the Axes."""
-    size = inner_size(ax)  # settles the layout, so it comes first
+    size = inner_size(ax)  # settles the layout, so it must come first
     return (ax.transData + ax.transAxes.inverted()).transform(xy) * size, size
 
 
@@ -259,9 +259,9 @@ def apart(boxes: NDArray, box: Box) -> NDArray[np.bool_]:
 def write_names(
     ax: Axes, xy: NDArray, names: Sequence[str], order: NDArray, *, most: int, radius: float, taken: Sequence[Box]
 ) -> None:
-    """Names beside their marks, in order, as many as fit into the Axes without covering another name.
+    """Write names beside their marks, in order, as many as fit into the Axes without overlapping another name.
 
-    All but the first few do not cover marks either.
+    Except for the first few, they do not cover marks either.
     """
     places, (width, height) = in_points(ax, xy)
     points, away = 0.9 * tiny(), radius + 0.5
@@ -283,7 +283,7 @@ def write_names(
                 boxes.append(box)
                 n_written += 1
                 text = ax.text(x / width, y / height, name, transform=ax.transAxes, **look)
-                text.set_in_layout(False)  # the layout is settled, and places depend on it
+                text.set_in_layout(False)  # the layout is final, and positions depend on it
                 break
         if n_written >= most:
             return

@@ -1,4 +1,4 @@
-"""reliability and alignment: the agreement of runs, and of two embeddings, dimension by dimension."""
+"""reliability and alignment: agreement between runs or embeddings, per dimension."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reliability(result: Any, *, threshold: float | None = 0.8, ax: Axes | None =
     threshold : float or None, default=0.8
         Dimensions below it are drawn as open marks in another colour.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
@@ -68,16 +68,16 @@ def alignment(result: Any, reference: Any = None, *, ax: Axes | None = None) -> 
     Parameters
     ----------
     result : Alignment, FactorAlignment, Discovery, Consensus, fitted SRF, array or DataFrame
-        What `align` or `factor_alignment` returned, or an embedding to align with `reference`.
+        The output of `align` or `factor_alignment`, or an embedding to align with `reference`.
     reference : Discovery, Consensus, fitted SRF, array or DataFrame, optional
         The other embedding, of the same items; required if `result` is an embedding.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     matplotlib Axes
-        One mark per dimension of the reference, in its order; dimensions without a partner have a cross at the bottom.
+        One mark per dimension of the reference, in its order; unmatched dimensions have a cross at the bottom.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def alignment(result: Any, reference: Any = None, *, ax: Axes | None = None) -> 
 
 
 def _matched(result: Any, reference: Any) -> tuple[NDArray, NDArray[np.float64], int]:
-    """Dimensions of the reference that have a partner, their correlations, and its number of dimensions, if known."""
+    """The matched dimensions of the reference, their correlations, and the number of its dimensions, if known."""
     n_reference = 0
     if not isinstance(result, Alignment | FactorAlignment):
         if reference is None:
@@ -118,7 +118,7 @@ def _matched(result: Any, reference: Any) -> tuple[NDArray, NDArray[np.float64],
 
 
 def _dots(ax: Axes, x: NDArray, y: NDArray, n_all: int, *, label: str | None = None) -> None:
-    """Marks with stems; those with a label are open and in another colour."""
+    """Draw marks with stems; those with a label are open and in another colour."""
     colour, face = (style.MAIN, style.MAIN) if label is None else (style.ACCENT, "white")
     if n_all <= _MOST_STEMS:
         ax.vlines(x, np.minimum(0.0, y), np.maximum(0.0, y), color=colour, linewidth=0.8, alpha=0.5)

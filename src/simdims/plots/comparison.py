@@ -1,4 +1,4 @@
-"""embedding_comparison: the dimensions that two embeddings share side by side, and those of only one below."""
+"""embedding_comparison: shared dimensions of two embeddings side by side, and unmatched ones below."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from simdims.plots._sources import Loadings, given_names
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Height of a row of the figure, and of everything else, in inches.
+#: Height in inches of one row of the figure, and of the remaining parts.
 _ROW, _REST = 0.17, 0.5
-#: The share of the width that the texts on one side may take.
+#: Maximum share of the width for the text on one side.
 _BESIDE = 0.3
 
 
@@ -32,19 +32,19 @@ def embedding_comparison(
     Parameters
     ----------
     result : EmbeddingComparison
-        What `compare_embeddings` returned.
+        The output of `compare_embeddings`.
     names : pair of str, default=("First embedding", "Second embedding")
-        What the embeddings are of, as "Human IT" and "Monkey IT".
+        Names of the embeddings, such as "Human IT" and "Monkey IT".
     n_items : int, default=3
-        Number of top items by which a dimension without a name of its own is described.
+        Number of top items that describe an unnamed dimension.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure otherwise.
+        Where to draw; by default a new figure.
 
     Returns
     -------
     matplotlib Axes
-        One row per shared pair, the best first, with a bar for its correlation, on the middle 95% of its null
-        distribution in grey. Dimensions without a counterpart are below, in grey, on the side of their embedding.
+        One row per shared pair, by descending correlation, with a bar for the correlation over the middle 95% of its
+        null distribution (grey). Unmatched dimensions are below, in grey, on the side of their embedding.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def embedding_comparison(
 
 
 def _describe(loadings: Loadings, n_items: int, width: float) -> list[str]:
-    """Each dimension by its number and its name or top items, no wider than `width` points."""
+    """Each dimension by its number and its name or top items, at most `width` points wide."""
     described = [loadings.describe(k, n_items) for k in range(loadings.W.shape[1])]
     return [style.fitted(text, style.small(), width) for text in described]
 
@@ -107,7 +107,7 @@ def _write(ax: Axes, row: float, x: float, text: str, side: str, points: float) 
 
 
 def _beside(ax: Axes, row: float, texts: list[str], colour: str, look: str = "normal", weight: str = "normal") -> None:
-    """A text on either side of a row."""
+    """Write a text on either side of a row."""
     for x, text, side, shift in ((0.0, texts[0], "right", -4), (1.0, texts[1], "left", 4)):
         options: dict[str, Any] = {"fontsize": style.small(), "color": colour, "style": look, "weight": weight}
         ax.annotate(

@@ -1,4 +1,4 @@
-"""dimension_grid and word_cloud: the top items of each dimension as images, as bars, or as a cloud of words."""
+"""dimension_grid and word_cloud: the top items of each dimension as images, bars or a word cloud."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from simdims.plots._sources import Loadings, check_images, loadings_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Images are thinned to about this many pixels per side.
+#: Images are downsampled to about this many pixels per side.
 _MOST_PIXELS = 160
 
 #: Size of the smallest word of a cloud relative to the largest.
 _SMALLEST = 0.35
 #: Points between two words.
 _GAP = 1.5
-#: Places on the spiral that are tried for each word.
+#: Positions on the spiral tried for each word.
 _N_PLACES = 6000
 
 
@@ -48,9 +48,10 @@ def dimension_grid(
     result : Discovery, Consensus, Bootstrap, fitted SRF, array or DataFrame of shape (n_items, n_components)
         The embedding. Column names of a DataFrame are the titles. The bars of a Bootstrap have 95% intervals.
     images : array or sequence with one image per item, optional
-        Arrays (grey, RGB or RGBA) or paths of files. By default the labels are drawn on bars as long as the loadings.
+        Arrays (grey, RGB or RGBA) or file paths. By default labels are drawn on bars with lengths proportional to
+        loadings.
     labels : sequence of str, optional
-        Names of the items, to override those of `result`.
+        Names of the items, which override those of `result`.
     n_items : int, optional
         Items per dimension: by default 8 images, or 6 labels. Items without a positive loading are never drawn.
     dimensions : sequence of int or str, optional
@@ -62,17 +63,17 @@ def dimension_grid(
     columns : int, optional
         Panels per row: by default 1 with images, 2 without.
     common_scale : bool, default=True
-        Whether the bars of all dimensions share one scale; otherwise the longest bar of each fills its panel.
+        Whether all bars share one scale; otherwise the longest bar of each dimension fills its panel.
     image_cmap : str, default="gray"
-        Colour map of grey images, which share one scale.
+        Colour map of grey images, which share one grey scale.
     axes : sequence of matplotlib Axes, optional
-        One for each dimension of the page; a new figure of column width otherwise.
+        One per dimension on the page; by default a new figure of column width.
 
     Returns
     -------
     ndarray of matplotlib Axes
-        One for each dimension of the page, titled with its share of the squared loadings and, if known, its
-        reliability or how often it came back. If dimensions are left out, the label below the last one says so.
+        One per dimension on the page, titled with its share of the squared loadings and, if known, its reliability or
+        how often it came back. If dimensions are omitted, the label below the last one says so.
 
     Examples
     --------
@@ -130,25 +131,25 @@ def word_cloud(
     cmap: str = "viridis",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the labels of the top items of a dimension, with sizes that follow their loadings.
+    """Draw the labels of a dimension's top items, with sizes that increase with their loadings.
 
-    The largest word is in the middle, the others are around it on a spiral, without overlap, for the current size of
-    the Axes. Sizes fall linearly with the loadings. The same input gives the same picture.
+    The largest word is in the middle, with the others on a spiral around it, without overlap, for the current size of
+    the Axes. Sizes are linear in the loadings. The same input gives the same picture.
 
     Parameters
     ----------
     result : Discovery, Consensus, fitted SRF, array or DataFrame of shape (n_items, n_components)
         The embedding.
     dimension : int or str, default=1
-        Its number, counted from 1, or its name.
+        Its number (from 1) or name.
     n_words : int, default=40
         Maximum number of words; items without a positive loading are never drawn.
     labels : sequence of str, optional
-        Names of the items, to override those of `result`; items without names are drawn as row numbers.
+        Names of the items, which override those of `result`; unnamed items are shown as row numbers.
     cmap : str, default="viridis"
         Colour map, of which the darker three quarters are used.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
@@ -180,7 +181,7 @@ def word_cloud(
     ax.set(xlim=(0, 1), ylim=(0, 1))
     width, height = style.inner_size(ax)
     words = [style.shown(loadings.item(i), 30) for i in top]
-    drawn = loadings.W[top, k]  # from the largest to the smallest
+    drawn = loadings.W[top, k]  # in descending order
     relative = (drawn - drawn[-1]) / (drawn[0] - drawn[-1]) if drawn[0] > drawn[-1] else np.ones(len(drawn))
     sizes, places = arrange(words, relative, width, height, smallest=0.75 * style.tiny())
     if len(places) < len(words):
@@ -194,7 +195,7 @@ def word_cloud(
 def _places(
     dimensions: Sequence[int | str] | None, loadings: Loadings, page: int, per_page: int
 ) -> tuple[list[int], str]:
-    """The columns on one page, and which they are if not all."""
+    """The columns on one page, and a note on which they are if not all."""
     require_count("page", page)
     require_count("per_page", per_page)
     if dimensions is None:
@@ -231,7 +232,7 @@ def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
 
 
 def _draw_scale(ax: Axes, *, is_lowest: bool, common_scale: bool) -> None:
-    """The scale of bars, below the lowest panel of each column, or below all that have one of their own."""
+    """Draw the scale of bars: below the lowest panel of each column, or below each panel with its own scale."""
     from matplotlib.ticker import MaxNLocator
 
     if not (is_lowest or not common_scale):
@@ -242,14 +243,14 @@ def _draw_scale(ax: Axes, *, is_lowest: bool, common_scale: bool) -> None:
 
 
 def _write_note(ax: Axes, note: str) -> None:
-    """Which dimensions are drawn, below the last of them."""
+    """Write which dimensions are drawn below the last of them."""
     if note:
         label = f"{ax.get_xlabel()}\n{note}".strip()
         ax.set_xlabel(label, fontsize=style.small(), labelpad=2, **style.PLAIN)
 
 
 def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_rows: int, width: float) -> None:
-    """Labels on pale bars: they need no margin, and are cut only at the end of the panel."""
+    """Draw labels on pale bars: they need no margin, and are truncated only at the edge of the panel."""
     rows = np.arange(len(top))
     ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
     if loadings.interval is not None:
@@ -277,7 +278,7 @@ def _draw_images(
 
 
 def _read_image(images: Any, item: int) -> NDArray:
-    """The image of an item as a thinned array."""
+    """The image of an item as a downsampled array."""
     image = images[item]
     if isinstance(image, str | os.PathLike):
         from matplotlib.image import imread
@@ -294,7 +295,7 @@ def _read_image(images: Any, item: int) -> NDArray:
 
 
 def _grey_range(images: Any) -> tuple[float, float] | None:
-    """One scale of grey for all images of an array, so that they can be compared."""
+    """A common grey scale for all images of an array."""
     if not isinstance(images, np.ndarray) or images.ndim != 3 or images.dtype.kind not in "buif":
         return None
     return float(images.min()), float(images.max())
@@ -303,7 +304,7 @@ def _grey_range(images: Any) -> tuple[float, float] | None:
 def arrange(
     words: Sequence[str], relative: NDArray, width: float, height: float, smallest: float
 ) -> tuple[NDArray[np.float64], list[tuple[float, float]]]:
-    """Sizes of words, in points, and the left ends of their baselines, without the last words if they do not fit."""
+    """Font sizes of words and positions of their left baselines; the last words are dropped if they do not fit."""
     unit = np.array([style.text_size(word, 100.0) for word in words]) / 100.0
     wanted = _SMALLEST + (1 - _SMALLEST) * np.asarray(relative, dtype=np.float64)
     area = float(np.sum(unit[:, 0] * unit[:, 1] * wanted**2))
@@ -318,7 +319,7 @@ def arrange(
 
 
 def _placed(boxes: NDArray[np.float64], width: float, height: float) -> list[tuple[float, float]]:
-    """The first free place on a spiral for boxes of (width, height, depth); stops at the first box without one."""
+    """Free positions on a spiral for boxes of (width, height, depth); stops at the first box that does not fit."""
     turn = np.sqrt(np.arange(_N_PLACES) / _N_PLACES)
     angle = np.arange(_N_PLACES) * np.pi * (3 - np.sqrt(5))  # the golden angle fills the plane evenly
     x, y = width / 2 * (1 + turn * np.cos(angle)), height / 2 * (1 + turn * np.sin(angle))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: With more items than this, nodes have the colour of their largest community.
 _MOST_PIES = 500
-#: Kamada and Kawai's layout, which needs all distances, is used up to this number of items.
+#: The Kamada-Kawai layout, which needs all distances, is used up to this number of items.
 _MOST_EXACT = 200
 _MOST_DENSE = 5000
 
@@ -49,27 +49,27 @@ def graph(
     embedding : Discovery, Consensus, SRF, array or DataFrame, optional
         The soft communities, one per column; by default the embedding of a Discovery.
     n_neighbors : int, default=3
-        Number of strongest edges per item to draw and to compute the layout from. A maximum spanning tree is added, so
-        that connected items stay connected.
+        Number of strongest edges per item to draw and to compute the layout from. A maximum spanning tree is added to
+        keep connected items connected.
     positions : array-like of shape (n_items, 2) or mapping from label, optional
-        Positions of the items, such as a layout of networkx. By default networkx computes a layout of the drawn edges:
-        Kamada and Kawai's for up to 200 connected items, a spring layout otherwise.
+        Positions of the items, such as a networkx layout. By default networkx computes a layout of the drawn edges:
+        Kamada-Kawai for up to 200 connected items, a spring layout otherwise.
     labels : sequence of str, optional
-        Names of the items, to override those of `result`.
+        Names of the items, which override those of `result`.
     n_labels : int, default=40
-        Maximum number of labels, those of the items with the strongest edges first; labels never overlap.
+        Maximum number of labels, starting with the items with the strongest edges; labels never overlap.
     n_colours : int, default=7
-        Number of communities with a colour of their own, at most 7; the others are grey.
+        Number of communities with their own colour, at most 7; the others are grey.
     random_state : int, default=0
         Seed of the spring layout.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     matplotlib Axes
-        Pie charts for up to 500 items, dots in the colour of the largest community for more. The label at the bottom
-        gives the number of edges drawn.
+        Pie charts for up to 500 items, else dots in the colour of the largest community. The label at the bottom gives
+        the number of edges drawn.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def graph(
 
 
 def _backbone(similarity: Similarity, n_neighbors: int) -> tuple[NDArray, NDArray, NDArray[np.float64], int]:
-    """Each item's strongest edges and a maximum spanning tree, and the number of all edges."""
+    """Each item's strongest edges and a maximum spanning tree, and the total number of edges."""
     upper = _positive_pairs(similarity)
-    # The tree of smallest lengths is that of largest weights; older versions of scipy need 32-bit indices.
+    # The minimum spanning tree of lengths is the maximum one of weights; old scipy versions need 32-bit indices.
     lengths = 1.0 + upper.data.max(initial=0.0) - upper.data
     places = upper.indices.astype(np.int32), upper.indptr.astype(np.int32)
     tree = sparse.coo_array(minimum_spanning_tree(sparse.csr_array((lengths, *places), shape=upper.shape)))
@@ -124,7 +124,7 @@ def _backbone(similarity: Similarity, n_neighbors: int) -> tuple[NDArray, NDArra
 
 
 def _positive_pairs(similarity: Similarity) -> sparse.csr_array:
-    """The observed positive pairs of two items, above the diagonal."""
+    """The observed positive pairs above the diagonal."""
     if is_sparse(similarity):
         upper = sparse.csr_array(sparse.triu(similarity.values, 1), dtype=np.float64)
         upper.data = np.nan_to_num(upper.data)
@@ -186,12 +186,12 @@ def _span(xy: NDArray) -> float:
 
 
 def _radius(xy: NDArray) -> float:
-    """Radius of a node, in the units of positions."""
+    """Radius of a node, in data units."""
     return _span(xy) * float(np.clip(0.15 / np.sqrt(len(xy)), 0.004, 0.03))
 
 
 def _draw_nodes(ax: Axes, xy: NDArray, loadings: Loadings, n_colours: int) -> None:
-    """A pie chart of the loadings of each item; dimensions without a colour are grey."""
+    """Draw each item as a pie chart of its loadings; dimensions without a colour are grey."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Patch, Wedge
 

@@ -1,4 +1,4 @@
-"""hypothesis_tests and power_curves: the results of tests, and their power."""
+"""hypothesis_tests and power_curves: results and power of tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TESTS = {
     "rsa": ("similarities (RSA)", style.ACCENT, "s", "--"),
     "combined": ("combined", style.SECOND, "D", "-."),
 }
-#: The share of the width that the names of hypotheses may take, and that of a dimension's name in it.
+#: Maximum share of the width for the names of hypotheses, and of that for the name of a dimension.
 _NAMES, _DIMENSION = 0.42, 0.4
 _NOISES = {"features": "Noise on features", "similarities": "Noise on similarities"}
 
@@ -31,18 +31,18 @@ def hypothesis_tests(tests: HypothesisTests, *, n_shown: int = 40, ax: Axes | No
     Parameters
     ----------
     tests : HypothesisTests
-        What `dimension_test`, `rsa_test`, `combined_test` or `rsa_regression` returned.
+        The output of `dimension_test`, `rsa_test`, `combined_test` or `rsa_regression`.
     n_shown : int, default=40
         Maximum number of hypotheses; those with the smallest p-values are drawn.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     matplotlib Axes
-        One row per hypothesis: the middle 95% of the null distribution in grey, a mark that is filled if the hypothesis
-        is significant after adjustment, and the adjusted p-value. A combined test has no correlation of its own: its
-        rows show the p-values of its two parts and of both together, before adjustment.
+        One row per hypothesis: the middle 95% of the null distribution in grey, a mark (filled if significant after
+        adjustment), and the adjusted p-value. A combined test has no correlation of its own: its rows show the
+        unadjusted p-values of both parts and of their combination.
 
     Examples
     --------
@@ -76,11 +76,11 @@ def power_curves(study: pd.DataFrame, *, column: str = "power", axes: Any = None
     Parameters
     ----------
     study : DataFrame
-        What `power_study` returned.
+        The output of `power_study`.
     column : {"power", "power_unadjusted"}, default="power"
-        The share of the properties that are significant after or before adjustment for multiple tests.
+        The share of properties that are significant after or before adjustment for multiple tests.
     axes : sequence of matplotlib Axes, optional
-        One for each kind of noise; a new figure of column width otherwise.
+        One per kind of noise; by default a new figure of column width.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def power_curves(study: pd.DataFrame, *, column: str = "power", axes: Any = None
         style.tidy(ax, "Signal-to-noise ratio", ylabel if ax is made[0] else "")
         ax.set_title(_NOISES.get(noise, style.shown(str(noise))), fontsize=style.small(), pad=3, **style.PLAIN)
         ax.set(ylim=(-0.03, 1.03), yticks=[0, 0.5, 1])
-    if axes is None:  # one key for all panels
+    if axes is None:  # one legend for all panels
         look = {"fontsize": style.tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 2.2}
         columns = 3 if width > 3 else 1
         made[0].figure.legend(*made[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns, **look)
@@ -175,7 +175,7 @@ def _write_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDAr
 
 
 def _names(tests: HypothesisTests, chosen: NDArray, width: float) -> list[str]:
-    """Hypotheses, with their dimensions where they have one, no wider than `width` points."""
+    """Hypotheses, with their dimensions if any, at most `width` points wide."""
     if tests.test in ("rsa", "weights", "regression"):
         return [style.fitted(tests.hypotheses[i], style.tiny(), width) for i in chosen]
     names = []
@@ -187,6 +187,6 @@ def _names(tests: HypothesisTests, chosen: NDArray, width: float) -> list[str]:
 
 
 def _dimension(name: str | None) -> str:
-    """dimension7 as dim. 7; another name as it is."""
+    """Abbreviate dimension7 as dim. 7; other names are unchanged."""
     number = str(name).removeprefix("dimension")
     return f"dim. {number}" if number.isdigit() else str(name)

@@ -34,12 +34,11 @@ def item_fingerprint(
     item : int or str
         The item's label, or its row, counted from 0.
     n_dimensions : int, default=10
-        Maximum number of dimensions, all with a loading that is not zero; the label of the axis gives their share of
-        the item's loadings.
+        Maximum number of dimensions with nonzero loadings; the axis label gives their share of the item's loadings.
     labels : sequence of str, optional
-        Names of the items, to override those of `result`.
+        Names of the items, which override those of `result`.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
@@ -73,7 +72,7 @@ def item_fingerprint(
     ax.set_ylim(len(top) - 0.5, -0.5)
     ax.set_xlim(min(0.0, 1.05 * float(row[top].min())), max(1.05 * float(row.max()), 1e-12))
     name = loadings.item(i) if loadings.labels is not None else f"Item {i}"
-    ax.set_title(" ", fontsize=style.small(), pad=3)  # its height is part of the layout in which the name has to fit
+    ax.set_title(" ", fontsize=style.small(), pad=3)  # reserves the height in which the name has to fit
     name = style.fitted(name, style.small(), style.inner_size(ax)[0], "bold")
     ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
     return ax
@@ -96,24 +95,24 @@ def embedding_map(
     result : Discovery, Consensus, fitted SRF, array or DataFrame of shape (n_items, n_components)
         The embedding.
     coordinates : array-like of shape (n_items, 2), optional
-        Positions of the items, from any method. By default scikit-learn's t-SNE of the rows scaled to length 1, which
-        keeps neighbours together; distances between groups mean little. It takes about a minute for 10,000 items.
+        Positions of the items, from any method. By default t-SNE (scikit-learn) of the rows scaled to length 1, which
+        preserves neighbourhoods; distances between groups mean little. It takes about a minute for 10,000 items.
     labels : sequence of str, optional
-        Names of the items, to override those of `result`.
+        Names of the items, which override those of `result`.
     n_labels : int, default=60
-        Maximum number of labels, those of the items with the largest loadings first; labels never overlap.
+        Maximum number of labels, starting with the items with the largest loadings; labels never overlap.
     n_colours : int, default=7
-        Number of dimensions with a colour of their own, at most 7: those that are the largest one of most items. The
-        others are grey.
+        Number of dimensions with their own colour, at most 7: those that are most often an item's largest. The others
+        are grey.
     random_state : int, default=0
         Seed of t-SNE.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     matplotlib Axes
-        The number of each coloured dimension is in the middle of its items.
+        The number of each coloured dimension is at the centre of its items.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def embedding_map(
     style.bare(ax)
     ax.margins(0.06)
     handles, texts = ax.get_legend_handles_labels()
-    if others.any():  # drawn first, named last
+    if others.any():  # drawn first, listed last
         handles, texts = handles[1:] + handles[:1], texts[1:] + texts[:1]
     style.group_key(ax, handles, texts, markerscale=max(1.0, np.sqrt(14 / size)))
     taken = _write_numbers(ax, xy, coloured, dominant)
@@ -156,7 +155,7 @@ def embedding_map(
 
 
 def map_positions(W: NDArray[np.float64], random_state: int) -> NDArray[np.float64]:
-    """Places of items on a plane: t-SNE of unit rows, from a fixed start."""
+    """Positions of items on a plane: t-SNE of unit rows, from a fixed initialisation."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
@@ -171,7 +170,7 @@ def map_positions(W: NDArray[np.float64], random_state: int) -> NDArray[np.float
 
 
 def _write_numbers(ax: Axes, xy: NDArray, coloured: list[int], dominant: NDArray[np.intp]) -> list[style.Box]:
-    """The number of each coloured dimension in the middle of its items; returns the boxes that they take."""
+    """Write the number of each coloured dimension at the centre of its items; return the boxes used."""
     taken = []
     look: dict[str, Any] = {"fontsize": style.small(), "fontweight": "bold", "ha": "center", "va": "center"}
     box: dict[str, Any] = {"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0.6, "alpha": 0.9}

@@ -1,4 +1,4 @@
-"""figure_panel: one figure of a result for a paper, composed of the other plots."""
+"""figure_panel: a multi-panel summary figure of a result."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from simdims.plots.selection import rank_selection
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Heights in inches: of a row of dimensions with labels or with images, of what is below them, and of the letter of a
-#: panel.
+#: Heights in inches: of a row of dimensions with labels or images, of the part below, and of panel letters.
 _LABELLED, _PICTURED, _REST, _LETTER = 0.98, 0.78, 0.45, 0.15
 _SELECTION, _RELIABILITY = 2.5, 1.7
 _N_ITEMS, _MOST_HYPOTHESES = 6, 15
@@ -34,26 +33,26 @@ def figure_panel(
     n_dimensions: int = 8,
     width: str = "double",
 ) -> Figure:
-    """Draw a figure for a paper: top items, selection of the number of dimensions, reliability, and hypotheses.
+    """Draw a summary figure for a paper: top items, rank selection, reliability, and hypotheses.
 
     Parameters
     ----------
     result : Discovery
-        What `discover` found.
+        The output of `discover`.
     tests : HypothesisTests, optional
         Tests of the same result, for the last panel.
     images : array or sequence with one image per item, optional
-        As in `dimension_grid`; by default the labels are drawn.
+        Images as in `dimension_grid`; by default labels are drawn.
     n_dimensions : int, default=8
-        Dimensions of which the top items are drawn, the largest first.
+        Number of dimensions whose top items are drawn, the largest first.
     width : {"double", "single"}, default="double"
-        As wide as two columns of a journal (7 inches) or as one (3.5 inches), with all panels below each other.
+        Two journal columns wide (7 inches), or one (3.5 inches) with all panels below each other.
 
     Returns
     -------
     matplotlib Figure
-        Panels with letters; without a panel for the selection if the number of dimensions was given, and without one
-        for hypotheses if there are no `tests`. Of many hypotheses, the 15 with the smallest p-values are drawn.
+        Lettered panels. There is none for rank selection if the number of dimensions was given, and none for hypotheses
+        without `tests`. At most 15 hypotheses are drawn, those with the smallest p-values.
 
     Examples
     --------
@@ -84,12 +83,12 @@ def figure_panel(
     figure, parts = _parts(heights, width, has_tests=tests is not None)
     for letter, part, draw_panel in reversed(list(zip("abcd", parts, draw, strict=False))):
         part.suptitle(letter, x=0.0, ha="left", fontsize=style.small() + 1, fontweight="bold")
-        draw_panel(part)  # the top items last, because their names have to fit into the final layout
+        draw_panel(part)  # top items last, because their names must fit the final layout
     return figure
 
 
 def _parts(heights: list[float], width: str, *, has_tests: bool) -> tuple[Figure, list[Any]]:
-    """A figure, and a part of it for each panel: below each other, or the top items on the left and tests below all."""
+    """A figure and a subfigure per panel: in one column, or with top items on the left and tests below."""
     heights = [height + _LETTER for height in heights]
     if width == "single":
         figure = style.new_figure(style.COLUMN, sum(heights))

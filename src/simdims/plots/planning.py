@@ -13,26 +13,26 @@ from simdims.plots import _style as style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Curves that have a colour of their own.
+#: Maximum number of curves with their own colour.
 _MOST_CURVES = len(style.COLOURS)
-#: The smallest distance of two labels along x, as a share of the axis.
+#: Smallest distance between two labels along x, as a share of the axis.
 _CLOSEST = 0.09
 
 
 def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pairs", ax: Axes | None = None) -> Axes:
-    """Learning curves: a measure against the number of pairs, answers per pair or people, and the target.
+    """Draw learning curves: a measure against the number of pairs, answers per pair or people, and the target.
 
-    Bars are 95% confidence intervals over repeats, cut where they leave the range of the curves. Marks on the line of
-    the target are the numbers needed.
+    Bars are 95% confidence intervals over repeats, clipped to the range of the curves. Marks on the target line are the
+    numbers needed.
 
     Parameters
     ----------
     plan : StudyPlan
-        What `plan_study` returned.
+        The output of `plan_study`.
     metric : {"alignment", "held_out_r2", "reported_r2", "triplet_accuracy"}, optional
-        The measure; by default that of the plan. The target is only drawn for that one.
+        The measure; by default that of the plan. The target is drawn only for that one.
     against : {"pairs", "answers", "people"}, default="pairs"
-        What the curves run over; there is one curve for each combination of the others.
+        The x axis; there is one curve per combination of the others.
     ax : Axes, optional
         Where to draw.
 
@@ -90,7 +90,7 @@ def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pa
 
 
 def _apart(sizes: list[float]) -> list[str]:
-    """Labels of the ticks of a logarithmic axis, without those that would cover the one before."""
+    """Tick labels of a logarithmic axis, without those that would overlap the previous one."""
     closest = _CLOSEST * np.log(sizes[-1] / sizes[0])
     labels = [f"{sizes[-1]:,.0f}"]
     last = sizes[-1]

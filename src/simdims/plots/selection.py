@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DASHES = (":", "-.", (0, (1, 1)), (0, (5, 1, 1, 1)))
-#: Errors that differ by more than this factor get a logarithmic axis.
+#: If errors differ by more than this factor, their axis is logarithmic.
 _WIDE = 10.0
-#: A range of ranks is drawn so far beyond its ends.
+#: Padding beyond the ends of a range of ranks.
 _HALF = 0.35
 
 
@@ -31,29 +31,30 @@ def rank_selection(
     baselines: Mapping[str, int] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the error of held-out similarities against the number of dimensions.
+    """Draw the cross-validation error against the number of dimensions.
 
     Parameters
     ----------
     result : RankSelection or Discovery
-        The selection. That of a Discovery comes with the number of dimensions that can be told from noise.
+        The selection. A Discovery also has the number of dimensions that can be distinguished from noise.
     relative : bool, default=False
         Whether to divide errors by the smallest one, as in the paper's supplement.
     bands : {"both", "deviation", "error"} or None, default="both"
         The pale band ("deviation") is the standard deviation over fits, as in the paper. The dark band ("error") is the
-        standard error of the difference to the smallest error; it reaches the dashed line for the ranks of the valley.
+        standard error of the difference from the smallest error; it reaches the dashed line for the ranks of the
+        valley.
     baselines : mapping of str to int, optional
         Ranks from other methods to mark, such as ``{"scree test": scree_test(S)}``.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     matplotlib Axes
-        Filled marks are the valley: ranks within one standard error of the best. The vertical line is the choice, and
-        the band around it holds 90% of the choices with resampled items. The dotted line is the number of dimensions
-        that can be told from noise; what lies beyond is grey, unless larger numbers were not tested. The y-axis is
-        logarithmic if errors differ by more than a factor of ten.
+        Filled marks are the valley: ranks within one standard error of the best. The vertical line is the selected
+        rank, and the band around it holds 90% of the selections in resamples of the items. The dotted line is the
+        number of dimensions that can be distinguished from noise; the region beyond is grey, unless larger numbers were
+        not tested. The y-axis is logarithmic if errors differ by more than a factor of ten.
 
     Examples
     --------
@@ -110,13 +111,13 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     result : Calibration, RankSelection or Discovery
         The calibration.
     axes : sequence of two matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     ndarray of two matplotlib Axes
-        The share of the leading structure that is lost against the share of the pairs that are kept, with p*; and the
-        leakage of each eigendirection, with the cut between stable and leaking ones.
+        The lost share of the leading structure against the share of pairs kept, with p*; and the leakage of each
+        eigendirection, with the cutoff between stable and leaking ones.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
 
 
 def _mark_choice(ax: Axes, selection: RankSelection) -> None:
-    """The chosen rank, and the range of those that resampled items choose."""
+    """Mark the selected rank, and the range of selections in resamples of the items."""
     if selection.resampled is not None and len(selection.tried) > 1:
         low, high = selection.resampled.interval()
         look: dict[str, Any] = {"color": style.ACCENT, "alpha": 0.15, "linewidth": 0, "zorder": 0.2}
@@ -161,7 +162,7 @@ def _mark_choice(ax: Axes, selection: RankSelection) -> None:
 
 
 def _mark_noise(ax: Axes, detectable: DetectableDimensions, last: int) -> None:
-    """The number of dimensions that can be told from noise, and what lies beyond it."""
+    """Mark the number of dimensions that can be distinguished from noise, and the region beyond."""
     at = detectable.rank
     look: dict[str, Any] = {"color": style.QUIET, "linewidth": 1.0, "linestyle": (0, (1, 1.5)), "zorder": 2}
     ax.axvline(at, label=f"told from noise: {f'{at} or more' if at > 1 else 'no more than 1'}", **look)
@@ -200,7 +201,7 @@ def _band(ax: Axes, x: NDArray, centre: NDArray, half: NDArray, alpha: float, la
 
 
 def _use_logarithmic_axis(ax: Axes, error: NDArray) -> None:
-    """Set limits that show the errors: the lower end of a band may reach zero."""
+    """Set logarithmic limits that show the errors; the lower end of a band may be zero."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_yscale("log")

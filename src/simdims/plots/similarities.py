@@ -20,15 +20,15 @@ from simdims.similarity import Similarity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Labels beside the rows are drawn for up to this many items.
+#: Maximum number of items with row labels.
 _MOST_LABELS = 60
-#: Up to this many of them, in a figure that is one column wide.
+#: The same in a figure of column width.
 _MOST_NARROW = 30
-#: The smallest labels that are drawn, relative to other text at ticks.
+#: Smallest size of labels, relative to tick labels.
 _SMALLEST = 0.65
-#: Ticks between groups are drawn for up to this many groups.
+#: Maximum number of groups with ticks between them.
 _MOST_GROUPS = 80
-#: Values above this quantile of the positive ones share one colour, so that outliers do not darken the others.
+#: Positive values above this quantile share one colour, so that outliers do not darken the others.
 _BRIGHTEST = 0.99
 #: More pairs than this are drawn as counts in hexagons.
 _MOST_DOTS = 2000
@@ -47,35 +47,36 @@ def similarity_heatmap(
     colorbar: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw similarities as a heatmap in which items of the same dimension are neighbours.
+    """Draw similarities as a heatmap, with items grouped by dimension.
 
     Parameters
     ----------
     result : Discovery, Similarity, Consensus, fitted SRF, or anything `as_similarity` takes
         The similarities, or an embedding that predicts them.
     embedding : Discovery, Consensus, SRF, array or DataFrame, optional
-        The embedding that orders the items and predicts; by default that of a Discovery, a Consensus or an SRF.
+        The embedding for the order of the items and the predictions; by default that of a Discovery, a Consensus or an
+        SRF.
     values : {"observed", "predicted", "both"}, optional
-        What to draw; "both" has the observed similarities below the diagonal and the predicted ones above. By default
-        the observed ones if there are any.
+        What to draw; "both" has the observed similarities below the diagonal and the predicted ones above. The default
+        is "observed" if there are any observed similarities.
     order : "dimensions", sequence of int or None, default="dimensions"
-        "dimensions" orders items by their largest dimension, and within it by their loading; a sequence is a
-        permutation of the rows; None, or a result without an embedding, leaves them in their order.
+        "dimensions" sorts items by their largest dimension, and within it by their loading; a sequence is a permutation
+        of the rows; None, or a result without an embedding, keeps their order.
     labels : sequence of str, optional
-        Names of the items, to override those of `result`; drawn for up to 60 items, if rows are high enough to read
-        them. From 31 items on, a new figure is two columns wide for it.
+        Names of the items, which override those of `result`; drawn for up to 60 items if rows are tall enough to be
+        legible. From 31 items on, a new figure is two columns wide to make room for them.
     max_items : int, default=400
-        With more items than this, blocks of neighbouring items are drawn as the mean of their observed pairs; the
-        label of the x-axis says so.
+        With more items, blocks of neighbouring items are drawn as the mean of their observed pairs; the x-axis label
+        says so.
     limits : (float, float), optional
-        Values at the ends of the colour scale. By default the range of the pairs of two items, up to the 0.99 quantile
+        Values at the ends of the colour scale. By default the range of the off-diagonal pairs, up to the 0.99 quantile
         of the positive ones.
     cmap : str, default="viridis"
         Name of a colour map.
     colorbar : bool, default=True
-        Whether to draw the colour scale, which takes its space from `ax`.
+        Whether to draw the colour bar, which takes its space from `ax`.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
@@ -131,7 +132,7 @@ def reconstruction(
     cmap: str = "viridis",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw observed similarities against predicted ones, as one point per pair or as counts of pairs in hexagons.
+    """Draw observed against predicted similarities, as one point per pair or as counts of pairs in hexagons.
 
     Parameters
     ----------
@@ -140,19 +141,18 @@ def reconstruction(
     embedding : Discovery, Consensus, SRF, array or DataFrame, optional
         The embedding that predicts them; by default that of a Discovery.
     max_pairs : int, default=200000
-        If there are more pairs, a fixed random sample of them is drawn, and the title says so.
+        With more pairs, a fixed random sample of them is drawn, and the title says so.
     gridsize : int, default=40
         Number of hexagons along x, if there are more than 2,000 pairs.
     cmap : str, default="viridis"
         Colour map of the counts, on a logarithmic scale.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     matplotlib Axes
-        Observed pairs of two different items, or the stored pairs of sparse similarities. R2 is that of all observed
-        pairs.
+        Observed off-diagonal pairs, or the stored pairs of sparse similarities. R2 is over all observed pairs.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def _row_order(order: Any, loadings: Loadings | None, n_items: int) -> tuple[NDA
 
 
 def order_by_dimension(loadings: Loadings) -> NDArray[np.intp]:
-    """The items by their largest dimension, and within it by their loading; items without loadings come last."""
+    """Sort items by their largest dimension, and within it by their loading; items without loadings come last."""
     dominant = loadings.dominant()
     group = np.where(dominant < 0, loadings.W.shape[1], dominant)
     return np.lexsort((-loadings.W.max(axis=1), group))
@@ -211,7 +211,7 @@ def order_by_dimension(loadings: Loadings) -> NDArray[np.intp]:
 def block_means(
     similarity: Similarity | None, loadings: Loadings | None, values: str, block: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Means of observed or predicted similarities over pairs of blocks; with "both", the observed ones lie below."""
+    """Mean observed or predicted similarity per pair of blocks; with "both", the observed ones are below."""
     predicted = None
     if values != "observed" and loadings is not None:
         predicted = _product_means(loadings.W, block)
@@ -223,7 +223,7 @@ def block_means(
 
 
 def observed_means(similarity: Similarity, block: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Means of the observed entries of each pair of blocks; NaN if there are none."""
+    """Mean of the observed entries for each pair of blocks; NaN if there are none."""
     if similarity.factors is not None:
         return _product_means(similarity.factors, block)
     sums, counts = (_stored_sums if sparse.issparse(similarity.values) else _dense_sums)(similarity, block)
@@ -231,7 +231,7 @@ def observed_means(similarity: Similarity, block: NDArray[np.intp]) -> NDArray[n
 
 
 def _product_means(F: NDArray, block: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Means of f_i . f_j over blocks, from the means of their rows."""
+    """Block means of f_i . f_j, from the block means of rows."""
     means = (_indicator(block) @ F.astype(np.float64)) / np.bincount(block)[:, None]
     return means @ means.T
 
@@ -295,7 +295,7 @@ def _draw_cells(ax: Axes, cells: NDArray, limits: tuple[float, float] | None, cm
 
 
 def colour_limits(cells: NDArray) -> tuple[float, float]:
-    """The ends of the colour scale: the range of the pairs of two items, without the largest of the positive ones."""
+    """The ends of the colour scale: the range of off-diagonal pairs, without the largest positive ones."""
     others = cells[~np.eye(len(cells), dtype=bool)]
     others = others[np.isfinite(others)]
     if not others.size:
@@ -307,7 +307,7 @@ def colour_limits(cells: NDArray) -> tuple[float, float]:
 
 
 def _mark_dimensions(ax: Axes, dominant: NDArray[np.intp], size: int) -> None:
-    """Ticks between groups, and as many numbers of dimensions as fit."""
+    """Draw ticks between groups, and as many dimension numbers as fit."""
     n_blocks = -(-len(dominant) // size)
     starts = np.flatnonzero(np.diff(dominant, prepend=dominant[0] - 1))
     ends = np.append(starts[1:], len(dominant))
@@ -330,7 +330,7 @@ def _mark_dimensions(ax: Axes, dominant: NDArray[np.intp], size: int) -> None:
 
 
 def _write_labels(ax: Axes, labels: list[str]) -> None:
-    """A label at every row, as large as the rows allow; none if nobody could read them."""
+    """Label every row in the largest size that fits; none if illegible."""
     texts = [style.shown(label, 22) for label in labels]
     before = ax.get_yticks(), [text.get_text() for text in ax.get_yticklabels()], ax.get_ylabel()
     ax.set_ylabel("")
@@ -345,7 +345,7 @@ def _write_labels(ax: Axes, labels: list[str]) -> None:
 
 
 def _some_pairs(similarity: Similarity, most: int) -> tuple[Pairs, int]:
-    """Pairs of two items, each once: all, or a random sample; and how many there are."""
+    """Off-diagonal pairs, each once: all, or a random sample; and their total number."""
     n = similarity.n_items
     if is_sparse(similarity):
         above = sparse.triu(similarity.values, 1, format="coo")

@@ -1,4 +1,4 @@
-"""system_weights and weight_courses: how much each system, as a person, a model or a moment, uses each dimension."""
+"""system_weights and weight_courses: how much each system (person, model, time point) uses each dimension."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from simdims.plots import _style as style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Systems up to which the rows of a heat map have names.
+#: Maximum number of named rows in a heatmap.
 _MOST_NAMES = 60
 
-#: Names along the axis of a course.
+#: Maximum number of names along the axis of a course.
 _MOST_TICKS = 8
 
-#: Systems from which a mean has an interval: that of two would be 25 standard errors wide.
+#: Fewest systems for the interval of a mean: for two, it would be 25 standard errors wide.
 _FEWEST = 3
 
-#: Groups up to which each has a colour of its own.
+#: Maximum number of groups with their own colour.
 _MOST_GROUPS = len(style.COLOURS)
 
 
@@ -36,14 +36,13 @@ def system_weights(result: Any, *, by: Any = None, kind: str = "auto", ax: Axes 
     result : fitted JointSRF, Consensus of a SimilaritySet, or array-like or DataFrame (n_systems, n_components)
         The weights, or a result that contains them.
     by : column name, or sequence with one value per system, optional
-        Groups of the systems: a column of `info` of the set that was fitted, or values. Systems without a value are
-        not drawn.
+        Groups of the systems: a column of `info` of the fitted set, or values. Systems without a value are not drawn.
     kind : {"auto", "strip", "heatmap"}, default="auto"
-        "strip" draws one mark per system, with the mean of each group and, from three systems on, its 95% confidence
-        interval (t); "heatmap" draws one row per system, sorted by group. "auto" is a strip where groups are given, or
-        there are more than 60 systems, and a heat map otherwise.
+        "strip" draws one mark per system, with the mean of each group and, for three or more systems, its 95%
+        confidence interval (t); "heatmap" draws one row per system, sorted by group. "auto" is a strip if groups are
+        given or there are more than 60 systems, and a heatmap otherwise.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
@@ -77,28 +76,28 @@ def system_weights(result: Any, *, by: Any = None, kind: str = "auto", ax: Axes 
 def weight_courses(
     result: Any, order: Any = None, *, by: Any = None, within: Any = None, axes: Any = None
 ) -> NDArray[np.object_]:
-    """Draw the weights of ordered systems, as moments in time or layers of a network, one panel per dimension.
+    """Draw the weights of ordered systems, such as time points or network layers, one panel per dimension.
 
     Parameters
     ----------
     result : fitted JointSRF, Consensus or Discovery of a SimilaritySet, or array-like or DataFrame
         The weights (n_systems, n_components), or a result that contains them.
     order : column name, or sequence with one value per system, optional
-        Where each system is along the horizontal axis: numbers or dates, or names in the order of their categories, or
-        else in that of the systems. A column of `info` of the set that was fitted, or values. By default the systems
-        follow one another.
+        Position of each system along the x axis: numbers, dates, or names, in the order of their categories or else of
+        the systems. A column of `info` of the fitted set, or values. By default systems are equally spaced in their
+        order.
     by : column name, or sequence with one value per system, optional
-        Groups, each with a line of its own.
+        Groups, each with its own line.
     within : column name, or sequence with one value per system, optional
-        Which systems belong together, as the moments of one person; each person has a thin line.
+        Which systems belong together, such as the time points of one person; each person has a thin line.
     axes : sequence of matplotlib Axes, optional
-        One for each dimension; a new figure otherwise.
+        One per dimension; by default a new figure.
 
     Returns
     -------
     ndarray of matplotlib Axes
-        Lines through the mean weight of the systems at one place, with a band where there are three or more: the 95%
-        confidence interval of the mean (t). Systems without a value are not drawn.
+        Lines through the mean weight of the systems at each position, with the 95% confidence interval of the mean (t)
+        as a band for three or more systems. Systems without a value are not drawn.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def weight_courses(
 
 
 def _places(values: Values) -> tuple[NDArray[np.float64], list[str]]:
-    """Where systems are along the axis, and the names of the places where they are names."""
+    """Positions of systems along the axis, and the names of categorical positions."""
     scores = values.scores()
     if scores is not None:
         return scores, []
@@ -160,7 +159,7 @@ def _course(
     colour: str,
     label: str,
 ) -> None:
-    """The mean at each place, its interval where there are several systems, and a thin line for each person."""
+    """Draw the mean at each position, its interval for several systems, and a thin line per person."""
     for person in [] if of_person is None else np.unique(of_person):
         own = np.flatnonzero(of_person == person)
         own = own[np.argsort(at[own], kind="stable")]
@@ -178,7 +177,7 @@ def _course(
 
 
 def _set_scales(ax: Axes, weights: NDArray[np.float64], at: NDArray[np.float64], ticks: list[str]) -> None:
-    """The same limits in all panels, and names along the axis where they fit."""
+    """Set the same limits in all panels, and write names along the axis if they fit."""
     top, bottom = float(weights.max()), min(0.0, float(weights.min()))
     ax.set_ylim(bottom - 0.03 * (top - bottom), top + 0.05 * (top - bottom))
     pad = 0.03 * (float(np.ptp(at)) or 1.0)
@@ -191,7 +190,7 @@ def _set_scales(ax: Axes, weights: NDArray[np.float64], at: NDArray[np.float64],
 
 
 def _key_of_all(axes: NDArray[np.object_], *, given_axes: bool) -> None:
-    """One key for all panels."""
+    """Draw one legend for all panels."""
     if given_axes:
         style.key(axes[-1], loc="best")
         return
@@ -215,7 +214,7 @@ def _strip(
     dimensions: tuple[str, ...],
     ax: Axes | None,
 ) -> Axes:
-    """One mark per system, next to the mean of its group and the interval of that."""
+    """Draw one mark per system, beside the mean of its group and its interval."""
     n_components = weights.shape[1]
     width = min(max(style.COLUMN, 0.2 * n_components * len(distinct)), 2 * style.COLUMN)
     ax = style.one_axes(ax, 2.1 + 0.4 * _is_tilted(dimensions), width)
@@ -251,7 +250,7 @@ def _heatmap(
     dimensions: tuple[str, ...],
     ax: Axes | None,
 ) -> Axes:
-    """One row per system, sorted by group and, within groups, as they come; lines between groups."""
+    """Draw one row per system, sorted by group and, within groups, in the given order; lines separate groups."""
     order = np.argsort(groups, kind="stable")
     n_systems, n_components = weights.shape
     height = 0.7 + 0.11 * min(n_systems, _MOST_NAMES) + 0.5 * _is_tilted(dimensions) + 0.2 * (distinct != [""])
@@ -278,7 +277,7 @@ def _heatmap(
 
 
 def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> None:
-    """Names of systems in the colours of their groups, and a key above."""
+    """Colour the names of systems by group, and draw a legend above."""
     from matplotlib.patches import Patch
 
     for label, group in zip(ax.get_yticklabels(), groups, strict=True):
@@ -291,7 +290,7 @@ def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> No
 
 
 def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:
-    """Numbers below the columns, or names at an angle."""
+    """Write numbers below the columns, or tilted names."""
     n = len(dimensions)
     if _is_tilted(dimensions):
         tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
@@ -303,12 +302,12 @@ def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:
 
 
 def _is_tilted(dimensions: tuple[str, ...]) -> bool:
-    """Whether the names of dimensions are too long to stand side by side."""
+    """Whether the names of dimensions are too long to fit side by side."""
     return max(len(_short(name)) for name in dimensions) > 3
 
 
 def _shortened(names: list[str], most: int) -> list[str]:
-    """Names on one line; where their beginnings are the same, without their middles."""
+    """Names on one line; if they start alike, their middles are shortened."""
     short = [style.shown(name, most) for name in names]
     if len(set(short)) == len(set(names)):
         return short
@@ -318,11 +317,11 @@ def _shortened(names: list[str], most: int) -> list[str]:
 
 
 def _offsets(n: int) -> NDArray[np.float64]:
-    """Places from -1 to 1, so that marks with neighbouring values lie apart."""
+    """Offsets from -1 to 1 that separate marks with neighbouring values."""
     return np.zeros(1) if n == 1 else np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], n)
 
 
 def _short(name: str) -> str:
-    """dimension7 as 7; another name as it is."""
+    """Abbreviate dimension7 as 7; other names are unchanged."""
     number = name.removeprefix("dimension")
     return number if number.isdigit() else style.shown(name, 16)

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axes:
-    """A tree of dimensions: one column per fit, and lines from each dimension to those that come from it.
+    """Draw a tree of dimensions: one column per fit, and lines from each dimension to those derived from it.
 
     Stable branches are coloured, others grey. Thick lines connect a dimension with itself in the next fit; thin ones
-    connect it with the dimensions that it splits into. Marks are as large as the dimensions' shares. Marks without a
-    line from the left are new.
+    connect it with the dimensions that it splits into. Mark sizes show the dimensions' shares. Marks without a line
+    from the left are new.
 
     Parameters
     ----------
     result : Lineage
-        What `simdims.lineage` returned.
+        The output of `simdims.lineage`.
     n_items : int, default=3
-        How many top items name each dimension of the largest fit; 0 shows numbers only.
+        Number of top items that name each dimension of the largest fit; 0 shows only numbers.
     ax : Axes, optional
         Where to draw.
 
@@ -73,13 +73,13 @@ def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axe
 
 
 def _link(ax: Axes, x: int, start: float, end: float, colour: str, linewidth: float) -> None:
-    """A smooth line from the column before to column x."""
+    """Draw a smooth line from the previous column to column x."""
     t = np.linspace(0, 1, 20)
     ax.plot(x - 1 + t, start + (end - start) * (3 * t**2 - 2 * t**3), color=colour, linewidth=linewidth, zorder=2)
 
 
 def _name(ax: Axes, result: Lineage, node: dict[str, Any], x: int, n_items: int, colour: str) -> None:
-    """The number of a dimension and its top items, beside its mark."""
+    """Write the number of a dimension and its top items beside its mark."""
     items = result.top_items(node["rank"], node["dimension"], n_items) if result.labels is not None else []
     text = f"{node['dimension']}: {', '.join(items)}" if items else str(node["dimension"])
     look: dict[str, Any] = {"fontsize": style.tiny(), "va": "center", "ha": "left", **style.PLAIN}

@@ -1,4 +1,4 @@
-"""uncertainty: intervals of a bootstrap, for the dimensions, for the items of one, or for the systems on one."""
+"""uncertainty: bootstrap intervals of dimensions, of items on one dimension, or of systems on one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simdims.uncertainty import Bootstrap
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Height of a row, and of everything else, in inches.
+#: Height in inches of one row, and of the remaining parts.
 _ROW, _REST = 0.15, 0.5
 
 
@@ -34,26 +34,26 @@ def uncertainty(
     Parameters
     ----------
     result : Bootstrap
-        What `bootstrap` returned.
+        The output of `bootstrap`.
     of : {"shares", "loadings", "weights"}, default="shares"
-        "shares" of all dimensions, with how often each came back; "loadings" of the items with most of one dimension;
-        or "weights" of the systems on it.
+        "shares" of all dimensions, with how often each came back; "loadings" of the top items on one dimension; or
+        "weights" of the systems on it.
     dimension : int or str, optional
-        The dimension, counted from 1 or by its name; for loadings and weights.
+        The dimension, by number (from 1) or name; for loadings and weights.
     n_rows : int, default=15
-        The largest number of rows.
+        Maximum number of rows.
     level : float, default=0.95
         Nominal coverage of the intervals.
     method : {"percentile", "bias-corrected"}, default="percentile"
         The kind of interval.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of column width otherwise.
+        Where to draw; by default a new figure of column width.
 
     Returns
     -------
     matplotlib Axes
-        One row each, largest values first (shares in the order of the dimensions). Open marks are values at zero, whose
-        intervals are not calibrated.
+        One row per value, in descending order (shares in the order of the dimensions). Open marks are values at zero,
+        whose intervals are not calibrated.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _draw(
     open_marks: NDArray[Any],
     xlabel: str,
 ) -> Axes:
-    """One row per value: its name, its interval and a mark."""
+    """Draw one row per value: its name, its interval and a mark."""
     ax = style.one_axes(ax, _REST + _ROW * max(len(rows), 3))
     at = np.arange(len(rows))
     ax.hlines(at, interval[0, rows], interval[1, rows], color=style.MAIN, linewidth=1.2)
