@@ -96,7 +96,9 @@ def _uses(read: discover.Read, table: Table) -> dict[int, str]:
     """What the columns of a table are used for, by their places."""
     given, n_items = vars(read.options), read.similarity.n_items
     places = {name: place for place, name in reversed(list(enumerate(table.columns)))}
-    named = {places[given[role]]: role for role in _ROLES if given.get(role) in places}
+    covariates = getattr(read.similarity, "info", ()) if given.get("by") else ()
+    named = {place: "covariate of the systems" for name, place in places.items() if name in covariates}
+    named |= {places[given[role]]: role for role in _ROLES if given.get(role) in places}
     if given.get("by") in places:
         named[places[given["by"]]] = "system"
     if read.kind == "features":
