@@ -1,11 +1,11 @@
-"""Comparisons of faces: held-out accuracy of each person and of all, beside the ceiling of repeated answers.
+"""Comparisons of faces: held-out accuracy per person and overall, with the ceiling of repeated answers.
 
     python benchmarks/bench_comparisons.py [--data ../shared/data]
 
 Five folds over the answers of 26 people to "which of two faces is more like the head?". The number of dimensions is
-selected from the training answers of each fold. "shared": one embedding for all people. "weights": the same number of
-dimensions with weights of each person. "counts": the similarities themselves, without dimensions. Ceilings are of all
-answers to the same question, and of those that one person gave repeatedly. Prints a Markdown table.
+selected on the training answers of each fold. "shared": one embedding for all people. "weights": the same number of
+dimensions with weights per person. "counts": the similarities themselves, without dimensions. Ceilings are of all
+answers to the same question, and of repeated answers of the same person. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     answers = pd.read_csv(options.data / "faces36" / "answers.csv", dtype={"participant": str})
-    warnings.simplefilter("ignore")  # few answers per question; both ends of the ceiling are shown
+    warnings.simplefilter("ignore")  # few answers per question; both bounds of the ceiling are shown
     fold = np.random.default_rng(options.seed).integers(N_FOLDS, size=len(answers))
     rows = [_scores(answers[fold != k], answers[fold == k], options.seed) for k in range(N_FOLDS)]
     table = pd.concat([pd.DataFrame(scores) for scores in rows])

@@ -1,10 +1,10 @@
-"""Time of a consensus: many fits side by side, and the split-half reliability of their dimensions.
+"""Time of a consensus: many parallel fits, and the split-half reliability of their dimensions.
 
     python benchmarks/bench_consensus.py [--quick] [--jobs 2] [--out benchmarks/results/consensus.json]
 
-The reliability of 30 runs x 100 splits of 1854 items and 40 dimensions should take less than a minute on two cores.
-Also measured: what stacking the products of several runs, S [W_1 ... W_m], would save of a sweep (processor time, one
-thread).
+The reliability of 30 runs x 100 splits with 1854 items and 40 dimensions should take less than a minute on two cores.
+Also measures how much of a sweep would be saved by stacking the products of several runs, S [W_1 ... W_m] (processor
+time, one thread).
 Prints Markdown tables and writes every number to a JSON file.
 """
 
@@ -80,7 +80,7 @@ def measure_times(
 
 
 def measure_stacking(S: np.ndarray, n_components: int, sizes: tuple[int, ...]) -> list[dict]:
-    """Processor milliseconds of one sweep of one run, alone and with the products of `size` runs in one call."""
+    """Processor milliseconds per sweep of one run, alone and with the products of `size` runs in one call."""
     problem = solvers.as_problem(S)
     rows = []
     with _threads.one_blas_thread():

@@ -1,9 +1,9 @@
-"""Time of the constructors: tables of millions of rows to a Similarity.
+"""Time of the constructors, from tables of millions of rows to a Similarity.
 
     python benchmarks/bench_construct.py [--quick] [--out benchmarks/results/construct.json]
 
-Each case is built once and timed several times in one process. Prints a Markdown table of the shortest and the longest
-time and writes every number to a JSON file. Give the process one core (taskset -c 0) to see what one core does.
+Each case is built once and then timed several times in one process. Prints a Markdown table of the shortest and the
+longest time and writes every number to a JSON file. Run with taskset -c 0 for single-core times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def cases(divisor: int) -> list[tuple[str, float | None, Callable[[], Any]]]:
-    """Name, the goal in seconds where there is one, and what to time."""
+    """Name, target in seconds (if any), and the function to time."""
     triplets = random_triplets(5_000_000 // divisor, 1854)
     names = np.array([f"item {i}" for i in range(1854)], dtype=object)
     words = pd.DataFrame(names[triplets], columns=["left", "right", "odd"])

@@ -3,9 +3,9 @@
     python benchmarks/bench_fit.py [--quick] [--out benchmarks/results/fit.json]
 
 Both solvers start from the same W and are called through SRF. ADMM runs as in bench_rivals.py (100 outer x 10 inner
-iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with just as many
-sweeps as it needs to reach ADMM's final objective. Ratios are taken within a repeat; machines differ and are noisy, so
-read those, not the seconds. Prints Markdown tables and writes every number to a JSON file.
+iterations, tol 1e-3); its time is that of the whole fit. The time of bcd is that of a whole fit with the number of
+sweeps that it needs to reach ADMM's final objective. Ratios are computed within a repeat and are more reliable than the
+seconds, which vary between machines. Prints Markdown tables and writes every number to a JSON file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from simdims import SRF, Similarity, as_similarity, simulate
 
-warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut off on purpose
+warnings.simplefilter("ignore", ConvergenceWarning)  # fits are stopped early on purpose
 
 OBSERVED = (1.0, 0.7, 0.3, 0.1, 0.03)
 GOALS = {1.0: 3, 0.7: 4, 0.3: 8, 0.1: 60, 0.03: 60}
@@ -107,7 +107,7 @@ def measure_small() -> dict:
 
 
 def in_subprocess(n_items: int, n_components: int) -> dict:
-    """Measure the memory of a sparse fit in a process of its own, because the peak of a process never falls."""
+    """Measure the memory of a sparse fit in a separate process, because a process's peak never decreases."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{n_components}.npz"
         sparse.save_npz(path, random_pairs(n_items, 0.0127))
@@ -116,7 +116,7 @@ def in_subprocess(n_items: int, n_components: int) -> dict:
 
 
 def measure_sparse(path: Path) -> dict:
-    """Peak memory of loading and fitting a sparse matrix, above that of an interpreter that has the kernels loaded."""
+    """Peak memory of loading and fitting a sparse matrix, beyond an interpreter with loaded kernels."""
     tiny = sparse.random_array((50, 50), density=0.2, rng=np.random.default_rng(0))
     SRF(2, max_iter=2).fit(as_similarity(tiny, absent="missing", symmetrize="max"))
     Path("/proc/self/clear_refs").write_text("5")  # the peak is measured from here
@@ -135,20 +135,20 @@ def measure_sparse(path: Path) -> dict:
 
 
 def noisy_dirichlet(n_items: int, n_components: int, observed: float, seed: int) -> Similarity:
-    """Dirichlet(0.3) ground truth, noise at SNR 0.9, pairs left out at random."""
+    """Dirichlet(0.3) ground truth, noise at SNR 0.9, pairs missing at random."""
     W = simulate.dirichlet(n_items, n_components, alpha=0.3, random_state=seed)
     S = simulate.add_noise(W @ W.T, 0.9, random_state=seed)
     return as_similarity(simulate.mask_pairs(S, observed, random_state=seed))
 
 
 def random_start(S: Similarity, n_components: int, seed: int) -> np.ndarray:
-    """Uniform numbers whose reconstruction has the data's mean."""
+    """Uniform numbers whose reconstruction has the mean of the data."""
     W = np.random.default_rng(seed).uniform(size=(S.n_items, n_components))
     return W * np.sqrt(np.nanmean(S.values) / np.mean(W @ W.T))
 
 
 def random_pairs(n_items: int, share: float) -> sparse.csr_array:
-    """Pairs of a Dirichlet similarity matrix, drawn at random without the matrix."""
+    """Random pairs of a Dirichlet similarity matrix, computed without the full matrix."""
     rng = np.random.default_rng(0)
     count = int(share * n_items * (n_items - 1) / 2)
     drawn = rng.integers(n_items, size=(2, count))

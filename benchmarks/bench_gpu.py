@@ -4,10 +4,10 @@
 
 One observed fit of 9,841 items, 62% of the pairs, 78 dimensions, and 25 of them; one complete fit of 30,000 items and
 80 dimensions; one of a million items given by 512 features and 50 dimensions; and select_rank and fit_consensus with
-1,854 items. Data are Dirichlet(0.3) loadings with noise at SNR 0.7. The best objective is that of
-three long fits (tol 1e-7), the first of them from the start that is timed. Times are those of whole calls of SRF.fit on
-a Similarity: the way to the device and the final figures in float64 are in them; the first use of the device is not.
-Prints every number and writes it to a JSON file.
+1,854 items. Data are Dirichlet(0.3) loadings with noise at SNR 0.7. The best objective is that of three long fits (tol
+1e-7), the first from the timed start. Times are those of whole calls of SRF.fit on a Similarity, including the transfer
+to the device and the final metrics in float64, but not the first use of the device. Prints every number and writes it
+to a JSON file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from simdims import SRF, Similarity, fit_consensus, select_rank, simulate, solvers
 from simdims.srf import solve_many
 
-warnings.simplefilter("ignore", ConvergenceWarning)  # fits are cut off on purpose
+warnings.simplefilter("ignore", ConvergenceWarning)  # fits are stopped early on purpose
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="some of: observed complete implicit many")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gpu.json")
     options = parser.parse_args()
-    SRF(2, device=options.device, max_iter=3).fit(np.ones((8, 8)))  # the device's first use
+    SRF(2, device=options.device, max_iter=3).fit(np.ones((8, 8)))  # initialise the device
     measures = {"observed": observed, "complete": complete, "implicit": implicit, "many": many}
     results: dict = {"device": describe(options.device)}
     for name, measure in measures.items():
@@ -116,7 +116,7 @@ def many(device: str, quick: bool) -> dict:
 
 
 def to_best(S: Similarity, rank: int, device: str, starts: int = 3) -> dict:
-    """Seconds of a fit at the defaults, and of one that is cut off when it is within 0.1% of the best objective."""
+    """Seconds of a default fit, and of one stopped within 0.1% of the best objective."""
     long = [SRF(rank, device=device, random_state=seed, tol=1e-7, max_iter=3000).fit(S) for seed in range(starts)]
     best = min(fit.objective_ for fit in long)
     reached = np.flatnonzero(long[0].history_ <= 1.001 * best)
@@ -139,7 +139,7 @@ def timed(estimator: SRF, S: Similarity) -> float:
 
 
 def noisy(n: int, rank: int, share: float, device: str) -> np.ndarray:
-    """Similarities of Dirichlet loadings with noise, made on the device because that is quicker; float32."""
+    """Float32 similarities of Dirichlet loadings with noise, generated on the device for speed."""
     place = torch.device(device.removeprefix("torch-"))
     W = torch.tensor(simulate.dirichlet(n, rank, alpha=0.3, random_state=0), dtype=torch.float32, device=place)
     generator = torch.Generator(place).manual_seed(0)

@@ -2,9 +2,9 @@
 
     OMP_NUM_THREADS=1 python benchmarks/bench_inference.py [--quick] [--out benchmarks/results/inference.json]
 
-One process, one BLAS thread, whole calls. The naive way recomputes the correlations and solves an assignment for every
-item of every permutation; it is timed on a few permutations and scaled up. Prints a Markdown table and writes every
-number to a JSON file. Power is measured by bench_power.py.
+One process, one BLAS thread, whole calls. The naive method recomputes the correlations and solves an assignment for
+every item of every permutation; its time is extrapolated from a few permutations. Prints a Markdown table and writes
+every number to a JSON file. Power is measured by bench_power.py.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python benchmarks/bench_joint.py [--quick] [--out benchmarks/results/joint.json]
 
 People: 683 people, 93 items, about 130 ratings each, 8 dimensions, default settings; should take less than 20 s and 1
-GB. Systems: dense matrices of some hundred items. Recovery: 20 systems, 60 items, 6 dimensions, 15% of the pairs each
+GB. Systems: dense matrices of a few hundred items. Recovery: 20 systems, 60 items, 6 dimensions, 15% of the pairs each
 at SNR 0.5, best of ten starts: alignment of the dimensions and correlation of the weights with the true ones. Rule:
-held-out error of shrinkage="auto" relative to equal weights, where people do not differ and where they do. Selection:
-the number of dimensions that select_rank finds.
+held-out error of shrinkage="auto" relative to equal weights, for people who do and do not differ. Selection: the number
+of dimensions found by select_rank.
 Prints Markdown tables and writes every number to a JSON file.
 """
 
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def measure_people(n_people: int, n_items: int, n_ratings: int, rank: int) -> dict[str, Any]:
-    """Ratings of pairs by many people, from the table to the weights."""
+    """Ratings of pairs by many people: from the table to the weights."""
     rng = np.random.default_rng(0)
     W = simulate.dirichlet(n_items, rank, alpha=0.3, random_state=0)
     a = rng.gamma(2.0, 0.5, size=(n_people, rank))
@@ -79,10 +79,10 @@ def measure_people(n_people: int, n_items: int, n_ratings: int, rank: int) -> di
 
 
 def measure_systems(n_systems: int, n_items: int, rank: int) -> dict[str, Any]:
-    """Complete matrices: a fit with given penalties, and one that chooses them."""
+    """Complete matrices: fits with given and with automatic penalties."""
     stack, *_ = simulated(n_systems, n_items, rank, 1.0, 0.8, 0)
     systems = SimilaritySet(stack)
-    JointSRF(rank, alpha=0.05, shrinkage=0.1, max_iter=20, tol=1.0, random_state=0).fit(systems)  # compiles
+    JointSRF(rank, alpha=0.05, shrinkage=0.1, max_iter=20, tol=1.0, random_state=0).fit(systems)  # compile
     row: dict[str, Any] = {"size": [n_systems, n_items, rank]}
     for name, settings in (("given", {"alpha": 0.05, "shrinkage": 0.1}), ("auto", {})):
         start, processor = time.perf_counter(), time.process_time()
@@ -93,7 +93,7 @@ def measure_systems(n_systems: int, n_items: int, rank: int) -> dict[str, Any]:
 
 
 def measure_recovery(n_seeds: int, n_starts: int) -> dict[str, Any]:
-    """Alignment and correlation of the best of several starts, by objective."""
+    """Alignment and correlation for the best of several starts by objective."""
     rows = []
     for seed in range(n_seeds):
         stack, W, a = simulated(20, 60, 6, 0.15, 0.5, seed)
@@ -107,7 +107,7 @@ def measure_recovery(n_seeds: int, n_starts: int) -> dict[str, Any]:
     return {"seeds": rows, "mean": np.mean(rows, axis=0).tolist()}
 
 
-#: Systems, items, dimensions, share of pairs observed and SNR of the sets that the rule of shrinkage is judged by.
+#: Systems, items, dimensions, share of pairs observed and SNR of the sets for evaluating the shrinkage rule.
 RULE_SETS = [(8, 20, 3, 1.0, 0.5), (20, 40, 4, 0.3, 0.5), (20, 60, 6, 0.15, 0.5), (100, 40, 4, 0.1, 0.3)]
 
 

@@ -1,9 +1,9 @@
-"""What joint matching does to a hypothesis whose rivals are related to the embedding, and what separate matching costs.
+"""Error rates of joint matching with other hypotheses that are true, and the power cost of separate matching.
 
     python benchmarks/bench_matching.py [--quick] [--datasets 600] [--jobs 2]
 
-Rejections at 0.05 of a hypothesis that has nothing to do with the embedding: beside four that have (conservative), and
-where it is a part of others that have (anticonservative), with either matching. And the power of both in the factorial
+Rejection rates at 0.05 for a hypothesis unrelated to the embedding, under either matching: together with four related
+ones (conservative), and as a component of related ones (anticonservative). Also the power of both in the factorial
 design with noise on the features. Prints a Markdown table and writes every number to benchmarks/results/matching.json.
 """
 
@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 
 from simdims import SRF, dimension_test, simulate
 
-N_PERMUTATIONS = 99  # 0.05 is a multiple of 1 / 100: the level can be exact
+N_PERMUTATIONS = 99  # 0.05 is a multiple of 1 / 100, so the exact level is attainable
 
 
 def beside_true_ones(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +50,7 @@ def rejects(design, seed: int, matching: str) -> bool:
 
 
 def power(snr: float, seed: int, matching: str) -> float:
-    """Share of the columns of four factors that are found after adjustment, noise on the features."""
+    """Share of the columns of four factors that are significant after adjustment, with noise on the features."""
     X = simulate.factorial([3, 3, 3, 3])
     noisy = simulate.add_feature_noise(X, snr, random_state=seed)
     S = np.maximum(noisy @ noisy.T, 0)

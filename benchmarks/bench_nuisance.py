@@ -1,18 +1,18 @@
-"""Tests with nuisance variables: how often they reject true null hypotheses, and what power they keep.
+"""Tests with nuisance variables: false positive rates and power.
 
     python benchmarks/bench_nuisance.py --jobs 16                       # the full study
     python benchmarks/bench_nuisance.py --datasets 200 --sizes 40       # a look
 
-Null: a nuisance z scales one dimension by exp(z) and raises another one by max(z, 0). The hypothesis x correlates 0 or
-0.7 with z and is otherwise unrelated: a number with normal or with skewed errors, or a category (x above 0.5). Between
-4% and 6% of these hypotheses should be rejected at 5%. "without" is the test without the nuisance.
+Null: a nuisance z scales one dimension by exp(z) and raises another by max(z, 0). The hypothesis x correlates 0 or 0.7
+with z and is otherwise unrelated: a number with normal or skewed errors, or a category (x above 0.5). Between 4% and 6%
+of these hypotheses should be rejected at 5%. "without" is the test without the nuisance.
 
-Power: z is unrelated, and the hypothesis raises a third dimension. The test should keep 0.9 of its power.
+Power: z is unrelated, and the hypothesis raises a third dimension. The test should retain 0.9 of its power.
 
 Regression: rsa_regression on the models of x and z.
 
-Matrices: similarities, nuisance and hypothesis are models of pairs. The hypothesis consists of the nuisance, with which
-it correlates 0 or 0.7, and of a model of other properties.
+Matrices: similarities, nuisance and hypothesis are models of pairs. The hypothesis is a sum of the nuisance, with which
+it correlates 0 or 0.7, and a model of other properties.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def world(n_items, correlation, kind, effect, rng):
 
 
 def dataset(seed, n_items, correlation, kind, effect, n_permutations):
-    """P-values of the tests with and without nuisance."""
+    """P-values of the tests with and without the nuisance."""
     rng = np.random.default_rng(seed)
     while True:
         z, x, W, S = world(n_items, correlation, kind, effect, rng)
@@ -70,13 +70,13 @@ def dataset(seed, n_items, correlation, kind, effect, n_permutations):
     for name, nuisance in (("", {"z": z}), (" without", None)):
         tests = combined_test(S, W, {"x": x}, nuisance=nuisance, **settings)
         found[f"combined{name}"] = tests.pvalue[0]
-        # With one hypothesis these are dimension_test and rsa_test.
+        # With one hypothesis these equal dimension_test and rsa_test.
         found |= {f"{part}{name}": one.pvalue[0] for part, one in tests.parts.items()}
     return found
 
 
 def regression_dataset(seed, n_items, correlation, kind, n_permutations):
-    """P-values of the model of a hypothesis beside that of the nuisance, which is tested too."""
+    """P-values of the models of the hypothesis and of the nuisance, which is also tested."""
     rng = np.random.default_rng(seed)
     z, x, _, S = world(n_items, correlation, kind, 0.0, rng)
     while kind == "category" and not 4 <= x.sum() <= n_items - 4:
@@ -90,7 +90,7 @@ def regression_dataset(seed, n_items, correlation, kind, n_permutations):
 
 
 def matrix_dataset(seed, n_items, correlation, n_permutations):
-    """P-values of tests in which everything is a model of pairs."""
+    """P-values of tests in which all variables are models of pairs."""
     rng = np.random.default_rng(seed)
     parts = [rng.gamma(0.5, size=(n_items, 4)) for _ in range(3)]
     nuisance, own, other = ((P @ P.T) / np.std((P @ P.T)[np.triu_indices(n_items, 1)]) for P in parts)

@@ -1,4 +1,4 @@
-"""What a penalty on the loadings is worth, how well alpha="auto" chooses it, and what that costs.
+"""Benefit of a penalty on the loadings, quality of its choice by alpha="auto", and the cost of that choice.
 
     python benchmarks/bench_penalty.py simulated [--quick] [--seeds 8] [--first-seed 1000] [--jobs 1]
     python benchmarks/bench_penalty.py complete  [--quick] [--seeds 4] [--first-seed 1000] [--jobs 1]
@@ -8,16 +8,15 @@
     python benchmarks/bench_penalty.py diagonal  [--quick] [--seeds 4] [--first-seed 1000] [--jobs 1]
 
 simulated: few and noisy pairs of 150 items, diagonal missing and observed; alignment with the true dimensions and
-squared error over all pairs of different items, relative to their variance before noise. complete: the same where all
-pairs are observed with little noise, and a penalty has nothing to do. answers: odd-one-out answers about 1,854 THINGS
-objects, four fifths of them fitted and the others predicted. words: USF free associations; SimLex-999, WordSim-353 and
-links that were held out. time: what choosing alpha adds to a fit, in fits of the pairs that it trains on, with the
-chosen penalty and without one; processor time, because ratios of it survive a busy machine. diagonal: under
-alpha="auto", a diagonal of 1 that nobody measured against a missing one, on simulated ratings, dissimilarities and
-odd-one-out answers and on real data.
+squared error over all off-diagonal pairs, relative to their variance before noise. complete: the same with all pairs
+observed and little noise, where no penalty is needed. answers: odd-one-out answers about 1,854 THINGS objects, four
+fifths of them fitted and the rest predicted. words: USF free associations; SimLex-999, WordSim-353 and held-out links.
+time: what choosing alpha adds to a fit, in fits of the training pairs with the chosen penalty and without one; in
+processor time, whose ratios are robust on a busy machine. diagonal: under alpha="auto", an unmeasured diagonal set to 1
+against a missing one, on simulated ratings, dissimilarities and odd-one-out answers and on real data.
 
-The last four need the real data in SIMDIMS_DATA (or ../shared/data), and leave out what is missing. Prints Markdown
-tables and writes every number to benchmarks/results/penalty_*.json.
+The last four need the real data in SIMDIMS_DATA (or ../shared/data), and skip missing files. Prints Markdown tables and
+writes every number to benchmarks/results/penalty_*.json.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ FEW_AND_NOISY = (
 COMPLETE = tuple((10, concentration, snr, 1.0) for concentration in (0.1, 0.3, 0.5, 1, 2) for snr in (0.7, 0.8, 0.9, 1))
 TIMED = (*FEW_AND_NOISY, (10, 0.3, 0.7, 0.5), (10, 0.3, 0.7, 1.0))
 
-#: Ranks of fits with alpha="auto", and of those without a penalty of which the best is their rival.
+#: Ranks of fits with alpha="auto", and of fits without a penalty, of which the best is compared.
 ANSWER_RANKS, RIVAL_RANKS = (10, 20, 40), (2, 3, 4, 5, 6, 8, 10, 15, 20)
 N_TEST = 20_000
 
@@ -80,7 +79,7 @@ WORD_RANK, WORD_SWEEPS = 150, 60
 
 SHARES = (0.4, 0.7, 1.0)
 
-#: Seeds of fits are far from those of data: a random start must not be made of the numbers that made the loadings.
+#: Offset between seeds of fits and of data: a random start must not reuse the numbers behind the loadings.
 FIT_SEEDS = 1_000_000
 
 
@@ -117,10 +116,10 @@ def main() -> None:
 
 
 def simulated(cell: dict) -> tuple[np.ndarray, np.ndarray]:
-    """True loadings, and noisy similarities of which each pair is kept with some probability.
+    """True loadings, and noisy similarities in which each pair is kept with a given probability.
 
-    The noise has the standard deviation sd(S) sqrt((1 - snr) / snr), over pairs of different items, before similarities
-    are clipped at 0.
+    The noise has the standard deviation sd(S) sqrt((1 - snr) / snr), over off-diagonal pairs, before similarities are
+    clipped at 0.
     """
     n = cell.get("n_items", N_ITEMS)
     W = simulate.dirichlet(n, cell["rank"], alpha=cell["concentration"], random_state=cell["seed"])
@@ -339,7 +338,7 @@ def measure_time(options: argparse.Namespace) -> list[dict]:
 
 
 def timed(S: np.ndarray, rank: int, seed: int) -> dict[str, float]:
-    """Processor seconds of alpha="auto", of the fit that it ends with, and of two fits of 90% of the pairs."""
+    """Processor seconds of alpha="auto", of its final fit, and of two fits to 90% of the pairs."""
     training = simulate.mask_pairs(S, 0.9, random_state=seed)
     if np.isnan(S.diagonal()).all():
         np.fill_diagonal(training, np.nan)
@@ -380,7 +379,7 @@ def show_time(runs: pd.DataFrame) -> None:
         )
 
 
-# A diagonal that nobody measured
+# Unmeasured diagonal
 
 
 def measure_diagonal(options: argparse.Namespace) -> list[dict]:
@@ -409,7 +408,7 @@ def real_judgements() -> list[tuple[str, np.ndarray]]:
 
 
 def compare_simulated(cell: dict) -> list[dict]:
-    """10 dimensions, SNR 0.7: what a diagonal of 1 and a missing one lead to."""
+    """10 dimensions, SNR 0.7: results with a diagonal of 1 and with a missing one."""
     made = {"rank": 10, "concentration": 0.3, "snr": 0.7, "diagonal": "missing", **cell}
     if cell["kind"] == "answers":
         W, S, test = simulated_answers(made)
@@ -425,9 +424,9 @@ def compare_simulated(cell: dict) -> list[dict]:
 
 
 def simulated_answers(cell: dict) -> tuple[np.ndarray, Similarity, np.ndarray]:
-    """Loadings, similarities from answers that show about so many pairs, and others to predict.
+    """Loadings, similarities from answers that show the given share of pairs, and test answers.
 
-    A share of 1 stands for ten answers to each pair.
+    A share of 1 means ten answers per pair.
     """
     n, share = cell.get("n_items", N_ITEMS), cell["observed"]
     W = simulate.dirichlet(n, cell["rank"], alpha=cell["concentration"], random_state=cell["seed"])
@@ -467,7 +466,7 @@ def with_diagonal(S: np.ndarray | Similarity, diagonal: str) -> Similarity:
 def judge(
     S: Similarity, seed: int, W: np.ndarray | None = None, test: np.ndarray | None = None
 ) -> dict[str, float | None]:
-    """The selected rank, the part of held-out pairs explained at 10 dimensions, and what the truth allows to tell."""
+    """The selected rank, the held-out R2 at 10 dimensions, and metrics relative to the truth."""
     found: dict[str, Any] = {}
     selection = select_rank(S, n_repeats=2, random_state=FIT_SEEDS + seed, n_jobs=1, progress=False)
     found["selected"] = selection.rank

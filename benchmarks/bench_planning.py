@@ -1,13 +1,13 @@
-"""Which pairs to ask about, and whether plans from small pilots come true: replays of complete sets of ratings.
+"""Strategies for choosing pairs, and accuracy of plans from small pilots, by replaying complete sets of ratings.
 
     python benchmarks/bench_planning.py [choice | pilots] [--data ../shared/data]
 
-choice: pairs of complete ratings are revealed step by step, at random, so that all items are equally often in a pair,
-or those whose predictions vary most over an ensemble of fits (the most uncertain first, or drawn with probabilities
-that grow with the uncertainty). R2 is that of a random 30% of the pairs, the same for all, that are never revealed.
+choice: pairs of complete ratings are revealed step by step: at random, balanced over items, or by the variance of
+predictions over an ensemble of fits (the most uncertain first, or drawn with probabilities that increase with the
+uncertainty). R2 is on a random 30% of the pairs, the same for all strategies, that are never revealed.
 
-pilots: a plan is made from a random part of the pairs; the R2 that it predicts for larger studies is compared with that
-of real fits to as many real pairs.
+pilots: a plan is made from a random subset of the pairs; the R2 that it predicts for larger studies is compared with
+that of real fits to the same number of real pairs.
 
 Prints Markdown tables.
 """
@@ -27,7 +27,7 @@ from simdims import SRF, SimilaritySet, as_similarity, from_dissimilarity, plan_
 #: Shares of the pairs at which strategies are compared; the first ones are random for all.
 SHARES = (0.1, 0.15, 0.2, 0.3, 0.4)
 N_STARTS = 5
-#: Share of the pairs that are never revealed, and test all strategies.
+#: Share of the pairs that are never revealed and test all strategies.
 TEST = 0.3
 Pairs = tuple[np.ndarray, np.ndarray]
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def complete_sets(folder: Path) -> dict[str, tuple[np.ndarray, int]]:
-    """Complete similarities with a number of dimensions to fit."""
+    """Complete similarities and the number of dimensions to fit."""
     animals = np.load(folder / "peterson_animals" / "animals_similarity.npy").astype(float)
     people = from_dissimilarity(folder / "mur92" / "92_behavRDMs.mat", by="person")
     images = people.mean() if isinstance(people, SimilaritySet) else people
@@ -117,7 +117,7 @@ def random_pairs(S, pairs, shown, n_new, rank, rng):
 
 
 def balanced_pairs(S, pairs, shown, n_new, rank, rng):
-    """One pair at a time of the items that have fewest."""
+    """Add one pair at a time, of the items with the fewest pairs."""
     counts = np.bincount(np.concatenate([side[shown] for side in pairs]), minlength=len(S)).astype(float)
     left, chosen = set(np.flatnonzero(~shown).tolist()), []
     for _ in range(n_new):
@@ -130,7 +130,7 @@ def balanced_pairs(S, pairs, shown, n_new, rank, rng):
 
 
 def uncertainty(S, pairs, shown, rank, rng):
-    """Variance of the predictions of fits to random four fifths of what is known."""
+    """Variance of the predictions of fits to random four fifths of the known pairs."""
     predictions = []
     for _ in range(N_STARTS):
         some = shown & (rng.random(len(shown)) < 0.8)
@@ -151,7 +151,7 @@ def drawn_by_uncertainty(S, pairs, shown, n_new, rank, rng):
 
 
 def check_pilots(sets: dict[str, tuple[np.ndarray, int]], n_repeats: int) -> None:
-    """What plans from small pilots predict, and what happens."""
+    """Compare predictions of plans from small pilots with actual results."""
     print("\n| data | pilot | study | R2 planned | R2 found |\n|---|---|---|---|---|")
     for name, (S, _) in sets.items():
         for pilot_share in (0.2, 0.4):

@@ -1,13 +1,13 @@
-"""Power of the hypothesis tests against RSA, where the noise is in the features and where it is in the similarities.
+"""Power of the hypothesis tests against RSA, with noise on features or on similarities.
 
     python benchmarks/bench_power.py [--quick] [--repeats 60] [--jobs 2] [--out benchmarks/results/power.json]
 
-Shares of true properties found after Benjamini-Hochberg adjustment, in the paper's two designs: factorial
-(3 x 3 x 3 x 3), and 50 items and 5 dimensions sampled from SPoSE (in SIMDIMS_DATA or ../shared/data) or from a sparse,
-correlated stand-in. At SNR 0 nothing is true, and the share at or below 0.05 before adjustment is the level.
+Shares of true properties found after Benjamini-Hochberg adjustment, in the paper's two designs: factorial (3 x 3 x 3 x
+3), and 50 items and 5 dimensions sampled from SPoSE (in SIMDIMS_DATA or ../shared/data) or from a sparse, correlated
+stand-in. At SNR 0 all hypotheses are null, and the share of unadjusted p-values up to 0.05 is the level.
 
-Prints Markdown tables and writes every number to a JSON file, and the curves to a PNG file beside it where matplotlib
-is there. A power study that was stopped goes on where it was.
+Prints Markdown tables and writes every number to a JSON file and, if matplotlib is installed, the curves to a PNG file
+beside it. An interrupted power study resumes.
 """
 
 from __future__ import annotations

@@ -2,18 +2,18 @@
 
     python benchmarks/bench_rivals.py [--quick] [--large] [--repeats 3] [--out benchmarks/results/rivals.json]
 
-All start from the same W on the same data, in one process. The common objective is the one at which ADMM ends
-(SRF(solver="admm", max_iter=100, inner_iter=10, tol=1e-3)); its time is that of the whole fit. The time of another
-method is the time until its objective is no larger: for bcd that of a whole SRF.fit with just as many sweeps, for
-L-BFGS-B (scipy, the same f with its gradient) the clock at the first such iteration, for NMF (scikit-learn, solver
-"cd") the sum of its iterations up to the first such one. What takes less than a second is run three times or more, and
-the shortest counts. A method that has not arrived after five times ADMM's time, or has stopped before, is "not
-reached". NMF needs all pairs and fits another model, W H with two factors: its objective is that of W H, and f of its
-symmetrised factors is given too. bcd and ADMM choose their BLAS threads themselves; the others run with one and with
-all, and the faster counts.
+All start from the same W on the same data, in one process. The common objective is ADMM's final one (SRF(solver="admm",
+max_iter=100, inner_iter=10, tol=1e-3)); its time is that of the whole fit. The time of another method is the time until
+its objective is no larger: for bcd that of a whole SRF.fit with the required number of sweeps, for L-BFGS-B (scipy, the
+same f with its gradient) the clock at the first such iteration, for NMF (scikit-learn, solver "cd") the sum of its
+iterations up to the first such one. Runs shorter than a second are repeated at least three times, and the shortest
+counts. A method that stops early or does not reach the objective within five times ADMM's time is "not reached". NMF
+needs all pairs and fits another model, W H with two factors: its objective is that of W H, and f of its symmetrised
+factors is also reported. bcd and ADMM choose their BLAS threads themselves; the others run with one and with all
+threads, and the faster run counts.
 
-For complete data the time of a default fit is also compared with as many bare products S @ W on as many BLAS threads.
-Prints Markdown tables, writes every number to a JSON file and, where matplotlib is installed, a figure beside it.
+For complete data, a default fit is also compared with the same number of bare products S @ W on the same number of BLAS
+threads. Prints Markdown tables, writes every number to a JSON file and, if matplotlib is installed, a figure beside it.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from threadpoolctl import threadpool_limits
 
 from simdims import SRF, Similarity
 
-warnings.simplefilter("ignore")  # fits are cut off on purpose
+warnings.simplefilter("ignore")  # fits are stopped early on purpose
 
 OBSERVED = (1.0, 0.7, 0.3, 0.1)
 SIZES = {120: 10, 500: 20, 1854: 40, 5000: 50}
 
-# A method is stopped that has not reached ADMM's objective after this many times ADMM's seconds, or a second.
+# A method is stopped if it has not reached ADMM's objective after this many times ADMM's seconds, or a second.
 PATIENCE = 5.0
 
 
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def race(n_items: int, n_components: int, observed: float, repeats: int) -> dict[str, Any]:
-    """All methods on the same data from the same start, for several data sets."""
+    """Run all methods on the same data from the same start, for several data sets."""
     runs = []
     for seed in range(repeats):
         S = noisy_dirichlet(n_items, n_components, observed, seed)
@@ -83,7 +83,7 @@ def race(n_items: int, n_components: int, observed: float, repeats: int) -> dict
 
 
 def race_once(S: Similarity, start: np.ndarray) -> dict[str, dict[str, Any]]:
-    """For each method the seconds to ADMM's final objective, its own final objective and its peak memory."""
+    """For each method: seconds to ADMM's final objective, its own final objective and its peak memory."""
     n_components = start.shape[1]
     SRF(n_components, init=start, max_iter=2).fit(S)  # compile
     SRF(n_components, init=start, solver="admm", max_iter=1).fit(S)
@@ -110,7 +110,7 @@ def race_once(S: Similarity, start: np.ndarray) -> dict[str, dict[str, Any]]:
 
 
 def shortest_of(method: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """The run of a method that arrived first: of three where one takes less than a second, of up to 30 in a second."""
+    """The fastest run of a method: of at least three if one takes less than a second, at most 30 in a second."""
     began = time.perf_counter()
     runs = [method(*arguments)]
     if time.perf_counter() - began < 1:
@@ -136,7 +136,7 @@ def run_admm(S: Similarity, start: np.ndarray) -> dict[str, Any]:
 
 
 def race_bcd(S: Similarity, start: np.ndarray, target: float, patience: float) -> dict[str, Any]:
-    """A fit at its defaults says how many sweeps are needed; whole fits of so many are timed."""
+    """Find the number of sweeps with a default fit, then time whole fits with that number."""
     del patience  # a default fit is short
     full = SRF(start.shape[1], init=start)
     full_seconds = timed_fit(full, S)
@@ -157,7 +157,7 @@ def race_bcd(S: Similarity, start: np.ndarray, target: float, patience: float) -
 
 
 def race_lbfgs(S: Similarity, start: np.ndarray, target: float, patience: float) -> dict[str, Any]:
-    """L-BFGS-B of scipy on f itself, W >= 0 as bounds; the clock is read after every iteration."""
+    """L-BFGS-B of scipy on f itself, with bounds W >= 0; time is recorded after every iteration."""
     evaluate = squared_error(S, start.shape)
     history: list[tuple[float, float]] = []
 
@@ -184,7 +184,7 @@ def minimise(evaluate: Callable[..., Any], start: np.ndarray, *, max_iter: int, 
 
 
 def squared_error(S: Similarity, shape: tuple[int, int]) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """f(W) = 1/2 |M * (S - W W^T)|^2 and its gradient -2 (M * (S - W W^T)) W, in one matrix of working memory."""
+    """f(W) = 1/2 |M * (S - W W^T)|^2 and its gradient -2 (M * (S - W W^T)) W, with one matrix of working memory."""
     complete = S.density == 1
     values = S.values if complete else np.nan_to_num(S.values)
     known = None if complete else (~np.isnan(S.values)).astype(np.float64)
@@ -204,10 +204,10 @@ def squared_error(S: Similarity, shape: tuple[int, int]) -> Callable[[np.ndarray
 
 
 def race_nmf(S: Similarity, start: np.ndarray, target: float, patience: float) -> dict[str, Any]:
-    """scikit-learn's coordinate descent on |S - W H|^2, one iteration at a time so that its objective can be read.
+    """scikit-learn's coordinate descent on |S - W H|^2, one iteration at a time to record its objective.
 
-    Without shuffling an iteration depends on W and H alone, so that these are the iterations of one fit. It stops when
-    ten of them gain less than 1e-4 of the objective, the rule of bcd.
+    Without shuffling, an iteration depends only on W and H, so these are the iterations of one fit. It stops when ten
+    of them reduce the objective by less than 1e-4 of its value, as for bcd.
     """
     W, H = start.copy(), np.ascontiguousarray(start.T)
     spent, seconds, objectives = 0.0, None, [0.5 * float(np.sum((S.values - W @ H) ** 2))]
@@ -236,13 +236,13 @@ def one_nmf_iteration(S: np.ndarray, W: np.ndarray, H: np.ndarray) -> tuple[np.n
 
 
 def symmetrised(W: np.ndarray, H: np.ndarray) -> np.ndarray:
-    """The mean of W and H^T after each column has been given the same norm in both."""
+    """The mean of W and H^T, after rescaling each column to the same norm in both."""
     balance = np.sqrt(np.linalg.norm(H, axis=1) / np.maximum(np.linalg.norm(W, axis=0), 1e-300))
     return 0.5 * (W * balance + H.T / np.maximum(balance, 1e-300))
 
 
 def compare_with_products(n_items: int, n_components: int) -> dict[str, Any]:
-    """A default fit of complete data beside as many bare products S @ W, with one BLAS thread and with all."""
+    """A default fit of complete data against the same number of bare products S @ W, with one and all BLAS threads."""
     S = noisy_dirichlet(n_items, n_components, 1.0, 0)
     start = random_start(S, n_components, 0)
     estimator = SRF(n_components, init=start)
@@ -271,7 +271,7 @@ def compare_with_products(n_items: int, n_components: int) -> dict[str, Any]:
 
 
 def shortest(call: Callable[[], Any]) -> float:
-    """Seconds of the shortest of five calls or, where they are short, of as many as fit into a fifth of a second."""
+    """Seconds of the shortest of five calls or, for short calls, of all that fit into a fifth of a second."""
     seconds: list[float] = []
     while len(seconds) < 5 or sum(seconds) < 0.2:
         start = time.perf_counter()
@@ -281,9 +281,9 @@ def shortest(call: Callable[[], Any]) -> float:
 
 
 def measure_memory(S: Similarity, start: np.ndarray) -> dict[str, float]:
-    """The most that NumPy's arrays take in a few iterations of each method, in megabytes beside S and the start.
+    """Peak megabytes of NumPy arrays in a few iterations of each method, in addition to S and the start.
 
-    Every iteration needs the same, and L-BFGS-B has all of its corrections after ten.
+    All iterations need the same memory, and L-BFGS-B has all of its corrections after ten.
     """
     rank = start.shape[1]
     calls: dict[str, Callable[[], Any]] = {

@@ -1,16 +1,15 @@
-"""Large problems: seconds and peak memory of fits whose n x n matrix would not fit, each in a process of its own.
+"""Large problems: time and peak memory of fits whose n x n matrix would not fit, each in a separate process.
 
     python benchmarks/bench_scale.py [--quick] [--workers N] [--out benchmarks/results/scale.json]
 
 Cases: similarities X X^T of 100,000 items that are never built; 100,000 items with one, three and ten million observed
-pairs, the others missing or zero; an RBF kernel of 50,000 items through landmarks. A case makes its data, builds the
-Similarity and fits it; the peak is that of the whole process (interpreter, libraries and data included), and the
-seconds of a sweep are those of a fit of many sweeps minus those of a fit of few. Whole fits at the defaults are timed
-for the implicit ones; how many sweeps a fit of pairs takes depends on how well they determine it. With --workers only
-the time of select_rank in one process, in N of joblib, on a dask cluster of N, and on one that loses a worker: seconds
-per fit, and what is spent beside the fits. Prints Markdown
-tables, writes every number to a JSON file and, where matplotlib is installed, a figure of the seconds a sweep against
-the number of pairs beside it.
+pairs, the others missing or zero; an RBF kernel of 50,000 items through landmarks. A case generates its data, builds
+the Similarity and fits it. The peak is that of the whole process (interpreter, libraries and data included), and the
+seconds per sweep are the difference between fits of many and of few sweeps. Whole default fits are timed only for
+implicit similarities, because the number of sweeps for pairs depends on how well they determine the fit. With
+--workers, only select_rank is timed: in one process, in N of joblib, on a dask cluster of N, and on one that loses a
+worker; it reports seconds per fit and the overhead. Prints Markdown tables, writes every number to a JSON file and, if
+matplotlib is installed, a figure of the seconds per sweep against the number of pairs.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from scipy import sparse
 
 from simdims import SRF, Similarity, from_features, select_rank, simulate
 
-warnings.simplefilter("ignore")  # fits are cut off on purpose
+warnings.simplefilter("ignore")  # fits are stopped early on purpose
 
 RANK = 30
 LIMITS_GB = {"linear": 8.0, "missing": 4.0, "zero": 4.0, "rbf": 8.0}
@@ -64,7 +63,7 @@ def main() -> None:
 
 
 def spread(n_workers: int, quick: bool) -> list[dict[str, Any]]:
-    """select_rank in one process, in several, on a cluster, and on one that loses a worker; all find the same."""
+    """select_rank in one process, in several, on a cluster, and on one that loses a worker; results must agree."""
     from distributed import Client, LocalCluster
 
     n, ranks = (60, [3]) if quick else (1000, [5, 10, 15, 20])
@@ -86,7 +85,7 @@ def spread(n_workers: int, quick: bool) -> list[dict[str, Any]]:
     print(
         "| where | workers | fits | s in all | s per fit | overhead per fit (s of a core) |\n|---|---|---|---|---|---|"
     )
-    select_rank(S, ranks[:1], sampling=0.7, alpha=0.05, n_repeats=1, random_state=0, progress=False)  # compiles
+    select_rank(S, ranks[:1], sampling=0.7, alpha=0.05, n_repeats=1, random_state=0, progress=False)  # compile
     measured("one process", 1)
     measured("joblib's processes", n_workers, n_jobs=n_workers)
     with (
@@ -124,7 +123,7 @@ def cases(quick: bool) -> list[dict[str, Any]]:
 
 
 def in_subprocess(case: dict[str, Any]) -> dict[str, Any]:
-    """Measure a case in a process of its own, because the peak of a process never falls."""
+    """Measure a case in a separate process, because a process's peak never decreases."""
     command = [sys.executable, __file__, "--case", json.dumps(case)]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     print(f"  {found}", file=sys.stderr, flush=True)
@@ -132,7 +131,7 @@ def in_subprocess(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure(kind: str, n_items: int, n_pairs: int = 0, n_features: int = 0) -> dict[str, Any]:
-    """Make data, build a Similarity, fit it; returns seconds and megabytes."""
+    """Generate data, build a Similarity and fit it; return seconds and megabytes."""
     make = {"linear": linear_data, "rbf": rbf_data}.get(kind, lambda n, _: random_pairs(n, n_pairs))
     data = make(n_items, n_features)
     start = time.perf_counter()
@@ -172,7 +171,7 @@ def build(kind: str, data: Any) -> Similarity:
 
 
 def seconds_per_sweep(S: Similarity) -> float:
-    """From two fits that differ in their number of sweeps alone, so that start and end of a fit do not count."""
+    """The difference between two fits that differ only in their number of sweeps, which excludes other costs."""
     few, many = 2, 8
     SRF(RANK, random_state=0, max_iter=1, tol=0.0).fit(S)  # compile
     seconds = [timed_fit(SRF(RANK, random_state=0, max_iter=count, tol=0.0), S) for count in (few, many)]
@@ -186,7 +185,7 @@ def timed_fit(estimator: SRF, S: Similarity) -> float:
 
 
 def linear_data(n_items: int, n_features: int) -> np.ndarray:
-    """Non-negative features of items that share 30 dimensions, with noise that grows with them."""
+    """Non-negative features of items that share 30 dimensions, with multiplicative noise."""
     rng = np.random.default_rng(0)
     W = simulate.dirichlet(n_items, RANK, alpha=0.3, random_state=0).astype(np.float32)
     X = W @ rng.gamma(0.1, size=(RANK, n_features)).astype(np.float32)
@@ -205,7 +204,7 @@ def rbf_data(n_items: int, n_features: int) -> np.ndarray:
 
 
 def random_pairs(n_items: int, n_pairs: int) -> sparse.csr_array:
-    """Noisy pairs of a Dirichlet similarity matrix, drawn at random without the matrix, and its diagonal; float32."""
+    """Noisy random pairs of a Dirichlet similarity matrix and its diagonal, without the full matrix; float32."""
     rng = np.random.default_rng(0)
     W = simulate.dirichlet(n_items, RANK, alpha=0.3, random_state=0).astype(np.float32)
     i = rng.integers(n_items, size=n_pairs, dtype=np.int32)
@@ -222,7 +221,7 @@ def random_pairs(n_items: int, n_pairs: int) -> sparse.csr_array:
 
 
 def peak_kilobytes() -> int:
-    """The peak of this process; VmHWM on Linux."""
+    """Peak memory of this process; VmHWM on Linux."""
     status = Path("/proc/self/status")
     if status.exists():
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
@@ -264,7 +263,7 @@ def describe(case: dict[str, Any]) -> str:
 
 
 def draw(cases: list[dict[str, Any]], path: Path) -> None:
-    """Seconds a sweep against the number of pairs, and the line through the origin and the largest."""
+    """Seconds per sweep against the number of pairs, with the line through the origin and the largest case."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""How well and how fast the number of dimensions is found.
+"""Accuracy and speed of finding the number of dimensions.
 
     python benchmarks/bench_selection.py accuracy [--quick] [--jobs -1] [--limit SECONDS] [--first-seed 4] [--add]
     python benchmarks/bench_selection.py noise    [--quick] [--jobs -1] [--limit SECONDS] [--first-seed 4]
@@ -6,13 +6,13 @@
     python benchmarks/bench_selection.py speed    [--quick]
 
 accuracy: simulations of the paper (150 items, Dirichlet loadings, Gaussian noise on S, all or half of the pairs
-observed); the mean absolute error of the rank that select_rank, the paper's protocol, the scree test, parallel analysis
-and detectable_dimensions ("told from noise") find, and of the detectable rank, the limit for all of them. noise: the
-same for other noise, weights and structure than the simulations have. admm: the same with the paper's solver at its
-settings (200 x 50 iterations) on a subset, against bcd on the same splits and candidates. speed: select_rank with bcd
-against admm, and calibrate. Prints Markdown tables and writes every number to benchmarks/results/selection_*.json.
+observed); the mean absolute error of the rank found by select_rank, the paper's protocol, the scree test, parallel
+analysis and detectable_dimensions ("told from noise"), and of the detectable rank, which limits all of them. noise: the
+same for other kinds of noise, weights and structure. admm: the same with the paper's solver at its settings (200 x 50
+iterations) on a subset, against bcd on the same splits and candidates. speed: select_rank with bcd against admm, and
+calibrate. Prints Markdown tables and writes every number to benchmarks/results/selection_*.json.
 
-A problem that has not begun when --limit seconds are over is left out, and the tables say how many there are.
+Problems that have not started after --limit seconds are skipped, and the tables report how many.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RESULTS = Path(__file__).parent / "results"
 N_ITEMS = 150
 DESIGN = {"rank": (3, 6, 9, 12, 16, 20), "alpha": (0.1, 0.3, 0.5, 1, 2), "snr": (0.3, 0.5, 0.7, 1.0)}
 ADMM_DESIGN = {"rank": (3, 6, 12), "alpha": (0.1, 0.5), "snr": (0.3, 0.5, 0.7, 1.0)}
-#: Seeds of fits are far from those of data: a random start must not be made of the numbers that made the loadings.
+#: Offset between seeds of fits and of data: a random start must not reuse the numbers behind the loadings.
 FIT_SEEDS = 1_000_000
 PAPER = {"solver": "admm", "max_iter": 200, "inner_iter": 50}
 
@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def problems(design: dict, seeds: range, quick: bool) -> list[dict]:
-    """Every cell of the design, in an order that makes a part of it a fair sample."""
+    """Every cell of the design, in an order in which any initial part is a fair sample."""
     keys = itertools.product(*design.values(), (1.0, 0.5), seeds)
     cells = [dict(zip([*design, "observed", "seed"], key, strict=True)) for key in keys]
     order = np.random.default_rng(0).permutation(len(cells))
@@ -121,7 +121,7 @@ def accuracy(options: argparse.Namespace) -> list[dict]:
 
 
 def measure_accuracy(cell: dict) -> dict:
-    """The rank that each method finds, and the eigenvalue of the last true dimension beside the one after it."""
+    """The rank that each method finds, and the eigenvalues of the last true dimension and the one after it."""
     S = similarities(cell)
     seed = FIT_SEEDS + cell["seed"]
     start = time.perf_counter()
@@ -205,7 +205,7 @@ def show_accuracy(runs: list[dict]) -> None:
 
 
 def show_rows_lost(runs: list[dict]) -> None:
-    """In which marginal rows another rule is better, and by how many standard errors of the paired difference."""
+    """List marginal rows in which another rule is better, in standard errors of the paired difference."""
     print("\nRows in which another rule is better than select_rank, in standard errors of the paired difference:\n")
     for name in ("observed", "snr", "alpha", "rank"):
         for level in sorted({run[name] for run in runs}):
@@ -218,7 +218,7 @@ def show_rows_lost(runs: list[dict]) -> None:
                     print(f"- {name} {level:g}: {method}, by {gains.mean():.2f} ({gains.mean() / error:.1f})")
 
 
-#: Structure and noise that the simulations of the paper do not have.
+#: Structure and noise beyond the paper's simulations.
 NOISES = ("Gaussian", "on features", "counts of choices", "uneven weights", "RBF kernel")
 
 
@@ -249,11 +249,10 @@ def measure_noise(cell: dict) -> dict:
 def noisy(cell: dict) -> tuple[Similarity, np.ndarray]:
     """Similarities of 120 items with one kind of noise, all pairs observed, and their true loadings.
 
-    "on features": Gaussian noise on the loadings, with the share of signal in their variance that the SNR says, so that
-    all pairs of an item share it. "counts of choices": every pair is judged alike with the probability that its
-    similarity says, in 3, 10 or 40 answers at SNR 0.3, 0.5 and 0.7. "uneven weights": the pairs were judged 1 to 50
-    times, and their noise and weights say how often. "RBF kernel": of the loadings as features, which is not of low
-    rank; with Gaussian noise.
+    "on features": Gaussian noise on the loadings, with the SNR as share of signal in their variance, so that all pairs
+    of an item share it. "counts of choices": every pair is judged alike with a probability given by its similarity, in
+    3, 10 or 40 answers at SNR 0.3, 0.5 and 0.7. "uneven weights": pairs were judged 1 to 50 times, which determines
+    their noise and weights. "RBF kernel": of the loadings as features, which is not low-rank; with Gaussian noise.
     """
     rng = np.random.default_rng(10_000 + cell["seed"])
     W = simulate.dirichlet(120, cell["rank"], alpha=0.3, random_state=cell["seed"])
@@ -303,7 +302,7 @@ def against_admm(options: argparse.Namespace) -> list[dict]:
 
 
 def measure_admm(cell: dict) -> dict:
-    """Both solvers on the same splits and candidates, one repeat, each by the paper's protocol; and the default."""
+    """Both solvers on the same splits and candidates, one repeat each by the paper's protocol; and the default."""
     S = similarities(cell)
     sampling = calibrate(S, n_bootstraps=20, random_state=0).sampling
     ranks = sorted({max(1, cell["rank"] + step) for step in (-6, -4, -2, -1, 0, 1, 2, 4)})
@@ -359,7 +358,7 @@ def speed(options: argparse.Namespace) -> dict:
 
 
 def peterson(S: np.ndarray, quick: bool) -> dict:
-    """The selection on two processes with either solver, one repeat of five folds; and the whole of it by itself."""
+    """The selection on two processes with either solver, one repeat of five folds; and the complete default."""
     ranks = range(2, 6) if quick else range(2, 31)
     found: dict = {"ranks": list(ranks)}
     for name, estimator in (("bcd", None), ("admm", SRF(**PAPER))):
@@ -396,7 +395,7 @@ def peterson(S: np.ndarray, quick: bool) -> dict:
 
 
 def large(quick: bool) -> dict:
-    """One repeat at n = 1854: bcd in full; of admm the first tenth of its iterations, a bound from below."""
+    """One repeat at n = 1854: bcd in full, and the first tenth of admm's iterations, which gives a lower bound."""
     n, step = (300, 5) if quick else (1854, 10)
     W = simulate.dirichlet(n, 2 * step, alpha=0.3, random_state=0)
     S = np.asarray(simulate.add_noise(W @ W.T, 0.7, random_state=0))

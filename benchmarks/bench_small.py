@@ -1,12 +1,12 @@
-"""What moving all rows at once gives: whole fits of small problems with it, and with rows in turn alone.
+"""Benefit of updating all rows at once: whole fits of small problems, compared with only sequential row updates.
 
     python benchmarks/bench_small.py [--quick] [--sizes 40 120] [--out benchmarks/results/small.json]
 
 Seven kinds of data, complete or with pairs missing at random, in a block or far from the diagonal, from random starts
-at the defaults. For each size, mask and kind: the time of rows in turn over that of all rows at once and the ratio of
-the final objectives (geometric means; what is below a millionth of sum S^2 counts as exact), how many dimensions are
-left, and how often a fit converged. With pairs missing, rows in turn go through a filled matrix, or through lists where
-those are faster for them.
+with default settings. For each size, mask and kind: the ratios of time (rows in turn over all rows at once) and of the
+final objectives (geometric means; values below a millionth of sum S^2 count as exact), the number of remaining
+dimensions, and the share of converged fits. With missing pairs, sequential updates use a filled matrix, or lists if
+those are faster.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench_fit import describe_machine
 from simdims import SRF
 from simdims.solvers import plan
 
-warnings.simplefilter("ignore")  # not every fit converges
+warnings.simplefilter("ignore")  # some fits do not converge
 
 SIZES = {40: 5, 120: 10, 300: 15, 500: 20}
 MASKS = ("complete", "70%", "35%", "block", "band")
@@ -85,7 +85,7 @@ def with_gaps(S: np.ndarray, mask: str, seed: int) -> np.ndarray:
 
 
 def compare(S: np.ndarray, n_components: int, seed: int) -> dict[str, Any]:
-    """The same fit both ways, three times each in turn; the shortest counts."""
+    """The same fit both ways, three times each in turn; the shortest time counts."""
     ways = {"at_once": (plan._COMPLETE, plan._MISSING)}
     ways["in_turn"] = tuple(how._replace(largest=0) for how in ways["at_once"])
     found: dict[str, Any] = {name: {"seconds": np.inf} for name in ways}

@@ -3,11 +3,11 @@
     python benchmarks/bench_uncertainty.py [coverage] [compare] [population] [speed] [--jobs 8] [--data-sets 200]
 
 coverage: simulated people, S_m = W diag(a_m) W^T + noise; 30 people; the share of true values that 95% intervals
-contain. Loadings are those whose true value is above 0.1, on the scale on which the mean weight of these people is 1.
-compare: two independent embeddings, and two that share 5 of 10 dimensions. population: people who encode a property to
-degrees of their own, with mean zero and not. speed: 200 resamples of 16 people, 92 items and 9 dimensions.
+contain. Loadings are those whose true value is above 0.1, scaled so that the mean weight of these people is 1. compare:
+two independent embeddings, and two that share 5 of 10 dimensions. population: people who encode a property to varying
+degrees, with zero and nonzero mean. speed: 200 resamples of 16 people, 92 items and 9 dimensions.
 
-Runs with numpy, scipy, numba and scikit-learn alone. Prints Markdown.
+Requires only numpy, scipy, numba and scikit-learn. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 try:
     import pandas  # noqa: F401
-except ImportError:  # only the table of what is known about the people needs it, which is empty here
+except ImportError:  # only needed for the table of people, which is empty here
     stub = types.ModuleType("pandas")
     empty = {"__init__": lambda self, *_, **__: None}
     for name in ("Index", "DataFrame", "Series", "MultiIndex", "RangeIndex"):
@@ -162,7 +162,7 @@ def compare(run: Callable[..., Iterable], n_sets: int) -> None:
 
 
 def populated(task: tuple[int, float, float, bool, int]) -> dict[str, bool]:
-    """Which tests reject, for people who encode a property to degrees with this mean and standard deviation."""
+    """Which tests reject, for people who encode a property to degrees with the given mean and standard deviation."""
     n_people, mean, spread, with_dimensions, seed = task
     rng = np.random.default_rng(seed)
     W = rng.dirichlet(np.full(4, 0.5), size=30)

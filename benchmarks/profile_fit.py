@@ -1,9 +1,9 @@
-"""Where a fit of 1,854 items and 40 dimensions spends its time: complete, and with 30% of the pairs missing.
+"""Profile of a fit of 1,854 items and 40 dimensions: complete, and with 30% of the pairs missing.
 
     python benchmarks/profile_fit.py
 
-cProfile over ten fits: the functions with at least 2% of the time. Compiled kernels count as one function each; what a
-second thread does is seen as waiting for it.
+cProfile over ten fits: the functions with at least 2% of the time. Each compiled kernel counts as one function; work of
+a second thread appears as waiting.
 """
 
 from __future__ import annotations

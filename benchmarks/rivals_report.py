@@ -1,4 +1,4 @@
-"""What bench_rivals.py found, as Markdown tables and as a figure."""
+"""Format the results of bench_rivals.py as Markdown tables and a figure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def print_products(products: list[dict[str, Any]]) -> None:
 
 
 def median(race: dict[str, Any], method: str, field: str) -> float | None:
-    """The median over the data sets; None where a method was not run, or did not arrive in half of them."""
+    """The median over data sets; None if a method was not run or did not finish in half of them."""
     values = [run[method][field] for run in race["runs"] if method in run]
     known = [value for value in values if value is not None]
     return statistics.median(known) if known and 2 * len(known) > len(values) else None
@@ -82,7 +82,7 @@ def seconds(race: dict[str, Any], method: str) -> str:
 
 
 def timed(race: dict[str, Any], method: str) -> str:
-    """Seconds and the speed-up over ADMM, from runs of the same data and start."""
+    """Seconds and the speed-up over ADMM, from runs with the same data and start."""
     if method not in race["runs"][0]:
         return "-"
     if median(race, method, "seconds") is None:
@@ -91,7 +91,7 @@ def timed(race: dict[str, Any], method: str) -> str:
 
 
 def over_best_rival(race: dict[str, Any]) -> str:
-    """The shortest time of any other method of the same model over that of bcd."""
+    """The shortest time of any other method for the same model, divided by that of bcd."""
     ratios = []
     for run in race["runs"]:
         others = [run[name]["seconds"] for name in ("admm", "lbfgs") if run[name]["seconds"]]
@@ -108,7 +108,7 @@ def symmetrised_ratio(race: dict[str, Any]) -> str:
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
-    """Seconds to ADMM's final objective against the observed share, a panel for each number of items."""
+    """Seconds to ADMM's final objective against the observed share, one panel per number of items."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""The analyses of the SRF paper, rerun with simdims: published values beside ours, with tables and a figure.
+"""Reproduction of the analyses in the SRF paper with simdims: published and reproduced values, tables and a figure.
 
 Each module is one analysis. Its docstring says what is simulated or read and what to look for, and opens its section of
 docs/reproduction.md. Run one from the root of the repository with ``python -m paper NAME``; see ``python -m paper

@@ -28,7 +28,7 @@ _OBSERVED, _SNR, _INNER = 0.5, 0.5, 10
 _ROUNDING = 1e-10
 #: Projection counts as rare below this mean share of the entries.
 _RARE = 0.01
-#: Iterations in the first panel.
+#: Iterations shown in the first panel.
 _SHOWN = 60
 
 
@@ -80,9 +80,9 @@ def draw_similarities(kernel: str, n_items: int, n_components: int, seed: int) -
 
 
 def follow(S: np.ndarray, W: np.ndarray, *, rho: float, bounds: tuple[float, float] | None, n_iter: int) -> Cell:
-    """Iterate ADMM from W and record what the theorem is about.
+    """Iterate ADMM from W and record the quantities in the theorem.
 
-    `lagrangian` has the value of the start and of each iteration. `projected` is the share of entries that the box
+    `lagrangian` has the value at the start and after each iteration. `projected` is the share of entries that the box
     moves in each iteration, and `threshold` the rho that the paper requires for it, sqrt(8 projected) sup |W|_op over
     all iterations and the start. `kkt_gap` is the largest entry of dual - M o (S - Z) in any iteration.
     """
@@ -113,13 +113,13 @@ def lagrangian(S: np.ndarray, state: admm.State) -> float:
 
 
 def rises(values: np.ndarray) -> np.ndarray:
-    """The steps up from the second iteration on, as shares of the value after the first; values[0] is the start."""
+    """Increases from the second iteration on, as shares of the value after the first; values[0] is the start."""
     steps = np.diff(values[1:]) / abs(values[1])
     return steps[steps > _ROUNDING]
 
 
 def by_rho(traces: pd.DataFrame) -> pd.DataFrame:
-    """Steps that rise for each rho, without and with the box."""
+    """Number of increasing steps for each rho, without and with the box."""
     table = traces.groupby(["rho", "box"]).agg(
         steps=("n_steps", "sum"), rises=("n_rises", "sum"), largest=("largest_rise", "max")
     )
@@ -201,7 +201,7 @@ def _claims(traces: pd.DataFrame, settings: Settings) -> list[Claim]:
 
 
 def counted(traces: pd.DataFrame) -> str:
-    """How many steps rise, and by how much."""
+    """How many steps increase, and by how much."""
     n_rises, largest = traces["n_rises"].sum(), traces["largest_rise"].max()
     size = f", by at most {largest:.1g} of the value after the first iteration" if n_rises else ""
     return f"{n_rises:,} of {traces['n_steps'].sum():,} steps rise{size}"
@@ -225,7 +225,7 @@ def _remarks(traces: pd.DataFrame, sizes: list[tuple[int, int]], n_seeds: int, n
 
 
 def _draw(traces: pd.DataFrame) -> Figure:
-    """The Lagrangian over iterations, the share of rises by rho, and the share of projected entries."""
+    """The Lagrangian over iterations, the share of increases by rho, and the share of projected entries."""
     figure = new_figure(7.0, 2.4)
     left, middle, right = figure.subplots(1, 3)
     first = traces[traces["kind"] == "linear"].iloc[0]

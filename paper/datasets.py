@@ -27,15 +27,15 @@ from simdims.metrics import explained_variance
 #: The data set that needs no file, and its number of dimensions.
 SIMULATED, SIMULATED_RANK = "simulated", 6
 
-#: How far a value may be from the published one and count as equal.
+#: Largest difference from the published value that counts as equal.
 SAMPLING_MARGIN, R2_MARGIN, AUC_MARGIN, RELIABILITY_MARGIN = 0.05, 0.05, 0.03, 0.02
 #: Published: a lower bound on the mean reliability of every data set, and the median R2 of dense ones.
 LEAST_RELIABILITY, MEDIAN_R2 = 0.82, 0.88
-#: Percentage of pairs above which a data set is dense, and the share above which it is as good as complete.
+#: Percentage of pairs above which a data set is dense, and the share above which it counts as complete.
 DENSE, NEARLY_ALL = 90.0, 0.99
 
 _SMOKE_RANKS = (1, 2, 4, 6)
-#: Larger data sets are skipped in a smoke run, unless they are asked for.
+#: Larger data sets are skipped in a smoke run, unless requested.
 _SMOKE_ITEMS = 200
 
 
@@ -121,7 +121,7 @@ def run(settings: Settings) -> Outcome:
 
 
 def chosen(settings: Settings) -> list[str]:
-    """All data sets, or those that were asked for."""
+    """All data sets, or those requested."""
     known = [SIMULATED, *RECIPES]
     if settings.only is None:
         return known
@@ -140,7 +140,7 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
     """Select the number of dimensions, fit, and measure."""
     S = whole if name == SIMULATED else densest_items(whole, settings.pick(40, 400, whole.n_items))
     n_runs = recipe.n_runs if recipe else None
-    # Remarks say if the largest rank is the best; parts of a data set may have items without pairs.
+    # Remarks report if the largest rank is the best; subsets of a data set may have items without pairs.
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         discovery = discover(
             S,
@@ -173,7 +173,7 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
 
 
 def _ranks(settings: Settings, recipe: Recipe | None, n_items: int) -> list[int]:
-    """Ranks to try: all, or every second one and the published one, up to a third of the items."""
+    """Ranks to try: all, or every second one plus the published one, up to a third of the items."""
     if recipe is None:
         return list(settings.pick(_SMOKE_RANKS, range(1, 13), range(1, 16)))
     published = () if recipe.other_data else (recipe.published.rank,)
@@ -183,7 +183,7 @@ def _ranks(settings: Settings, recipe: Recipe | None, n_items: int) -> list[int]
 
 
 def _coverage(S: Similarity) -> float:
-    """Share of the pairs of two different items that a dense matrix knows, or a sparse one stores."""
+    """Share of off-diagonal pairs that a dense matrix observes, or a sparse one stores."""
     values: Any = S.values
     if sparse.issparse(values):
         stored = values.tocoo()
@@ -194,7 +194,7 @@ def _coverage(S: Similarity) -> float:
 
 
 def _at_published_rank(settings: Settings, name: str, discovery: Discovery, recipe: Recipe | None) -> Consensus | None:
-    """Fits with the published number of dimensions; None for incomplete data or a part of them."""
+    """Fits with the published number of dimensions; None for incomplete data or subsets."""
     S = discovery.mean_similarity
     if recipe is None or recipe.published.r2 is None or settings.is_smoke:
         return None
@@ -231,7 +231,7 @@ def fisher_reliability(embeddings: NDArray[np.floating], seed: int, n_splits: in
 
 
 def claims(settings: Settings, found: list[Found]) -> list[Claim]:
-    """What the paper says about each data set, and about all."""
+    """The paper's statements about each data set, and about all."""
     return [claim for one in found for claim in _claims_of_one(settings, one)] + _claims_of_all(settings, found)
 
 
@@ -275,13 +275,13 @@ def _claims_of_one(settings: Settings, one: Found) -> list[Claim]:
 
 
 def _claims_of_all(settings: Settings, found: list[Found]) -> list[Claim]:
-    """What the paper says about all data sets together; undecided unless all of them were run."""
+    """The paper's statements about all data sets together; undecided unless all were run."""
     real = [one for one in found if one.published is not None]
     if not real:
         return []
     comparable = [one for one in real if one.is_comparable]
     is_complete = {one.name for one in comparable} == {name for name in RECIPES if not RECIPES[name].other_data}
-    # Other data than the paper's must not decide.
+    # Data that differ from the paper's must not decide.
     real = comparable if is_complete and not settings.is_smoke else real
 
     def verdict(holds: bool) -> bool | None:
@@ -347,7 +347,7 @@ def tables(found: list[Found], missing: dict[str, Recipe]) -> dict[str, pd.DataF
 
 
 def remarks(found: list[Found], missing: dict[str, Recipe], left_out: list[str]) -> list[str]:
-    """What was run, where it differs, and what to get."""
+    """What was run, where it differs, and which files to get."""
     made = [
         "R2, AUC and reliability are those of the rank that select_rank chose, except in columns that name another."
     ]
@@ -402,7 +402,7 @@ def _range(ranks: list[int]) -> str:
 
 
 def draw(found: list[Found]) -> Figure:
-    """Fig. 4a (numbers of dimensions) and the cross-validation curves of what was run."""
+    """Fig. 4a (numbers of dimensions) and the cross-validation curves of this run."""
     figure = new_figure(7.0, 3.0)
     ranks, curves = figure.subplots(1, 2, width_ratios=(1.15, 1))
     _draw_ranks(ranks, found)

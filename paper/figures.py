@@ -1,4 +1,4 @@
-"""How the figures look: colours, small text, thin lines."""
+"""The style of the figures: colours, small text, thin lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-#: Okabe and Ito's colours for colour-blind readers, without the yellow.
+#: The Okabe-Ito palette for colour-blind readers, without yellow.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MAIN, ACCENT, SECOND = COLOURS[:3]
 OTHER, TINT, QUIET = "#B0B0B0", "#CFE3F1", "#595959"
@@ -27,7 +27,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def tidy(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
-    """Small text, thin lines, no frame above and to the right."""
+    """Set small text and thin lines, and remove the top and right spines."""
     ax.spines[["top", "right"]].set_visible(False)
     for spine in ax.spines.values():
         spine.set_linewidth(0.6)
@@ -43,19 +43,19 @@ def legend(ax: Axes, **options: Any) -> None:
 
 
 def log_ticks(ax: Axes, ticks: Sequence[float], labels: Sequence[str] | None = None) -> None:
-    """A logarithmic x axis with these ticks only."""
+    """A logarithmic x axis with only these ticks."""
     ax.set_xscale("log")
     ax.set_xticks(list(ticks), labels or [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
 
 
 def whole_ticks(ax: Axes) -> None:
-    """A few whole numbers along x."""
+    """A few integer ticks along x."""
     ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
 
 
 def mean_and_spread(ax: Axes, runs: pd.DataFrame, x: str, y: str, *, color: str, label: str, marker: str = "o") -> None:
-    """The mean of y at each x, and one standard deviation on either side."""
+    """The mean of y at each x, with one standard deviation on either side."""
     grouped = runs.groupby(x)[y]
     mean, spread = grouped.mean(), grouped.std(ddof=0)
     ax.fill_between(mean.index, mean - spread, mean + spread, color=color, alpha=0.15, linewidth=0)
@@ -63,5 +63,5 @@ def mean_and_spread(ax: Axes, runs: pd.DataFrame, x: str, y: str, *, color: str,
 
 
 def noise_name(snr: float) -> str:
-    """A signal-to-noise ratio in words."""
+    """A signal-to-noise ratio as text."""
     return "no noise" if snr == 1 else f"SNR {snr:g}"

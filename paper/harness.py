@@ -1,4 +1,4 @@
-"""What all analyses share: settings, claims, tasks that can be resumed, and writing the result."""
+"""Shared by all analyses: settings, claims, resumable tasks, and writing results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tqdm import tqdm
 from simdims import __version__, simulate
 from simdims.plots import save_figure
 
-#: What can be reproduced, and where it is in the paper. The module has the same name, with "_" for "-".
+#: The analyses and their places in the paper. Modules have the same names, with "_" for "-".
 ANALYSES = {
     "recovery": "Fig. 2a, b: dimensions recovered from simulated similarities, by complexity and noise",
     "missing": "Fig. 2c: recovery from incomplete similarities, compared with imputation",
@@ -71,7 +71,7 @@ class Settings:
         return None if self.is_smoke else bool(holds)
 
     def seeds(self, smoke: int, quick: int, full: int) -> list[int]:
-        """One seed per data set, for as many data sets as this size has."""
+        """One seed per data set, for the number of data sets at this size."""
         return [seed_of(self.seed, number) for number in range(self.pick(smoke, quick, full))]
 
     def folder(self, name: str) -> Path | None:
@@ -79,7 +79,7 @@ class Settings:
         return None if self.checkpoint is None else self.checkpoint / name
 
     def options(self, name: str) -> dict[str, Any]:
-        """Arguments of functions of simdims that run many fits."""
+        """Arguments for simdims functions that run many fits."""
         return {
             "checkpoint": self.folder(name),
             "random_state": self.seed,
@@ -98,7 +98,7 @@ class Settings:
 
 
 class Claim(NamedTuple):
-    """A statement of the paper and what this run found.
+    """A statement of the paper and the result of this run.
 
     `agrees` is None if this run cannot tell. `in_paper` is False for other references: a known truth, or an earlier
     measurement.
@@ -112,7 +112,7 @@ class Claim(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`agrees` in words."""
+        """`agrees` as text."""
         if self.agrees is None:
             return "undecided"
         return ("as published" if self.in_paper else "agrees, not in the paper") if self.agrees else "differs"
@@ -202,7 +202,7 @@ def reproduce(
 
     "smoke" checks in seconds that the analysis runs, "quick" shows the direction of the results in minutes, and "full"
     can be compared with the paper. `only` names data sets of "datasets". Results do not depend on `n_jobs`. `progress`
-    is whether to show progress bars; None shows them in a terminal.
+    says whether to show progress bars; None shows them in a terminal.
     """
     if name not in ANALYSES:
         raise ValueError(f"name must be one of {', '.join(ANALYSES)}, got {name!r}.")
@@ -271,7 +271,7 @@ def seed_of(root: int, *task: int) -> int:
 
 
 def as_text(value: Any) -> str:
-    """A table entry with three digits, or whole from 100 on; empty if it is missing."""
+    """A table entry with three digits, or an integer from 100 on; empty if missing."""
     if value is None or value != value:
         return ""
     if not isinstance(value, float):
@@ -280,14 +280,14 @@ def as_text(value: Any) -> str:
 
 
 def is_positive(mean: float, standard_error: float) -> bool | None:
-    """Whether a difference is positive or negative; None if its 95% interval contains 0."""
+    """Whether a difference is positive; None if its 95% interval contains 0."""
     return None if abs(mean) <= 1.96 * standard_error else bool(mean > 0)
 
 
 def design(settings: Settings, n_repeats: int, levels: Mapping[str, Iterable[Any]], **common: Any) -> list[Cell]:
     """One cell per combination of levels and repeat.
 
-    Seeds differ between repeats and between embeddings (alpha and rank), not between what is done to one embedding.
+    Seeds differ between repeats and between embeddings (alpha and rank), but not between treatments of one embedding.
     """
     cells = [dict(zip(levels, values, strict=True)) for values in itertools.product(*levels.values())]
     return [
@@ -307,7 +307,7 @@ class Simulated(NamedTuple):
 
 
 def simulate_cell(cell: Cell) -> Simulated:
-    """Rows of W from a Dirichlet distribution, noise on W W^T, and the share `observed` of its pairs."""
+    """Rows of W from a Dirichlet distribution, noise on W W^T, and a share `observed` of its pairs."""
     W = simulate.dirichlet(cell["n_items"], cell["rank"], alpha=cell["alpha"], random_state=seed_of(cell["seed"], 0))
     truth = W @ W.T
     S = np.asarray(simulate.add_noise(truth, cell["snr"], random_state=seed_of(cell["seed"], 1)))

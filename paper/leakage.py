@@ -20,7 +20,7 @@ from paper.figures import ACCENT, COLOURS, MAIN, MARKS, QUIET, TINY, legend, new
 from paper.harness import Cell, Claim, Outcome, Settings, is_positive, run_each
 from simdims import calibrate, select_rank, simulate
 
-#: Observed values, in units of the degrees of freedom, at which patterns are tried.
+#: Numbers of observed values at which patterns are tried, in units of the degrees of freedom.
 MULTIPLES = (0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 #: The largest share of pairs in the pool (the paper's cap), and the share that each of 5 folds then trains on.
 MOST_SAMPLING, N_FOLDS = 0.95, 5
@@ -58,7 +58,7 @@ def run(settings: Settings) -> Outcome:
 
 
 def _data_sets(settings: Settings) -> list[Cell]:
-    """A few without noise; with noise in several sizes, because the rise beyond the true number depends on it."""
+    """A few without noise; several sizes with noise, because the rise beyond the true number depends on the size."""
     sizes: list[tuple[int, float]] = settings.pick(
         [(40, 1.0), (40, 0.9)],
         [(60, 1.0), (100, 0.9), (200, 0.9), (100, 0.5)],
@@ -70,7 +70,7 @@ def _data_sets(settings: Settings) -> list[Cell]:
 
 
 def degrees_of_freedom(n_items: int, rank: int) -> int:
-    """Those of W W^T, n r - r (r - 1) / 2: the entries of W, less the rotations that change nothing."""
+    """Degrees of freedom n r - r (r - 1) / 2: the entries of W, minus the rotations that leave W W^T unchanged."""
     return n_items * rank - rank * (rank - 1) // 2
 
 
@@ -129,7 +129,7 @@ def measure_identifiability(cell: Cell) -> Cell:
 
 
 def measure_validation(cell: Cell) -> Cell:
-    """Both schemes on one data set: errors relative to the variance of the similarities, and chosen numbers."""
+    """Both schemes on one data set: errors relative to the variance of the similarities, and selected numbers."""
     n_items, true_rank, seed = cell["n_items"], cell["true_rank"], cell["seed"]
     W = simulate.dirichlet(n_items, true_rank, alpha=_ALPHA, random_state=seed)
     S = simulate.add_noise(W @ W.T, cell["snr"], random_state=seed)
@@ -137,7 +137,7 @@ def measure_validation(cell: Cell) -> Cell:
     ranks = list(range(max(1, true_rank - 3), 2 * true_rank + 1))
     found: Cell = {"ranks": ranks}
     options = {"n_folds": N_FOLDS, "n_repeats": cell["n_repeats"], "random_state": seed, "n_jobs": 1, "progress": False}
-    # On a flat curve, the smallest error may be at the last rank: that is what is measured here.
+    # A flat curve may have its smallest error at the last rank, which is measured here.
     with warnings.catch_warnings(action="ignore"):
         shares = (ENTRYWISE, calibrate(S, random_state=seed, n_jobs=1).sampling)
         for scheme, share in zip(SCHEMES, shares, strict=True):

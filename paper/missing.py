@@ -35,19 +35,19 @@ BCD, ADMM, KNN, MEDIAN = "SRF (bcd)", "SRF (admm)", "KNN", "median"
 METHODS = (BCD, ADMM, KNN, MEDIAN)
 SOLVERS, IMPUTATIONS = METHODS[:2], METHODS[2:]
 
-#: What is measured, and its name.
+#: Measures and their names.
 MEASURES = {
     "explained_variance": "Held-out explained variance",
     "correlation": "Held-out correlation",
     "alignment": "Factor alignment",
 }
 
-#: The share of levels that counts as "nearly all".
+#: Share of levels that counts as "nearly all".
 _NEARLY_ALL = 0.8
 
 
 def run(settings: Settings) -> Outcome:
-    """Leave pairs out at random, predict them and recover the dimensions, from few pairs to nearly all."""
+    """Remove pairs at random, predict them and recover the dimensions, from few observed pairs to nearly all."""
     n_items, rank = settings.pick((84, 2), (210, 5), (210, 5))
     densities = settings.pick(
         (0.5, 2.0, 20.0),
@@ -57,7 +57,7 @@ def run(settings: Settings) -> Outcome:
     alphas = settings.pick((0.3,), (0.3,), (0.3, 1.0))
     snrs = settings.pick((1.0,), (1.0, 0.5), (1.0, 0.5))
     n_repeats = settings.pick(1, 3, 10)
-    max_iter, inner_iter = settings.pick((50, 5), (200, 10), (200, 50))  # the last are those of Algorithm 1
+    max_iter, inner_iter = settings.pick((50, 5), (200, 10), (200, 50))  # full: the settings of Algorithm 1
     levels: dict[str, tuple] = {"rank": (rank,), "alpha": alphas, "snr": snrs, "density": densities}
     admm = {"max_iter": max_iter, "inner_iter": inner_iter}
     cells = design(settings, n_repeats, levels, n_items=n_items, admm=admm)
@@ -94,7 +94,7 @@ def share_observed(density: float, n_items: int, rank: int) -> float:
 
 
 def measure(cell: Cell) -> Cell:
-    """How well each method predicts the pairs left out of a data set, and how well it finds the dimensions."""
+    """How well each method predicts the removed pairs of a data set and recovers the dimensions."""
     share = share_observed(cell["density"], cell["n_items"], cell["rank"])
     W, truth, S, seed = simulate_cell({**cell, "observed": share})
     held_out = np.triu(np.isnan(S), k=1)
@@ -118,8 +118,8 @@ def measure(cell: Cell) -> Cell:
 def impute(S: NDArray[np.float64], method: str) -> NDArray[np.float64]:
     """The similarities with missing values imputed from the nearest items or the medians of columns, symmetrised.
 
-    The imputation does not see the diagonal: no pair is as similar as an item is to itself. An item without observed
-    pairs gets zeros in its column.
+    The imputation ignores the diagonal: no pair is as similar as an item is to itself. An item without observed pairs
+    gets zeros in its column.
     """
     pairs = S.copy()
     np.fill_diagonal(pairs, np.nan)
@@ -168,7 +168,7 @@ def _claims(settings: Settings, runs: pd.DataFrame) -> list[Claim]:
 
 
 def _on_few_pairs(runs: pd.DataFrame) -> list[str]:
-    """What the methods reach at the levels at which SRF explains less than an imputation."""
+    """The methods' results at the levels at which SRF explains less than an imputation."""
     above = levels_above(runs, "explained_variance", BCD)
     if above.all():
         return []
@@ -185,7 +185,7 @@ def _on_few_pairs(runs: pd.DataFrame) -> list[str]:
 
 
 def _on_admm(runs: pd.DataFrame) -> list[str]:
-    """What each solver explains of the pairs it was fitted to, at the levels at which admm predicts less."""
+    """The variance of fitted pairs that each solver explains, at the levels at which admm predicts less."""
     mean = runs.pivot_table(index="density", columns="method", values=["explained_variance", "fitted"])
     behind = mean.index[mean["explained_variance", ADMM] < mean["explained_variance", BCD] - 0.05]
     if not len(behind):
@@ -201,7 +201,7 @@ def _on_admm(runs: pd.DataFrame) -> list[str]:
 
 
 def _draw(runs: pd.DataFrame) -> Figure:
-    """Fig. 2c, with one row per signal-to-noise ratio; grey where parameters outnumber observations."""
+    """Fig. 2c, with one row per signal-to-noise ratio; grey if parameters outnumber observations."""
     snrs = sorted(runs["snr"].unique(), reverse=True)
     figure = new_figure(7.2, 0.5 + 1.9 * len(snrs))
     axes = figure.subplots(len(snrs), len(MEASURES), sharex=True, squeeze=False)

@@ -1,4 +1,4 @@
-"""Supplement, "Identifiability when r is misspecified": the error of dimensions fitted in a wrong number.
+"""Supplement, "Identifiability when r is misspecified": the error of dimensions fitted with a wrong rank.
 
 E|W* - W2 P|^2 / E|W*|^2 >= (1 - (r2 / r*)^(1/4))^2, with the best order P of the columns and zeros for missing ones.
 """
@@ -58,7 +58,7 @@ def measure(cell: Cell) -> Cell:
     W = simulate.dirichlet(cell["n_items"], cell["true_rank"], alpha=_ALPHA, random_state=cell["seed"])
     S = simulate.add_noise(W @ W.T, cell["snr"], random_state=cell["seed"])
     srf = SRF(cell["rank"], tol=_TOL, max_iter=_MAX_ITER, random_state=cell["seed"])
-    # Superfluous dimensions keep shrinking, long after the error has settled.
+    # Superfluous dimensions keep shrinking long after the error has settled.
     with warnings.catch_warnings(action="ignore"):
         found = srf.fit(S).embedding_
     return {

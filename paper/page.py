@@ -5,8 +5,8 @@
     done
     python -m paper.page results --commit $(git rev-parse --short HEAD)
 
-The prose of docs/reproduction.md is written by hand; its tables are replaced. The notes are written anew. If runs are
-of different commits, add "commit": "..." to their NAME.json.
+The prose of docs/reproduction.md is written by hand; only its tables are replaced. The notes are regenerated. If runs
+are from different commits, add "commit": "..." to their NAME.json.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def updated(page: str, results: dict[str, Any]) -> str:
-    """The page with the rows of these results in its summary, and their claims in its sections."""
+    """The page with updated rows in its summary, and updated claims in its sections."""
     for name, result in results.items():
         page = re.sub(rf"^\| \[{name}\].*$", _literal(summary_row(name, result)), page, flags=re.MULTILINE)
     head, *sections = re.split(r"^(?=## )", page, flags=re.MULTILINE)
@@ -65,7 +65,7 @@ def updated(page: str, results: dict[str, Any]) -> str:
 
 
 def _literal(text: str) -> str:
-    """A text as a replacement in re.sub."""
+    """Escape a text for use as a replacement in re.sub."""
     return text.replace("\\", r"\\")
 
 

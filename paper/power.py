@@ -25,11 +25,11 @@ NOISES = {"features": "Noise on features", "similarities": "Noise on similaritie
 
 #: The middle range of ratios.
 MIDDLE = (0.1, 0.5)
-#: Power of RSA and SRF at a ratio of 0.5 with noise on the features, in a run that is not ours.
+#: Power of RSA and SRF at a ratio of 0.5 with noise on the features, in an independent run.
 INDEPENDENT_RUN = {MIXED: (0.08, 0.94), SPOSE: (0.51, 0.80)}
-#: Powers this close count as equal, and a curve this high as full.
+#: Powers closer than this count as equal, and a curve at least this high as full.
 CLOSE, FULL = 0.1, 0.95
-#: What counts as a sharp drop of power between quartiles, and as high power.
+#: Thresholds for a sharp drop of power between quartiles, and for high power.
 DROP, HIGH = 0.3, 0.8
 
 
@@ -68,7 +68,7 @@ def run(settings: Settings) -> Outcome:
 
 
 def read_embedding(settings: Settings) -> tuple[NDArray[np.float64], bool]:
-    """SPoSE without its few tiny negative values, or an embedding that stands in for it; and whether it is SPoSE."""
+    """SPoSE with its few tiny negative values set to zero, or a stand-in; and whether it is SPoSE."""
     if settings.data is not None and (settings.data / SPOSE_FILE).exists():
         return np.maximum(np.loadtxt(settings.data / SPOSE_FILE), 0), True
     return simulate.sparse_correlated(1854, 49, random_state=settings.seed), False
@@ -147,7 +147,7 @@ def by_variance(study: pd.DataFrame, n_groups: int = 4) -> pd.DataFrame:
 
 
 def curve(study: pd.DataFrame, **where: str) -> dict[float, float]:
-    """Power at every ratio above 0, ascending, of the rows with the given design, noise and test."""
+    """Power at each positive ratio, ascending, for the given design, noise and test."""
     chosen = study[study["snr"] > 0]
     for name, value in where.items():
         chosen = chosen[chosen[name] == value]
@@ -171,7 +171,7 @@ def advantage(study: pd.DataFrame, design: str, noise: str, snrs: tuple[float, f
 def ratio_reaching(power: dict[float, float], share: float) -> float:
     """The lowest ratio at which a curve reaches this power, interpolated; infinite if it never does.
 
-    It is the first ratio of the curve if the power is reached there already.
+    If the first ratio already has this power, it is returned.
     """
     snrs, values = list(power), list(power.values())
     above = [place for place, value in enumerate(values) if value >= share]
@@ -182,7 +182,7 @@ def ratio_reaching(power: dict[float, float], share: float) -> float:
 
 
 def ratio_text(power: dict[float, float], share: float) -> str:
-    """The ratio at which a curve reaches a power, with a sign if it is outside the ratios that were run."""
+    """The ratio at which a curve reaches a power, with an inequality sign if it is outside the tested ratios."""
     snr = ratio_reaching(power, share)
     if math.isinf(snr):
         return f"> {max(power):g}"
@@ -284,7 +284,7 @@ def _on_counts(study: pd.DataFrame, n_permutations: int) -> list[str]:
 
 
 def _on_ratios(study: pd.DataFrame) -> str:
-    """Where the powers of the independent run are reached here, and those at the square of its ratio."""
+    """The ratios at which the powers of the independent run are reached here, and the powers at its squared ratio."""
     reached, powers = [], []
     for design, (rsa, dimension) in INDEPENDENT_RUN.items():
         of_dimension, of_rsa = both_curves(study, design)

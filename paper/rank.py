@@ -18,7 +18,7 @@ OURS, PAPERS = "select_rank", "paper's protocol"
 PARALLEL, MEDIAN, SCREE = "parallel 95%", "parallel median", "scree test"
 METHODS = (OURS, PAPERS, PARALLEL, MEDIAN, SCREE)
 
-#: Factors of the design and how their levels are written: in tables, and in the figure.
+#: Factors of the design, and how their levels are written in tables and in the figure.
 _FACTORS = {
     "alpha": ("alpha {:g}", "α {:g}"),
     "snr": ("SNR {:g}", "SNR {:g}"),
@@ -135,7 +135,7 @@ def _draw(runs: pd.DataFrame) -> Figure:
 
 
 def _draw_panel(ax: Axes, runs: pd.DataFrame, method: str, factor: str, most: float) -> None:
-    """Each level has its own place around the true rank, so that dots do not cover each other."""
+    """Levels are offset around the true rank, so that dots do not overlap."""
     levels = sorted(runs[factor].unique())
     width = 0.5 * np.diff(sorted({0, *runs["rank"]})).min()
     ax.plot([0, most], [0, most], color=OTHER, linewidth=0.8, zorder=1)

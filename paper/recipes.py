@@ -1,4 +1,4 @@
-"""The empirical data sets: their published values, the files they need, and how similarities are built from these.
+"""The empirical data sets: their published values, required files, and construction of similarities.
 
 File names are relative to the data folder; the first of several that exists is read.
 """
@@ -22,13 +22,13 @@ from simdims import Similarity, from_dissimilarity, from_features, from_triplets
 from simdims.consensus import spearman_brown
 from simdims.datasets import read_swow, read_usf
 
-#: Channels with a lower split-half reliability are left out.
+#: Channels with a lower split-half reliability are excluded.
 LEAST_RELIABILITY = 0.3
 
 #: The default weight of absent pairs in from_associations.
 SMALL_WEIGHT = 0.03
 
-#: The Glasgow Norms' short names of their scales.
+#: Short names of the scales in the Glasgow Norms.
 SCALES = {
     "AROU": "arousal",
     "VAL": "valence",
@@ -87,7 +87,7 @@ class Recipe:
 
 
 def similarities_or_features(path: Path) -> Similarity:
-    """Features if the file is called responses, otherwise a square matrix of similarities."""
+    """Features if the file is named responses, otherwise a square matrix of similarities."""
     return features(path) if path.stem == "responses" else load_similarity(path)
 
 
@@ -122,7 +122,7 @@ def recordings(path: Path) -> Similarity:
 
     An .npz file has `repeats` (repeats x stimuli x channels), single trials or two halves, from which reliabilities
     follow. It may have `responses` (stimuli x channels) to other stimuli, to compare instead of the means of repeats.
-    An .npy file contains the repeats alone.
+    An .npy file contains only the repeats.
     """
     found = np.load(path, allow_pickle=False)
     arrays = {"repeats": found} if isinstance(found, np.ndarray) else dict(found)
@@ -193,7 +193,7 @@ def read_triplets(path: Path) -> NDArray[np.int64]:
 
 
 def read_associations(path: Path) -> tuple[str, Similarity]:
-    """The source and the similarities of a file of SWOW or of the USF norms, told apart by their names."""
+    """The source and the similarities of a file of SWOW or of the USF norms, identified by its name."""
     source, read = ("SWOW", read_swow) if path.name.startswith("strength.") else ("USF", read_usf)
     S = read(path)
     return source, replace(S, labels=lower_names(S.labels), absent=SMALL_WEIGHT)
@@ -235,14 +235,14 @@ def read_ratings(path: Path) -> pd.DataFrame:
 
 
 def lower_names(names: Iterable[str] | None) -> list[str]:
-    """Names in lower case, except those that would then be the name of another."""
+    """Names in lower case, except those that would then duplicate another name."""
     given = list(names or ()) if not isinstance(names, pd.Series) else names.tolist()
     times = Counter(name.lower() for name in given)
     return [name.lower() if times[name.lower()] == 1 else name for name in given]
 
 
 def densest_items(S: Similarity, most: int) -> Similarity:
-    """The `most` items with most observed pairs (stored pairs of a sparse matrix), in their order."""
+    """The `most` items with the most observed pairs (stored pairs of a sparse matrix), in their original order."""
     if S.n_items <= most:
         return S
     values: Any = S.values

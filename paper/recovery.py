@@ -1,4 +1,4 @@
-"""Fig. 2a, b: recovery of the dimensions behind similarities, by complexity and noise."""
+"""Fig. 2a, b: recovery of the dimensions underlying similarities, by complexity and noise."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(settings: Settings) -> Outcome:
 
 
 def measure(cell: Cell) -> Cell:
-    """Properties of the true embedding of a data set, and how much of it a fit at the true rank finds."""
+    """Properties of a data set's true embedding, and how much of it a fit at the true rank recovers."""
     W, truth, S, seed = simulate_cell(cell)
     with warnings.catch_warnings(action="ignore"):
         found = SRF(cell["rank"], random_state=seed).fit(S).embedding_
@@ -81,7 +81,7 @@ def measure(cell: Cell) -> Cell:
 
 
 def alignment_of_rotations(W: np.ndarray, rng: np.random.RandomState, n_rotations: int = _N_ROTATIONS) -> float:
-    """Mean factor alignment of W Q with W for random orthogonal Q: the value of the right space alone.
+    """Mean factor alignment of W Q with W for random orthogonal Q: the alignment expected from the correct subspace.
 
     W Q reconstructs the similarities as well as W. Its columns are flipped to have positive means, like those of a
     non-negative embedding.

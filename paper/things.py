@@ -31,9 +31,9 @@ RANK, ACCURACY, SPOSE_ACCURACY, CEILING, CORRELATION_48 = 35, 0.6397, 0.6412, 0.
 #: Published: the part of the way from chance to the ceiling.
 REACHED = 0.8923
 
-#: From this many answers on, there are as many as in the paper.
+#: From this many answers on, the data set is as large as in the paper.
 _ALL_ANSWERS = 4_000_000
-#: With fewer answers per shown pair, pairs are weighted by their answers.
+#: Below this number of answers per shown pair, pairs are weighted by their answers.
 _FEW_ANSWERS = 5.0
 #: A ceiling requires this many triplets with this many answers.
 _CEILING_TRIPLETS, _CEILING_ANSWERS = 20, 10
@@ -42,7 +42,7 @@ _CEILING_TRIPLETS, _CEILING_ANSWERS = 20, 10
 _SRF_MARGIN, _ACCURACY_MARGIN, _CORRELATION_MARGIN = 0.005, 0.015, 0.03
 
 _HELD_OUT = 0.1
-_SPLIT, _SHARES, _ANSWERS = 0, 1, 2  # first words of the names of seeds
+_SPLIT, _SHARES, _ANSWERS = 0, 1, 2  # first elements of task names, from which seeds are derived
 _OSF = "https://osf.io/f5rn6 (data{}; Hebart et al., 2023)"
 
 
@@ -158,7 +158,7 @@ def choice_similarity(W: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def find_ceiling(repeated: NDArray[np.int64]) -> NoiseCeiling | None:
-    """How far people agree, if enough triplets were answered often enough."""
+    """Agreement of people, if enough triplets were answered repeatedly."""
     try:
         found = noise_ceiling(repeated, min_answers=_CEILING_ANSWERS)
     except ValueError:
@@ -184,7 +184,7 @@ def _discover(settings: Settings, S: Similarity) -> Discovery:
 
 
 def _fit_simulated(settings: Settings, data: Data) -> tuple[int, int, float, float]:
-    """A fit with the published rank to as many answers as the paper had, drawn from SPoSE.
+    """A fit with the published rank to simulated answers from SPoSE, as many as in the paper.
 
     Returns the number of answers, the rank, the accuracy, and the correlation for the 48 objects.
     """
@@ -197,7 +197,7 @@ def _fit_simulated(settings: Settings, data: Data) -> tuple[int, int, float, flo
 
 
 def _by_answers(settings: Settings, data: Data, rank: int) -> pd.DataFrame:
-    """Accuracy of one fit at the chosen rank to a part of the training answers."""
+    """Accuracy of one fit at the selected rank to a subset of the training answers."""
     order = np.random.RandomState(seed_of(settings.seed, _SHARES)).permutation(len(data.train))
     rows = []
     for share in settings.pick((0.5, 1.0), (0.25, 0.5, 1.0), (0.125, 0.25, 0.5, 1.0)):
@@ -210,7 +210,7 @@ def _by_answers(settings: Settings, data: Data, rank: int) -> pd.DataFrame:
 def _table(
     data: Data, W: NDArray[np.float64], accuracy: float, simulated: tuple[int, int, float, float]
 ) -> pd.DataFrame:
-    """How many held-out answers each source predicts, and how well the similarities of 48 objects."""
+    """How well each source predicts held-out answers and the similarities of 48 objects."""
     spose, n_spose = triplet_accuracy(data.spose, data.test), data.spose.shape[1]
     by_products, by_choices = data.products_48(data.spose), choice_similarity(data.spose[data.rows_48])
     ours = data.correlation_48(data.products_48(W))

@@ -47,7 +47,7 @@ BENCHMARKS = {
     ),
 }
 RATINGS_FILE = "words/GlasgowNorms.csv"
-#: Solvers followed over their iterations: name, weight of absent pairs, ADMM's start (None: bcd), colour and line.
+#: Solvers whose iterations are followed: name, weight of absent pairs, ADMM's start (None: bcd), colour and line.
 SOLVERS = (
     ("ADMM, Z₀ = zero-filled", 0.0, "data", ACCENT, "-"),
     ("ADMM, Z₀ = W Wᵀ", 0.0, "product", COLOURS[3], "-"),
@@ -56,7 +56,7 @@ SOLVERS = (
     ("bcd, absent zero", 1.0, None, SECOND, "-"),
 )
 
-#: Measured before on the USF norms with absent pairs missing and of small weight (rank 150, 30 sweeps).
+#: Earlier results for the USF norms with absent pairs missing and with a small weight (rank 150, 30 sweeps).
 EARLIER = {"held-out AUC": (0.39, 0.898), "SimLex-999": (0.39, 0.558), "WordSim-353": (0.31, 0.736)}
 #: Paper, Supplementary Table and Methods: words, pairs with a positive similarity, rank, link AUC.
 PAPER_WORDS, PAPER_LINKS, PAPER_RANK, PAPER_AUC = 8647, 476_383, 268, 0.95
@@ -65,7 +65,7 @@ PAPER_RATINGS = {"familiarity": 0.59, "valence": 0.84}
 
 #: ADMM's penalty (the paper's) and its sweeps per outer iteration.
 _RHO, _INNER = 3.0, 10
-#: How far a number may be from another one measured on the same words: AUCs, and rank correlations.
+#: Largest difference between numbers measured on the same words: AUCs, and rank correlations.
 _NEAR_AUC, _NEAR_RHO = 0.03, 0.05
 #: Ranks by source and size; for made-up words the number of topics.
 _RANKS = {"USF": (20, 100, 150), "SWOW": (20, 100, PAPER_RANK), "made up": (15, 25, 40)}
@@ -73,9 +73,9 @@ _RANKS = {"USF": (20, 100, 150), "SWOW": (20, 100, PAPER_RANK), "made up": (15, 
 _SWEEPS = (20, 20, 30)
 #: ADMM, which needs all pairs, is run on all words up to this many.
 _MOST_WORDS = 6000
-#: Benchmarks with fewer pairs among the words are not used.
+#: Benchmarks with fewer pairs among the words are skipped.
 _FEWEST_PAIRS = 10
-#: Word clouds, words in each, and scales in the figure.
+#: Number of word clouds, of words in each, and of scales in the figure.
 _N_CLOUDS, _N_CLOUD_WORDS, _MOST_SCALES = 4, 18, 9
 
 
@@ -95,7 +95,7 @@ class Words:
 
     @property
     def name(self) -> str:
-        """The source in words."""
+        """The name of the source for text."""
         return "made-up words" if self.source == "made up" else self.source
 
     @property
@@ -105,12 +105,12 @@ class Words:
 
     @property
     def linked(self) -> str:
-        """The share of pairs that are links, in words."""
+        """The share of pairs that are links, as text."""
         n = self.similarity.n_items
         return f"{self.n_links / (n * (n - 1) / 2):.2%}"
 
     def digest(self) -> str:
-        """A name for these data, so that a checkpoint of other data is not mistaken for one of these."""
+        """An identifier of these data, so that a checkpoint of other data is not reused."""
         values: Any = self.similarity.values
         tables = [*self.benchmarks.values(), *([] if self.ratings is None else [self.ratings])]
         parts = [values.indptr.tobytes(), values.indices.tobytes(), values.data.tobytes()]
@@ -192,11 +192,11 @@ def load_words(settings: Settings) -> Words:
 
 
 def made_up_words(n_words: int, n_topics: int, *, seed: int) -> Words:
-    """Associations of words that do not exist, by topic and popularity, with ratings and pairs that follow the topics.
+    """Simulated associations by topic and popularity, with ratings and pairs that follow the topics.
 
-    Each word is 0.8 of one topic and 0.2 of another (possibly the same). To each cue, 15 people name a word with a
-    probability proportional to 0.9 times the product of the two words' topics, plus a little for all words, times its
-    popularity: its place in a random order to the power -0.8.
+    Each word is 0.8 of one topic and 0.2 of another (possibly the same). For each cue, 15 people name a word with a
+    probability proportional to 0.9 times the product of the two words' topics, plus a small constant, times its
+    popularity: its rank in a random order to the power -0.8.
     """
     rng = np.random.default_rng(seed)
     topics = np.zeros((n_words, n_topics))
@@ -216,7 +216,7 @@ def made_up_words(n_words: int, n_topics: int, *, seed: int) -> Words:
     ratings = pd.DataFrame(scales, index=names, columns=["property A", "property B", "property C"])
     one, other = rng.integers(n_words, size=(2, 10 * n_words))
     alike = np.sum(topics[one] * topics[other], axis=1)
-    # Most random pairs share no topic: take as many of them as there are words.
+    # Most random pairs share no topic: draw as many of them as there are words.
     chosen = np.concatenate([np.flatnonzero((alike > 0) & (one != other)), np.flatnonzero(alike == 0)[:n_words]])
     rating = alike[chosen] + rng.normal(scale=0.2, size=len(chosen))
     pairs = pd.DataFrame({"one": names[one[chosen]], "other": names[other[chosen]], "rating": rating})
@@ -235,7 +235,7 @@ def cells_of(settings: Settings, words: Words) -> list[Cell]:
 
     def follow(iterations: tuple[int, ...], n_words: int, *, all_words: bool) -> None:
         for name, weight, start, *_ in SOLVERS:
-            # bcd is fitted anew for each number of sweeps and has long converged after a hundred.
+            # bcd is refitted for each number of sweeps and converges well within a hundred.
             listed = [k for k in iterations if start is not None or (k <= 100 and not all_words)]
             if listed:
                 solver = {"solver": name, "weight": weight, "start": start, "iterations": listed}
@@ -287,7 +287,7 @@ def measure_all(words: Words, cell: Cell) -> Cell:
 
 
 def measure_held_out(words: Words, cell: Cell) -> Cell:
-    """Fit nine links in ten, and predict the others."""
+    """Fit nine links in ten, and predict the rest."""
     S = words.similarity
     training, pairs = hold_out_links(S, HELD_OUT, random_state=cell["hold_out"])
     W = _fit(training, cell["weight"], cell["rank"], cell["sweeps"], cell["seed"]).embedding_frame()
@@ -299,10 +299,10 @@ def measure_held_out(words: Words, cell: Cell) -> Cell:
 
 
 def measure_iterations(words: Words, cell: Cell) -> Cell:
-    """Follow a solver on the words with most links: AUC, and what `predictions` measures."""
+    """Follow a solver on the words with the most links: AUC, and the output of `predictions`."""
     S = densest_items(words.similarity, cell["n_words"])
     if cell["all_words"]:
-        # Half the memory of the matrices that ADMM needs.
+        # Halves the memory of ADMM's matrices.
         S = replace(S, values=S.values.astype(np.float32))
     training, pairs = hold_out_links(S, HELD_OUT, random_state=cell["hold_out"])
     trace = []
@@ -318,8 +318,8 @@ def measure_iterations(words: Words, cell: Cell) -> Cell:
 def predictions(S: Similarity, training: Similarity, pairs: NDArray[np.int64], W: NDArray[np.floating]) -> Cell:
     """The mean of w_i . w_j over fitted links, held-out links and absent pairs, and the misfit of fitted pairs.
 
-    `misfit` is sum (S_ij - w_i . w_j)^2 / sum S_ij^2 over the stored pairs that are not held out, diagonal included:
-    the objective if absent pairs are missing.
+    `misfit` is sum (S_ij - w_i . w_j)^2 / sum S_ij^2 over the stored pairs that are not held out, including the
+    diagonal: the objective if absent pairs are missing.
     """
     W = W.astype(np.float64)
     stored = training.values.tocoo()
@@ -388,7 +388,7 @@ def _clouds(W: pd.DataFrame) -> list[Cell]:
 
 
 def _short(values: Iterable[float]) -> list[float]:
-    """Numbers with as many digits as a figure shows."""
+    """Numbers rounded for a figure."""
     return [float(f"{value:.4g}") for value in values]
 
 
@@ -396,7 +396,7 @@ def _short(values: Iterable[float]) -> list[float]:
 
 
 def all_links_table(fits: dict[float, Cell]) -> pd.DataFrame:
-    """AUC of the links that were fitted, and the benchmarks."""
+    """AUC of the fitted links, and the benchmarks."""
     rows = []
     for weight, fit in fits.items():
         row = {"weight of absent pairs": weight, "link AUC": fit["auc"]}
@@ -416,7 +416,7 @@ def held_out_table(cells: list[Cell]) -> pd.DataFrame:
 
 
 def iterations_table(traces: pd.DataFrame) -> pd.DataFrame:
-    """What each solver predicts after 1, 10, 100 and its last iteration."""
+    """Predictions of each solver after 1, 10, 100 and its last iteration."""
     columns = {
         "solver": "solver",
         "n_words": "words",
@@ -500,7 +500,7 @@ def paper_claims(found: Found) -> list[Claim]:
 
 
 def earlier_claims(found: Found) -> list[Claim]:
-    """Not in the paper: what was measured on the USF norms when the weight of absent pairs was introduced."""
+    """Not in the paper: results on the USF norms when the weight of absent pairs was introduced."""
     is_usf, is_full, name = found.words.source == "USF", found.settings.size == "full", found.words.name
     earlier = "not in the paper; measured earlier on the USF norms"
     claims = []

@@ -1,4 +1,4 @@
-"""Make the figure of paper.md, which is that of a gallery program: python paper/joss/figures.py."""
+"""Make the figure of paper.md from a gallery program: python paper/joss/figures.py."""
 
 import runpy
 from pathlib import Path
@@ -10,7 +10,7 @@ PROGRAM = HERE.parents[1] / "docs" / "gallery" / "plot_start_ratings.py"
 
 
 def main() -> None:
-    """Run the program and keep its figure."""
+    """Run the program and save its figure."""
     pyplot.switch_backend("agg")
     made = runpy.run_path(str(PROGRAM))
     made["figure"].savefig(HERE / "ratings.png", dpi=200, metadata={"Software": None})
