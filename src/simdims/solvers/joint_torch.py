@@ -36,8 +36,8 @@ from simdims.solvers.torch import (
 #: Iterations between two updates of the weights, which need products with all pairs of dimensions.
 _WEIGHTS_EVERY = 5
 
-#: Bytes of the matrices of residuals that are computed at a time.
 #: Bytes of the residual matrices that are computed at a time.
+_BLOCK_BYTES = 2**28
 
 
 class JointFit(NamedTuple):

@@ -51,6 +51,7 @@ _WIDTH = 0.4
 #: What a weaker penalty than the best may lose, as a fraction of R2 (1 - R2), with predictions as they are: a stronger
 #: penalty has to be worth its bias. With rescaled predictions the fraction is one over the root of the number of pairs,
 #: which is due to chance.
+_NEARLY = 0.02
 
 #: The share of the known pairs held out, and their maximum number.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
@@ -184,8 +185,8 @@ class _Path:
     def best(self) -> float:
         """The weakest penalty that explains nearly as much as the best, by errors smoothed along the path.
 
-        Of the penalties for predictions as they are and for rescaled ones, it returns the stronger: in mostly noisy data
-        the first is too weak, because it compensates for the shrinkage of W.
+        Of the penalties for predictions as they are and for rescaled ones, it returns the stronger: in mostly noisy
+        data the first is too weak, because it compensates for the shrinkage of W.
         """
         alphas = np.array(list(self.errors))
         n_held_out = sum(len(held.values) for _, held in self.splits)
