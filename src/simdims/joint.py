@@ -52,8 +52,9 @@ class JointSRF(BaseEstimator):
     ----------
     n_components : int, default=10
         Number of dimensions, between 1 and the number of items.
-    Penalty on the loadings W, as in SRF. Its scale is the edge of the spectrum of shuffled similarities, combined
-    over systems as the root of the sum of squares. "auto" chooses it by pairs held out within every system.
+    alpha : float or "auto", default="auto"
+        Penalty on the loadings W, as in SRF. Its scale is the edge of the spectrum of shuffled similarities; over
+        systems, edges add up in squares. "auto" chooses it by pairs held out within every system.
     shrinkage : float or "auto", default="auto"
         Strength of the penalty that pulls weights towards 1: mu = shrinkage * sum Omega S^2 / (M n_components). With 0
         the weights are free, 1 has about as much influence as the pairs of one system, and infinity gives all systems
@@ -152,12 +153,12 @@ class JointSRF(BaseEstimator):
         S : SimilaritySet, or list, mapping or array of shape (n_systems, n_items, n_items)
             The similarities.
         y : None
-            Ignored; present by scikit-learn's convention.
+            Ignored; present by scikit-learn convention.
 
         Returns
         -------
         JointSRF
-            Ignored; present by scikit-learn convention.
+            The estimator itself.
 
         Warns
         -----

@@ -44,8 +44,8 @@ class Calibration:
         p*: the smallest share of the pairs that keeps 1 - `tolerance` of the leading structure.
     cutoff : int
         k_cut: the number of leading eigenvectors of S that are stable when pairs are left out.
-        floor : float
-            g^2 / (1 + g^2) with g = lambda_{k+1} / lambda_k, the lower limit of `sampling`.
+    floor : float
+        g^2 / (1 + g^2) with g = lambda_{k+1} / lambda_k, the lower limit of `sampling`.
     grid : ndarray of shape (n_grid,)
         The shares that were tried.
     signal_loss : ndarray of shape (n_grid,)

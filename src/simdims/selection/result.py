@@ -64,8 +64,8 @@ class RankSelection:
         is repeated. None if the result comes from an earlier version that did not record it.
     alpha : float
         The penalty for fits with the chosen number of dimensions; 0 means no penalty.
-        comparison_alpha : float
-            The penalty used to compare ranks.
+    comparison_alpha : float
+        The penalty used to compare ranks.
     sampling : float
         p*, the share of the observed pairs that keeps the stable directions of S, or the given share.
     training_share : float
@@ -409,9 +409,9 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     """The difference of two errors, and its standard error.
 
     All ranks are tested on the same pairs, so the difference is a mean over pairs e of their own differences. With u_e
-    the contribution of a pair to it minus the mean, and pairs dependent if they share an item, its variance is sum_i
-    (sum_{e at i} u_e)^2 - sum_e u_e^2: all products of pairs that share an item, and each pair with itself once. It is
-    at least sum_e u_e^2, that of independent pairs.
+    the contribution of a pair to it minus the mean, and pairs dependent if they share an item, its variance is
+    sum_i (sum_{e at i} u_e)^2 - sum_e u_e^2: all products of pairs that share an item, and each pair with itself once.
+    It is at least sum_e u_e^2, that of independent pairs.
     """
     gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
     row = error_row(protocol)
@@ -423,7 +423,7 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
 
 
 def _standard_error(of_items: np.ndarray, of_pairs: np.ndarray, pairs_per_sampled: float) -> float:
-    """The standard error of a sum over pairs, from contributions of items and of a sample of pairs; see `difference`."""
+    """Standard error of a sum over pairs, from contributions of items and of a sample of pairs; see `difference`."""
     independent = pairs_per_sampled * float(np.sum(of_pairs**2))
     return float(np.sqrt(max(np.sum(of_items**2) - independent, independent)))
 

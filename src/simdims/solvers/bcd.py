@@ -31,7 +31,7 @@ _SETTLING = 2
 #: Multiply-adds between returns to Python, so that a fit can be interrupted: well under a second.
 _WORK_PER_CALL = 2e9
 
-#: Tolerance and maximum number of iterations for the fit to a sample, which only has to find the dimensions.
+#: Maximum number of iterations and tolerance of the fit to a sample, which only has to find the dimensions.
 _SAMPLE_ITERATIONS, _SAMPLE_TOL = 60, 0.003
 
 

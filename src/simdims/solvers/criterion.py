@@ -116,7 +116,7 @@ def size(problem: Problem) -> float:
 
 
 def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> Evaluation:
-    """Final figures of a fit.
+    """Objective and KKT residual at the end of a fit.
 
     The KKT residual is the norm of the projected gradient relative to that of its data part, 2 |(Omega * S) W|: 0 at a
     KKT point. The projection drops infeasible directions: at W_ik = 0 only a negative slope counts, and at the limit

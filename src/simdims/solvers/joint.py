@@ -478,7 +478,7 @@ def _stacked_residuals(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> n
 
 
 def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> Evaluation:
-    """Final figures of a fit; each residual is a projected gradient relative to its data part."""
+    """Objective and KKT residual at the end of a fit; residuals are projected gradients relative to their data part."""
     value, slope, pull = gradient(problem, W, a)
     penalty = problem.penalty
     slope += 2.0 * penalty.ridge * W + 2.0 * penalty.lasso

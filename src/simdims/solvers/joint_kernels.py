@@ -228,7 +228,7 @@ def update_weights(G, y, mu, a, n_passes):
 
 @njit(**COMPILED, fastmath=FAST)
 def joint_gradient(starts, systems, partners, values, weights, zeros, a, W, slope, pull):
-    """Listed pairs' part of twice f; adds the negative gradient of each row of W, and its data part."""
+    """Listed pairs' part of twice f; adds minus half the gradient of f in each row of W, and its data part."""
     n, rank = W.shape
     v = np.empty(rank)
     total = 0.0

@@ -340,7 +340,7 @@ def _dot(W, i, j):
 
 @njit(**COMPILED, fastmath=FAST)
 def pair_gradient(starts, partners, values, weights, background, W, slope, pull):
-    """Listed pairs' part of twice f(W); writes the negative gradient of each row, and its data part.
+    """Listed pairs' part of twice f(W); writes minus half the gradient of f in each row, and its data part.
 
     Each pair contributes Omega_ij (S_ij - w_i . w_j) + a w_i . w_j; the second term removes the listed pairs from the
     zeros of weight `background` (a).

@@ -27,7 +27,7 @@ from simdims.solvers.problem import (
     similarities_among,
 )
 
-#: The first penalty of a path, at which shuffled similarities leave nothing, and the last, which is almost none.
+#: The first penalty of a path, which removes all dimensions of shuffled similarities, and the last, almost none.
 _STRONGEST, _WEAKEST = 1.0, 3e-4
 
 #: The steps towards a given penalty: the first penalty and the number of steps.

@@ -474,7 +474,7 @@ def _bytes_of(problem: DenseProblem, rank: int) -> tuple[int, int]:
 
 
 def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device, shared: bool) -> int:
-    """Number of fits that fit on the device at a time; an error if not even one does."""
+    """Number of fits that the device can hold at a time; an error if it cannot hold one."""
     free = free_bytes(device)
     if free is None:
         return len(problems)
