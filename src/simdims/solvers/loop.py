@@ -107,7 +107,7 @@ class Loop:
             self.report(self.done, objective)
 
     def run(self, n_sweeps: int | None = None) -> None:
-        """Sweep until converged; with `n_sweeps`, exactly that often, unless nothing is left to explain."""
+        """Sweep until converged; with `n_sweeps`, that often regardless of `tol`, unless nothing is left to explain."""
         method, W = self.method, self.W
         window, tol, floor = self.rule
         last = len(self.history) - 1 if n_sweeps is None else min(self.done + n_sweeps, len(self.history) - 1)
