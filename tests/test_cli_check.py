@@ -95,6 +95,15 @@ def test_check_reads_with_the_options_of_discover(truth, capsys, words, uses):
     assert uses.items() <= {column["name"]: column["use"] for column in found["columns"]}.items()
 
 
+def test_check_names_the_columns_that_say_something_about_systems(truth, capsys):
+    table = ratings(truth)
+    table["group"] = table["person"].map(lambda person: f"group of {person}")
+    table.to_csv("ratings.csv", index=False)
+    uses = {column["name"]: column["use"] for column in checked(capsys, "ratings.csv", "--by", "person")["columns"]}
+    assert uses["group"] == "covariate of the systems"
+    assert uses["latency"] is None
+
+
 def test_check_names_the_odd_one_out_and_labels_and_features(capsys):
     rng = np.random.default_rng(0)
     answers = pd.DataFrame([rng.choice(NAMES, 3, replace=False) for _ in range(400)], columns=["odd", "b", "c"])

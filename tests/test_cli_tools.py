@@ -280,7 +280,7 @@ def spell():
         ("fit", "Pass {absent=missing} or {absent}.", "Pass --absent missing or --absent."),
         ("fit", "Raise {n_components}, {max_iter=900} or {n_jobs}.", "Raise --components, --max-iter 900 or --jobs."),
         ("fit", "{S} needs {labels}.", "IN needs --label-file."),
-        ("test", "{W} needs {labels}.", "EMBEDDING needs --item."),
+        ("test", "{W} needs {labels}.", "EMBEDDING needs --labels."),
         ("report", "Pass {overwrite=True} or another {path}.", "Pass --overwrite or another FILE."),
         ("report", "{folder} and {hypotheses}", "FOLDER and --tests"),
         ("discover", "{folder}, {path}, {triplets}", "FOLDER, FILE, FILE"),

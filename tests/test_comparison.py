@@ -151,7 +151,7 @@ def test_the_picture_has_a_bar_per_shared_pair_and_all_dimensions():
     one, other, _ = half_shared(0)
     compared = compare_embeddings(one, other, n_permutations=200, random_state=0)
     ax = plots.embedding_comparison(compared, names=("People", "Brain"))
-    assert len(ax.patches) == compared.n_shared
+    assert len(ax.patches) == 2 * compared.n_shared  # a null interval and a bar for each
     texts = [text.get_text() for text in ax.texts]
     assert {f"Dimension {k + 1}" for k in range(10)} <= set(texts)
     assert "People" in texts

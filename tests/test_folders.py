@@ -167,7 +167,7 @@ def nothing(path):
         (damaged, r"sub-3\.csv: .*'x'"),
         (empty, r"sub-3\.csv.*empty"),
         (no_pair, r"sub-3"),
-        (apart, r"must share items.*none in common between 'sub-1' and sub-3"),
+        (apart, r"must share items.*none in common between 'sub-1' and 'sub-3'"),
         (twice, r"'sub-2\.csv' and 'sub-2\.npy'"),
         (no_row, r"info\.csv: info must have a row for each file.*none for 'sub-2\.csv'"),
         (two_rows, r"info\.csv: info must have one row per system, got several for 'sub-1'"),

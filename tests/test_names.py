@@ -86,7 +86,7 @@ def test_resamples_have_the_names(tmp_path):
     sure.save(tmp_path / "sure.npz")
     sure = Bootstrap.load(tmp_path / "sure.npz")
     assert sure.dimensions_frame()["dimension"].tolist() == ["dimension1", "food"]
-    assert plots.uncertainty(sure, of="loadings", dimension="food").get_xlabel() == "Loading on food"
+    assert plots.uncertainty(sure, of="loadings", dimension="food").get_xlabel().splitlines()[0] == "Loading on food"
 
 
 def test_an_encoder_predicts_named_dimensions(found):

@@ -139,7 +139,7 @@ def discovery_of(example, small):
     noise = 35 if k == 3 else k  # beyond the ranks that were tried
     detected = replace(detectable_dimensions(small.similarity, random_state=0), rank=noise, at_edge=False)
     runs = {"embeddings": example.W[None], "selected": 0, "labels": tuple(example.labels)}
-    consensus = replace(small.consensus, reliability=np.linspace(1, 0.6, k), **runs)
+    consensus = replace(small.consensus, reliability=np.linspace(1, 0.6, k), dimension_names=(), **runs)
     similarity = Similarity(example.W @ example.W.T, example.labels)
     return replace(small, similarity=similarity, selection=selection, consensus=consensus, detectable=detected)
 

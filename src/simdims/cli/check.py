@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from simdims._parameters import plural, shortlist
 from simdims.cli import discover
 from simdims.cli import options as shared
@@ -96,7 +94,9 @@ def _uses(read: discover.Read, table: Table) -> dict[int, str]:
     """What the columns of a table are used for, by their places."""
     given, n_items = vars(read.options), read.similarity.n_items
     places = {name: place for place, name in reversed(list(enumerate(table.columns)))}
-    named = {places[given[role]]: role for role in _ROLES if given.get(role) in places}
+    covariates = getattr(read.similarity, "info", ()) if given.get("by") else ()
+    named = {place: "covariate of the systems" for name, place in places.items() if name in covariates}
+    named |= {places[given[role]]: role for role in _ROLES if given.get(role) in places}
     if given.get("by") in places:
         named[places[given["by"]]] = "system"
     if read.kind == "features":
@@ -148,13 +148,15 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
 
 def _coverage(S: Similarity | SimilaritySet) -> dict[str, Any]:
     """Items, and how many pairs and self-similarities were observed."""
+    from numpy import isnan
+
     from simdims.similarity import Similarity
 
     n = S.n_items
     facts: dict[str, Any] = {"n_items": n, "labelled": S.labels is not None, "n_pairs": n * (n - 1) // 2}
     if not isinstance(S, Similarity):
         return {**facts, "n_systems": S.n_systems, "density": S.density}
-    n_own = n if S.factors is not None else int(np.count_nonzero(~np.isnan(S.values.diagonal())))
+    n_own = n if S.factors is not None else n - int(isnan(S.values.diagonal()).sum())
     return {**facts, "density": S.density, "absent": S.absent, "n_self_similarities": n_own}
 
 

@@ -353,16 +353,19 @@ def _quality(found: Discovery) -> list[str]:
 
 
 def _ceiling(found: Discovery, r2: float) -> list[str]:
-    """The noise ceiling of several systems, and the share of it that is reached."""
+    """The noise ceiling of several systems, and the share of it that a prediction for all of them reaches."""
     ceiling = found.noise_ceiling
     if ceiling is None:
         return []
-    above = "; weights can predict a system beyond what it has in common with the others" * (r2 > ceiling.upper)
-    share = f"; held-out R2 was {r2 / ceiling.upper:.0%} of the upper bound{above}" if ceiling.upper > 0 else ""
-    return [
+    sentences = [
         "As a noise ceiling, each system's similarities were regressed on the mean of the other systems (lower bound, "
-        f"R2 = {ceiling.lower:.3f}) and on the mean of all (upper bound, R2 = {ceiling.upper:.3f}){share}."
+        f"R2 = {ceiling.lower:.3f}) and on the mean of all (upper bound, R2 = {ceiling.upper:.3f})."
     ]
+    if found.average_r2 is not None and ceiling.upper > 0:
+        above = "; weights predicted systems beyond what they have in common" * (r2 > ceiling.upper)
+        share = f"{found.average_r2 / ceiling.upper:.0%} of the upper bound"
+        sentences.append(f"The same weights for all systems reached R2 = {found.average_r2:.3f}, {share}{above}.")
+    return sentences
 
 
 def _names(found: Discovery) -> list[str]:

@@ -41,17 +41,23 @@ class CeilingR2(NamedTuple):
     lower: float
     upper: float
 
-    def words(self, r2: float | None, what: str) -> str:
-        """The ceiling, and an R2 as a share of it, in words."""
+    def words(self, average: float | None, weighted: float | None) -> str:
+        """The bounds, and what the held-out R2 of a prediction that is the same for all systems reaches of them.
+
+        The bounds hold for such predictions only: `weighted`, the held-out R2 with weights of each system, may exceed
+        them.
+        """
         text = (
             f"Noise ceiling: the mean of the other systems explains {self.lower:.1%} of the variance of a system's "
-            f"similarities, and the mean of all systems {self.upper:.1%}"
+            f"similarities, and the mean of all systems {self.upper:.1%}."
         )
-        if r2 is None or r2 <= 0 or self.upper <= 0:
-            return f"{text}."
-        of_lower = f"{r2 / self.lower:.0%} of the lower and " if self.lower > 0 else ""
-        above = " Weights can predict a system beyond what it has in common with the others." * (r2 > self.upper)
-        return f"{text}; {what} is {of_lower}{r2 / self.upper:.0%} of the upper bound.{above}"
+        if average is None or average <= 0 or self.upper <= 0:
+            return text
+        of_lower = f"{average / self.lower:.0%} of the lower and " if self.lower > 0 else ""
+        text += f" The average for everyone reaches {of_lower}{average / self.upper:.0%} of the upper bound."
+        if weighted is not None and weighted > self.upper:
+            text += " Weights predict a system beyond what it has in common with the others."
+        return text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,20 +136,23 @@ class Discovery:
         """R2 of the mean of the other systems and of the mean of all, over all systems; None where not known.
 
         Squared correlations of `metrics.noise_ceiling`, weighted by the variance of each system's similarities, so that
-        they compare with the held-out R2 and the R2 in sample. They bound the R2 of what systems have in common; a fit
-        with weights can exceed them.
+        they compare with `average_r2`. They bound predictions that are the same for all systems; a fit with weights can
+        exceed them.
         """
         bounds = [self.metrics.get(f"noise_ceiling_{name}") for name in CeilingR2._fields]
         return None if bounds[0] is None or bounds[1] is None else CeilingR2(bounds[0], bounds[1])
 
     @property
     def noise_ceiling_words(self) -> str:
-        """The noise ceiling, and the held-out R2 (or the one in sample) as a share of it; else nothing."""
+        """The noise ceiling, and what the average for everyone reaches of it; else nothing."""
         if self.noise_ceiling is None:
             return ""
-        if self.held_out is not None:
-            return self.noise_ceiling.words(self.held_out.r2, "held-out R2")
-        return self.noise_ceiling.words(self.metrics.get("explained_variance"), "R2 in sample")
+        return self.noise_ceiling.words(self.average_r2, None if self.held_out is None else self.held_out.r2)
+
+    @property
+    def average_r2(self) -> float | None:
+        """Held-out R2 of the same weights for all systems; None where not known."""
+        return None if self.systems is None else float(self.systems.comparison.loc["average", "r2"])
 
     def detected(self) -> str:
         """How many dimensions are selected, and how many can be told from noise, as a sentence; else nothing."""

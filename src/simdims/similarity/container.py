@@ -232,8 +232,18 @@ class Similarity:
     #: A matrix: its items are chosen with [], and not iterated over.
     __iter__ = None
 
-    def __getitem__(self, key: Any) -> Similarity:
-        """The similarities of some items, by a list of labels or positions, a slice or a mask, in the order given."""
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_items, n_items), as of a matrix."""
+        return self.n_items, self.n_items
+
+    def __getitem__(self, key: Any) -> Any:
+        """The similarities of some items, by a list of labels or positions, a slice or a mask, in the order given.
+
+        A pair of arrays from `numpy.ix_` gives an array of the values, as in scikit-learn's cross-validation.
+        """
+        if isinstance(key, tuple) and len(key) == 2 and all(isinstance(part, np.ndarray) for part in key):
+            return np.asarray(self)[key]
         return part_of(self, chosen_items(key, self.n_items, self.labels))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
