@@ -2,14 +2,14 @@
 Emotion or identity
 ===================
 
-Twenty-six people were shown a face and asked which of two others is more like it. Some go by the expression, others by
-who it is. This example needs the file answers.csv of the folder faces36 of SIMDIMS_DATA: answers about 36 faces of the
+Twenty-six people judged which of two faces is more similar to a third one. Some rely on the expression, others on the
+identity. This example needs the file answers.csv in the folder faces36 of SIMDIMS_DATA: answers about 36 faces of the
 Chicago Face Database, from the R package tripletTools.
 """
 
 # %%
-# Each row is an answer: of two faces, the winner is more like the head. The names of the faces have the group (black or
-# white, female or male), the person, and the expression: happy (HO), angry (A) or fearful (F).
+# Each row is an answer: the winner is the face that is more like the head. The names of the faces contain the group
+# (black or white, female or male), the person, and the expression: happy (HO), angry (A) or fearful (F).
 
 import os
 from pathlib import Path
@@ -31,9 +31,9 @@ about = pd.DataFrame(
 )
 
 # %%
-# One joint fit with six dimensions, the best of three starts. What are they about? The share of the variance of the
-# loadings that lies between the values of a property: three dimensions are expressions, and three are persons, two of
-# which separate black and white faces. None is about sex.
+# One joint fit with six dimensions, the best of three starts. The table shows the share of the variance of the loadings
+# between the values of each property: three dimensions reflect expressions, and three reflect persons, two of which
+# separate black and white faces. None reflects sex.
 
 fits = [JointSRF(6, max_iter=2000, random_state=seed).fit(people) for seed in range(3)]
 joint = min(fits, key=lambda fit: fit.objective_)
@@ -51,10 +51,10 @@ print(shares.round(2))
 emotional = shares["expression"] > 0.5
 
 # %%
-# How much each person uses both kinds of dimensions. People range from those who see little but expressions to those
-# who see little but persons. That one weight falls as the other rises is a property of the task: in every answer one
-# pair wins and one loses, so that the mean similarity is the same for everybody. To see if the differences are more
-# than noise, weights are computed again from either half of the answers, with the dimensions as they are.
+# How strongly each person uses both kinds of dimensions. Some people use almost only expressions, others almost only
+# persons. That one weight falls as the other rises is a property of the task: in each answer one pair wins and one
+# loses, so all people have the same mean similarity. To test whether the differences exceed noise, weights are
+# estimated again from each half of the answers, with fixed dimensions.
 
 order = answers.groupby("participant").cumcount() % 2
 halves = [

@@ -2,10 +2,10 @@
 Sixteen people and four brains
 ==============================
 
-Sixteen people arranged 92 images by similarity (Mur et al., 2013), and four others saw them in a scanner, twice each
-(Kriegeskorte et al., 2008). One joint fit relates behaviour to inferior temporal (IT) cortex. Are the two sessions of
-one brain more alike than sessions of different brains? This example needs the files 92_behavRDMs.mat and
-92_brainRDMs.mat of rsatoolbox's demo, and a table of names, stimuli92.csv, in the folder mur92 of SIMDIMS_DATA.
+Sixteen people arranged 92 images by similarity (Mur et al., 2013), and four others saw them in a scanner, in two
+sessions each (Kriegeskorte et al., 2008). One joint fit relates behaviour to inferior temporal (IT) cortex. Are the two
+sessions of a person more similar than sessions of different people? This example needs the files 92_behavRDMs.mat and
+92_brainRDMs.mat from the rsatoolbox demo, and a table of names, stimuli92.csv, in the folder mur92 of SIMDIMS_DATA.
 """
 
 # %%
@@ -40,7 +40,7 @@ both = SimilaritySet(systems, info=info)
 print(both)
 
 # %%
-# Cross-validation prefers 16 dimensions or more, because judgements are rich. Eight are enough for a picture.
+# Cross-validation selects 16 dimensions or more, because judgements are rich. Eight suffice for a figure.
 
 fits = [JointSRF(8, max_iter=2000, random_state=seed).fit(both) for seed in range(2)]
 joint = min(fits, key=lambda fit: fit.objective_)
@@ -52,8 +52,9 @@ ax.figure.set_size_inches(6, 6.5)
 pyplot.show()
 
 # %%
-# IT has the dimension of human faces and body parts more than behaviour does, and those of fruit and vegetables, and
-# one of the two of buildings, less. The sessions of a person are averaged first: each of the 20 people counts once.
+# Compared with behaviour, IT has a larger weight on the dimension of human faces and body parts, and smaller weights on
+# fruit and vegetables and on one of the two building dimensions. Sessions are averaged first: each of the 20 people
+# counts once.
 
 by_person = joint.weights_frame().groupby(info["person"], sort=False).mean()
 print(
@@ -61,8 +62,8 @@ print(
 )
 
 # %%
-# Two sessions of one person against sessions of two persons: the distance between their weights. There are 24 ways to
-# assign second sessions to first ones, so that no p-value is below 1/24.
+# The distance between the weights of two sessions, within and between people. There are 24 ways to assign second to
+# first sessions, so the smallest possible p-value is 1/24.
 
 
 def distances_of_sessions(weights):
@@ -82,8 +83,8 @@ for n_components in (4, 8, 16):
 print(pd.DataFrame(rows, columns=["dimensions", "within", "between", "p"]).round(3).to_string(index=False))
 
 # %%
-# They are more alike on average, but four people do not show it beyond chance. The matrices themselves say the same:
-# correlations of 0.23 within and 0.18 between people (p = 0.08).
+# Sessions of one person are more similar on average, but with four people the difference is not significant. The same
+# holds for the matrices themselves: correlations of 0.23 within and 0.18 between people (p = 0.08).
 
 values = np.stack([S.values[np.triu_indices(92, 1)] for S in sessions])
 correlations = np.corrcoef(values)[::2, 1::2]

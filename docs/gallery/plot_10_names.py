@@ -6,7 +6,7 @@ Which properties of the items describe each dimension? This example names the di
 """
 
 # %%
-# Similarities are cosines of the pixels. Properties are the digit itself, a category, and three numbers, one of which
+# Similarities are cosines of the pixels. Properties are the digit itself (a category) and three numbers, one of which
 # is noise.
 
 import numpy as np
@@ -38,7 +38,7 @@ table = label_dimensions(W, properties, random_state=0)
 print(table.round(3).to_string(index=False))
 
 # %%
-# A suggestion lists properties with their cross-validated correlations. Those after the first one add to it.
+# A suggestion lists properties with their cross-validated correlations. Each property adds to the previous ones.
 
 names = suggested_names(table)
 figure, axes = pyplot.subplots(4, 2, figsize=(8.5, 5.5), layout="constrained")

@@ -6,7 +6,7 @@ Similarities cover the items that people compared. An encoder predicts the dimen
 """
 
 # %%
-# 300 items have similarities, which are noisy, and 60 features. 200 further items have features only.
+# 300 items have noisy similarities and 60 features. Another 200 items have only features.
 
 import numpy as np
 from matplotlib import pyplot

@@ -2,12 +2,12 @@
 Beyond what is known
 ====================
 
-A property can be found in a representation because it goes along with another one. This example tests what it adds.
+A property may relate to a representation only through a correlated property. This example tests what it adds.
 """
 
 # %%
-# Size drives one of the dimensions of 60 items. Weight correlates with size and has no other relation to them. Colour
-# has a dimension of its own.
+# Size determines one of the dimensions of 60 items. Weight correlates with size and has no other relation to the
+# dimensions. Colour has a dimension of its own.
 
 import numpy as np
 import pandas as pd
@@ -29,13 +29,13 @@ beyond = dimension_test(W, properties, nuisance={"size": size}, random_state=0)
 print(beyond)
 
 # %%
-# A regression on all models at once says what each explains that the others do not.
+# A regression on all models estimates the unique contribution of each.
 
 models = rsa_regression(S, properties.assign(size=size), random_state=0)
 print(models)
 
 # %%
-# Weight correlates with a dimension, but not beyond size.
+# Weight correlates with a dimension, but has no effect beyond size.
 
 figure, axes = pyplot.subplots(3, 1, figsize=(7, 7.5), layout="constrained")
 titles = ["dimension_test", "dimension_test, nuisance: size", "rsa_regression"]

@@ -30,9 +30,8 @@ plots.rank_selection(selection, relative=True, baselines=others, ax=ax)
 pyplot.show()
 
 # %%
-# Holding out a tenth of the pairs would not be enough. The entries of a low-rank matrix determine each other: if a fit
-# sees too many pairs, the others are implied. The fraction of pairs to train on is therefore calibrated first, from the
-# matrix alone.
+# The calibration finds the smallest fraction of pairs that keeps the leading eigenvectors of the matrix stable. Their
+# number is the starting point of ``ranks="auto"``. Without a penalty, fits train on this fraction of the pairs.
 
 figure, axes = pyplot.subplots(1, 2, figsize=(8, 3), layout="constrained")
 plots.calibration(selection, axes=axes)

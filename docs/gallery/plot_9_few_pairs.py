@@ -2,13 +2,13 @@
 Few pairs, noisy pairs
 ======================
 
-Where few pairs were measured, a fit can explain all of them and still predict nonsense for the others. A penalty on the
-loadings prevents this. Its strength is chosen from the data, by held-out pairs.
+With few measured pairs, a fit can explain all of them and still predict the others badly. A penalty on the loadings
+prevents this. Its strength is chosen by held-out pairs.
 """
 
 # %%
-# Four data sets of 100 items with five dimensions and noise. Each is fitted with and without a penalty, to different
-# shares of the pairs, and the predictions of the other pairs are compared with their true similarities.
+# Four data sets of 100 items with five dimensions and noise. Models are fitted to different shares of the pairs, with
+# and without a penalty, and the predictions of the other pairs are compared with their true similarities.
 
 import warnings
 
@@ -35,7 +35,7 @@ def error_on_unseen_pairs(seed, share, alpha, keep_diagonal):
 
 
 # %%
-# Left: self-similarities were not measured either, as is usual for judgements. Right: they were.
+# Left: without measured self-similarities, as is usual for judgements. Right: with self-similarities.
 
 figure, axes = pyplot.subplots(1, 2, figsize=(8.5, 3.6), sharey=True, layout="constrained")
 styles = {0.0: ("C3", "s--", "no penalty"), "auto": ("C0", "o-", 'alpha="auto"')}
@@ -66,8 +66,8 @@ axes[1].legend(fontsize=9, frameon=False)
 pyplot.show()
 
 # %%
-# Ridge (the default) makes loadings small, and l1 sets many of them to zero. Here each item has few dimensions, and 25%
-# of the pairs are observed. The figure shows all loadings, with the items sorted by their true dimensions.
+# Ridge (the default) shrinks loadings, and l1 sets many of them to zero. Here each item has few dimensions, and 25% of
+# the pairs are observed. The figure shows all loadings, with the items sorted by their true dimensions.
 
 truth = simulate.dirichlet(n_items, n_dimensions, alpha=0.05, random_state=0)
 noisy = simulate.add_noise(truth @ truth.T, 0.7, random_state=0)

@@ -6,7 +6,7 @@ Resampled groups of people show which dimensions would come back with other peop
 """
 
 # %%
-# Twenty people with three dimensions in common, and a fourth one that only two of them have.
+# Twenty people share three dimensions; only two of them have a fourth one.
 
 import numpy as np
 from matplotlib import pyplot
@@ -30,8 +30,7 @@ plots.uncertainty(sure, "loadings", dimension=1, n_rows=10, ax=axes[1])
 pyplot.show()
 
 # %%
-# The weights of the people on the dimension that few of them have: open marks are at zero, where intervals are not
-# calibrated.
+# The weights of the people on the rare dimension. Open marks are at zero, where intervals are not calibrated.
 
 figure, ax = pyplot.subplots(figsize=(5, 3.4), layout="constrained")
 rare = int(np.argmin(sure.came_back))

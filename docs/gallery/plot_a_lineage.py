@@ -2,12 +2,12 @@
 How dimensions split as their number grows
 ==========================================
 
-Similarities of four groups of items, each of which consists of two smaller groups. With few dimensions a fit finds the
-large groups, with more the small ones.
+Four groups of items consist of two smaller groups each. With few dimensions, a fit finds the large groups; with more,
+it finds the small ones.
 """
 
 # %%
-# Similarities with noise. The name of an item tells its large and its small group.
+# Similarities with noise. Item names contain the large and the small group.
 
 import numpy as np
 from matplotlib import pyplot
@@ -26,7 +26,7 @@ names = [f"{'ABCD'[c]}{f % 2 + 1} no. {i}" for i, (c, f) in enumerate(zip(coarse
 S = Similarity(simulate.add_noise(W @ W.T, 0.7, random_state=0), labels=names)
 
 # %%
-# Fits with two to ten dimensions, and the tree that links them, in words.
+# Fits with two to ten dimensions, and a summary of the tree that links them.
 
 fits = {rank: fit_consensus(S, rank, n_runs=10, alpha="auto", random_state=0) for rank in range(2, 11)}
 tree = lineage(fits)

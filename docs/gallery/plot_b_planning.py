@@ -2,7 +2,7 @@
 How many pairs are needed?
 ==========================
 
-Simulated studies of different sizes show how well dimensions are found with more pairs and more answers per pair.
+Simulated studies show how recovery of the dimensions depends on the number of pairs and of answers per pair.
 """
 
 # %%
@@ -18,12 +18,12 @@ truth = simulate.dirichlet(60, 5, alpha=0.3, random_state=0)
 plan = plan_study(truth, snr=0.5, answers=[1, 2, 5], n_repeats=4, random_state=0)
 
 # %%
-# How many pairs reach an alignment of 0.9 with the true dimensions.
+# The number of pairs needed for an alignment of 0.9 with the true dimensions.
 
 print(plan)
 
 # %%
-# The learning curves: alignment against the number of pairs, and triplets predicted.
+# Learning curves: alignment with the true dimensions and triplet accuracy against the number of pairs.
 
 figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 plots.study_plan(plan, ax=axes[0])

@@ -2,8 +2,8 @@
 From comparisons to dimensions
 ==============================
 
-In each trial, a person sees three items and says which of two is more like the third one, the head. The answers give
-similarities, dimensions, and predictions of new answers.
+In each trial, a person sees three items and judges which of two is more like the third, the head. Dimensions of the
+similarities estimated from these answers predict new answers.
 """
 
 # %%
@@ -33,7 +33,7 @@ test = answers(4000)
 best = metrics.comparison_accuracy(truth, test)  # accuracy of the true embedding
 
 # %%
-# Accuracy for new answers by the number of answers.
+# Accuracy on new answers by the number of training answers.
 
 numbers = [200, 400, 800, 1600, 3200, 6400]
 accuracy = []

@@ -2,14 +2,14 @@
 Who sees red and green differently
 ==================================
 
-Fourteen people judged how different ten colours are. Four of them are red-green deficient. One fit to all people finds
-dimensions of colour and how much each person uses them, without being told who is who.
+Fourteen people, four of them red-green deficient, judged how different ten colours are. One fit to all people estimates
+dimensions of colour and how strongly each person uses them, without using the groups.
 """
 
 # %%
-# The dissimilarities of Helm (1959), *A multidimensional ratio scaling analysis of color relations*, as the R package
-# smacof has them. N are people with normal colour vision, and CD are red-green deficient. Two people judged twice (a
-# and b). Each name is followed by 45 dissimilarities, one per pair of colours, row by row of the upper triangle.
+# The dissimilarities of Helm (1959), *A multidimensional ratio scaling analysis of color relations*, as included in the
+# R package smacof. N: normal colour vision; CD: red-green deficient. Two people judged twice (a and b). Each name is
+# followed by 45 dissimilarities, one per pair of colours, row by row of the upper triangle.
 
 from matplotlib import pyplot
 
@@ -66,7 +66,7 @@ people = from_dissimilarity(list(judged.values()), by=list(judged), labels=list(
 print(people)
 
 # %%
-# One fit to all 16 matrices, the best of five starts. It does not know who is deficient.
+# One fit to all 16 matrices, the best of five starts, without the groups.
 
 fits = [JointSRF(4, random_state=seed).fit(people) for seed in range(5)]
 joint = min(fits, key=lambda fit: fit.objective_)
@@ -91,9 +91,9 @@ ax.figure.set_size_inches(5, 5)
 pyplot.show()
 
 # %%
-# Deficient people use the dimensions of red-purple and of green less, and that of yellow more. The second judgements of
-# two people are left out of the test, so that each person counts once. All 1,001 ways to choose 4 of 14 people are
-# compared, so that the p-values are exact. Intervals are for the difference between mean weights.
+# Deficient people have smaller weights on the red-purple and green dimensions, and larger weights on the yellow one.
+# The test excludes the second judgements of two people, so each person counts once. It uses all 1,001 ways to choose 4
+# of 14 people, so the p-values are exact. Intervals are for the difference between mean weights.
 
 weights = joint.weights_frame().drop(["N6b", "CD2b"])
 groups = ["deficient" if name.startswith("CD") else "normal" for name in weights.index]

@@ -2,12 +2,12 @@
 A whole analysis: features
 ==========================
 
-From features of items, as responses of voxels, activations of a network or pixels, to dimensions and a figure for a
-paper. The items are 120 handwritten digits; to analyse your own features, replace the table.
+From features of items, such as voxel responses, network activations or pixels, to dimensions and a figure for a paper.
+The items are 120 handwritten digits; to analyse your own features, replace the table.
 """
 
 # %%
-# A row for each item and a column for each feature. Your own table:
+# One row per item and one column per feature. Your own table:
 # ``X = pd.read_csv("features.csv", index_col=0)``.
 
 import pandas as pd
@@ -21,21 +21,20 @@ X, images = digits.data[:120], digits.images[:120]
 kinds = pd.get_dummies(digits.target[:120]).add_prefix("digit ").astype(float)
 
 # %%
-# Similarities: cosines, because pixels are not negative. For features with negative values, ``kernel="rbf"`` is a
-# Gaussian kernel; by default, the kernel is chosen by the signs of the features.
+# Similarities are cosines, because pixels are non-negative. For features with negative values, use a Gaussian kernel,
+# ``kernel="rbf"``. The default chooses the kernel by the signs of the features.
 
 S = from_features(X, kernel="cosine")
 print(S)
 
 # %%
-# The number of dimensions, the dimensions, and how reproducible they are. The default settings take longer and are more
-# precise.
+# Number of dimensions, dimensions, and their reliability. The default settings take longer and are more precise.
 
 found = discover(S, ranks=range(1, 11), n_repeats=1, n_runs=6, random_state=0)
 print(found.summary())
 
 # %%
-# Do the dimensions encode known properties, which the similarities are not told of?
+# Do the dimensions encode known properties that were not used to compute the similarities?
 
 tests = dimension_test(found, kinds, n_permutations=999, random_state=0)
 print(tests.summary())

@@ -50,7 +50,7 @@ found = discover(S, ranks=range(1, 7), n_repeats=1, n_runs=8, random_state=0)
 print(found.summary())
 
 # %%
-# Do the dimensions encode known properties of the items? Permutation tests, corrected for several properties.
+# Do the dimensions encode known properties of the items? Permutation tests, adjusted for the number of properties.
 
 tests = dimension_test(found, properties, n_permutations=999, random_state=0)
 print(tests.summary())

@@ -26,21 +26,20 @@ trials = pd.DataFrame(names[choices], columns=["one", "other", "odd"])
 print(trials.head())
 
 # %%
-# Similarities from all but the last 2,000 answers: how often two objects stay together when they are shown. Pairs are
+# Similarities from all but the last 2,000 answers: how often two objects are kept together when shown. Pairs are
 # weighted by how often they were shown.
 
 S = from_triplets(trials[:10_000], weights="counts")
 print(S)
 
 # %%
-# The number of dimensions, the dimensions, and how reproducible they are. The default settings take longer and are more
-# precise.
+# Number of dimensions, dimensions, and their reliability. The default settings take longer and are more precise.
 
 found = discover(S, ranks=range(1, 7), n_repeats=1, n_runs=8, random_state=0)
 print(found.summary())
 
 # %%
-# How many of the answers that were left out are predicted? A third are by chance.
+# Accuracy on the held-out answers; chance is one third.
 
 rows = pd.Series(range(found.n_items), index=found.labels)
 unseen = trials[10_000:].map(rows.get).to_numpy()

@@ -1,6 +1,6 @@
-"""Answers about three items: read from tables, and counted as shares of pairs.
+"""Answers about three items: read from tables, and converted to the share of answers that keep each pair.
 
-Odd-one-out judgements and comparisons are both answers that keep one pair of items together and part others. The
+Odd-one-out judgements and comparisons are both answers that keep one pair of items together and separate others. The
 similarity of a pair is the share of its answers that kept it: s_ij = (c_ij + alpha) / (m_ij + 2 alpha).
 """
 
@@ -21,7 +21,7 @@ from simdims.similarity.labels import clean_labels
 from simdims.similarity.ownership import frozen
 from simdims.systems import SimilaritySet
 
-# Answers that are counted at a time, unless there are more pairs: every chunk needs a count of all pairs.
+# Answers counted at a time, unless there are more pairs: every chunk needs a count of all pairs.
 _CHUNK = 2**21
 
 #: Two columns of the items of an answer.
@@ -38,7 +38,7 @@ class Answers(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Three columns of cells, an array or a DataFrame, and the argument that holds them."""
+    """Three columns of cells, an array or a DataFrame, and the name of the argument."""
 
     table: Any
     argument: str
@@ -52,17 +52,17 @@ class Cells(NamedTuple):
             raise ParameterError(self.argument, f"must {rule}", got)
 
     def row(self, row: int) -> list[Any]:
-        """The cells of a row, as Python's own numbers and texts."""
+        """The cells of a row, as Python numbers and strings."""
         cells = (self.table.iloc[row] if is_frame(self.table) else self.table[row]).tolist()
         return [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
 
     def row_shown(self, row: int) -> str:
-        """A row as messages name it."""
+        """A row as shown in messages."""
         return row_name(row, self.table.index if is_frame(self.table) else None)
 
 
 def check_options(weights: str | None, smoothing: float, n_items: int | None) -> None:
-    """Refuse bad values of the options that all answers have."""
+    """Refuse bad values of the options shared by all kinds of answers."""
     check_weights_option(weights)
     require_number("smoothing", smoothing, "at least 0")
     if n_items is not None:
@@ -70,7 +70,7 @@ def check_options(weights: str | None, smoothing: float, n_items: int | None) ->
 
 
 def read_answers(cells: Cells, labels: Sequence[str] | None, n_items: int | None) -> Answers:
-    """The items of answers, for similarities between them."""
+    """The items of answers, to compute similarities."""
     names: Names = None
     if labels is not None:
         names = clean_labels(labels, len(labels) if n_items is None and hasattr(labels, "__len__") else n_items or 0)
@@ -84,10 +84,10 @@ def read_answers(cells: Cells, labels: Sequence[str] | None, n_items: int | None
 
 
 def read_questions(cells: Cells, n_items: int | None = None, names: Names = None) -> NDArray[np.intp]:
-    """The items of answers, for predictions of them.
+    """The items of answers, to predict the answers.
 
     With `n_items` the items are those of an embedding, and text must be among its `names`; otherwise items are numbered
-    as they are found.
+    in order of appearance.
     """
     items, found = _positions(cells, names)
     if n_items is not None and names is None and found is not None:
@@ -112,7 +112,7 @@ def cells_of(answers: Any, argument: str) -> Cells:
             )
             raise ParameterError(argument, "must have 3 items in every row", next(uneven, "others")) from error
         if table.dtype.kind == "U" and not isinstance(answers, np.ndarray):
-            table = np.asarray(answers, dtype=object)  # NumPy made text of the numbers and gaps beside text
+            table = np.asarray(answers, dtype=object)  # NumPy converts numbers and gaps to text in a mixed array
     if table.ndim == 0:
         raise ParameterTypeError(argument, "must be an array, a DataFrame or a list of rows", type(answers).__name__)
     if table.size == 0:
@@ -132,8 +132,8 @@ def _positions(cells: Cells, names: Names) -> tuple[NDArray, Names]:
     """Items as whole numbers, and `names` or the names found."""
     items, names = _numbered(cells, names)
     if items.dtype.kind == "f":
-        items = items.astype(np.float64, copy=False)  # n_items may be beyond the range of half floats
-        is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond, floats skip whole numbers
+        items = items.astype(np.float64, copy=False)  # n_items may exceed the range of half floats
+        is_position = (np.abs(items) <= 2**53) & (items == np.floor(items))  # beyond this, floats skip integers
         cells.refuse(~is_position, "hold whole numbers (or text)")
     return items, names
 
@@ -155,7 +155,7 @@ def _numbered(cells: Cells, names: Names) -> tuple[NDArray, Names]:
     cells.refuse(np.stack(codes, axis=1) < 0, "name an item in every cell")
     kind = pd.api.types.infer_dtype(np.concatenate(objects))
     if kind in ("integer", "floating", "mixed-integer-float"):
-        # Whole numbers beyond the floats become infinite, and are refused as such.
+        # Integers beyond the range of floats become infinite, and are refused as such.
         floats = [np.array([as_float(value) for value in values]) for values in objects]
         return np.stack([values[code] for values, code in zip(floats, codes, strict=True)], axis=1), names
     if kind == "string":
@@ -231,7 +231,7 @@ def shares_by_system(
     weighted: bool,
     info: dict[str, Any] | None = None,
 ) -> SimilaritySet:
-    """The same for each system by itself; `groups` says which system gave an answer."""
+    """`shares_of_pairs` for each system separately; `groups` tells which system gave each answer."""
     items, names, n = answers.items.astype(np.int64), answers.names, answers.n_items
     keys = [
         groups.astype(np.int64) * n**2 + np.minimum(items[:, one], items[:, two]) * n
@@ -253,7 +253,7 @@ def _count_pairs(
     n_kept, n_parted = np.zeros(n_entries, dtype=np.intp), np.zeros(n_entries, dtype=np.intp)
     chunk = max(_CHUNK, n_entries // 4)
     for start in range(0, len(items), chunk):
-        # In 64 bits before anything is multiplied.
+        # Cast to 64 bits before multiplying.
         column = np.ascontiguousarray(items[start : start + chunk].T, dtype=np.int64)
         n_kept += np.bincount(column[kept[0]] * n_items + column[kept[1]], minlength=n_entries)
         for one, other in parted:

@@ -1,4 +1,4 @@
-"""Judgements of several systems, kept apart: what `by=` does in the functions that make similarities of them."""
+"""Judgements of several systems, kept separate: implements `by=` in the functions that compute similarities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def listed_set(
     ends = np.searchsorted(groups[order], np.arange(len(names) + 1))
     similarities, positions, kept = [], [], []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a few pairs of one system say little about what kind of values they are
+        warnings.simplefilter("ignore")  # a few pairs of one system do not show what kind of values they are
         for g in range(len(names)):
             rows = order[ends[g] : ends[g + 1]]
             if not len(rows):
@@ -60,7 +60,7 @@ def listed_set(
 
 
 def refuse_diagonal_beside(by: Any, diagonal: str | None) -> None:
-    """Refuse a diagonal of ones for systems kept apart: it would count more than the few pairs that each judged."""
+    """Refuse a diagonal of ones for separate systems: it would outweigh the few pairs that each of them judged."""
     if by is not None and diagonal == "one":
         raise ParameterError("diagonal", "must be None or 'missing' beside {by}", "'one'")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: What people and programs write for a missing value, in any case. (#NV is the #N/A of German spreadsheets.)
+#: Common ways to write a missing value, in any case. (#NV is the #N/A of German spreadsheets.)
 MISSING = frozenset({"", "na", "n/a", "#n/a", "#na", "#nv", "<na>", "nan", "null", "none", "-", "–", "—", "."})
 
 #: The same words in their usual spellings, for readers that compare exactly.
@@ -23,35 +23,35 @@ _N_SHOWN = 3
 
 
 def number(text: str) -> float | None:
-    """Return a text as a number, NaN where it marks a missing value, None where it is neither."""
+    """Return a text as a number, NaN if it marks a missing value, None if it is neither."""
     text = text.strip()
     if text.lower() in MISSING:
         return math.nan
     try:
-        return None if "_" in text else float(text)  # Python reads 1_000; a table that holds it means something else
+        return None if "_" in text else float(text)  # Python reads 1_000 as 1000; in a table it is no number
     except ValueError:
         return None
 
 
 def is_missing(text: str) -> bool:
-    """Say whether a text marks a missing value."""
+    """Return whether a text marks a missing value."""
     return text.strip().lower() in MISSING
 
 
 def could_be_thousands(text: str, mark: str) -> bool:
-    """Say whether a text such as 1,234 could be a whole number whose thousands are separated by `mark`."""
+    """Return whether a text such as 1,234 could be a whole number whose thousands are separated by `mark`."""
     return re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({re.escape(mark)}\d{{3}})+", text) is not None
 
 
 def resembles_number(text: str) -> bool:
-    """Say whether a text is a number to people, but not one that is read: 100%, 1,234 or 0,5."""
+    """Return whether a text looks like a number but cannot be read as one: 100%, 1,234 or 0,5."""
     return any(form.fullmatch(text.strip()) for form in (_PERCENT, _GROUPED, DECIMAL_COMMA))
 
 
 def as_floats(cells: NDArray, refusal: Callable[[tuple[int, ...], Any], Exception]) -> NDArray[np.float64]:
-    """Return an array of numbers, texts or objects as floats, NaN where a value is missing.
+    """Return an array of numbers, texts or objects as floats, with NaN for missing values.
 
-    `refusal` makes the error about a cell that is not a number, from its place and content.
+    `refusal` makes the error about a cell that is not a number, from its position and content.
     """
     try:
         found = cells.astype(np.float64, copy=False)
@@ -69,7 +69,7 @@ def as_floats(cells: NDArray, refusal: Callable[[tuple[int, ...], Any], Exceptio
 
 
 def cell_value(cell: Any) -> float | None:
-    """Return a cell of any type as a number, NaN where it is missing, None where it is not a number."""
+    """Return a cell of any type as a number, NaN if it is missing, None if it is not a number."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", "replace")
     if isinstance(cell, str):
@@ -83,7 +83,7 @@ def cell_value(cell: Any) -> float | None:
 
 
 def text_cells(cells: Sequence[tuple[str, str]], n_cells: int) -> str:
-    """Return texts and their places ("row 7") as a part of a message; `n_cells` is the number of all cells."""
+    """Return texts and their positions ("row 7") as part of a message; `n_cells` is the number of all cells."""
     listed = "; ".join(f"{text!r} in {where}" for text, where in cells[:_N_SHOWN])
     rest = len(cells) - _N_SHOWN
     more = f" and {rest:,} more" if rest > 0 else ""
@@ -92,7 +92,7 @@ def text_cells(cells: Sequence[tuple[str, str]], n_cells: int) -> str:
 
 
 def advice(text: str, decimal: str = ".") -> str:
-    """Return what to do about a text where a number is expected, beside others whose decimal sign is `decimal`."""
+    """Return what to do about a text among numbers whose decimal sign is `decimal`."""
     text = text.strip()
     if _PERCENT.fullmatch(text):
         return "write percentages as plain numbers, without the % sign"

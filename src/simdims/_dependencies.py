@@ -7,7 +7,7 @@ from typing import Any
 
 
 def library(name: str, what: str, install: str) -> Any:
-    """Import an optional library, or say that `what` needs it and how to install it."""
+    """Import an optional library, or raise an error that says that `what` needs it and how to install it."""
     try:
         return import_module(name)
     except ImportError:

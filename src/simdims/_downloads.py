@@ -1,4 +1,4 @@
-"""Third-party data files: where the originals are, and how each is downloaded once and verified."""
+"""Third-party data files: their sources, and how each is downloaded once and verified."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def local_path(name: str) -> Path | None:
 def _download(name: str) -> Path:
     """The path of a file in the cache, downloaded if it is missing or damaged."""
     pooch = library("pooch", f"Downloading {name}", '"simdims[data]"')
-    import requests  # which pooch needs
+    import requests  # required by pooch
 
     url = FILES[name].url(os.environ.get("SIMDIMS_DATA_URL") or GITHUB)
     checksum = FILES[name].sha256

@@ -1,9 +1,9 @@
 """Checkpoints: a folder of completed tasks, from which a killed run resumes, and files that are complete or absent.
 
 ``settings.json`` identifies the data and settings, ``journal.jsonl`` has one line per completed task, and arrays are
-stored beside it. Lines are only ever appended; one that a kill cut short is dropped when the folder is opened again.
-Settings, lines and arrays carry checksums: damaged lines and arrays are dropped with a warning and computed again,
-damaged settings are an error.
+stored beside it. Lines are only ever appended; a line cut short by a kill is dropped when the folder is opened again.
+Settings, lines and arrays carry checksums: damaged lines and arrays are dropped with a warning and computed again;
+damaged settings raise an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FORMAT = 2
 #: Bytes of the checksum at the end of an array's file.
 _DIGEST_BYTES = 32
 
-#: Lines survive a kill of the process at once, and a power cut after at most this many seconds.
+#: Lines survive a kill of the process immediately, and a power cut after at most this many seconds.
 _SYNC_EVERY = 1.0
 
 
@@ -50,8 +50,8 @@ class Journal:
     folder : path
         New, empty, or that of an earlier run.
     settings : mapping of plain values
-        What the results depend on. Those of an earlier run must be the same, except for `seed`: if it is None, the
-        earlier one is used, or a new one drawn. With a `random_state`, an integer or None, the seed follows from it;
+        What the results depend on. They must match those of an earlier run, except for `seed`: if it is None, the
+        earlier seed is used, or a new one drawn. With a `random_state`, an integer or None, the seed follows from it;
         in `settings` it is then the number that reproduces the run, or None in folders of versions that did not
         record it.
     """
@@ -62,7 +62,7 @@ class Journal:
         try:
             self.settings, is_sealed = self._agree(dict(settings))
             self.records = self._read(is_sealed)
-            for part in self.folder.glob(".*.part"):  # what a kill left incomplete
+            for part in self.folder.glob(".*.part"):  # incomplete files left by a killed process
                 part.unlink(missing_ok=True)
             if not is_sealed:
                 self._seal()
@@ -176,7 +176,7 @@ class Journal:
             part.write_text(sealed({"format": _FORMAT, **settings}, indent=1))
 
     def _read(self, is_sealed: bool) -> list[dict[str, Any]]:
-        """The records of the lines that are complete; the others are removed from the file."""
+        """The records of complete lines; other lines are removed from the file."""
         path = self.folder / _LINES
         if not path.exists():
             return []
@@ -218,7 +218,7 @@ class Journal:
 def open_journal(
     stack: ExitStack, checkpoint: Any, settings: Mapping[str, Any], random_state: Any
 ) -> tuple[Journal | None, int | None, int]:
-    """The checkpoint, if there is one; the number that repeats everything; and the seed that follows from it."""
+    """The checkpoint, if any, the number that reproduces the run, and the seed derived from it."""
     if checkpoint is None:
         seed = settle_seed(random_state)
         return None, seed, root_seed(seed)
@@ -228,7 +228,7 @@ def open_journal(
 
 
 def as_folder(folder: Any, name: str) -> Path:
-    """The path that an argument is."""
+    """An argument as a path."""
     if not isinstance(folder, str | os.PathLike) or not isinstance(os.fspath(folder), str):
         raise ParameterTypeError(name, "must be a path", shown(folder))
     if not os.fspath(folder) or "\0" in os.fspath(folder):
@@ -249,12 +249,12 @@ def refuse_name(path: Path, name: str) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> ValueError:
-    """The error for a place where nothing can be written."""
+    """The error for a location that is not writable."""
     return ValueError(f"Cannot write to {str(path)!r}: {error.strerror or error}.")
 
 
 def lock_folder(folder: Path) -> int:
-    """Make a folder if there is none, and lock it until the handle is closed or its process ends."""
+    """Create a folder if needed, and lock it until the handle is closed or its process ends."""
     if folder.exists() and not folder.is_dir():
         raise ParameterError("checkpoint", "must be a folder", f"{str(folder)!r}, which is a file")
     try:
@@ -281,9 +281,9 @@ def lock_folder(folder: Path) -> int:
 
 @contextmanager
 def replacing(path: Path, *, ending: str = "part", tidy: bool = True) -> Iterator[Path]:
-    """A file to write, with this ending, that replaces `path` if the body succeeds.
+    """Write a temporary file with this ending, which replaces `path` if the body succeeds.
 
-    With `tidy`, the remains of killed processes beside `path` are removed first.
+    With `tidy`, files left beside `path` by killed processes are removed first.
     """
     if tidy:
         remove_abandoned(path, ending)
@@ -297,7 +297,7 @@ def replacing(path: Path, *, ending: str = "part", tidy: bool = True) -> Iterato
 
 @contextmanager
 def replacing_file(path: Path) -> Iterator[IO[bytes]]:
-    """The same, opened for writing."""
+    """`replacing`, with the file opened for writing."""
     with replacing(path) as part:
         try:
             opened = part.open("xb")
@@ -308,7 +308,7 @@ def replacing_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def name_beside(path: Path, ending: str) -> Path:
-    """A hidden temporary name beside `path`, which says which process uses it."""
+    """A hidden temporary name beside `path` that identifies this process."""
     return path.with_name(f"{_hidden(path)}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.{ending}")
 
 
@@ -323,7 +323,7 @@ def names_beside(path: Path, ending: str) -> list[Path]:
 
 
 def remove_abandoned(path: Path, ending: str = "part") -> None:
-    """Remove those of processes of this machine that have ended."""
+    """Remove temporary files of ended processes on this machine."""
     for left in names_beside(path, ending):
         owner = re.fullmatch(r"([0-9a-f]{8})-([0-9]+)-[0-9a-f]{8}", left.name[len(_hidden(path)) : -len(ending) - 1])
         if owner is None or owner[1] != _machine() or _is_running(int(owner[2])):
@@ -336,14 +336,14 @@ def remove_abandoned(path: Path, ending: str = "part") -> None:
 
 
 def _hidden(path: Path) -> str:
-    """How names beside `path` begin; long names are hashed, so that the rest still fits."""
+    """The start of names beside `path`; long names are hashed to leave space for the rest."""
     name = path.name if len(os.fsencode(path.name)) <= 150 else hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
     return f".{name}."
 
 
 @cache
 def _machine() -> str:
-    """An identifier of the machine or container, each of which numbers its own processes."""
+    """An identifier of the machine or container, because each numbers its own processes."""
     try:
         numbers = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -352,7 +352,7 @@ def _machine() -> str:
 
 
 def _is_running(pid: int) -> bool:
-    if os.name != "posix":  # where signal 0 would be Ctrl-C
+    if os.name != "posix":  # on Windows, signal 0 would be Ctrl-C
         return True
     try:
         os.kill(pid, 0)
@@ -372,7 +372,7 @@ def sealed(record: Mapping[str, Any], indent: int | None = None) -> str:
 def unsealed(text: str | bytes, indent: int | None = None, *, need: bool = True) -> dict[str, Any]:
     """The record that `sealed` wrote, or a ValueError.
 
-    The text must be, byte by byte, what would be written again, so that no damage goes unnoticed. Unless `need`, a
+    The text must match, byte by byte, what would be written again, so that any damage is detected. Unless `need`, a
     record of the first format, which had no checksums, is accepted.
     """
     plain = text.decode() if isinstance(text, bytes) else text
@@ -395,7 +395,7 @@ def _array_digest(name: str, body: bytes) -> bytes:
 
 
 def fingerprint(*arrays: np.ndarray | float | None) -> str:
-    """A text that differs where the arrays do."""
+    """A text that changes with the content of the arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         plain = np.ascontiguousarray(np.zeros(0) if array is None else array)

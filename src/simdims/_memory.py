@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePosixPath
 
-# Asking takes longer than a small fit; smaller allocations are not checked.
+# The check takes longer than a small fit, so smaller allocations are not checked.
 _ALWAYS_THERE = 2**26
 
 # Files of Linux control groups, version 1 and 2: mount, limit, usage, and the cached files among the usage.
@@ -37,9 +37,9 @@ def require_for_workers(n_bytes: int, n_workers: int, what: str, remedy: str) ->
 def available_bytes(root: Path = Path("/")) -> int | None:
     """The bytes this process may still allocate, or None if the system does not say; `root` has proc and sys.
 
-    On Linux, the smallest of the kernel's estimate of available memory, what the limits of control groups leave, and
-    what the limit of this process leaves (RLIMIT_AS, as set by ``ulimit -v`` and batch systems); elsewhere, what
-    ``os.sysconf`` reports.
+    On Linux, the minimum of the kernel's estimate of available memory, what remains under the limits of control groups,
+    and what remains under the limit of this process (RLIMIT_AS, as set by ``ulimit -v`` and batch systems); elsewhere,
+    what ``os.sysconf`` reports.
     """
     machine = _field(root / "proc/meminfo", "MemAvailable:")
     limits = [_sysconf_bytes()] if machine is None else [1024 * machine, *_left_by_control_groups(root)]
@@ -48,7 +48,7 @@ def available_bytes(root: Path = Path("/")) -> int | None:
 
 
 def _left_by_control_groups(root: Path) -> list[int]:
-    """What each memory limit above this process leaves; a group is bound by its parents' limits as well."""
+    """What remains under each memory limit of this process; the limits of parent groups also apply."""
     left = []
     for line in _read(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)
@@ -59,7 +59,7 @@ def _left_by_control_groups(root: Path) -> list[int]:
         # In a container the path may be the host's; the mount's own root then holds the container's limit.
         for folder in (root / mount / parent for parent in [path, *path.parents]):
             limit, usage = _read(folder / limit_file).strip(), _read(folder / usage_file).strip()
-            if limit.isdigit() and usage.isdigit():  # a limit that is not set reads "max"
+            if limit.isdigit() and usage.isdigit():  # "max" if no limit is set
                 # Usage counts cached files, which the kernel drops before it refuses an allocation.
                 left.append(int(limit) - int(usage) + (_field(folder / "memory.stat", cached_field) or 0))
     return left

@@ -1,4 +1,4 @@
-"""Tasks that run where joblib is configured to run them, and their seeds. The only file that imports joblib."""
+"""Parallel tasks, run by joblib as it is configured, and their seeds. The only file that imports joblib."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simdims._parameters import ParameterError, ParameterTypeError, is_whole, sh
 
 logger = logging.getLogger("simdims")
 
-# Losses of workers in a row, without a result in between, before a loss is an error.
+# Number of workers lost in a row, without a result in between, that raises an error.
 _MOST_LOSSES = 3
 
 # Seconds between a worker's checks that its parent process is alive.
@@ -26,12 +26,12 @@ _CHECK_EVERY = 1.0
 # The process in which a thread makes these checks; a forked one starts without.
 _watching = 0
 
-# More workers than this are a typing error.
+# Larger numbers of workers are assumed to be typing errors.
 _MOST_JOBS = 100_000
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse what is neither None nor a possible number of processes."""
+    """Refuse values that are neither None nor a possible number of processes."""
     if n_jobs is None:
         return
     rule = "must be a number of processes, or -1 for all cores"
@@ -60,7 +60,7 @@ def root_seed(random_state: Any) -> int:
 
 
 def generator_of(random_state: Any) -> np.random.RandomState:
-    """The generator of a seed, by scikit-learn's convention; None is fresh entropy."""
+    """The generator of a seed, by scikit-learn convention; None uses fresh entropy."""
     from sklearn.utils import check_random_state
 
     if isinstance(random_state, np.random.Generator):
@@ -73,13 +73,13 @@ def generator_of(random_state: Any) -> np.random.RandomState:
 
 
 def settle_seed(random_state: Any) -> int:
-    """The integer that gives the same results as this random_state: itself, or one drawn from None or a generator."""
+    """The integer with the same results as this random_state: itself, or one drawn from None or a generator."""
     root = root_seed(random_state)
     return int(random_state) if isinstance(random_state, int | np.integer) else root
 
 
 def seed_of(root: int, *task: int) -> int:
-    """The seed of the task named by these integers, whatever the order and place in which tasks run."""
+    """The seed of the task named by these integers, independent of where and in which order tasks run."""
     return int(np.random.SeedSequence(root, spawn_key=task).generate_state(1, np.uint32)[0])
 
 
@@ -97,7 +97,7 @@ def run_tasks(
     cluster. Arrays among `shared` are sent once. With `one_by_one` results are not collected in batches.
 
     Tasks of a worker that dies are repeated. To stop early, close the iterator: its processes end. They also end, in
-    the middle of their tasks, soon after this process was killed.
+    the middle of their tasks, soon after this process is killed.
     """
     from joblib import Parallel, delayed
 
@@ -128,7 +128,7 @@ def run_tasks(
             logger.warning("Workers were lost (%s: %s); their tasks are repeated.", type(error).__name__, error)
         finally:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of unfinished tasks, which stopping drops on purpose
+                warnings.simplefilter("ignore")  # joblib warns of unfinished tasks, which are dropped on purpose
                 results.close()
 
 

@@ -39,9 +39,9 @@ def spelled(template: str, spelling: Spelling = in_python) -> str:
 class ParameterError(ValueError):
     """An argument that breaks a rule: its name, the rule, what was found instead, and what to do.
 
-    Reads as "<name> <rule>, got <got>: <remedy>." `rule` and `remedy` are templates for `spelled`: what they say of
-    other arguments is written as keywords in Python and as options on the command line. `got` is taken as it is. An
-    error about the content of a file, or of one of several systems, begins with its name, `file`.
+    Reads as "<name> <rule>, got <got>: <remedy>." `rule` and `remedy` are templates for `spelled`: other arguments in
+    them are written as keywords in Python and as options on the command line. `got` is used as is. An error about the
+    content of a file, or of one of several systems, begins with its name, `file`.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class ParameterError(ValueError):
     """
 
     def __init__(self, name: str, rule: str, got: str | None = None, remedy: str | None = None) -> None:
-        super().__init__(name, rule, got, remedy)  # all of them, so that it can be pickled
+        super().__init__(name, rule, got, remedy)  # all of them, for pickling
         self.name, self.rule, self.got, self.remedy = name, rule, got, remedy
         self.file: str | None = None
 
@@ -90,7 +90,7 @@ class SimdimsWarning(UserWarning):
 
 
 def warn(found: str, remedy: str | None = None, category: type[SimdimsWarning] = SimdimsWarning) -> None:
-    """Warn at the first line above that is not simdims' own; names of arguments go into `remedy`, a template."""
+    """Warn at the first calling line outside simdims; `remedy` is a template for names of arguments."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "simdims":
         frame, level = frame.f_back, level + 1
@@ -108,7 +108,7 @@ def shortlist(names: list[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as sentences show it: in one line, or by its type where that is long."""
+    """A value as shown in messages: on one line, or by its type if that is long."""
     text = repr(value)
     return text if len(text) <= 200 and "\n" not in text else f"an object of type {type(value).__name__}"
 
@@ -125,7 +125,7 @@ def require_device(device: Any) -> None:
 
 
 def is_whole(value: object) -> bool:
-    """Say whether a value is a whole number of any integer type."""
+    """Return whether a value is a whole number of any integer type."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -164,7 +164,7 @@ def require_number(name: str, value: Any, rule: str) -> None:
 
 
 def as_float(value: numbers.Real) -> float:
-    """A number as a float, infinite where it is beyond the floats."""
+    """A number as a float, infinite if it is out of range."""
     try:
         return float(value)
     except OverflowError:

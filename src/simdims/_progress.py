@@ -15,7 +15,7 @@ from simdims._parameters import ParameterTypeError, shown
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is; a function passed as ``progress=`` is called with this.
+    """Progress of a run; passed to a function given as ``progress=``.
 
     Attributes
     ----------

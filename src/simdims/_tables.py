@@ -1,4 +1,4 @@
-"""Columns of tables as items and numbers, checked row by row, and other code that the constructors share."""
+"""Columns of tables as items and numbers, checked row by row, and other code shared by the constructors."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def read_numbers(
 ) -> NDArray[np.float64]:
     """Return a column as finite floats, NaN where a cell is missing; numbers may be text.
 
-    `where` names a row in messages, from its place; by default by its place and its name in the index.
+    `where` gives the name of a row for messages from its position; by default its position and name in the index.
     """
     where = where or (lambda row: row_name(row, frame.index))
     cells = frame[column]
@@ -136,7 +136,7 @@ def not_numbers(column: Hashable, texts: Sequence[tuple[str, str]], n_cells: int
 
 
 def what_else(column: Hashable) -> str | None:
-    """Return what a column holds, by its name, if not similarities: "response times" or "dissimilarities"."""
+    """Return what a column holds, judging by its name, if not similarities: "response times" or "dissimilarities"."""
     words = {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", str(column))}
     if words & _TIMES:
         return "response times"
@@ -144,7 +144,7 @@ def what_else(column: Hashable) -> str | None:
 
 
 def warn_of_other_measure(column: Hashable | None) -> None:
-    """Warn where a column that is read as similarities holds, by its name, something else."""
+    """Warn if a column that is read as similarities holds something else, judging by its name."""
     kind = None if column is None else what_else(column)
     if kind is not None:
         reverse = "If large values mean dissimilar, replace each value by low + high - value first."
@@ -153,7 +153,7 @@ def warn_of_other_measure(column: Hashable | None) -> None:
 
 
 def row_name(row: int, index: Any = None) -> str:
-    """Return a row as messages name it: by its place, from 0, and its name in the index if that differs."""
+    """Return a row as named in messages: by its position, from 0, and its name in the index if that differs."""
     name = row if index is None else index[row]
     same = name == row
     if not isinstance(same, bool | np.bool_) or same:  # pandas' NA is neither equal nor different
@@ -167,7 +167,7 @@ def check_weights_option(weights: object) -> None:
 
 
 def own_similarity(diagonal: object) -> float:
-    """Return the similarity of an item with itself where nobody judged it: 1, or NaN."""
+    """Return the similarity of an item with itself if nobody judged it: 1, or NaN."""
     require_choice("diagonal", diagonal, ("one", "missing"))
     return 1.0 if diagonal == "one" else np.nan
 

@@ -1,4 +1,4 @@
-"""Threads: one of BLAS where more would cost more than they help, and a second one for independent work."""
+"""Threads: one BLAS thread if more would cost more than they gain, and a second thread for independent work."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ _n_forks = 0
 def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
     """Run the body with one BLAS thread; `for_one_fit` if it is a single fit, which may use a second thread of its own.
 
-    The setting belongs to the process, so that bodies in several threads share it: the first one sets it, and the last
-    one restores it.
+    The setting is process-wide, so bodies in several threads share it: the first sets it, and the last restores it.
     """
     global _inside, _many, _limit
     process = _n_forks
@@ -48,7 +47,7 @@ def one_blas_thread(*, for_one_fit: bool = False) -> Iterator[None]:
 
 
 def _reset_after_fork() -> None:
-    """Reset in a forked process, which has no copy of the threads that would unlock and restore."""
+    """Reset in a forked process, which does not inherit the threads that would unlock and restore."""
     global _lock, _inside, _many, _limit, _n_forks
     _set_threads(_limit)
     _lock, _inside, _many, _limit, _n_forks = threading.Lock(), 0, 0, [], _n_forks + 1
@@ -69,7 +68,7 @@ def second_thread(is_worth_it: bool = True) -> Iterator[Executor | None]:
 
 
 class Done(Generic[T]):
-    """The interface of a Future for a value that is known, without its locks."""
+    """Stands in for a Future whose value is known, without its locks."""
 
     def __init__(self, value: T) -> None:
         self.value = value
@@ -80,7 +79,7 @@ class Done(Generic[T]):
 
 
 def begin(second: Executor | None, function: Callable[..., T], *arguments: Any) -> Future[T] | Done[T]:
-    """Call a function in the second thread, or at once if there is none."""
+    """Call a function in the second thread, or immediately if there is none."""
     return Done(function(*arguments)) if second is None else second.submit(function, *arguments)
 
 

@@ -1,4 +1,4 @@
-"""JointSRF, the estimator for several systems at once: one embedding, and each system's weights on its dimensions."""
+"""JointSRF, the estimator for several systems: one embedding, and each system's weights on its dimensions."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 class JointSRF(BaseEstimator):
     """Dimensions of several systems at once: S_m ~ W diag(a_m) W^T with W >= 0 and weights a_m >= 0.
 
-    All systems (people, brain regions, models, moments) share the dimensions W, and each uses them to its own degree:
-    a_mk is the weight of dimension k in system m, INDSCAL's idea with non-negative dimensions and missing pairs. The
-    mean weight of each dimension is 1, so that W is in the units of the average similarities, a weight of 1 is an
-    average one, and a dimension with weight 0 is one that the system does not have. Minimises
+    All systems (people, brain regions, models, moments) share the dimensions W, and each weights them differently: a_mk
+    is the weight of dimension k in system m, as in INDSCAL but with non-negative dimensions and missing pairs. The mean
+    weight of each dimension is 1, so W is in the units of the average similarities, a weight of 1 is average, and a
+    weight of 0 means that the system does not have the dimension. Minimises
 
         sum_m 1/2 sum_ij Omega_mij (S_mij - sum_k a_mk w_ik w_jk)^2 + penalty(W) + mu/2 sum_mk (a_mk - 1)^2
 
@@ -53,26 +53,26 @@ class JointSRF(BaseEstimator):
     n_components : int, default=10
         Number of dimensions, between 1 and the number of items.
     alpha : float or "auto", default="auto"
-        Penalty on the loadings W, as in SRF; the edges of the spectra of shuffled similarities, which set its scale,
-        add up in squares over systems. "auto" chooses it by pairs that are held out within every system.
+        Penalty on the loadings W, as in SRF. Its scale is the edge of the spectrum of shuffled similarities; over
+        systems, edges add up in squares. "auto" chooses it by pairs held out within every system.
     shrinkage : float or "auto", default="auto"
-        How strongly weights are drawn to 1: mu = shrinkage * sum Omega S^2 / (M n_components). 0 leaves them free, 1
-        counts for about as much as the pairs of one system, and infinity gives all systems the same weights: the fit to
-        their average. "auto" chooses by pairs that are held out, and takes infinity where weights do not help to
-        predict them.
+        Strength of the penalty that pulls weights towards 1: mu = shrinkage * sum Omega S^2 / (M n_components). With 0
+        the weights are free, 1 has about as much influence as the pairs of one system, and infinity gives all systems
+        the same weights: the fit to their average. "auto" chooses it by held-out pairs, and takes infinity if weights
+        do not help to predict them.
     l1_ratio : float, default=0.0
-        Part of the penalty that is a sum of loadings rather than of their squares; between 0 and 1.
+        Share of the l1 part of the penalty (a sum of loadings) as opposed to the ridge part (their squares); 0 to 1.
     init : "random" or array of shape (n_items, n_components), default="random"
-        Where W starts. Weights start at 1.
+        Initial W. Weights start at 1.
     max_iter : int, default=500
         Maximum number of sweeps over the items and the weights.
     tol : float, default=1e-4
-        The fit stops when ten sweeps lower the objective by less than `tol` of it.
+        The fit stops when ten sweeps lower the objective by less than this fraction.
     device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
-        Where it is fitted; all but "cpu" need PyTorch (``pip install "simdims[gpu]"``) and compute in float32, with
-        each system as a matrix in the memory of the device. Penalties that are "auto" are chosen on the CPU.
+        Where to compute. All except "cpu" need PyTorch (``pip install "simdims[gpu]"``) and compute in float32, with
+        each system as a matrix in device memory. "auto" penalties are chosen on the CPU.
     random_state : int, RandomState or None, default=None
-        Seed of the start and of the pairs that are held out.
+        Seed of the start and of the held-out pairs.
 
     Attributes
     ----------
@@ -89,21 +89,21 @@ class JointSRF(BaseEstimator):
     data_objective_ : float
         Its part that depends on the similarities.
     history_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each sweep; it never increases by more than rounding, which is 2e-6 of it
-        on a device of PyTorch.
+        The objective at the start and after each sweep. It never increases by more than rounding error, which is 2e-6
+        of it on a PyTorch device.
     n_iter_ : int
-        Sweeps that were done.
+        Number of sweeps.
     converged_ : bool
         Whether `tol` was met within `max_iter`.
     kkt_residual_ : float
-        The larger of two norms of projected gradients, in W and in the weights, each relative to that of its data part;
-        0 at a KKT point.
+        The larger of two norms of projected gradients, in W and in the weights, each relative to the norm of its data
+        part; 0 at a KKT point.
     solver_ : str
-        "bcd", or "torch" on a device of PyTorch.
+        "bcd", or "torch" on a PyTorch device.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str
-        The labels of the items, where they have them.
+        The labels of the items, if they have any.
 
     References
     ----------
@@ -150,10 +150,10 @@ class JointSRF(BaseEstimator):
 
         Parameters
         ----------
-        S : SimilaritySet, or what it is made of: a list, a mapping or an array of shape (n_systems, n_items, n_items)
+        S : SimilaritySet, or list, mapping or array of shape (n_systems, n_items, n_items)
             The similarities.
         y : None
-            Ignored; present by scikit-learn's convention.
+            Ignored; present by scikit-learn convention.
 
         Returns
         -------
@@ -203,15 +203,15 @@ class JointSRF(BaseEstimator):
         return self
 
     def weights_for(self, S: Any) -> NDArray[np.float64]:
-        """The weights of new systems with the dimensions as they are.
+        """Compute the weights of new systems with the dimensions held fixed.
 
-        Each system's weights minimise its own part of the objective, drawn to 1 as strongly as in the fit; the mean
-        over new systems is not constrained.
+        Each system's weights minimise its own part of the objective, with the same shrinkage towards 1 as in the fit;
+        the mean over new systems is not constrained.
 
         Parameters
         ----------
         S : similarities of one system, as `as_similarity` takes them, or a SimilaritySet
-            Their items must be among the fitted ones, matched by label; without labels, all of them in their order.
+            Its items must be among the fitted ones, matched by label, or all of them in the same order if unlabelled.
 
         Returns
         -------
@@ -234,12 +234,12 @@ class JointSRF(BaseEstimator):
         return found if isinstance(S, SimilaritySet) else found[0]
 
     def reconstruct(self, system: int | str) -> NDArray[np.float64]:
-        """The similarities that the model predicts for a fitted system, W diag(a_m) W^T, for every pair.
+        """Predict the similarities of a fitted system, W diag(a_m) W^T, for every pair.
 
         Parameters
         ----------
         system : int or str
-            Its place or its name.
+            Its position or name.
 
         Returns
         -------
@@ -253,8 +253,8 @@ class JointSRF(BaseEstimator):
 
         Parameters
         ----------
-        S : SimilaritySet, or what it is made of
-            Systems of the fit, matched by name: the fitted similarities, or pairs that were held out of the fit.
+        S : SimilaritySet, or anything that can be converted to one
+            Systems of the fit, matched by name: the fitted similarities, or held-out pairs.
         y : None
             Ignored.
 
@@ -276,7 +276,7 @@ class JointSRF(BaseEstimator):
         return np.array(scores)
 
     def embedding_frame(self) -> pd.DataFrame:
-        """The embedding with a row for each item and a named column for each dimension."""
+        """Return the embedding with a row per item and a named column per dimension."""
         import pandas as pd
 
         check_is_fitted(self)
@@ -284,7 +284,7 @@ class JointSRF(BaseEstimator):
         return pd.DataFrame(self.embedding_, index=items, columns=self._dimensions())
 
     def weights_frame(self) -> pd.DataFrame:
-        """The weights with a row for each system and a named column for each dimension."""
+        """Return the weights with a row per system and a named column per dimension."""
         import pandas as pd
 
         check_is_fitted(self)
@@ -333,7 +333,7 @@ class JointSRF(BaseEstimator):
             del self.feature_names_in_
 
     def _fit_one(self, systems: SimilaritySet) -> JointSRF:
-        """One system: its weights are 1, and what is left is SRF."""
+        """One system: its weights are 1, and the fit is that of SRF."""
         names = ("alpha", "l1_ratio", "init", "max_iter", "tol", "device", "random_state")
         given = {name: getattr(self, name) for name in names}
         fitted = SRF(self.n_components, **given).fit(systems[0])
@@ -354,7 +354,7 @@ class JointSRF(BaseEstimator):
         return solvers.given_start(self.init, (problem.n_items, self.n_components), np.float64, "'random'")
 
     def _places(self, systems: SimilaritySet) -> list[NDArray[np.intp]]:
-        """Where the items of systems are among the fitted ones."""
+        """The positions of each system's items among the fitted ones."""
         fitted = getattr(self, "feature_names_in_", None)
         if fitted is None or systems.labels is None:
             if systems.n_items != self.n_features_in_:
@@ -395,9 +395,9 @@ class JointSRF(BaseEstimator):
 def joint_settings(
     estimator: Any, alpha: Any, default: float | str, fallback: JointSRF, device: str, reason: str
 ) -> JointSRF:
-    """The settings of many joint fits: those of an estimator, whose own penalty holds, or `fallback`; checked.
+    """The checked settings of many joint fits: those of an estimator, including its penalty, or `fallback`.
 
-    `default` is the alpha that stands for none given, and `reason` why the start must be random.
+    `default` is the alpha used if none is given, and `reason` says why the start must be random.
     """
     check_alpha(alpha)
     if estimator is None:
@@ -417,24 +417,24 @@ def joint_settings(
 
 
 def as_systems(S: Any) -> SimilaritySet:
-    """A SimilaritySet, or one made of what it is made of."""
+    """A SimilaritySet, or one made from `S`."""
     return S if isinstance(S, SimilaritySet) else SimilaritySet(S)
 
 
 def problem_of_set(
     systems: SimilaritySet, places: list[NDArray[np.intp]] | None = None, n_items: int | None = None
 ) -> solvers.JointProblem:
-    """What a joint fit of a set solves, with its items at `places` among `n_items`."""
+    """The problem of a joint fit of a set, with its items at `places` among `n_items`."""
     problems = [problem_of(arrays_of(one)) for one in systems]
     return solvers.joint_problem(problems, places or systems.positions, n_items or systems.n_items)
 
 
 def fingerprint_of(problem: solvers.JointProblem) -> str:
-    """A text that differs where the similarities of systems or their weights do."""
+    """A text that changes with the similarities or weights of the systems."""
     own = (problem.zeros, problem.diagonal, problem.diagonal_weights, problem.scale)
     return fingerprint(*problem.listed, *own, np.array(list(problem.dense)), *problem.dense.values())
 
 
 def with_shrinkage(problem: solvers.JointProblem, mu: float) -> solvers.JointProblem:
-    """The problem with a shrinkage in the caller's units of weights."""
+    """The problem with a shrinkage in the caller's units."""
     return replace(problem, mu=mu / problem.scale)

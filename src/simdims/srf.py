@@ -1,4 +1,4 @@
-"""SRF, the scikit-learn estimator: check, initialise, call one solver, keep the results."""
+"""SRF, the scikit-learn estimator: check, initialise, call one solver, store the results."""
 
 from __future__ import annotations
 
@@ -51,65 +51,64 @@ class UnconvergedWarning(SimdimsWarning, ConvergenceWarning):
 
 
 class SRF(TransformerMixin, BaseEstimator):
-    """Similarity-Based Representation Factorization: S ~ W W^T with W >= 0, from the observed pairs alone.
+    """Similarity-Based Representation Factorization: S ~ W W^T with W >= 0, fitted to the observed pairs.
 
-    Minimises f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, where the weight Omega_ij of a missing pair is zero, and
-    with `alpha` a penalty on the loadings. Each column of W is a dimension; they come sorted by their share of the
-    reconstruction, the largest first.
+    Minimises f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, where the weight Omega_ij of a missing pair is zero, plus
+    a penalty on the loadings if `alpha` is given. The columns of W are the dimensions, sorted by their share of the
+    reconstruction, largest first.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of dimensions, between 1 and the number of items.
     solver : {"auto", "bcd", "admm"}, default="auto"
-        "bcd" is block coordinate descent on f itself; it never raises f, and "auto" takes it. "admm" is the paper's
-        Algorithm 1, the reference, and the one solver that keeps its auxiliary matrix inside `bounds`.
+        "bcd" is block coordinate descent on f itself; it never raises f and is the default. "admm" is the paper's
+        Algorithm 1, the reference, and the only solver that keeps its auxiliary matrix inside `bounds`.
     bounds : {"auto", "data"}, (low, high) or None, default="auto"
-        Range that predictions are held to. "data" is the observed range, None is no range, and "auto" is "data" for
-        admm with missing pairs and None otherwise. With admm the auxiliary matrix Z, which W W^T approaches, stays
-        inside. With bcd it is a soft constraint on the missing pairs of a dense matrix: each adds 1/2 (distance of its
-        prediction to the range)^2, times the largest weight, to f; where no pair is missing or S is sparse it is
-        refused.
+        Range for predictions. "data" is the observed range, None is no range, and "auto" is "data" for admm with
+        missing pairs and None otherwise. With admm the auxiliary matrix Z, which W W^T approaches, stays inside. With
+        bcd it is a soft constraint on the missing pairs of a dense matrix: each adds 1/2 (distance of its prediction to
+        the range)^2, times the largest weight, to f. An error is raised if no pair is missing or S is sparse.
     init : {"random", "spectral"} or array of shape (n_items, n_components), default="random"
-        Where W starts: uniform numbers, or the non-negative parts of the leading eigenvectors, both scaled so that
-        the first reconstruction has the data's mean; or an array, taken as it is.
+        Initial W: uniform random numbers, or the non-negative parts of the leading eigenvectors, both scaled so that
+        the first reconstruction has the data's mean; or an array, used as is.
     max_iter : int, default=500
-        Most sweeps over the items (bcd) or most outer iterations (admm). Where there are some hundred items, up to 100
-        of the sweeps, 200 with pairs missing, move all of them at once.
+        Maximum number of sweeps over the items (bcd) or outer iterations (admm). With up to a few hundred items, up to
+        100 of the sweeps, 200 with pairs missing, move all of them at once.
     inner_iter : int, default=10
-        Sweeps in one outer iteration; admm only.
+        Sweeps per outer iteration; admm only.
     tol : float, default=1e-4
-        Relative tolerance. bcd stops when ten sweeps (25 of those that move all items at once, and three that do not)
-        lower f by less than `tol` of it; admm when an outer iteration changes f by less than `tol` of it and
-        |Z - W W^T| is less than `tol` |Z|.
+        Relative tolerance. bcd stops when ten sweeps (25 of those that move all items at once, followed by three
+        others) lower f by less than this fraction; admm when an outer iteration changes f by less than this fraction
+        and |Z - W W^T| is less than `tol` |Z|.
     rho : float, default=3.0
-        Penalty of the augmented Lagrangian; admm only. At least sqrt(2) for the paper's guarantee.
+        Penalty of the augmented Lagrangian; admm only. The paper's guarantee requires at least sqrt(2).
     alpha : float or "auto", default=0.0
         Penalty on the loadings: F(W) = f(W) + lambda [(1 - l1_ratio)/2 |W|_F^2 + l1_ratio s sum_ik W_ik] is minimised,
         with lambda/2 = alpha * 2 sqrt(mean_i sum_{j != i} Omega_ij^2 (S_ij - m)^2), m the weighted mean and s the
         square root of the weighted standard deviation of the similarities of different items. 0 is the paper's
         objective; 1 removes what shuffled similarities would show beyond their mean; useful values for few or noisy
-        pairs lie in between. The scale of S and of its weights does not matter. "auto" chooses by held-out pairs.
+        pairs lie in between. The scale of S and of its weights does not matter. "auto" chooses it by held-out pairs.
     l1_ratio : float, default=0.0
-        Part of the penalty that is a sum of loadings (l1), which sets small ones to zero, rather than of their squares
-        (ridge), which shrinks the weakest directions of W W^T. Between 0 and 1.
+        Share of the l1 part of the penalty (a sum of loadings), which sets small ones to zero, as opposed to the ridge
+        part (a sum of squares), which shrinks the weakest directions of W W^T. Between 0 and 1.
     device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
-        Where to compute. Everything but "cpu" needs PyTorch: "cuda" is an NVIDIA (or AMD) GPU, "mps" that of a Mac, and
-        "torch-cpu" runs what they run on the processor. There dense and implicit similarities are fitted in float32,
-        all rows at once, by an algorithm of its own (`solver` must be "auto", `bounds` "auto" or None).
+        Where to compute. All except "cpu" need PyTorch: "cuda" is an NVIDIA (or AMD) GPU, "mps" the GPU of a Mac, and
+        "torch-cpu" runs the same code on the CPU. Dense and implicit similarities are fitted in float32, all rows at
+        once, by a separate algorithm (`solver` must be "auto", `bounds` "auto" or None).
     random_state : int, RandomState or None, default=None
-        Seed of the start; None is fresh entropy.
+        Seed of the start; None uses fresh entropy.
     verbose : int, default=0
         With 1 or more, progress is logged to the logger "simdims".
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_items, n_components)
-        W; float32 where S is, float64 otherwise.
+        W; float32 if S is, float64 otherwise.
     n_iter_ : int
-        Sweeps (bcd) or outer iterations (admm) that were done.
+        Number of sweeps (bcd) or outer iterations (admm).
     converged_ : bool
-        Whether `tol` was met within `max_iter`, or nothing is left to explain: the objective is down at 1e-8 `tol` of
+        Whether `tol` was met within `max_iter`, or nothing is left to explain: the objective is at most 1e-8 `tol` of
         that of W = 0, or at the rounding error of the data.
     alpha_ : float
         The penalty that was used.
@@ -118,18 +117,18 @@ class SRF(TransformerMixin, BaseEstimator):
     data_objective_ : float
         f(W), the objective without the penalty.
     history_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each iteration, as measured. With bcd it never rises by more than rounding:
-        1e-13 (float64) or 1e-6 (float32) of the objective of W = 0; on a device of PyTorch, which computes in float32,
-        by more than 2e-6 of the objective and 6e-8 of that of W = 0.
+        The objective at the start and after each iteration, as measured. With bcd it never rises by more than rounding
+        error: 1e-13 (float64) or 1e-6 (float32) of the objective of W = 0; on a PyTorch device, which computes in
+        float32, 2e-6 of the objective and 6e-8 of that of W = 0.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of its data part: 0 at a KKT point, below 1e-3 at a solution
-        one would call converged.
+        Norm of the projected gradient relative to that of its data part: 0 at a KKT point, usually below 1e-3 at
+        convergence.
     solver_ : str
-        The solver that was used: "bcd", "admm", or "torch" on a device of PyTorch.
+        The solver that was used: "bcd", "admm", or "torch" on a PyTorch device.
     n_features_in_ : int
         Number of items.
     feature_names_in_ : ndarray of str
-        The items' labels, where S has them.
+        The items' labels, if S has any.
 
     References
     ----------
@@ -183,10 +182,10 @@ class SRF(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         S : Similarity, or array-like or DataFrame of shape (n_items, n_items)
-            The similarities, NaN where a pair is missing. A sparse matrix must say what an absent pair means:
+            The similarities, with NaN for missing pairs. For a sparse matrix, specify what an absent pair means:
             ``Similarity(matrix, absent=...)``.
         y : None
-            Ignored; present by scikit-learn's convention.
+            Ignored; present by scikit-learn convention.
 
         Returns
         -------
@@ -199,9 +198,9 @@ class SRF(TransformerMixin, BaseEstimator):
             If `tol` was not met within `max_iter`.
         UserWarning
             If the observed pairs do not determine the loadings: fewer pairs than loadings, items with fewer pairs than
-            dimensions, or, where the diagonal is missing, self-similarities far beyond the observed range and loadings
-            at their limit, ten times the root of the largest similarity (without a penalty nothing else bounds them);
-            or if the penalty is so strong that all loadings are zero.
+            dimensions, or, if the diagonal is missing, self-similarities far beyond the observed range and loadings at
+            their limit, ten times the root of the largest similarity (the only bound without a penalty); or if the
+            penalty is so strong that all loadings are zero.
         """
         self._check_parameters()
         similarity = as_similarity(S, copy=False)
@@ -212,7 +211,7 @@ class SRF(TransformerMixin, BaseEstimator):
         self.alpha_, found = self._resolve_alpha(problem, start, rng)
         problem = solvers.penalised(problem, self.alpha_, self.l1_ratio)
         if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_missing(problem):
-            # Few pairs have many minima: the end of the path and two ways to the penalty compete.
+            # Few pairs have many minima: the end of the path competes with two approaches to the penalty.
             starts = [start, self._start(problem, rng)]
             starts = [*solvers.approach([problem] * 2, starts, self.alpha_, self._step), found]
             solution = self._finish([problem], [solvers.best_start(problem, starts, self._step)])[0]
@@ -255,8 +254,8 @@ class SRF(TransformerMixin, BaseEstimator):
     def transform(self, S: Any) -> NDArray[np.floating]:
         """Embed items from their similarities to the fitted items.
 
-        Each row is the non-negative least-squares solution of s ~ W w over its observed entries, which all weigh the
-        same, with the fitted W and under the penalty of the fit: that of the same `alpha_` without weights.
+        Each row is the non-negative least-squares solution of s ~ W w over its observed entries, all with equal weight,
+        with the fitted W and the penalty of the fit (for the same `alpha_`, without weights).
 
         Parameters
         ----------
@@ -266,7 +265,7 @@ class SRF(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_new, n_components)
-            One row for each new item.
+            One row per new item.
 
         Examples
         --------
@@ -285,7 +284,7 @@ class SRF(TransformerMixin, BaseEstimator):
         return new
 
     def reconstruct(self) -> NDArray[np.floating]:
-        """The similarities that the embedding predicts, W W^T, for every pair.
+        """Predict the similarities of every pair, W W^T.
 
         Returns
         -------
@@ -296,19 +295,19 @@ class SRF(TransformerMixin, BaseEstimator):
         return self.embedding_ @ self.embedding_.T
 
     def score(self, S: Any, y: None = None) -> float:
-        """Share of the variance of similarities that the embedding explains (R2).
+        """Return the share of the variance of similarities that the embedding explains (R2).
 
-        Between the fitted items, W W^T predicts the observed off-diagonal pairs. Of new items, each similarity to a
-        fitted item is predicted from others of the same row, which embed the new item as `transform` does: the columns
-        are split into five parts, and each part is predicted from the other four. This is what scikit-learn's
-        `cross_val_score` and `GridSearchCV` call with items that they held out; `select_rank` compares numbers of
-        dimensions with more power, by holding out pairs.
+        For the fitted items, W W^T predicts the observed off-diagonal pairs. For new items, each similarity to a fitted
+        item is predicted from others of the same row, which embed the new item as `transform` does: the columns are
+        split into five parts, and each part is predicted from the other four. scikit-learn's `cross_val_score` and
+        `GridSearchCV` use this with held-out items; `select_rank`, which holds out pairs, compares numbers of
+        dimensions with more power.
 
         Parameters
         ----------
         S : Similarity, or array-like or DataFrame of shape (n_items, n_items) or (n_new, n_items)
-            Similarities between the fitted items (pairs that were held out of the fit, for example), or of new items to
-            them. An array with as many rows as fitted items is taken for new items if it is not symmetric.
+            Similarities between the fitted items (for example held-out pairs), or of new items to the fitted ones. An
+            array with as many rows as fitted items is taken for new items if it is not symmetric.
         y : None
             Ignored.
 
@@ -327,7 +326,7 @@ class SRF(TransformerMixin, BaseEstimator):
         return explained_variance(similarity, self.embedding_)
 
     def embedding_frame(self) -> pd.DataFrame:
-        """The embedding with a row for each item, by label where S had labels, and a named column for each dimension.
+        """Return the embedding with a row per item, indexed by label if S had labels, and a named column per dimension.
 
         Returns
         -------
@@ -340,12 +339,12 @@ class SRF(TransformerMixin, BaseEstimator):
         return pd.DataFrame(self.embedding_, index=items, columns=self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the dimensions: dimension1, the largest, dimension2, ...
+        """Return the names of the dimensions: dimension1, the largest, dimension2, ...
 
         Parameters
         ----------
         input_features : None
-            Ignored; present by scikit-learn's convention.
+            Ignored; present by scikit-learn convention.
 
         Returns
         -------
@@ -412,7 +411,7 @@ class SRF(TransformerMixin, BaseEstimator):
         return rows
 
     def _check_names(self, S: Any) -> None:
-        """The columns of a DataFrame against the fitted items, by scikit-learn's check where the names are text."""
+        """Check the columns of a DataFrame against the fitted items, by scikit-learn's check if all names are text."""
         if not hasattr(S, "columns") or type(S.columns).__name__ == "RangeIndex":
             return
         if not S.columns.is_unique:
@@ -457,13 +456,13 @@ class SRF(TransformerMixin, BaseEstimator):
     def _solve(
         self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray], alpha: float
     ) -> list[solvers.Solution]:
-        """Fit problems, which have their penalty, with the parameters as they are; on a device all at once."""
+        """Fit problems, which include their penalty, with the current parameters; on a device all at once."""
         if isinstance(self.init, str):
             starts = solvers.approach(problems, starts, alpha, self._step)
         return self._finish(problems, starts)
 
     def _finish(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[solvers.Solution]:
-        """Fit problems from starts as they are."""
+        """Fit problems from the given starts."""
         report = self._report if self.verbose else None
         if self.device != "cpu":
             return solvers.solve_on(self.device, problems, starts, max_iter=self.max_iter, tol=self.tol, report=report)
@@ -484,7 +483,7 @@ class SRF(TransformerMixin, BaseEstimator):
         ]
 
     def _step(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[NDArray]:
-        """Fit problems as closely as a step on a path of penalties needs."""
+        """Fit problems with the accuracy of a step on a path of penalties."""
         max_iter, tol = min(self.max_iter, solvers.STEP_SWEEPS), max(self.tol, solvers.STEP_TOL)
         if self.device != "cpu":
             found = solvers.solve_on(self.device, problems, starts, max_iter=max_iter, tol=tol)
@@ -524,7 +523,7 @@ class SRF(TransformerMixin, BaseEstimator):
         return resolved
 
     def _report(self, iteration: int, objective: float) -> None:
-        if not logger.hasHandlers():  # asked to speak, and nobody listens
+        if not logger.hasHandlers():  # verbose, but no handler shows it
             logger.addHandler(logging.StreamHandler())
         if not logger.isEnabledFor(logging.INFO):
             logger.setLevel(logging.INFO)
@@ -544,26 +543,26 @@ class SRF(TransformerMixin, BaseEstimator):
 def solve_many(
     estimator: SRF, problems: Sequence[solvers.Problem], rank: int, seeds: Sequence[int]
 ) -> list[solvers.Solution]:
-    """Fit problems with the settings of `estimator`, each from its seed: what the functions that fit often share.
+    """Fit problems with the settings of `estimator`, each from its seed; shared by all functions that fit repeatedly.
 
-    On a device they are fitted together; there they must be of one kind and size.
+    On a device they are fitted together, and must be of one kind and size.
     """
     model = clone(estimator).set_params(n_components=rank)
-    distinct = {id(problem): problem for problem in problems}  # one object is on a device once
+    distinct = {id(problem): problem for problem in problems}  # identical objects are stored on a device once
     penalised = {key: solvers.penalised(one, model.alpha, model.l1_ratio) for key, one in distinct.items()}
     starts = [model._start(problem, generator_of(seed)) for problem, seed in zip(problems, seeds, strict=True)]
     return model._solve([penalised[id(problem)] for problem in problems], starts, model.alpha)
 
 
 def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int) -> float:
-    """The penalty that fits of a problem use: that of `estimator`, or the one chosen from the data."""
+    """The penalty for fits of a problem: that of `estimator`, or one chosen from the data."""
     model = clone(estimator).set_params(n_components=rank)
     rng = generator_of(seed)
     return model._resolve_alpha(problem, model._start(problem, rng), rng)[0]
 
 
 def settings_of(estimator: SRF) -> dict[str, str]:
-    """The parameters that checkpoints must agree on; not those that each fit sets, nor a penalty that is none."""
+    """The parameters that checkpoints must agree on, except those set for each fit, and a penalty of zero."""
     parameters = estimator.get_params()
     left_out = {"n_components", "random_state", "verbose"}
     if estimator.alpha == 0.0:  # as in checkpoints of versions without a penalty
@@ -573,7 +572,7 @@ def settings_of(estimator: SRF) -> dict[str, str]:
 
 
 def with_alpha(estimator: SRF | None, alpha: Any, default: float | str, fallback: SRF) -> SRF:
-    """The settings of fits: those of an estimator, whose own penalty holds, or `fallback` with the penalty given."""
+    """The settings of fits: those of an estimator, including its penalty, or `fallback` with the given penalty."""
     check_alpha(alpha)
     if estimator is None:
         return fallback.set_params(alpha=alpha)
@@ -583,7 +582,7 @@ def with_alpha(estimator: SRF | None, alpha: Any, default: float | str, fallback
 
 
 def check_alpha(alpha: Any) -> None:
-    """Refuse what is no penalty."""
+    """Refuse invalid penalties."""
     if isinstance(alpha, str):
         if alpha != "auto":
             raise ParameterError("alpha", "must be a number or 'auto'", shown(alpha))
@@ -592,7 +591,7 @@ def check_alpha(alpha: Any) -> None:
 
 
 def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], labels: Sequence[str] | None) -> None:
-    """Warn, with numbers, of loadings that the observed pairs do not determine."""
+    """Warn of loadings that the observed pairs do not determine, with their numbers."""
     found = solvers.determinacy(problem, W)
     n_short, n_excessive = found.short.size, found.excessive.size
     said = []
@@ -631,14 +630,14 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
 
 
 def warn_of_nothing_left(W: NDArray[np.floating], alpha: float) -> None:
-    """Warn of a penalty that sets all loadings to zero."""
+    """Warn if the penalty sets all loadings to zero."""
     if alpha > 0 and not W.any():
         found = f"All loadings are zero: the penalty, alpha = {alpha:.3g}, is stronger than the similarities."
         warn(found, "Lower {alpha}, or choose it from the data with {alpha=auto}.")
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:
-    """The matrix of a Similarity for transform, which weighs all known pairs the same."""
+    """The matrix of a Similarity for transform, which gives all known pairs equal weight."""
     if similarity.factors is not None:
         _require_square(similarity.factors, "The similarities that the factors stand for")
         return similarity.factors @ similarity.factors.T

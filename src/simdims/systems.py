@@ -1,4 +1,4 @@
-"""SimilaritySet: similarities between the same items in several systems, as people, brain regions or models."""
+"""SimilaritySet: similarities between the same items in several systems, such as people, brain regions or models."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ from simdims.similarity.validation import as_array
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A system whose largest similarity differs from the usual one by more than this factor is on another scale.
+#: A system whose largest similarity differs from the median by more than this factor is on another scale.
 _MIXED_SCALES = 5.0
 
-#: Descriptors of RDMs that are no covariates: those that each RDM has, and those that to_rsatoolbox adds.
+#: RDM descriptors that are not covariates: those of every RDM, and those that to_rsatoolbox adds.
 _OF_RDMS = ("index", "largest_similarity", "self_similarity", "dtype")
 
-#: Fewer pairs than this say too little about the scale of a system.
+#: With fewer pairs than this the scale of a system is unknown.
 _PAIRS_FOR_SCALE = 10
 
 
 class SimilaritySet:
     """The similarities of several systems between the same items: people, brain regions, models or moments in time.
 
-    Each system is a Similarity of its own, with its own missing pairs, its own weights and its own meaning of absent
-    pairs. Items are matched by their labels. An item that a system lacks is missing there; it needs a pair in some
-    system, not in each. What a system stores is kept as it is: sparse similarities stay sparse.
+    Each system is a Similarity with its own missing pairs, weights and meaning of absent pairs. Items are matched by
+    label. Systems may lack items, but every item needs a pair in at least one system. Storage is not changed: sparse
+    similarities stay sparse.
 
     Parameters
     ----------
     similarities : sequence or mapping of similarities, array of shape (n_systems, n_items, n_items), DataArray or RDMs
-        Similarities as `as_similarity` takes them; a mapping gives names to the systems. An array has systems first and
-        NaN where a pair is missing, diagonal included; in one, and in a DataFrame, an item without any value is one
-        that the system lacks. Without labels, all systems must have the same number of items, in the same order. RDMs
-        of rsatoolbox become 1 - d / max(d), each by itself, and their descriptors become `info`; the descriptor "name",
-        or the first coordinate of an xarray DataArray, names the systems.
+        Similarities as `as_similarity` takes them; the keys of a mapping name the systems. An array has systems first
+        and NaN for missing pairs, diagonal included; in an array or DataFrame, an item without any value is absent from
+        that system. Without labels, all systems must have the same number of items, in the same order. rsatoolbox RDMs
+        are converted by 1 - d / max(d), each separately, and their descriptors become `info`; the descriptor "name", or
+        the first coordinate of an xarray DataArray, names the systems.
     names : sequence, optional
         One distinct name per system; by default the keys of the mapping, the index of `info`, or system1, system2, ...
     info : DataFrame or mapping of columns, optional
-        What is known about the systems (group, age, score, time), one row per system. Rows are matched by name if the
-        index of a DataFrame has the names of the systems.
+        Covariates of the systems (group, age, score, time), one row per system. Rows are matched by name if the index
+        of a DataFrame has the names of the systems.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class SimilaritySet:
     labels : tuple of str or None
         The items: those of all systems, in the order in which they first appear.
     info : DataFrame
-        One row per system, indexed by `names`; without columns where nothing is known.
+        One row per system, indexed by `names`; without columns if there are no covariates.
     n_systems, n_items : int
 
     Warns
@@ -133,7 +133,7 @@ class SimilaritySet:
         *,
         checked: bool = True,
     ) -> SimilaritySet:
-        """A set of systems with the places of their items among all `n_items`; `checked` if it was a set before."""
+        """A set of systems with the positions of their items among `n_items`; `checked` if taken from another set."""
         made = cls.__new__(cls)
         made.names = _clean_names(names, len(similarities))
         made.info = _clean_info(info, made.names)
@@ -146,7 +146,7 @@ class SimilaritySet:
 
     @classmethod
     def of_new(cls, similarity: Any) -> SimilaritySet:
-        """A set of one system whose items are known elsewhere: some of them may have no pair."""
+        """A set of one system whose items are known from elsewhere; some may have no pair."""
         made = cls.__new__(cls)
         made.names = ("system1",)
         made.info = _clean_info(None, made.names)
@@ -160,12 +160,12 @@ class SimilaritySet:
 
     @property
     def positions(self) -> tuple[NDArray[np.intp], ...]:
-        """For each system, the places of its items among all items."""
+        """For each system, the positions of its items among all items."""
         return self._positions
 
     @property
     def density(self) -> float:
-        """The share of the pairs of two different items that are observed, over all systems."""
+        """The observed share of the pairs of different items, over all systems."""
         n_pairs = self.n_items * (self.n_items - 1)
         observed = sum(one.density * one.n_items * (one.n_items - 1) for one in self._similarities)
         return observed / (n_pairs * self.n_systems)
@@ -177,11 +177,11 @@ class SimilaritySet:
         return iter(self._similarities)
 
     def items(self) -> Iterator[tuple[str, Similarity]]:
-        """Pairs of the name of a system and its Similarity."""
+        """Iterate over pairs of a system's name and its Similarity."""
         return zip(self.names, self._similarities, strict=True)
 
     def __getitem__(self, key: Any) -> Similarity | SimilaritySet:
-        """One system by its place or name, as a Similarity; or several, by a slice, a list or a mask, as a set."""
+        """One system by position or name, as a Similarity; or several, by a slice, a list or a mask, as a set."""
         if isinstance(key, str) or is_whole(key):
             return self._similarities[self._place_of(key)]
         places = self._places_of(key)
@@ -210,7 +210,7 @@ class SimilaritySet:
         if isinstance(key, slice):
             return list(range(self.n_systems))[key]
         if isinstance(key, Iterable):
-            # A Series of pandas that names the systems is matched by name.
+            # A pandas Series of system names is matched by name.
             given: Any = key
             if hasattr(given, "loc") and str(getattr(given, "dtype", "")) == "bool":
                 given = given.loc[list(self.names)] if set(given.index) == set(self.names) else given
@@ -225,12 +225,12 @@ class SimilaritySet:
         raise TypeError(f"systems are chosen by place, name, slice, list or mask, got {shown(key)}")
 
     def mean(self) -> Similarity:
-        """The average over the systems that have a pair, weighted by how much the pair counts in each.
+        """Average over the systems that have a pair, weighted by the pair's weight in each.
 
         Returns
         -------
         Similarity
-            Weighted by the sum of the weights over the systems (relative to the number of systems) where this differs
+            Weighted by the sum of the weights over the systems (relative to the number of systems) if this differs
             between pairs. Sparse if all systems are.
 
         Examples
@@ -317,11 +317,11 @@ class SimilaritySet:
             An .npz file, or a folder. The files of a folder are of any type that `load_similarity` reads, and their
             names without suffix become the names of the systems, in natural order (2 before 10).
         info : str, path, DataFrame or mapping of columns, optional
-            For a folder: what is known about the systems. The first column of a file, or the index of a DataFrame,
-            names the files, with or without suffix. By default the table in the folder that is called info,
-            participants, subjects, systems or covariates (.csv, .tsv, .txt or .parquet), if there is one.
+            For a folder: covariates of the systems. The first column of a file, or the index of a DataFrame, names the
+            files, with or without suffix. By default the table in the folder named info, participants, subjects,
+            systems or covariates (.csv, .tsv, .txt or .parquet), if there is one.
         **options
-            For a folder: keywords of `load_similarity` for all its files, as `low` and `high`.
+            For a folder: keywords of `load_similarity` for all its files, such as `low` and `high`.
 
         Returns
         -------
@@ -330,7 +330,7 @@ class SimilaritySet:
         Warns
         -----
         UserWarning
-            If a folder holds other files, or a table rows without a file.
+            If a folder holds other files, or its table has rows without a file.
 
         See Also
         --------
@@ -379,7 +379,7 @@ class SimilaritySet:
 
 
 class _System(NamedTuple):
-    """The similarities of a system, where its items are among those that it was given with, and if these have names."""
+    """The similarities of a system, the positions of its items among those given, and whether the items have labels."""
 
     similarity: Similarity
     positions: NDArray[np.intp]
@@ -388,7 +388,7 @@ class _System(NamedTuple):
 
 
 def dense_parts(one: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values, zero where a pair is missing, and weights of a Similarity, as dense matrices."""
+    """Values, zero for missing pairs, and weights of a Similarity, as dense matrices."""
     n = one.n_items
     if one.factors is not None:
         return (one.factors @ one.factors.T).astype(np.float64), np.ones((n, n))
@@ -404,7 +404,7 @@ def dense_parts(one: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float6
 
 
 def _entries(one: Similarity, at: NDArray[np.intp]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Rows and columns among all items, values (zero where unknown) and weights of what a sparse Similarity stores."""
+    """Rows and columns among all items, values (zero if unknown) and weights of the stored entries of a Similarity."""
     stored = one.values.tocoo()
     weights = np.ones(stored.nnz) if one.weights is None else one.weights.tocoo().data.astype(np.float64)
     known = ~np.isnan(stored.data)
@@ -443,7 +443,7 @@ def _given_systems(similarities: Any) -> tuple[list[Any], list[Any] | None, dict
 
 
 def _of_rdms(rdms: Any) -> tuple[list[Any], list[Any] | None, dict[str, Any]]:
-    """The similarities of each RDM, as a table where the patterns have names, and what the descriptors say."""
+    """The similarities of each RDM, as a table if the patterns have names, and the descriptors."""
     import pandas as pd
 
     from simdims.io.exchange import from_rsatoolbox
@@ -515,7 +515,7 @@ def _clean_info(info: Any, names: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:
-    """Each system as a Similarity; what is wrong with one is said with its name."""
+    """Each system as a Similarity; errors name the system."""
     systems, suspects = [], []
     for name, one in zip(names, given, strict=True):
         _refuse_nothing(one, name)
@@ -558,7 +558,7 @@ def _refuse_nothing(one: Any, name: str) -> None:
 
 
 def _as_system(one: Any) -> _System:
-    """A Similarity of the items that have a value, and their places among those given."""
+    """A Similarity of the items that have a value, and their positions among those given."""
     if is_frame(one):
         one = aligned(one, "values")
         values, labels = frame_cells(one), frame_labels(one, "values", None)
@@ -579,7 +579,7 @@ def _as_system(one: Any) -> _System:
 
 
 def _common_items(systems: list[_System], names: tuple[str, ...]) -> tuple[tuple[str, ...] | None, int]:
-    """The labels of the items of all systems, or None, and how many they are."""
+    """The labels of the items of all systems, or None, and their number."""
     named = [system.is_named for system in systems]
     if not any(named):
         first = systems[0].n_items
@@ -623,7 +623,7 @@ def _check_items(systems: SimilaritySet) -> None:
 
 
 def partners_of(one: Similarity) -> NDArray[np.float64]:
-    """How many other items each item of a Similarity has an observed pair with."""
+    """The number of other items with which each item has an observed pair."""
     n = one.n_items
     if one.factors is not None:
         return np.full(n, n - 1.0)
@@ -637,7 +637,7 @@ def partners_of(one: Similarity) -> NDArray[np.float64]:
 
 
 def _warn_of_scales(systems: SimilaritySet) -> None:
-    """Warn of systems whose largest similarities are of another size than those of most others."""
+    """Warn of systems whose largest similarity differs much from that of most others."""
     largest = {}
     for name, one in systems.items():
         stored = (

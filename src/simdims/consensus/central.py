@@ -19,7 +19,7 @@ from simdims.similarity import is_frame, refuse_other_names
 
 
 class Run(NamedTuple):
-    """One fit; `weights` are those of the systems in a joint fit."""
+    """One fit; in a joint fit, `weights` are those of the systems."""
 
     number: int
     W: np.ndarray
@@ -37,7 +37,7 @@ def keep_run(journal: Journal, run: Run) -> None:
 
 
 def kept_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Run]:
-    """The runs of a checkpoint, by their numbers."""
+    """The runs of a checkpoint, by number."""
     found = {}
     for record in journal.records:
         if record["kind"] != "run" or record["number"] >= n_runs:
@@ -152,6 +152,6 @@ def aligned_to(runs: NDArray[np.floating], reference: int) -> tuple[NDArray[np.f
     """All runs aligned to one of them, and the order of the columns of each."""
     orders = [align(run, runs[reference]).permutation for run in runs]
     orders[reference] = np.arange(runs.shape[2])
-    # In one layout: the sums of runs that are equally central must not depend on how their columns were picked.
+    # In one memory layout, so that the sums of equally central runs do not depend on how their columns were selected.
     aligned = [np.ascontiguousarray(run[:, order]) for run, order in zip(runs, orders, strict=True)]
     return np.stack(aligned), orders

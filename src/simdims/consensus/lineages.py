@@ -24,10 +24,10 @@ from simdims.systems import SimilaritySet
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Dimensions that correlate less with all those of the rank before come from none of them.
+#: Dimensions whose correlations with all those of the previous rank are lower have no parent.
 RELATED = 0.3
 
-#: Runs for each number of dimensions that is fitted here.
+#: Runs per number of dimensions fitted here.
 _N_RUNS = 10
 
 
@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lineage:
-    """What `lineage` found: a tree over numbers of dimensions.
+    """The result of `lineage`: a tree over numbers of dimensions.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Lineage:
     labels: Names = None
 
     def ancestors(self, rank: int, dimension: int) -> list[tuple[int, int]]:
-        """The dimensions that one comes from, as (rank, dimension), from the nearest to the first.
+        """Return the dimensions from which one originates, as (rank, dimension), from the nearest to the first.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Lineage:
         return self.embeddings[self.ranks.index(rank)][:, dimension - 1]
 
     def summary(self) -> str:
-        """The stable branches and the splits, in words."""
+        """Return the stable branches and the splits in words."""
         first, last = self.ranks[0], self.ranks[-1]
         stable = self.branches[self.branches["stable"]].sort_values("first_rank", kind="stable")
         lines = [
@@ -136,7 +136,7 @@ class Lineage:
         return "\n".join(lines)
 
     def places(self) -> NDArray[np.float64]:
-        """Where each row of `table` is drawn, from 0 at the top, so that no two lines of the tree cross."""
+        """Vertical position of each row of `table`, from 0 at the top, such that no two lines of the tree cross."""
         children: dict[tuple[int, int], list[tuple[int, int]]] = {}
         roots = []
         nodes = [
@@ -151,7 +151,7 @@ class Lineage:
         at: dict[tuple[int, int], float] = {}
         n_ends = 0
         waiting = roots[::-1]
-        while waiting:  # depth first: a dimension is placed after all that come from it
+        while waiting:  # depth first: a dimension is placed after all its descendants
             node = waiting[-1]
             left = [child for child in children.get(node, []) if child not in at]
             if left:
@@ -192,7 +192,7 @@ def lineage(
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
 ) -> Lineage:
-    """Follow dimensions through fits with more and more of them: which persist, which split, which are new.
+    """Follow dimensions through fits with increasing numbers of them: which persist, which split, which are new.
 
     Each dimension of a fit is linked to its parent: the dimension of the next smaller fit with which it correlates most
     over items, if that is at least 0.3. A dimension that correlates with the first one of its parent's branch by at
@@ -207,8 +207,8 @@ def lineage(
         as a sequence or as the values of a mapping. From a Discovery or a RankSelection, each number of dimensions is
         fitted to the same similarities from 10 random starts, and the most central run is taken.
     S : Similarity or anything `as_similarity` takes, optional
-        The similarities, for a RankSelection that was loaded or unpickled and so does not hold them. Must be None
-        beside embeddings and a Discovery.
+        The similarities, for a RankSelection that was loaded or unpickled and so does not hold them. Must be None for
+        embeddings and for a Discovery.
     ranks : iterable of int, optional
         For a Discovery or a RankSelection: the numbers of dimensions to fit. By default all that were tried, up to
         twice the selected one.
@@ -263,7 +263,7 @@ def lineage(
 
 
 def _given(fits: Any) -> tuple[list[NDArray[np.float64]], Names]:
-    """The embeddings of fits, by their numbers of dimensions, and the labels of the items."""
+    """The embeddings of fits, by number of dimensions, and the labels of the items."""
     is_list = isinstance(fits, Iterable) and not isinstance(fits, str | bytes) and not hasattr(fits, "to_numpy")
     if not (is_list or isinstance(fits, Mapping)) or getattr(fits, "ndim", 3) < 3:
         rule = "must be a list or dictionary of embeddings, a Discovery or a RankSelection"
@@ -299,7 +299,7 @@ def _fitted(
     n_jobs: int | None,
     progress: Any,
 ) -> tuple[list[NDArray[np.float64]], Names]:
-    """The most central run of each number of dimensions; that of a Discovery is its own."""
+    """The most central run for each number of dimensions; for the number of a Discovery, its own run."""
     own = getattr(source, "consensus", None)
     if own is not None and S is not None:
         raise ParameterError("S", "must be None where {fits} is a Discovery, which holds it", type(S).__name__)
@@ -316,7 +316,7 @@ def _fitted(
     seed = settle_seed(random_state)
     embeddings = []
     with reporting(progress) as reporter, warnings.catch_warnings():
-        # Small numbers of dimensions need no warning about large ones, which are fitted here to see what they do.
+        # No warnings about large numbers of dimensions, which are fitted here on purpose.
         warnings.simplefilter("ignore")
         reporter.begin("lineage", len(wanted))
         for rank in wanted:
@@ -351,13 +351,13 @@ def _ranks(ranks: Iterable[int] | None, selection: RankSelection | None, n_items
 def _nodes(embeddings: list[NDArray[np.float64]], threshold: float) -> list[list[Node]]:
     """The dimensions of each fit, linked to those of the fit before."""
     levels: list[list[Node]] = []
-    first: dict[int, NDArray[np.float64]] = {}  # the dimension with which each branch began
+    first: dict[int, NDArray[np.float64]] = {}  # the first dimension of each branch
     before = np.empty((len(embeddings[0]), 0))
     for W in embeddings:
         rank, columns = W.shape[1], standard_columns(W)
         squares = below_one(W) ** 2
         shares = np.sum(squares, axis=0) / (np.sum(squares) or 1.0)
-        correlations = np.vstack([before.T @ columns, np.full(rank, -1.0)])  # the last row is "no parent"
+        correlations = np.vstack([before.T @ columns, np.full(rank, -1.0)])  # the last row stands for "no parent"
         parents = np.where(correlations.max(axis=0) >= RELATED, correlations.argmax(axis=0), -1)
         sameness = np.array(
             [first[levels[-1][p].branch] @ columns[:, j] if p >= 0 else -1.0 for j, p in enumerate(parents)]

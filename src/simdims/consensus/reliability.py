@@ -24,10 +24,10 @@ from simdims.consensus.central import (
 )
 from simdims.consensus.result import Consensus
 
-#: Seeds of splits are drawn from the names (_SPLIT, number); those of runs have one number only.
+#: Seeds of splits are derived from (_SPLIT, number); those of runs from a single number.
 _SPLIT = 0
 
-#: Bonus for the aligned column, which breaks ties between partners that are equal on one half.
+#: Bonus for the aligned column, which breaks ties between partners with equal correlations on one half.
 _TIE = 1e-9
 
 
@@ -38,7 +38,7 @@ def split_half_reliability(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> NDArray[np.float64]:
-    """Measure how reliably each dimension is found again by other runs.
+    """Measure how reliably each dimension is recovered by other runs.
 
     The runs are aligned to the most central one, and the items are split at random into two halves. For each pair of
     runs, the dimensions are matched on one half (Hungarian algorithm, on correlations) and correlated with their
@@ -127,7 +127,7 @@ def spearman_brown(correlation: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_halves(n_items: int, name: str = "S") -> None:
-    """Refuse fewer items than two halves need."""
+    """Refuse too few items for two halves."""
     if n_items < 4:
         raise ParameterError(name, "must have at least 4 items, 2 in each half", f"{n_items}")
 
@@ -142,7 +142,7 @@ def reliability_of(
         for number, values in results:
             sums[number] = values
             step()
-    # In the order of the splits, so that rounding does not depend on which process finished first.
+    # Add in the order of the splits, so that rounding does not depend on which process finished first.
     total, count = np.sum([sums[number] for number in range(n_splits)], axis=0)
     return spearman_brown(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
 
@@ -150,7 +150,7 @@ def reliability_of(
 def consensus_of(
     runs: Sequence[Run], n_splits: int, root: int, n_jobs: int | None, reporter: Reporter, **settings: Any
 ) -> Consensus:
-    """The Consensus of runs: aligned to the most central one, their weights with them, and compared by halves."""
+    """The Consensus of runs, with weights, aligned to the most central one and compared by split halves."""
     embeddings = np.stack([run.W for run in runs])
     with _threads.one_blas_thread():
         agreement = agreements(embeddings)

@@ -14,7 +14,7 @@ from simdims.similarity.ownership import read_only
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Dimensions with a lower reliability are listed in summaries.
+#: Summaries list dimensions with a lower reliability.
 LOW = 0.8
 _N_NAMED = 8
 
@@ -137,7 +137,7 @@ class Consensus:
         )
 
     def summary(self) -> str:
-        """The result in words."""
+        """Return the result in words."""
         between = self.agreement[np.triu_indices(self.n_runs, 1)]
         place = int(np.sum(self.objectives < self.objectives[self.selected])) + 1
         lines = [
@@ -182,7 +182,7 @@ class Consensus:
 
 
 def numbered_names(n_components: int) -> tuple[str, ...]:
-    """The names of dimensions that nobody named: dimension1, dimension2, ..."""
+    """The default names of dimensions: dimension1, dimension2, ..."""
     return tuple(f"dimension{k + 1}" for k in range(n_components))
 
 
@@ -201,7 +201,7 @@ def warn_of_unconverged(consensus: Consensus, max_iter: int, tol: float) -> None
 
 
 def penalty_words(alpha: float) -> str:
-    """The penalty, as words that end a sentence; nothing where there is none."""
+    """The penalty in words that end a sentence; empty without one."""
     return f", with a penalty alpha = {alpha:.3g} on the loadings" if alpha > 0 else ""
 
 

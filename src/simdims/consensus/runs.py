@@ -36,7 +36,7 @@ from simdims.systems import SimilaritySet
 #: Real similarities often need more sweeps than SRF's default of 500 to reach its tol (docs/consensus.md).
 _DEFAULT_MAX_ITER = 2000
 
-#: Second word of the name of the task that chooses the penalty, from which its seed follows.
+#: Second word of the name of the task that chooses the penalty, which determines its seed.
 _ALPHA = 1
 
 #: Number of runs that a device fits, and a checkpoint keeps, together.
@@ -161,7 +161,7 @@ def fit_consensus(
 
 
 def _with_settled_alpha(arrays: Arrays, n_components: int, estimator: SRF, root: int, journal: Journal | None) -> SRF:
-    """The estimator with a number for its penalty: the one of the checkpoint, or chosen now."""
+    """The estimator with a numeric penalty: that of the checkpoint, or chosen now."""
     if estimator.alpha != "auto":
         return estimator
     earlier = [record["alpha"] for record in (journal.records if journal else []) if record["kind"] == "alpha"]
@@ -208,7 +208,7 @@ def _fit_runs(
     tasks = [left[start : start + size] for start in range(0, len(left), size)]
     shared = (*arrays, estimator, n_components, root)
     n_jobs = 1 if on_device else n_jobs
-    # Fits take long and equally long: if they are handed out one by one, no worker waits for another's batch.
+    # Fits take long, and about equally long: handing them out one by one avoids waiting for another worker's batch.
     with closing(_parallel.run_tasks(fit_runs, shared, tasks, n_jobs=n_jobs, one_by_one=True)) as results:
         for run in itertools.chain.from_iterable(results):
             runs[run.number] = run
@@ -256,7 +256,7 @@ def _require_memory(similarity: Similarity, n_components: int, n_runs: int, esti
 
 
 def _settings(arrays: Arrays, n_components: int, estimator: SRF) -> dict[str, Any]:
-    """What a checkpoint must agree on; not the number of runs, so that more can be added."""
+    """The settings that a checkpoint must agree on; not the number of runs, so that more can be added."""
     return {
         "work": "consensus",
         "version": __version__,

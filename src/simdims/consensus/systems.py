@@ -22,7 +22,7 @@ from simdims.systems import SimilaritySet
 #: As for fits of one system.
 _DEFAULT_MAX_ITER = 2000
 
-#: Second word of the name of the task that chooses the penalties, from which its seed follows.
+#: Second word of the name of the task that chooses the penalties, which determines its seed.
 _CHOICE = 1
 
 
@@ -39,7 +39,7 @@ def fit_set(
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> Consensus:
-    """What fit_consensus does with a set: penalty and shrinkage are chosen once, weights follow their dimensions."""
+    """`fit_consensus` for a set: penalty and shrinkage are chosen once, weights are aligned with their dimensions."""
     model = joint_run_estimator(estimator, alpha, 0.0).set_params(n_components=n_components)
     require_components(n_components, systems.n_items)
     require_count("n_runs", n_runs, at_least=2)
@@ -63,7 +63,7 @@ def fit_set(
 
 
 def joint_run_estimator(estimator: Any, alpha: Any, default: float | str, device: str = "cpu") -> JointSRF:
-    """The settings of runs: those of an estimator, whose own penalty holds, or the default ones."""
+    """The settings of runs: those of an estimator, including its penalty, or the default ones."""
     fallback = JointSRF(max_iter=_DEFAULT_MAX_ITER)
     return joint_settings(estimator, alpha, default, fallback, device, "so that runs differ")
 
@@ -84,7 +84,7 @@ def fit_run(problem: solvers.JointProblem, model: JointSRF, root: int, number: i
 def _settled(
     problem: solvers.JointProblem, model: JointSRF, root: int, journal: Journal | None
 ) -> tuple[solvers.JointProblem, JointSRF]:
-    """The problem with its penalties, and the settings with numbers for them: those of the checkpoint, or chosen."""
+    """The problem with its penalties, and the settings with numeric penalties: those of the checkpoint, or chosen."""
     rank = model.n_components
     records = [one for one in (journal.records if journal else []) if one["kind"] == "penalties"]
     if records:
@@ -126,7 +126,7 @@ def _fit_runs(
 
 
 def _settings(problem: solvers.JointProblem, model: JointSRF) -> dict[str, Any]:
-    """What a checkpoint must agree on; not the number of runs, so that more can be added."""
+    """The settings that a checkpoint must agree on; not the number of runs, so that more can be added."""
     return {
         "work": "consensus",
         "version": __version__,

@@ -1,4 +1,4 @@
-"""How many dimensions the similarities support, by cross-validation, can be told from noise, or show in eigenvalues."""
+"""Choose the number of dimensions: by cross-validation, by comparison with noise, or from eigenvalues."""
 
 from simdims._progress import Progress
 from simdims.selection.calibration import Calibration, calibrate

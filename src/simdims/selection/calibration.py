@@ -1,7 +1,7 @@
-"""calibrate: how many pairs a fit may see, and still have to predict the others (SRF, Supplement, "Calibration").
+"""calibrate: how many pairs a fit needs to predict the others (SRF, Supplement, "Calibration").
 
-Leaving single entries out of a low-rank matrix tests little when those that are left imply them. The calibration finds
-the smallest share p* of the pairs that still holds the leading structure of S, from S alone.
+Leaving single entries out of a low-rank matrix tests little if the remaining ones imply them. The calibration finds the
+smallest share p* of the pairs that still preserves the leading structure of S, from S alone.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays
 
-#: Leakage is read off the densest part of the grid: its values at or above this quantile.
+#: Leakage is measured at the dense end of the grid: shares at or above this quantile.
 _DENSE_QUANTILE = 0.85
 
-#: An eigenvalue this small, relative to the largest, is zero but for rounding.
+#: Eigenvalues below this, relative to the largest, are rounding errors.
 _ROUNDING = 1e-12
 
 _SMALLEST_CUTOFF = 2
 _SHORTEST_SEGMENT = 2
 
-#: First word of the name of a task, from which its seed follows.
+#: First word of the name of a task, which determines its seed.
 _REFERENCE, _BOOTSTRAP = 0, 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
-    """What `calibrate` found.
+    """The result of `calibrate`.
 
     Attributes
     ----------
     sampling : float
         p*: the smallest share of the pairs that keeps 1 - `tolerance` of the leading structure.
     cutoff : int
-        k_cut: the number of leading eigendirections of S that are stable when pairs are left out.
+        k_cut: the number of leading eigenvectors of S that are stable when pairs are left out.
     floor : float
-        g^2 / (1 + g^2) with g = lambda_{k+1} / lambda_k: `sampling` is never below it.
+        g^2 / (1 + g^2) with g = lambda_{k+1} / lambda_k, the lower limit of `sampling`.
     grid : ndarray of shape (n_grid,)
         The shares that were tried.
     signal_loss : ndarray of shape (n_grid,)
-        Share of the mass of the leading `cutoff` directions that is lost at each; falls along the grid.
+        Share of the mass of the leading `cutoff` directions lost at each share; decreases along the grid.
     leakage : ndarray of shape (n_eigenpairs,)
-        For each eigendirection the odds-scaled loss of its coherence at the dense end of the grid.
+        For each eigenvector, the odds-scaled loss of its coherence at the dense end of the grid.
     eigenvalues : ndarray of shape (n_eigenpairs,)
         The leading eigenvalues of S.
     tolerance : float
         The share of the mass that may be lost.
     n_bootstraps : int
-        Random subsamples at each share.
+        Random subsamples per share.
     """
 
     sampling: float
@@ -71,7 +71,7 @@ class Calibration:
     n_bootstraps: int
 
     def summary(self) -> str:
-        """What was found, in words."""
+        """Return the result in words."""
         return (
             f"Training on {self.sampling:.1%} of the observed pairs preserves {1 - self.tolerance:.0%} of the spectral "
             f"mass of the {self.cutoff} stable {'eigenvector' if self.cutoff == 1 else 'eigenvectors'} "
@@ -79,7 +79,7 @@ class Calibration:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers and lists, as JSON takes them."""
+        """Return the result as plain numbers and lists, for JSON."""
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     def __repr__(self) -> str:
@@ -103,27 +103,27 @@ def calibrate(
 ) -> Calibration:
     """Find the share of the pairs that cross-validation should train on, from the similarities alone.
 
-    At each share p of a grid, random subsamples of the observed pairs (divided by p, the diagonal kept as it is) are
-    compared with S: the coherence of eigendirection k is sum_{j <= k} (u^_j . u_k)^2. Directions whose coherence leaks
-    are told from stable ones by the split of the leakage profile with the largest F statistic; p* is the smallest share
-    at which the subsample's leading directions hold 1 - `tolerance` of the mass of the stable ones.
+    At each share p of a grid, random subsamples of the observed pairs (divided by p, the diagonal unchanged) are
+    compared with S: the coherence of eigenvector k is sum_{j <= k} (u^_j . u_k)^2. Leaking eigenvectors are separated
+    from stable ones at the split of the leakage profile with the largest F statistic; p* is the smallest share at which
+    the leading eigenvectors of the subsample keep 1 - `tolerance` of the mass of the stable ones.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes
-        Missing pairs enter as zeros. A sparse matrix stays sparse.
+        Missing pairs count as zeros. A sparse matrix stays sparse.
     n_eigenpairs : int, optional
-        Leading eigenpairs that are looked at; a quarter of the items, at least 2 and at most 100.
+        Number of leading eigenpairs; by default a quarter of the items, at least 2 and at most 100.
     grid : array-like, optional
-        Rising shares, strictly between 0 and 1; 20 from 0.05 to 0.95.
+        Increasing shares, strictly between 0 and 1; by default 20 from 0.05 to 0.95.
     tolerance : float, default=0.10
         Share of the leading structure that may be lost.
     n_bootstraps : int, default=50
-        Random subsamples at each share.
+        Random subsamples per share.
     random_state : int, RandomState or None, default=None
-        Seed of the subsamples; None is fresh entropy.
+        Seed of the subsamples; None uses fresh entropy.
     n_jobs : int, optional
-        Processes, as in joblib; the numbers do not depend on it.
+        Number of processes, as in joblib; results do not depend on it.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def calibrate(
     Warns
     -----
     UserWarning
-        If no share of the grid keeps enough: `sampling` is then the largest one.
+        If no share of the grid keeps enough; `sampling` is then the largest one.
 
     References
     ----------
@@ -170,18 +170,18 @@ def default_eigenpairs(n_items: int) -> int:
 
 
 def reference(matrix: Arrays, k: int, root: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k leading eigenpairs of S, missing pairs as zeros."""
+    """The k leading eigenpairs of S, with zeros for missing pairs."""
     rng = np.random.RandomState(_parallel.seed_of(root, _REFERENCE))
     eigenvalues, eigenvectors = solvers.leading_eigenpairs(zero_filled(matrix), k, rng)
-    # Products round differently where an array is stored differently, and it arrives in a worker like this.
+    # Rounding in products depends on the memory layout; workers receive this one.
     return eigenvalues, np.ascontiguousarray(eigenvectors)
 
 
 def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
-    """One random order in which pairs are left out: coherence and recovered mass, n_grid x k each.
+    """Leave pairs out in one random order; return coherence and recovered mass, each n_grid x k.
 
-    A pair is kept at share p where its own uniform number is below p, so that the subsamples of one bootstrap are
-    nested: each is a fair draw at its share, and the curves are smooth.
+    A pair is kept at share p if its own uniform number is below p, so the subsamples of one bootstrap are nested: each
+    is a random sample at its share, and the curves are smooth.
     """
     *parts, eigenvectors, grid, root, number = arguments
     matrix = Arrays(*parts)
@@ -199,7 +199,7 @@ def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
 
 
 def n_draws(S: np.ndarray | sparse.csr_array) -> int:
-    """Uniform numbers that a subsample needs: one for each place above the diagonal, or each one stored there."""
+    """Number of uniform draws per subsample: one per position above the diagonal, or per stored one."""
     if isinstance(S, np.ndarray):
         return len(S) * (len(S) - 1) // 2
     rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
@@ -207,7 +207,7 @@ def n_draws(S: np.ndarray | sparse.csr_array) -> int:
 
 
 def subsample(S: np.ndarray | sparse.csr_array, chances: np.ndarray, share: float) -> np.ndarray | sparse.csr_array:
-    """S with the pairs whose chance is below `share`, divided by it, and the diagonal as it is."""
+    """S with the pairs whose draw is below `share`, divided by it, and the diagonal unchanged."""
     if isinstance(S, np.ndarray):
         kept = np.zeros_like(S)
         above = np.tri(len(S), k=-1, dtype=bool).T
@@ -253,7 +253,7 @@ def conclude(
 
 
 def _gap(eigenvalues: np.ndarray, cutoff: int) -> float:
-    """Ratio g = lambda_{k+1} / lambda_k; 0 where there is no further eigenvalue, or both are rounding errors."""
+    """Ratio g = lambda_{k+1} / lambda_k; 0 if there is no further eigenvalue, or both are rounding errors."""
     if cutoff >= len(eigenvalues) or eigenvalues[cutoff - 1] <= _ROUNDING * abs(eigenvalues[0]):
         return 0.0
     return float(max(eigenvalues[cutoff], 0.0) / eigenvalues[cutoff - 1])
@@ -278,7 +278,7 @@ def _f_statistic(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _first_share(grid: np.ndarray, recovered: np.ndarray, wanted: float) -> float:
-    """The smallest share at which a rising curve reaches `wanted`, between the grid's values by a straight line."""
+    """The smallest share at which an increasing curve reaches `wanted`, by linear interpolation on the grid."""
     reached = np.flatnonzero(recovered >= wanted)
     if not reached.size:
         warn(
@@ -295,13 +295,13 @@ def _first_share(grid: np.ndarray, recovered: np.ndarray, wanted: float) -> floa
 
 
 def check_items(n_items: int) -> None:
-    """Refuse too few items to leave pairs out."""
+    """Refuse too few items for leaving pairs out."""
     if n_items < 3:
         raise ParameterError("S", "must have at least 3 items, so that pairs can be held out", f"{n_items}")
 
 
 def check_grid(grid: ArrayLike | None) -> np.ndarray:
-    """The shares of a grid, or those of the default one, after checking them."""
+    """The checked shares of a grid, or the default ones."""
     if grid is None:
         return np.linspace(0.05, 0.95, 20)
     try:

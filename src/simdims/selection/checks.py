@@ -1,4 +1,4 @@
-"""What select_rank refuses and warns of, for one system and for several."""
+"""Errors and warnings of select_rank, for one system and for several."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from simdims.selection.fits import Design
 from simdims.selection.result import RankSelection
 from simdims.selection.splits import MOST_SAMPLING, pool_sampling
 
-#: Dimensions at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
+#: Rank at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
 _LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
 
 
 class TooFewPairsError(ValueError):
-    """There are not enough observed pairs to hold some of them out."""
+    """There are too few observed pairs to hold some of them out."""
 
 
 def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
-    """The candidates in rising order, or None for "auto"."""
+    """The candidates in increasing order, or None for "auto"."""
     if isinstance(ranks, str):
         if ranks != "auto":
             raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
@@ -53,9 +53,9 @@ def settle_folds(n_folds: Any, n_repeats: Any, *defaults: int) -> tuple[int, int
 
 
 def generous_rank(candidates: list[int] | None, largest: int, n_stable: int | None) -> int:
-    """A rank with room for all dimensions, at which the penalty is chosen that all ranks are compared with.
+    """A rank large enough for all dimensions, at which the penalty for comparing ranks is chosen.
 
-    It does not depend on the candidates, so that more of them can be tried later; one alone has nothing to compare.
+    It does not depend on the candidates, so that more can be tried later, unless there is only one candidate.
     """
     if candidates is not None and len(candidates) == 1:
         return candidates[0]
@@ -64,7 +64,7 @@ def generous_rank(candidates: list[int] | None, largest: int, n_stable: int | No
 
 
 def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.ndarray]) -> None:
-    """Refuse folds of too few pairs; `draw_folds` gives the fold of every pair in a repeat."""
+    """Refuse folds with too few pairs; `draw_folds` gives the fold of every pair in a repeat."""
     for repeat in range(design.n_repeats):
         n_pool = np.count_nonzero(draw_folds(repeat) >= 0)
         if n_pool < design.n_folds:
@@ -82,7 +82,7 @@ def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.nd
 
 
 def warn_of_edges(selection: RankSelection) -> None:
-    """Warn if the smallest error sits at the end of the ranks, or beyond what the pairs of a fit determine."""
+    """Warn if the smallest error is at the end of the ranks, or beyond what the pairs of a fit determine."""
     if selection.minimum > selection.largest:
         warn(
             f"A fit to {selection.training_share:.0%} of the pairs determines at most {selection.largest} dimensions, "

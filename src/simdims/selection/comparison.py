@@ -1,4 +1,4 @@
-"""SystemsComparison: what weights of systems are worth, by pairs that no fit has seen."""
+"""SystemsComparison: how much system weights improve the prediction of held-out pairs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The models that are compared, and what a sentence calls them.
+#: The models that are compared, and their names in sentences.
 MODELS = {
     "average": "the average for everyone",
     "weights": "shared dimensions with weights",
     "alone": "each system alone",
 }
 
-#: Coverage of the interval that must exclude 0 for one model to be better than another.
+#: Coverage of the interval that must exclude 0 for one model to count as better than another.
 _COVERAGE = 0.95
 
 
@@ -26,25 +26,24 @@ _COVERAGE = 0.95
 class SystemsComparison:
     """How well three models predict held-out pairs of several systems, at the same number of dimensions.
 
-    average: the same dimensions and the same weights for all systems, the fit to their average. weights: the same
-    dimensions, with weights for each system. alone: each system is fitted by itself. All of them train on the same
-    pairs and predict the same others.
+    average: the same dimensions and weights for all systems, the fit to their average. weights: the same dimensions,
+    with weights for each system. alone: each system fitted separately. All models are trained and tested on the same
+    pairs.
 
     Attributes
     ----------
     comparison : DataFrame
-        A row for each model: r2, the held-out R2 over all systems, in which the baseline is the mean of each system;
-        gain, by how much R2 is larger with weights; and its standard_error over systems.
+        One row per model: r2, the held-out R2 over all systems, relative to the mean of each system; gain, the increase
+        of R2 with weights; and its standard_error over systems.
     r2 : DataFrame
-        Held-out R2 of each system (rows) with each model (columns), relative to the mean of that system. NaN where the
+        Held-out R2 of each system (rows) for each model (columns), relative to the mean of that system. NaN if the
         similarities of a system do not vary.
     n_components : int
         The number of dimensions.
     shrinkage : float
-        How strongly weights were drawn to 1 in the fits that are compared; infinity is "average" itself.
+        Strength of the penalty that pulls weights towards 1 in the compared fits; infinity is "average" itself.
     worthwhile : bool
-        Whether weights predict better than the average for everyone: the 95% interval of the gain over systems is
-        above 0.
+        Whether weights predict better than the average: the 95% interval of the gain over systems is above 0.
     n_systems : int
     """
 
@@ -60,11 +59,11 @@ class SystemsComparison:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether weights predict held-out pairs better than the average for everyone."""
+        """Whether weights predict held-out pairs better than the average."""
         return self.better_than("average") is True
 
     def better_than(self, model: str) -> bool | None:
-        """Whether weights are better (True) or worse (False) than "average" or "alone"; None where that is open.
+        """Whether weights are better (True) or worse (False) than "average" or "alone"; None if undecided.
 
         Parameters
         ----------
@@ -83,7 +82,7 @@ class SystemsComparison:
         return True if gain > half else False if gain < -half else None
 
     def summary(self) -> str:
-        """What was found, in words."""
+        """Return the result in words."""
         r2 = self.comparison["r2"]
         if self.n_systems == 1:
             return "There is one system, and all its weights are 1."
@@ -100,7 +99,7 @@ class SystemsComparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, lists and texts; numbers that are not finite as texts."""
+        """Return the result as plain numbers, lists and strings; non-finite numbers become strings."""
         return {
             "n_components": self.n_components,
             "shrinkage": self.shrinkage if np.isfinite(self.shrinkage) else "inf",
@@ -111,7 +110,7 @@ class SystemsComparison:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> SystemsComparison:
-        """What `to_dict` describes."""
+        """Restore a result from `to_dict`."""
         import pandas as pd
 
         comparison, r2 = (
@@ -148,10 +147,10 @@ def compare(
     n_components: int,
     shrinkage: float,
 ) -> SystemsComparison:
-    """The comparison that follows from the squared errors of each system: with each model, and of its own mean.
+    """The comparison, from the squared errors of each system: with each model, and of its own mean.
 
-    With d_m the difference of two models' errors in system m and b_m the baseline, the gain is sum d / sum b. As that
-    of a ratio, its standard error over systems is that of the mean of (d_m - gain b_m) / mean(b).
+    With d_m the difference of two models' errors in system m and b_m the baseline, the gain is sum d / sum b. As for
+    any ratio, its standard error over systems is that of the mean of (d_m - gain b_m) / mean(b).
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""select_rank: the number of dimensions that best predicts similarities which no fit has seen."""
+"""select_rank: the number of dimensions that best predicts held-out similarities."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ from simdims.systems import SimilaritySet
 
 logger = logging.getLogger("simdims")
 
-#: Looser than a single fit: tighter ones mostly choose the same ranks (docs/selection.md) and take longer.
+#: Looser than for a single fit: tighter tolerances mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
 #: The largest share of the pairs that a fit can train on with the default number of folds.
 MOST_TRAINING = most_training(DEFAULT_FOLDS)
 
-#: Threads that prepare and judge fits on a device.
+#: Threads that prepare and score fits on a device.
 _MOST_THREADS = 8
 
-#: Similarities of folds that are built at a time for a device to fit.
+#: Bytes of similarities of folds prepared at a time for a device.
 _BYTES_TOGETHER = 2**32
 
 
@@ -78,55 +78,54 @@ def select_rank(
 ) -> RankSelection:
     """Choose the number of dimensions by calibrated cross-validation.
 
-    Of the observed pairs a random pool is kept with probability p_cv = min(0.95, p* k / (k - 1)) and cut into k folds.
-    Each fold is predicted by a fit to the other folds and the diagonal, with predictions clipped to the range of what
-    the fit has seen; everything outside the pool is missing. All ranks see the same splits, so that their mean squared
-    errors over folds and repeats can be compared pair by pair.
+    A random pool of the observed pairs, each kept with probability p_cv = min(0.95, p* k / (k - 1)), is divided into k
+    folds. Each fold is predicted by a fit to the other folds and the diagonal, with predictions clipped to the range of
+    the training pairs; everything outside the pool is missing. All ranks use the same splits, so that their mean
+    squared errors over folds and repeats can be compared pair by pair.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes, or SimilaritySet
-        The similarities. A set is fitted jointly (see `JointSRF`), and pairs are held out within every system. Of a
-        sparse matrix whose absent pairs are zeros, as many of those are drawn as pairs are stored; a held-out pair of
-        either kind is neither a value nor a zero in the fit, and in the score the drawn zeros stand for all of them.
+        The similarities. A set is fitted jointly (see `JointSRF`), and pairs are held out within every system. If
+        absent pairs of a sparse matrix are zeros, as many of them are drawn as pairs are stored; a held-out pair of
+        either kind is missing in the fit, and in the score the drawn zeros stand for all of them.
     ranks : "auto" or iterable of int, default="auto"
-        Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum sits at its end,
-        and refines it around the minimum; it does not go beyond the largest rank that the pairs of one fit determine.
+        Numbers of dimensions to try. "auto" starts from a coarse grid, extends it while the minimum is at its end, and
+        refines it around the minimum, up to the largest rank that the pairs of one fit determine.
     sampling : float, optional
-        The share of the observed pairs that a fit trains on. By default it is p*, found by `calibrate`, or with
-        protocol "penalised" the largest that the folds allow; calibration then tells where to begin the search.
+        The share of the observed pairs that a fit is trained on. By default it is p*, found by `calibrate`, or with
+        protocol "penalised" the largest that the folds allow; calibration then only determines where the search begins.
     n_folds, n_repeats : int, optional
-        Folds of a pool, and pools; by default 8 and 2 with protocol "penalised", otherwise (and for a SimilaritySet) 5
-        and 5.
+        Folds per pool, and number of pools; by default 8 and 2 with protocol "penalised", otherwise (and for a
+        SimilaritySet) 5 and 5.
     protocol : {"penalised", "averaged", "paper"}, optional
-        How a held-out pair is predicted and a rank chosen; by default "penalised", or "averaged" with ``alpha=0``.
-        "penalised": by a + b w_i . w_j, with W from the fit of its fold, which has a penalty and trains on as many
-        pairs as the folds allow, and a and b from the other folds, which undo what the penalty does to the scale. The
-        smallest error wins, with 0.3% of the explained variance added to it for every dimension; but one dimension if
-        its residuals cannot be told from noise (`detectable_dimensions`) and its error is larger by less than four
-        standard errors, or in any case by less than one. "averaged": by the mean of all fits of that rank which have
-        not seen the pair, in whatever repeat; the smallest rank wins whose error is larger than the smallest by at most
-        two standard errors and a tenth, or by a thousandth of the variance. "paper": by the fit of its fold, without a
-        penalty; the smallest mean error wins. For a SimilaritySet only "penalised", with
-        predictions as they are.
+        How held-out pairs are predicted and a rank is chosen; by default "penalised", or "averaged" with ``alpha=0``.
+        "penalised": by a + b w_i . w_j, with W from the fit of its fold, which has a penalty and is trained on as many
+        pairs as the folds allow, and a and b from the other folds, to undo the effect of the penalty on the scale. The
+        smallest error wins, after adding 0.3% of the explained variance per dimension. One dimension is chosen if its
+        residuals cannot be distinguished from noise (`detectable_dimensions`) and its error is larger by less than four
+        standard errors, or in any case by less than one. "averaged": by the mean of all fits of that rank in any repeat
+        for which the pair was held out; the smallest rank is chosen whose error exceeds the smallest by at most two
+        standard errors and a tenth, or by a thousandth of the variance. "paper": by the fit of its fold, without a
+        penalty; the smallest mean error wins. A SimilaritySet supports only "penalised", with unscaled predictions.
     alpha : float or "auto", default="auto"
-        Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with
-        plenty of dimensions, for the fits that ranks are compared with (`comparison_alpha`), and once at the chosen
-        rank (`alpha`). Penalised fits hardly overfit, so that weak dimensions show.
+        Penalty on the loadings, see `SRF`; 0 is the paper's objective. "auto" chooses it by held-out pairs: once with a
+        large number of dimensions, for the fits that compare ranks (`comparison_alpha`), and once at the chosen rank
+        (`alpha`). Penalised fits hardly overfit, so weak dimensions can be detected.
     estimator : SRF or JointSRF, optional
-        The fits' settings; its n_components and random_state are set for each, and its own alpha is used. By default
-        ``SRF(tol=1e-2, max_iter=300)``. For a SimilaritySet it is a JointSRF, whose shrinkage, where it is "auto", is
-        chosen with the penalty: with plenty of dimensions, and again at the chosen rank unless weights do not help.
+        Settings of the fits; n_components and random_state are overridden, and its own alpha is used. By default
+        ``SRF(tol=1e-2, max_iter=300)``. For a SimilaritySet it is a JointSRF. A shrinkage of "auto" is chosen with the
+        penalty: with a large number of dimensions, and again at the chosen rank unless weights do not help.
     checkpoint : path, optional
-        A folder in which every finished fit is kept. A run that is stopped in whatever way continues from there when it
-        is started again with the same data and settings, and ends with the same result.
+        A folder in which every finished fit is saved. An interrupted run resumes from there if it is started again with
+        the same data and settings, with the same result.
     random_state : int, RandomState or None, default=None
-        Seed of splits and starts; None is fresh entropy (or, with a checkpoint, that of its first run).
+        Seed of splits and starts; None uses fresh entropy (or, with a checkpoint, that of its first run).
     n_jobs : int, optional
-        Processes, as in joblib, whose configuration also sends the fits to a cluster. Results do not depend on it.
+        Number of processes, as in joblib, which can also send the fits to a cluster. Results do not depend on it.
     progress : bool or callable, optional
-        A bar (True), none (False), a function that is called with a Progress after every fit, or (None) a bar where
-        the standard error is a terminal or a notebook.
+        Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
+        `Progress` after every fit.
 
     Returns
     -------
@@ -135,7 +134,7 @@ def select_rank(
     Warns
     -----
     UserWarning
-        If p* is so large that the pool meets its cap, or if the smallest error sits at the end of the given ranks.
+        If p* is so large that the pool reaches its cap, or if the smallest error is at the end of the given ranks.
 
     References
     ----------
@@ -201,7 +200,7 @@ def select_rank(
 
 
 class Settled(NamedTuple):
-    """The arguments of select_rank, checked and with their defaults, and the arrays of the similarities."""
+    """The arguments of select_rank, checked and with defaults filled in, and the arrays of the similarities."""
 
     matrix: Arrays
     candidates: list[int] | None
@@ -224,7 +223,7 @@ def settle_selection(
     estimator: Any = None,
     n_jobs: int | None = None,
 ) -> Settled:
-    """Check the arguments of select_rank, and whether there is memory for its fits."""
+    """Check the arguments of select_rank, and the memory needed by its fits."""
     calibration.check_items(similarity.n_items)
     candidates = check_ranks(ranks, similarity.n_items)
     if sampling is not None:
@@ -242,7 +241,7 @@ def settle_selection(
 def largest_rank(settled: Settled) -> int | None:
     """The largest rank that the pairs of one fit determine, after checking that every fold has pairs.
 
-    None where the calibration has yet to tell how many pairs a fit trains on.
+    None if the calibration has yet to determine how many pairs a fit is trained on.
     """
     if settled.protocol != "penalised" and settled.sampling is None:
         return None
@@ -254,7 +253,7 @@ def largest_rank(settled: Settled) -> int | None:
 def _fit_tasks(
     splits: Splits, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
 ) -> Generator[Fit, None, None]:
-    """The fits, in the order in which they end; on a device as many of a rank together as this machine can hold."""
+    """Fits in the order of completion; on a device as many of a rank together as this machine can hold."""
     if estimator.device == "cpu":
         shared = (*splits.matrix, splits.design, estimator)
         yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
@@ -270,7 +269,7 @@ def _fit_tasks(
 def _calibrate(
     matrix: Arrays, root: int, n_jobs: int | None, journal: Journal | None, reporter: Reporter
 ) -> Calibration:
-    """What `calibrate` does, one bootstrap at a time, so that none is lost."""
+    """Run `calibrate`, saving each bootstrap in the checkpoint."""
     n = matrix.n_items
     n_bootstraps = default_bootstraps(n)
     grid = calibration.check_grid(None)
@@ -296,12 +295,12 @@ def _calibrate(
 
 
 def default_bootstraps(n_items: int) -> int:
-    """Bootstraps of the calibration: the more items, the less two of them differ and the longer one takes."""
+    """Bootstraps of the calibration; fewer for many items, where they differ less and take longer."""
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
 def _rule(splits: Splits, protocol: str, candidates: list[int] | None) -> Rule:
-    """How ranks are chosen; where one of them is 1, after a look at what one dimension leaves."""
+    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested first."""
     structure = None
     if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
         try:
@@ -312,7 +311,7 @@ def _rule(splits: Splits, protocol: str, candidates: list[int] | None) -> Rule:
 
 
 def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
-    """The penalty at a rank: given, kept in the checkpoint, or chosen from all observed pairs."""
+    """The penalty at a rank: given, restored from the checkpoint, or chosen from all observed pairs."""
     if estimator.alpha != "auto":
         return float(estimator.alpha)
     records = journal.records if journal else []
@@ -327,17 +326,17 @@ def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal:
 
 
 def default_estimator(device: str = "cpu") -> SRF:
-    """The settings of fits where none are given."""
+    """The default settings of fits."""
     return SRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER, device=device)
 
 
 def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, str]:
-    """The settings of fits and the protocol; each of them decides the other where that is not given."""
+    """The settings of fits and the protocol; each determines the default of the other."""
     require_choice("protocol", protocol, (None, "penalised", "averaged", "paper"))
     if not isinstance(estimator, SRF | None):
         raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
     if estimator is None and protocol == "paper" and isinstance(alpha, str):
-        alpha = 0.0  # what the protocol implies
+        alpha = 0.0  # implied by the protocol
     estimator = with_alpha(estimator, alpha, "auto", default_estimator())
     is_penalised = estimator.alpha != 0.0
     protocol = protocol or ("penalised" if is_penalised else "averaged")
@@ -356,12 +355,12 @@ def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, st
 
 
 def _settings(matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF) -> dict[str, Any]:
-    """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
+    """The settings that a checkpoint must agree on; not the ranks, so that more can be tried later."""
     return {
         "work": "select_rank",
         "version": __version__,
         "data": fingerprint(*matrix),
-        "estimator": settings_of(estimator),  # first: it decides what the others are by default
+        "estimator": settings_of(estimator),  # first, because it determines the defaults of the others
         "sampling": sampling,
         "n_folds": n_folds,
         "n_repeats": n_repeats,

@@ -1,4 +1,4 @@
-"""detectable_dimensions: how many dimensions can be told from noise, by residuals with random signs."""
+"""detectable_dimensions: how many dimensions can be distinguished from noise, using residuals with random signs."""
 
 from __future__ import annotations
 
@@ -22,50 +22,51 @@ from simdims.solvers.problem import mean_similarity
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How closely fits come to their minimum (tol, max_iter): as a rule, and where next to nothing is left to explain.
+#: Precision of fits (tol, max_iter): by default, and if almost nothing is left to explain.
 _FIT, _CLOSE_FIT = (1e-3, 300), (1e-5, 1000)
 
 #: The level of tests of one dimension.
 _LEVEL = 0.05
 
-#: Residuals with less than this share of the variance of the similarities are rounding errors, and with less than the
-#: second one worth a closer fit.
+#: Residuals below the first share of the variance of the similarities are rounding errors; those below the second need
+#: a more precise fit.
 _ROUNDING, _NEARLY_EXACT = 1e-6, 1e-2
 
-#: Draws of random signs per number of dimensions, up to this many items and beyond: draws differ less with more items.
+#: Draws of random signs per test, up to this many items and above: with more items draws differ less.
 _FLIPS, _MANY_ITEMS, _FLIPS_OF_MANY = 99, 1000, 19
 
-#: The most dimensions that are tested unless more are asked for.
+#: Default maximum number of dimensions tested.
 _MOST_DIMENSIONS = 200
 
-#: After a number that is too few, a number this many times as large is tested.
+#: If a number is too few, the next one tested is this many times as large.
 _STEP = 1.6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DetectableDimensions:
-    """What `detectable_dimensions` found.
+    """The result of `detectable_dimensions`.
 
     Attributes
     ----------
     rank : int
-        The number of dimensions that can be told from noise: with one less, the residuals still have structure that
-        noise does not have. It is a lower bound, since weak dimensions may exist and not stand out. The first dimension
-        always counts, because non-negative similarities have a mean: 1 says that nothing beyond it stands out.
+        The number of dimensions that can be distinguished from noise: with one less, the residuals still have structure
+        that noise does not have. It is a lower bound, because weak dimensions may not be detectable. The first
+        dimension always counts, because non-negative similarities have a positive mean: 1 means that nothing beyond it
+        is detectable.
     at_edge : bool
-        Whether the largest number that was tested, ``rank - 1``, is still too few: larger ones were not looked at.
+        Whether the largest number that was tested, ``rank - 1``, is still too few.
     table : DataFrame
-        One row per number tested: rank, unexplained (the share of the variation of the similarities that is left),
+        One row per number tested: rank, unexplained (the unexplained share of the variation of the similarities),
         eigenvalue (the largest of the residuals), null_mean, null_standard_deviation and null_quantile (of residuals
-        with random signs; the quantile is that of 1 - level), pvalue, and too_few (whether structure is left). Where
-        next to nothing is left to explain, residuals are rounding errors and those of the null are NaN.
+        with random signs; the 1 - level quantile), pvalue, and too_few (whether structure is left). If almost nothing
+        is left to explain, residuals are rounding errors and the null columns are NaN.
     null_distribution : ndarray of shape (n_tested, n_flips)
-        The largest eigenvalues of residuals with random signs, a row for each of the table.
+        The largest eigenvalues of residuals with random signs, one row per row of `table`.
     level : float
         The level of each test.
     n_items, n_flips : int
     seed : int
-        The number that, passed as `random_state` with the same data and settings, gives this result again.
+        The `random_state` that reproduces this result from the same data and settings.
     """
 
     rank: int
@@ -78,15 +79,15 @@ class DetectableDimensions:
 
     @property
     def n_flips(self) -> int:
-        """Random draws of signs per number of dimensions."""
+        """Random draws of signs per test."""
         return self.null_distribution.shape[1]
 
     def words(self) -> str:
-        """How many, as the end of a sentence: "at least 14 can be told from noise"."""
+        """The number as the end of a sentence: "at least 14 can be told from noise"."""
         return f"{'no more than one' if self.rank == 1 else f'at least {self.rank}'} can be told from noise"
 
     def summary(self) -> str:
-        """What was found, in words."""
+        """Return the result in words."""
         row = {int(row["rank"]): row for row in self.table.to_dict("records")}
         share = f"{1 - self.level:.0%} of those with random signs"
         found, eigenvalue = self.rank, "the largest eigenvalue of the residuals"
@@ -113,7 +114,7 @@ class DetectableDimensions:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers and lists, as JSON takes them; null where there is no number."""
+        """Return the result as plain numbers and lists, for JSON; missing numbers are null."""
         plain_values = {name: getattr(self, name) for name in ("rank", "at_edge", "level", "n_items", "seed")}
         records = [
             {name: None if value != value else value for name, value in record.items()}
@@ -124,7 +125,7 @@ class DetectableDimensions:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> DetectableDimensions:
-        """The way back from `to_dict`."""
+        """Restore a result from `to_dict`."""
         import pandas as pd
 
         table = pd.DataFrame(values["table"])
@@ -155,32 +156,32 @@ def detectable_dimensions(
     random_state: int | np.random.RandomState | None = None,
     progress: bool | Callback | None = False,
 ) -> DetectableDimensions:
-    """Count the dimensions that can be told from noise, whether or not they help to predict held-out pairs.
+    """Count the dimensions that can be distinguished from noise, whether or not they help to predict held-out pairs.
 
-    With too few dimensions, the residuals of a fit have a dimension left, and with it an eigenvalue that noise does not
-    have. Giving every residual a random sign keeps its size and removes all structure. A number of dimensions is too
-    few if the largest eigenvalue of the residuals S - W W^T exceeds `1 - level` of those with random signs. The result
-    is the smallest number that is not too few. It is found by bisection: larger numbers are tested until one is not too
-    few, then those between it and the largest that is.
+    With too few dimensions, the residuals of a fit still contain a dimension, and with it an eigenvalue that noise does
+    not have. Giving every residual a random sign keeps its size and removes all structure. A number of dimensions is
+    too few if the largest eigenvalue of the residuals S - W W^T exceeds the `1 - level` quantile of those with random
+    signs. The result is the smallest number that is not too few, found by bisection: larger numbers are tested until
+    one is not too few, then those between it and the largest that is.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes
         The similarities. Missing pairs have no residual, and residuals are weighted as in the fit. Sparse similarities
-        stay sparse; of more than 2,000 items whose absent pairs are zeros, a random sample stands for those.
+        stay sparse; with more than 2,000 items, absent pairs that are zeros are represented by a random sample.
     start : int, default=1
-        The number that is tested first. A good guess saves time.
+        The first number to test. A good guess saves time.
     max_rank : int, optional
-        The largest number tested. By default 200, or less where there are few items or pairs.
+        The largest number to test. By default 200, or less with few items or pairs.
     level : float, default=0.05
-        The probability with which noise alone is taken for a dimension, per test.
+        The probability per test of detecting a dimension in noise alone.
     n_flips : int, optional
         Random draws of signs per number tested; 99 up to 1,000 items, 19 beyond.
     random_state : int, RandomState or None, default=None
-        Seed of signs and starts; None is fresh entropy.
+        Seed of signs and starts; None uses fresh entropy.
     progress : bool or callable, optional
-        A bar (True), none (False), a function that is called with a Progress after every number tested, or (None) a bar
-        where the standard error is a terminal or a notebook.
+        Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
+        `Progress` after every number tested.
 
     Returns
     -------
@@ -188,13 +189,13 @@ def detectable_dimensions(
 
     Notes
     -----
-    A fit takes up a part of the noise, and what it leaves lies in fewer directions than there are items. Random signs
-    spread it over all of them, which lowers its largest eigenvalue. The eigenvalues with random signs are therefore
-    divided by (1 - L / n_pairs)^(1/4), with L the number of positive loadings and n_pairs = n (n - 1) / 2. Without this
-    correction about a third of all tests with the true number of dimensions find one more.
+    A fit absorbs a part of the noise, and its residuals lie in fewer directions than there are items. Random signs
+    spread them over all directions, which lowers their largest eigenvalue. The eigenvalues with random signs are
+    therefore divided by (1 - L / n_pairs)^(1/4), with L the number of positive loadings and n_pairs = n (n - 1) / 2.
+    Without this correction about a third of all tests with the true number of dimensions find one more.
 
-    Noise must be independent between pairs, as that of ratings is. Noise of features is not: it is structure that all
-    pairs of an item share, and counts as dimensions. So does what a product of loadings cannot express.
+    The noise must be independent between pairs, as in ratings. Noise in features is not: it is shared by all pairs of
+    an item, and counts as dimensions. So does any structure that a product of loadings cannot express.
 
     Examples
     --------
@@ -234,7 +235,7 @@ def structure_beyond_one(matrix: Arrays, seed: int) -> bool:
 
 
 def joint_structure_beyond_one(problem: solvers.JointProblem, shrinkage: float, seed: int) -> bool:
-    """The same of several systems, whose residuals are summed: weights take up how much systems differ."""
+    """`structure_beyond_one` for the summed residuals of several systems, whose differences weights absorb."""
     problem = solvers.penalised_jointly(problem, 1, 0.0, 0.0, shrinkage)
     rng = np.random.default_rng(seed)
     with _threads.one_blas_thread():
@@ -254,7 +255,7 @@ def default_flips(n_items: int) -> int:
 
 
 def largest_testable(problem: solvers.Problem) -> int:
-    """The largest number of dimensions whose fits leave enough of the noise to compare with.
+    """The largest number of dimensions whose fits leave enough noise for the comparison.
 
     A third of the items, and no more loadings than three quarters of the observed pairs.
     """
@@ -263,16 +264,16 @@ def largest_testable(problem: solvers.Problem) -> int:
 
 
 def smallest_sufficient(is_too_few: Callable[[int], bool], start: int, largest: int) -> int:
-    """The smallest number that is not too few, by bisection, or `largest` + 1; no number is asked for twice."""
+    """The smallest number that is not too few, by bisection, or `largest` + 1; each number is tested once."""
     low, high, rank, down = 0, largest + 1, start, 1
     while high - low > 1:
         if is_too_few(rank):
             low = rank
         else:
             high = rank
-        if high > largest:  # none is enough yet
+        if high > largest:  # all tested numbers are too few
             rank = min(max(low + 1, round(_STEP * low)), largest)
-        elif low == 0:  # none is too few yet
+        elif low == 0:  # no tested number is too few
             rank, down = max(1, high - down), 2 * down
         else:
             rank = (low + high) // 2
@@ -280,12 +281,12 @@ def smallest_sufficient(is_too_few: Callable[[int], bool], start: int, largest: 
 
 
 class _Test:
-    """Fits numbers of dimensions, compares their residuals with noise, and remembers what it found."""
+    """Fits numbers of dimensions, compares their residuals with noise, and stores the results."""
 
     def __init__(self, problem: solvers.Problem, level: float, n_flips: int, root: int, reporter: Reporter) -> None:
         self.problem, self.level, self.n_flips, self.root = problem, float(level), n_flips, root
         self.reporter = reporter
-        # What residuals are compared with: the norm of S - mean, weighted as they are.
+        # The scale of the residuals: the norm of S - mean with the same weights.
         self.scale = solvers.noise_scale(problem)[0] / 2.0 * problem.n_items**0.5
         size = mean_similarity(problem) * problem.n_known**0.5
         self.negligible = max(_ROUNDING**0.5 * self.scale, _ROUNDING * size)
@@ -322,7 +323,7 @@ class _Test:
         }, null
 
     def conclude(self, rank: int, at_edge: bool, seed: int) -> DetectableDimensions:
-        """All that was found, in the order of the numbers tested."""
+        """The result, in the order of the numbers tested."""
         import pandas as pd
 
         tested = sorted(self.rows)
@@ -338,11 +339,11 @@ class _Test:
 
 
 def spread_by_signs(W: np.ndarray) -> float:
-    """The factor by which random signs lower the largest eigenvalue of the residuals of a fit to noise.
+    """The factor by which random signs lower the largest eigenvalue of the residuals when fitting noise.
 
-    A fit with r dimensions of n items leaves noise in n - r directions only, with a largest eigenvalue proportional to
+    A fit with r dimensions of n items leaves noise in n - r directions, with a largest eigenvalue proportional to
     sqrt(n - r). Random signs spread its sum of squares, which is lowered by ((n - r) / n)^2, over n directions: that
-    eigenvalue is sqrt(1 - r / n) times as large. Loadings of zero take up nothing, so r is the mean number of positive
+    eigenvalue is sqrt(1 - r / n) times as large. Zero loadings absorb nothing, so r is the mean number of positive
     loadings per item, and sqrt(1 - r / n) is about (1 - L / n_pairs)^(1/4).
     """
     n, n_loadings = len(W), np.count_nonzero(W)

@@ -1,4 +1,4 @@
-"""One fit of a cross-validation, and the errors of all fits of one rank: plain functions of arrays and seeds."""
+"""One fit of a cross-validation, and the errors of all fits of one rank, as functions of arrays and seeds."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from simdims.selection.splits import Pairs, assign_folds, draw_pairs, pool_sampl
 from simdims.similarity.arrays import Arrays
 from simdims.srf import SRF, solve_many
 
-#: First word of the name of a task, from which its seed follows (calibration has 0 and 1).
+#: First word of the name of a task, which determines its seed (calibration uses 0 and 1).
 _PAIRS, _SPLIT, _FIT, _SAMPLE, ALPHA, RESAMPLES, BEYOND_ONE = 2, 3, 4, 5, 6, 7, 8
 
-#: Loadings that are gathered at once, to be multiplied pair by pair: few enough for the processor's own memory.
+#: Loadings gathered at a time for products of pairs; they should fit into the processor's cache.
 _CHUNK = 2**18
 
-#: Pairs and their folds are kept up to this many bytes, and drawn again at every use beyond.
+#: Pairs and their folds are stored up to this many bytes, and otherwise drawn again for every use.
 _MOST_KEPT = 2**28
 
-#: Pairs whose own errors are kept, for standard errors.
+#: Pairs whose individual errors are stored, for standard errors.
 _MOST_SAMPLED = 20_000
 
-#: Similarities are all the same where their variance is less than this share of their squared mean.
+#: Similarities count as constant if their variance is less than this share of their squared mean.
 _CONSTANT = 1e-12
 
 
 class Design(NamedTuple):
-    """What all fits of a selection share beside the similarities."""
+    """What all fits of a selection share besides the similarities."""
 
     sampling: float | None
     n_folds: int
@@ -49,12 +49,12 @@ class Task(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of the file of its embedding."""
+        """The name of the file with its embedding."""
         return f"fit-{self.rank}-{self.repeat}-{self.fold}"
 
 
 class Fit(NamedTuple):
-    """What is kept of one fit: its embedding, and the range that predictions are clipped to."""
+    """The stored part of one fit: its embedding, and the range for clipping predictions."""
 
     task: Task
     W: np.ndarray
@@ -66,9 +66,9 @@ class Fit(NamedTuple):
 
 
 class Splits:
-    """The pairs of a matrix that may be held out, and their folds in each repeat, which follow from the seed.
+    """The pairs of a matrix that may be held out, and their folds in each repeat, derived from the seed.
 
-    `n_threads` prepare and judge fits that a device makes together.
+    `n_threads` prepare and score the fits that a device runs together.
     """
 
     def __init__(self, matrix: Arrays, design: Design, n_threads: int = 1) -> None:
@@ -98,13 +98,13 @@ class Splits:
 
 
 def fit_fold(*arguments: Any) -> Fit:
-    """One fit, wherever it runs: the split is drawn again from its seed, so that only the similarities travel."""
+    """One fit, possibly in another process: the split is redrawn from its seed, so only the similarities are sent."""
     *parts, design, estimator, task = arguments
     return fit_folds(Splits(Arrays(*parts), design), estimator, (task,))[0]
 
 
 def fit_folds(splits: Splits, estimator: SRF, tasks: Sequence[Task]) -> list[Fit]:
-    """Fits of one rank; on a device of the estimator's all at once."""
+    """Fits of one rank; all together if the estimator uses a device."""
     start = time.perf_counter()
     with _threads.one_blas_thread():
         pairs = splits.pairs
@@ -131,7 +131,7 @@ def draw_folds(n_pairs: int, design: Design, repeat: int) -> np.ndarray:
 
 
 def variance_of(pairs: Pairs) -> float:
-    """Of the similarities that may be held out, each counted as in a score."""
+    """The variance of the similarities that may be held out, weighted as in a score."""
     total = pairs.weights.sum()
     mean = pairs.weights @ pairs.values / total
     return float(pairs.weights @ (pairs.values - mean) ** 2 / total)
@@ -146,12 +146,12 @@ def fit_trainings(
     tasks: Sequence[Task],
     n_threads: int = 1,
 ) -> list[tuple[solvers.Solution, float, float]]:
-    """Fit the pairs that train and the diagonal, a fit for each task; also the range of what was seen."""
+    """Fit the training pairs and the diagonal for each task; also return the range of the training values."""
     problems = list(_threads.mapped(partial(training_problem, matrix, pairs), trains, n_threads))
     seeds = [_parallel.seed_of(root, _FIT, *task) for task in tasks]
     solutions = solve_many(estimator, problems, tasks[0].rank, seeds)
     if not matrix.absent_weight:
-        # Of an item that training does not see at all, W holds what it started with.
+        # For items without any training pair, W still holds the initial values.
         for problem, solution in zip(problems, solutions, strict=True):
             unseen = (solvers.partner_counts(problem) == 0) & (problem.diagonal_weights == 0)
             solution.W[unseen] = 0.0
@@ -170,11 +170,11 @@ def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, hi
 
 
 def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -> Score:
-    """The errors of all fits of one rank on their folds: of the predictions that are judged, and of each fit alone.
+    """The errors of all fits of one rank on their folds: of the combined predictions, and of each fit alone.
 
-    Judged are the means of all fits that have not seen a pair, or if `rescaled` the predictions of the fit of its fold
-    on a line (see `_on_a_line`). Also what standard errors need: the part that each item, and each pair of a sample,
-    has in the mean of either error.
+    The combined predictions are the means of all fits for which the pair was held out, or if `rescaled` those of the
+    fit of its fold after a linear transformation (see `_on_a_line`). Also returns what standard errors need: the
+    contribution of each item, and of each pair of a sample, to both mean errors.
     """
     pairs = splits.pairs
     n_pairs = len(pairs.rows)
@@ -223,12 +223,12 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
 def _on_a_line(
     pairs: Pairs, held: Sequence[np.ndarray], predicted: Sequence[np.ndarray], repeats: np.ndarray
 ) -> list[np.ndarray]:
-    """The predictions of every fold, a + b w_i . w_j with a and b >= 0 from the other folds of its repeat.
+    """Predictions of every fold: a + b w_i . w_j with a and b >= 0 from the other folds of its repeat.
 
-    A penalty makes all predictions too small and pulls the mean along; where noise is strong, that costs more than a
-    weak dimension gains. On a line only what tells pairs from each other counts.
+    A penalty makes all predictions too small and shifts the mean; with strong noise, that costs more than a weak
+    dimension gains. After a linear transformation only differences between pairs count.
     """
-    # Sums of 1, x, y, x^2 and x y over the pairs of each fold, from which the line of any union of folds follows.
+    # Sums of 1, x, y, x^2 and x y over the pairs of each fold determine the line for any union of folds.
     sums = np.array(
         [
             [np.sum(pairs.weights[those] * part) for part in (1.0, x, y, x * x, x * y)]
@@ -246,9 +246,9 @@ def _on_a_line(
 
 
 def score_mean(splits: Splits) -> Score:
-    """What `score_fits` finds where every held-out pair is predicted by the mean of all observed pairs.
+    """`score_fits` if every held-out pair is predicted by the mean of all observed pairs.
 
-    Its errors are 0 where the similarities do not vary beyond rounding.
+    Errors are 0 if the similarities do not vary beyond rounding.
     """
     pairs, design = splits.pairs, splits.design
     n_pairs = len(pairs.rows)
@@ -277,7 +277,7 @@ def add_parts(
     place: np.ndarray,
     parts: list[np.ndarray],
 ) -> None:
-    """Add the parts of some pairs to those of their items, and of the sampled pairs among them, by their place."""
+    """Add the contributions of some pairs to those of their items and, for sampled pairs, to their own."""
     sampled = place >= 0
     for row, part in enumerate(parts):
         for end in ends:
@@ -286,7 +286,7 @@ def add_parts(
 
 
 def sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
-    """For every pair its place in a sample that is the same for all ranks, or -1; and the size of the sample."""
+    """The position of every pair in a sample that is the same for all ranks, or -1; and the size of the sample."""
     n_sampled = min(n_pairs, _MOST_SAMPLED)
     place = np.full(n_pairs, -1, dtype=np.int32)
     chosen = np.random.default_rng(_parallel.seed_of(root, _SAMPLE)).permutation(n_pairs)[:n_sampled]
@@ -295,14 +295,14 @@ def sample_of_pairs(n_pairs: int, root: int) -> tuple[np.ndarray, int]:
 
 
 def most_dimensions(splits: Splits) -> int:
-    """The largest rank with no more loadings than similarities to learn them from, the diagonal included.
+    """The largest rank with no more loadings than training similarities, the diagonal included.
 
-    Beyond it a fit is not determined by what it sees, and its error says how it was started rather than how many
-    dimensions there are.
+    Beyond it the training pairs do not determine a fit, and its error reflects the start rather than the number of
+    dimensions.
     """
     matrix, design = splits.matrix, splits.design
     if matrix.absent_weight:
-        return matrix.n_items - 1  # all the zeros are seen too
+        return matrix.n_items - 1  # unlisted zeros are training values too
     n_pairs = len(splits.pairs.rows)
     trained = pool_sampling(design.sampling, design.n_folds) * (1 - 1 / design.n_folds) * n_pairs
     return int(min(matrix.n_items - 1, max(1, 1 + trained // matrix.n_items)))

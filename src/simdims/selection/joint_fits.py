@@ -1,4 +1,4 @@
-"""Cross-validation of several systems: pairs held out within each, joint fits, fits of one system, and their errors."""
+"""Cross-validation of several systems: pairs held out within each, joint and separate fits, and their errors."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from simdims.selection.fits import ALPHA, Design, Fit, Task, add_parts, sample_o
 from simdims.selection.result import Score
 from simdims.selection.splits import OUTSIDE_POOL, pool_sampling, sample_absent
 
-#: First word of the name of a task, from which its seed follows (fits.py and calibration.py have those before).
+#: First word of the name of a task, which determines its seed (fits.py and calibration.py use those before).
 _PAIRS, _SPLIT, _FIT, _ALONE = 10, 11, 12, 13
 
-#: Products of pairs that are computed at once.
+#: Products of pairs computed at a time.
 _CHUNK = 2**21
 
-#: Similarities are all the same where their variance is less than this share of their squared mean.
+#: Similarities count as constant if their variance is less than this share of their squared mean.
 _CONSTANT = 1e-12
 
 
 class JointPairs(NamedTuple):
-    """Pairs of two different items (rows < columns) of a system that a fold may hold out, and their weight in a score.
+    """Pairs of different items (rows < columns) of a system that a fold may hold out, and their weight in a score.
 
-    Where a system stores no zeros, as many of them are drawn as it has pairs, and they count for all of them.
+    If a system does not store zeros, as many of them are drawn as it has pairs, and stand for all of them.
     """
 
     systems: np.ndarray
@@ -62,13 +62,13 @@ def draw_pairs(problem: solvers.JointProblem, root: int) -> JointPairs:
 
 
 def draw_folds(pairs: JointPairs, n_systems: int, design: Design, repeat: int) -> np.ndarray:
-    """The fold of every pair in a repeat, or OUTSIDE_POOL; the pairs of each system are cut on their own."""
+    """The fold of every pair in a repeat, or OUTSIDE_POOL; the pairs of each system are split separately."""
     rng = np.random.default_rng(_parallel.seed_of(design.root, _SPLIT, repeat))
     pool = np.flatnonzero(rng.random(len(pairs.rows)) < pool_sampling(design.sampling, design.n_folds))
     order = pool[np.lexsort((rng.random(len(pool)), pairs.systems[pool]))]
     counts = np.bincount(pairs.systems[order], minlength=n_systems)
     within = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    # Systems begin with different folds, so that few pairs of many systems do not all fall into the first ones.
+    # Systems start with different folds, so that if each has few pairs, they do not all fall into the first folds.
     first = rng.integers(design.n_folds, size=n_systems)[pairs.systems[order]]
     folds = np.full(len(pairs.rows), OUTSIDE_POOL, dtype=np.int32)
     folds[order] = (within + first) % design.n_folds
@@ -76,10 +76,10 @@ def draw_folds(pairs: JointPairs, n_systems: int, design: Design, repeat: int) -
 
 
 def most_dimensions(problem: solvers.JointProblem, n_pairs: int, design: Design) -> int:
-    """The largest rank with no more loadings and weights than similarities to learn them from."""
+    """The largest rank with no more loadings and weights than training similarities."""
     n = problem.n_items
     if any(m not in problem.dense for m in np.flatnonzero(problem.zeros)):
-        return n - 1  # all the zeros are seen too
+        return n - 1  # unlisted zeros are training values too
     trained = pool_sampling(design.sampling, design.n_folds) * (1 - 1 / design.n_folds) * n_pairs
     n_weights = problem.n_systems if problem.n_systems > 1 else 0
     return int(min(n - 1, max(1, 1 + trained // (n + n_weights))))
@@ -88,7 +88,7 @@ def most_dimensions(problem: solvers.JointProblem, n_pairs: int, design: Design)
 def settle_penalties(
     problem: solvers.JointProblem, estimator: JointSRF, rank: int, root: int, shrinkage: float | None = None
 ) -> tuple[float, float]:
-    """The penalty and the shrinkage at a rank: those of the estimator, or chosen; a shrinkage that is given holds."""
+    """The penalty and the shrinkage at a rank: those of the estimator, or chosen; a given shrinkage is kept."""
     rng = _parallel.generator_of(_parallel.seed_of(root, ALPHA, rank))
     own = [None if isinstance(one, str) else float(one) for one in (estimator.alpha, estimator.shrinkage)]
     known = own[1] if shrinkage is None else shrinkage
@@ -98,9 +98,9 @@ def settle_penalties(
 
 
 def shrinkage_at(shrinkage: float, rank: int, chosen_at: int | None) -> float:
-    """The shrinkage at a rank that draws each weight to 1 as strongly as the one chosen at another rank.
+    """The shrinkage at a rank that pulls each weight towards 1 as strongly as the one chosen at another rank.
 
-    mu = shrinkage sum Omega S^2 / (M r), and dimensions without a part in the similarities need no more of it.
+    mu = shrinkage sum Omega S^2 / (M r), and further dimensions that explain nothing should not change mu.
     """
     return shrinkage if chosen_at is None else shrinkage * rank / chosen_at
 
@@ -108,9 +108,9 @@ def shrinkage_at(shrinkage: float, rank: int, chosen_at: int | None) -> float:
 def fit_fold(
     problem: solvers.JointProblem, design: Design, estimator: JointSRF, chosen_at: int | None, task: Task
 ) -> Fit:
-    """One joint fit, wherever it runs; the weights of the systems are rows below those of the items.
+    """One joint fit, possibly in another process; the weights of the systems are rows below those of the items.
 
-    `chosen_at` is the rank at which the shrinkage was chosen; None where it was given, and holds for every rank.
+    `chosen_at` is the rank at which the shrinkage was chosen; None if it was given, which holds for every rank.
     """
     start = time.perf_counter()
     with _threads.one_blas_thread():
@@ -128,7 +128,7 @@ def fit_fold(
 def fit_alone(
     problem: solvers.JointProblem, design: Design, estimator: JointSRF, rank: int, m: int
 ) -> tuple[int, float]:
-    """A system and its part of the mean error of all folds where it is fitted by itself."""
+    """A system and its contribution to the mean error of all folds if it is fitted separately."""
     with _threads.one_blas_thread():
         pairs = draw_pairs(problem, design.root)
         mine = pairs.systems == m
@@ -153,7 +153,7 @@ def fit_alone(
 def _errors_alone(
     training: solvers.JointProblem, pairs: JointPairs, those: np.ndarray, estimator: JointSRF, rank: int, seed: int
 ) -> np.ndarray:
-    """Squared errors of a system that is fitted by itself; without any pair to learn from it predicts zeros."""
+    """Squared errors of a system fitted separately; without training pairs it predicts zeros."""
     if training.n_known == 0 or not len(those):
         return pairs.values[those] ** 2
     found = _fit(training, estimator, rank, seed)
@@ -162,7 +162,7 @@ def _errors_alone(
 
 
 def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
-    """The problem without the pairs that are held out."""
+    """The problem without the held-out pairs."""
     return solvers.without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
 
 
@@ -176,7 +176,7 @@ def _fit(problem: solvers.JointProblem, estimator: JointSRF, rank: int, seed: in
 
 
 def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) -> np.ndarray:
-    """sum_k a_mk w_ik w_jk of some pairs."""
+    """sum_k a_mk w_ik w_jk of the pairs at `those`."""
     predicted = np.empty(len(those))
     chunk = max(_CHUNK // W.shape[1], 1)
     for start in range(0, len(those), chunk):
@@ -189,8 +189,8 @@ def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) 
 def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit]) -> Score:
     """The errors of all fits of one rank on their folds, each pair predicted by the fit of its fold.
 
-    Pairs are dependent where they share an item, in whatever systems: the parts that standard errors need are those of
-    pairs of items, summed over systems.
+    Pairs are dependent if they share an item, in any system: standard errors need the contributions of pairs of items,
+    summed over systems.
     """
     pairs = draw_pairs(problem, design.root)
     rows = []
@@ -207,9 +207,9 @@ def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit
 
 
 def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
-    """What `score_fits` finds where every pair is predicted by the mean of all observed pairs of its system.
+    """`score_fits` if every pair is predicted by the mean of all observed pairs of its system.
 
-    Its errors are 0 where the similarities do not vary beyond rounding.
+    Errors are 0 if the similarities do not vary beyond rounding.
     """
     pairs = draw_pairs(problem, design.root)
     about = about_means(pairs, problem.n_systems)
@@ -224,7 +224,7 @@ def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
 
 
 def explained_variance(problem: solvers.JointProblem, W: np.ndarray, a: np.ndarray) -> float:
-    """R2 in sample over all systems, each relative to its own mean; zeros that are not stored by a sample of them."""
+    """In-sample R2 over all systems, each relative to its own mean; unstored zeros are represented by a sample."""
     pairs = draw_pairs(problem, 0)
     squares = (predict(W, a, pairs, np.arange(len(pairs.rows))) - pairs.values) ** 2
     spread = float(pairs.weights @ about_means(pairs, problem.n_systems))
@@ -232,7 +232,7 @@ def explained_variance(problem: solvers.JointProblem, W: np.ndarray, a: np.ndarr
 
 
 def about_means(pairs: JointPairs, n_systems: int) -> np.ndarray:
-    """Squared differences to the mean of the pair's system; zeros where nothing varies."""
+    """Squared differences from the mean of the pair's system; zeros if nothing varies."""
     total = np.bincount(pairs.systems, pairs.weights, minlength=n_systems)
     first = np.bincount(pairs.systems, pairs.weights * pairs.values, minlength=n_systems)
     means = np.divide(first, total, out=np.zeros(n_systems), where=total > 0)
@@ -242,7 +242,7 @@ def about_means(pairs: JointPairs, n_systems: int) -> np.ndarray:
 
 
 class _Parts:
-    """Sums of the parts of pairs in a mean error over folds: by item, by sampled pair of items, and by system."""
+    """Sums of the contributions of pairs to a mean error over folds: by item, by sampled pair and by system."""
 
     def __init__(self, problem: solvers.JointProblem, pairs: JointPairs, design: Design) -> None:
         keys = pairs.rows.astype(np.int64) * problem.n_items + pairs.columns
@@ -254,11 +254,11 @@ class _Parts:
         self.systems = np.zeros(problem.n_systems)
 
     def of_fold(self, repeat: int, fold: int) -> np.ndarray:
-        """The pairs that it holds out."""
+        """The pairs that the fold holds out."""
         return np.flatnonzero(self.folds[repeat] == fold)
 
     def add(self, those: np.ndarray, squares: np.ndarray) -> float:
-        """Add the squared errors of a fold; its mean error."""
+        """Add the squared errors of a fold; return its mean error."""
         share = self.pairs.weights[those] / self.pairs.weights[those].sum()
         errors = share * squares
         ends = (self.pairs.rows[those], self.pairs.columns[those])
@@ -267,6 +267,6 @@ class _Parts:
         return float(errors.sum())
 
     def score(self, rows: list[dict]) -> Score:
-        """The sums as parts in the mean over all folds."""
+        """The sums as contributions to the mean over all folds."""
         n = len(rows)
         return Score(rows, self.items / n, self.sample / n, self.pairs_per_sampled, self.systems / n)

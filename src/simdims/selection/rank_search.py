@@ -1,4 +1,4 @@
-"""The ranks that "auto" tries: a coarse grid, then ever closer to the rank that is chosen."""
+"""The ranks that "auto" tries: a coarse grid, then a refinement around the chosen rank."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 #: Each rank of the coarse grid is about this many times the one before.
 _GRID_RATIO = 1.6
 
-#: The grid ends at this many times the number of stable directions, and at least here.
+#: The grid extends to this multiple of the number of stable directions, and at least to this rank.
 _GRID_REACH, _GRID_LEAST = 2.0, 12
 
-#: How close, relative to it, ranks are tried around the smallest error, and before the rank that is chosen.
+#: Relative spacing of ranks tried around the smallest error, and below the chosen rank.
 _NEAR_MINIMUM, _NEAR_CHOICE = 0.1, 0.02
 
 
 def search_ranks(
     judge: Callable[[], tuple[int, int]], largest: int, n_stable: int | None = None
 ) -> Iterator[list[int]]:
-    """Yield lists of ranks to try next, until the choice between those tried is settled.
+    """Yield lists of ranks to try next, until the choice among those tried is settled.
 
     Parameters
     ----------
     judge : callable
-        Of all ranks yielded so far, the one with the smallest error and the one that is chosen.
+        Returns, for all ranks yielded so far, the one with the smallest error and the chosen one.
     largest : int
-        No rank is larger.
+        The largest rank allowed.
     n_stable : int, optional
-        The calibration's cutoff: about where the minimum is to be expected.
+        The calibration's cutoff, near which the minimum is expected.
     """
     reach = max(_GRID_LEAST, int(_GRID_REACH * n_stable) if n_stable else 0)
     tried = coarse_grid(min(reach, largest))
@@ -47,7 +47,7 @@ def coarse_grid(largest: int) -> list[int]:
 
 
 def _further(tried: list[int], largest: int, minimum: int, chosen: int) -> list[int]:
-    """Beyond the end while the minimum sits there; else the middles of the gaps that could still move the choice."""
+    """Ranks beyond the end while the minimum is there, else the middles of gaps that could still change the choice."""
     if minimum == tried[-1] < largest:
         end = min(largest, int(np.ceil(minimum * _GRID_RATIO)))
         return sorted({(minimum + end + 1) // 2, end})

@@ -1,9 +1,9 @@
-"""How far the choice of a rank depends on which items happen to be in the data: choices with items resampled.
+"""How much the choice of a rank depends on the sample of items: the choice is repeated with items resampled.
 
-No fit is repeated. The errors of all ranks are sums over pairs, and the part of each item in them is known. Resampled
-items change the difference of two errors by the sum of the items' parts, times how much more or less often each was
-drawn. A pair has a part in two items, which makes that sum vary too much; it is scaled to the standard error of the
-difference (`difference` in result.py).
+No fit is repeated. The errors of all ranks are sums over pairs, and the contribution of each item to them is known.
+Resampling items changes the difference of two errors by the sum of the items' contributions, each times the change in
+how often the item is drawn. A pair contributes to two items, which makes that sum vary too much; it is scaled to the
+standard error of the difference (`difference` in result.py).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from simdims.selection.result import Rule, Score, choose, difference, error_row
 
 _N_RESAMPLES = 1000
 
-#: Counts of items that are drawn at a time.
+#: Counts of items drawn at a time.
 _CHUNK = 2**22
 
 
 class Resampled(NamedTuple):
-    """Which ranks were chosen with items resampled, and how often.
+    """The ranks chosen with items resampled, and how often.
 
     Attributes
     ----------
     ranks : tuple of int
-        The ranks that were chosen in at least one resample, ascending.
+        The ranks chosen in at least one resample, ascending.
     frequencies : tuple of float
         The share of the resamples in which each was chosen.
     n_resamples : int
@@ -38,19 +38,19 @@ class Resampled(NamedTuple):
     n_resamples: int
 
     def interval(self, share: float = 0.9) -> tuple[int, int]:
-        """The smallest and largest rank without the smallest and the largest (1 - share) / 2 of the resamples."""
+        """The range of ranks after excluding the lowest and the highest (1 - share) / 2 of the resamples."""
         up_to, tail, rounding = np.cumsum(self.frequencies), (1 - share) / 2, 1e-9
         low, high = np.argmax(up_to > tail + rounding), np.argmax(up_to >= 1 - tail - rounding)
         return self.ranks[low], self.ranks[high]
 
     def words(self, share: float = 0.9) -> str:
-        """The interval, as in "90% of resamples: 8 to 11"."""
+        """The interval in words: "90% of resamples: 8 to 11"."""
         low, high = self.interval(share)
         return f"{share:.0%} of resamples: {low}" + ("" if low == high else f" to {high}")
 
 
 def resample_choice(scores: Mapping[int, Score], rule: Rule, rng: np.random.Generator) -> Resampled:
-    """The ranks that `choose` would choose with the items resampled."""
+    """The ranks that `choose` selects with the items resampled."""
     protocol = rule.protocol
     ranks = np.array(sorted(scores))
     base = int(np.flatnonzero(ranks == choose(scores, rule)[0])[0])
@@ -72,14 +72,14 @@ def resample_choice(scores: Mapping[int, Score], rule: Rule, rng: np.random.Gene
 
 
 def _parts(one: Score, other: Score, protocol: str) -> np.ndarray:
-    """The part of each item in the difference of two errors, beyond the mean."""
+    """The contribution of each item to the difference of two errors, minus the mean."""
     gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
     row = error_row(protocol)
     return one.items[row] - other.items[row] - gap * one.items[2]
 
 
 def _draw_counts(n_items: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """How often each item is drawn, a row for each resample."""
+    """How often each item is drawn, one row per resample."""
     left = _N_RESAMPLES
     while left:
         n_rows = min(left, max(1, _CHUNK // n_items))

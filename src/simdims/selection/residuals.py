@@ -1,8 +1,8 @@
-"""Residuals of a fit, and the same with random signs: what shows whether there is structure in them.
+"""Residuals of a fit, and copies with random signs, which show whether the residuals have structure.
 
 The residuals are the symmetric matrix E_ij = Omega_ij (S_ij - w_i . w_j) for observed pairs of different items, 0
-elsewhere, with the weights of the fit: where these are inverse variances, what a fit has missed stands out most so.
-Random signs destroy whatever structure there is and keep the size of every residual.
+elsewhere, with the weights of the fit; inverse-variance weights make missed structure most visible. Random signs
+remove all structure and keep the size of every residual.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from simdims import _memory, solvers
 from simdims.metrics._pairs import pair_products
 from simdims.solvers.problem import MatrixProblem, PairProblem, matrix_of, row_blocks
 
-#: Up to this many items, sparse similarities whose absent pairs are zeros are compared as a dense matrix.
+#: Up to this many items, sparse similarities whose absent pairs are zeros are converted to a dense matrix.
 _DENSE = 2000
 
-#: Of more items, absent pairs drawn per item to stand for all of them, and no fewer in all than pairs are listed.
+#: With more items, the number of absent pairs sampled per item, at least as many in total as there are listed pairs.
 _DRAWN_PER_ITEM = 50
 
 
 class Comparison(NamedTuple):
-    """Root of the sum of squares of the residuals, their largest eigenvalue, and those with random signs."""
+    """Square root of the sum of squared residuals, their largest eigenvalue, and those with random signs."""
 
     norm: float
     eigenvalue: float
@@ -37,7 +37,7 @@ def compare_with_noise(
 ) -> Comparison:
     """The largest eigenvalue of the residuals, and of `n_flips` copies with random signs.
 
-    There are no copies where the norm is at most `negligible`.
+    No copies are drawn if the norm is at most `negligible`.
     """
     if isinstance(problem, PairProblem) and not (problem.background and problem.n_items <= _DENSE):
         return _compare_listed(problem, W, n_flips, rng, negligible)
@@ -45,12 +45,12 @@ def compare_with_noise(
 
 
 def compare_matrix(E: np.ndarray, n_flips: int, rng: np.random.Generator, negligible: float) -> Comparison:
-    """`compare_with_noise` of a matrix of residuals, whose signs are changed in place."""
+    """`compare_with_noise` for a matrix of residuals, whose signs are changed in place."""
     norm = float(np.sqrt(sum(np.sum(np.square(E[rows], dtype=np.float64)) for rows in row_blocks(0, len(E)))))
     eigenvalue = solvers.largest_eigenvalue(E, rng)
     null = []
     for _ in range(n_flips if norm > negligible else 0):
-        _flip(E, rng)  # in place: signs that are there already do not matter
+        _flip(E, rng)  # in place: earlier random signs do not matter
         null.append(solvers.largest_eigenvalue(E, rng))
     return Comparison(norm, eigenvalue, np.array(null))
 
@@ -86,7 +86,7 @@ def _residual_matrix(problem: MatrixProblem, W: np.ndarray) -> np.ndarray:
 
 
 def _flip(E: np.ndarray, rng: np.random.Generator) -> None:
-    """Give every pair a random sign, by blocks of rows of the upper triangle that are then mirrored."""
+    """Give every pair a random sign, by blocks of rows of the upper triangle, which are then mirrored."""
     for rows in row_blocks(0, len(E)):
         upper = E[rows, rows.start :]
         upper *= 1 - 2 * rng.integers(2, size=upper.shape, dtype=np.int8)
@@ -106,13 +106,13 @@ def _compare_listed(
     values = problem.weights[upper] * (problem.values[upper] - predicted)
     squares, operator = 2.0 * float(values @ values), symmetric(n, i, j, values)
     if background:
-        # All pairs get -background w_i . w_j; those that are listed, and the diagonal, get it back.
+        # Subtract background w_i . w_j from all pairs; add it back for listed pairs and the diagonal.
         own = np.einsum("ik,ik->i", W, W, dtype=np.float64)
         listed = symmetric(n, i, j, values + background * predicted) + sparse.diags_array(background * own)
         unlisted = float(np.sum((W.T @ W) ** 2) - own @ own - 2.0 * (predicted @ predicted))
         squares, operator = squares + background**2 * max(unlisted, 0.0), _less_products(listed, W, background)
         drawn = _draw_unlisted(problem, i * n + j, rng)
-        # The edge of the spectrum follows from the sums of squares of rows, which a scaled sample keeps.
+        # The edge of the spectrum depends on the sums of squares of rows, which a scaled sample preserves.
         scale = background * np.sqrt((n * (n - 1) / 2 - len(i)) / max(len(drawn), 1))
         i, j = np.concatenate([i, drawn // n]), np.concatenate([j, drawn % n])
         values = np.concatenate([values, scale * pair_products(W, drawn // n, drawn % n)])
@@ -139,7 +139,7 @@ def _less_products(listed: Any, W: np.ndarray, background: float) -> LinearOpera
 
 
 def _draw_unlisted(problem: PairProblem, listed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Keys i n + j (i < j) of different pairs that are not listed, all equally likely."""
+    """Keys i n + j (i < j) of distinct unlisted pairs, drawn uniformly."""
     n = problem.n_items
     wanted = min(max(len(listed), _DRAWN_PER_ITEM * n // 2), (n * (n - 1) // 2 - len(listed)) // 2)
     i, j = rng.integers(n, size=(2, 3 * wanted + 16))

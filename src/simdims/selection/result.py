@@ -1,4 +1,4 @@
-"""RankSelection: every fit of a selection, and what follows from them."""
+"""RankSelection: all fits of a selection, and the results derived from them."""
 
 from __future__ import annotations
 
@@ -20,86 +20,87 @@ if TYPE_CHECKING:
 #: "penalised": every dimension must explain at least this share of the explained variance of held-out pairs.
 LEAST_SHARE = 3e-3
 #: ... and one dimension is enough unless more of them lower its error by more than this many standard errors. The limit
-#: depends on whether the residuals of one dimension have structure that noise does not have; None is not known.
+#: depends on whether the residuals of one dimension have structure that noise does not have; None means unknown.
 ONE_IS_ENOUGH = {True: 1.0, False: 4.0, None: 2.5}
 
 #: "averaged": a rank is clearly worse than the best if its error is larger by more than this many standard errors ...
 CLEARLY = 2.0
-#: ... or by more than this share: a dimension that few items have may double the error and be within its noise.
+#: ... or by more than this share: a dimension of only a few items may double the error and be within its noise.
 MOST_WORSE = 0.1
-#: No difference of less than this share of the variance of the similarities counts: both predict them all.
+#: Differences of less than this share of the variance of the similarities are ignored: both ranks predict them all.
 NEGLIGIBLE = 1e-3
 
-#: Standard errors by which the held-out R2 must exceed 0 to be evidence of structure.
+#: Number of standard errors by which the held-out R2 must exceed 0 as evidence of structure.
 _EVIDENCE = 2.0
 
-#: Why there may be no held-out R2.
+#: Reason for a missing held-out R2.
 DOES_NOT_VARY = "the similarities do not vary"
 NOT_RECORDED = "the version of simdims that wrote this did not record it"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankSelection:
-    """What `select_rank` found.
+    """The result of `select_rank`.
 
     Attributes
     ----------
     rank : int
-        The chosen number of dimensions; `select_rank` says how for each protocol.
+        The chosen number of dimensions; see `select_rank` for the rule of each protocol.
     minimum : int
         The number of dimensions with the smallest error.
     one_standard_error_rank : int
         The smallest rank of the valley.
     valley : tuple of int
-        All ranks that were tried whose error is within one standard error of the smallest. Standard errors are those of
-        the paired differences to the best rank, for pairs that depend on each other where they share an item.
+        All tried ranks whose error is within one standard error of the smallest. Standard errors are those of the
+        paired differences from the best rank, and account for the dependence of pairs that share an item.
     scores : DataFrame
-        One row per fit: rank, repeat, fold, error (mean squared error on the fold, by which ranks are judged),
-        error_alone (of this fit's predictions as they are), iterations, converged, seconds.
+        One row per fit: rank, repeat, fold, error (mean squared error on the fold, used to compare ranks), error_alone
+        (of this fit's unscaled predictions), iterations, converged, seconds.
     curve : DataFrame
         One row per rank: rank, error, explained_variance (held-out R2), standard_deviation and standard_error
-        over fits, difference to the smallest error and its standard_error_of_difference, in_valley.
+        over fits, difference from the smallest error and its standard_error_of_difference, in_valley.
     resampled : Resampled or None
-        Which ranks are chosen with the items resampled, and how often: ``ranks``, ``frequencies`` and ``interval()``.
-        No fit is repeated; the errors are those of the same fits. None where an earlier version did not record it.
+        The ranks chosen with the items resampled, and how often: ``ranks``, ``frequencies`` and ``interval()``. No fit
+        is repeated. None if the result comes from an earlier version that did not record it.
     alpha : float
-        The penalty for fits with the chosen number of dimensions; 0 is none.
+        The penalty for fits with the chosen number of dimensions; 0 means no penalty.
     comparison_alpha : float
-        The penalty that ranks were compared with.
+        The penalty used to compare ranks.
     sampling : float
-        p*, the share of the observed pairs that keeps the stable directions of S, or the share that was asked for.
+        p*, the share of the observed pairs that keeps the stable directions of S, or the given share.
     training_share : float
-        The share that each fit trained on: the largest that the folds allow with protocol "penalised", otherwise
-        `sampling`, or less where the pool meets its cap.
+        The share that each fit was trained on: the largest that the folds allow with protocol "penalised", otherwise
+        `sampling`, or less if the pool reaches its cap.
     calibration : Calibration or None
-        None where `sampling` was given.
+        None if `sampling` was given.
     tried : tuple of int
-        The ranks in the order in which they were tried.
+        The ranks in the order tried.
     largest : int
-        The most dimensions that the pairs of one fit determine: those with no more loadings than similarities seen.
+        The largest rank that the pairs of one fit determine: no more loadings than training similarities.
     n_items, n_folds, n_repeats : int
     protocol : str
-        "penalised", "averaged" or "paper": what `error` is and how `rank` is chosen.
+        "penalised", "averaged" or "paper": how `error` is computed and `rank` chosen.
     held_out_r2, held_out_r2_standard_error : float or None
-        How well the chosen number of dimensions predicts similarities that no fit has seen: 1 - E / B, with E the mean
-        squared error of the predictions and B that of predicting every held-out pair by the mean of all observed pairs,
-        weighted as in the fit. It is 1 for perfect predictions, 0 for those that are no better than the mean, and
-        negative for worse ones. For a SimilaritySet the mean is that of each system. The standard error is that of a
-        ratio of means over pairs that depend on each other where they share an item. None where the similarities do
-        not vary, or an earlier version did not record it.
+        How well the chosen number of dimensions predicts held-out similarities: 1 - E / B, with E the mean squared
+        error of the predictions and B that of predicting every held-out pair by the mean of all observed pairs,
+        weighted as in the fit. It is 1 for perfect predictions, 0 if they are no better than the mean, and negative if
+        they are worse. For a SimilaritySet the mean is that of each system. The standard error is that of a ratio of
+        means, and accounts for the dependence of pairs that share an item. None if the similarities do not vary, or an
+        earlier version did not record it.
     evidence_of_structure : bool or None
-        Whether `held_out_r2` is larger than two of its standard errors; None where there is none.
+        Whether `held_out_r2` is larger than two of its standard errors; None if it is None.
     shrinkage, comparison_shrinkage : float or None
-        For a SimilaritySet: how strongly weights are drawn to 1 with the chosen number of dimensions, in fits to all
-        pairs and in those that ranks were compared with; infinity means that all weights are 1. None for one system.
+        For a SimilaritySet: strength of the penalty that pulls weights towards 1 with the chosen number of dimensions,
+        in fits to all pairs and in those that compare ranks; infinity means that all weights are 1. None for one
+        system.
     systems : DataFrame or None
-        For a SimilaritySet, a row for each system at the chosen rank: its part of the held-out error, of the error of
-        the mean, and its held-out r2, relative to its own mean. None for one system.
+        For a SimilaritySet, one row per system at the chosen rank: its contribution to the held-out error and to the
+        error of the mean, and its held-out r2, relative to its own mean. None for one system.
     seed : int or None
-        The number that, passed as `random_state` with the same data and settings, gives this result again. None where
-        the run began in a checkpoint of an earlier version without a `random_state`.
+        The `random_state` that reproduces this result from the same data and settings. None if the run was started in a
+        checkpoint of an earlier version without a `random_state`.
     similarity : Similarity, SimilaritySet or None
-        The similarities, for `lineage`. They are neither saved nor pickled; None in a selection that was loaded.
+        The similarities, for `lineage`. They are neither saved nor pickled; None in a loaded selection.
     """
 
     rank: int
@@ -133,7 +134,7 @@ class RankSelection:
 
     @property
     def held_out(self) -> HeldOut | None:
-        """R2 of held-out similarities at the chosen rank, if it is known."""
+        """R2 of held-out similarities at the chosen rank, if known."""
         return HeldOut.of(self.held_out_r2, self.held_out_r2_standard_error)
 
     @property
@@ -143,20 +144,20 @@ class RankSelection:
 
     @property
     def at_edge(self) -> bool:
-        """Whether the largest rank that was tried is the best: larger ones may be better."""
+        """Whether the largest rank tried is the best, so that larger ones may be better."""
         return self._best == max(self.tried) < self.n_items - 1 and len(self.tried) > 1
 
     @property
     def _best(self) -> int:
-        """The rank beyond which others would have to be tried; a penalised error may fall for ever, and say nothing."""
+        """The rank from which the search extends; not the smallest penalised error, which may decrease forever."""
         return self.rank if self.protocol == "penalised" else self.minimum
 
     def resamples(self) -> str:
-        """What resampled items choose, in brackets that follow the number; nothing where there was no choice."""
+        """The ranks chosen with resampled items, in parentheses to follow the number; empty if there was no choice."""
         return "" if self.resampled is None or len(self.tried) == 1 else f" ({self.resampled.words()})"
 
     def choice(self) -> str:
-        """Why this number of dimensions, as words that follow it: "the only number tried"."""
+        """The reason for this number of dimensions, as words that follow it: "the only number tried"."""
         if len(self.tried) == 1:
             most = self.largest == self.rank < self.n_items - 1
             return f"the only number tried{', and the most that the pairs of one fit can determine' if most else ''}"
@@ -175,7 +176,7 @@ class RankSelection:
         return f"{words}; {_listed(others)} {'is' if len(others) == 1 else 'are'} within one standard error of {it}"
 
     def edge(self) -> str:
-        """What it means that the largest number tried is the best, as a sentence; else nothing."""
+        """A sentence on what it means if the largest number tried is the best; else empty."""
         if not self.at_edge:
             return ""
         if self._best < self.largest:
@@ -185,7 +186,7 @@ class RankSelection:
         return f"The pairs of one fit determine at most {self.largest} dimensions: errors of higher numbers say little."
 
     def summary(self) -> str:
-        """What was found, in words."""
+        """Return the result in words."""
         n_fits, dimensions = self.n_folds * self.n_repeats, "dimension" if self.rank == 1 else "dimensions"
         lines = [] if self.held_out is None or self.held_out.is_evidence else [self.held_out.verdict()]
         lines += [
@@ -222,12 +223,12 @@ class RankSelection:
         return "" if self.systems is None else f" in each of {len(self.systems)} systems"
 
     def _reason(self) -> str:
-        """Why there is no held-out R2."""
+        """The reason for a missing held-out R2."""
         explained = self.curve.loc[self.curve["rank"] == self.rank, "explained_variance"]
         return DOES_NOT_VARY if explained.isna().any() else NOT_RECORDED
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, lists and texts, as JSON takes them."""
+        """Return the result as plain numbers, lists and strings, for JSON."""
         return {
             "rank": self.rank,
             "minimum": self.minimum,
@@ -254,7 +255,7 @@ class RankSelection:
         }
 
     def _systems_dict(self) -> dict[str, Any]:
-        """What only a selection of several systems has."""
+        """The fields of a selection of several systems only."""
         if self.systems is None or self.shrinkage is None or self.comparison_shrinkage is None:
             return {}
         drawn = {"shrinkage": self.shrinkage, "comparison_shrinkage": self.comparison_shrinkage}
@@ -299,7 +300,7 @@ def conclude(
     comparison_shrinkage: float | None = None,
     names: tuple[str, ...] = (),
 ) -> RankSelection:
-    """Everything that follows from the errors of all fits."""
+    """The result, derived from the errors of all fits."""
     import pandas as pd
 
     protocol = rule.protocol
@@ -341,8 +342,8 @@ def conclude(
 class Rule(NamedTuple):
     """How a rank is chosen.
 
-    `variance` is that of the similarities, and `structure_beyond_one` whether the residuals of one dimension have
-    structure that noise does not have, if that is known.
+    `variance` is that of the similarities, and `structure_beyond_one` tells whether the residuals of one dimension have
+    structure that noise does not have, if known.
     """
 
     protocol: str
@@ -350,9 +351,9 @@ class Rule(NamedTuple):
     structure_beyond_one: bool | None = None
 
     def choose(self, ranks: np.ndarray, errors: np.ndarray, standard_errors: np.ndarray) -> np.ndarray:
-        """The place of the chosen rank among ascending ranks, for errors whose last axis they are.
+        """The position of the chosen rank among ascending ranks, which are the last axis of `errors`.
 
-        `standard_errors` are those of the differences to the smallest error.
+        `standard_errors` are those of the differences from the smallest error.
         """
         smallest = errors.min(axis=-1, keepdims=True)
         if self.protocol == "paper":
@@ -368,11 +369,11 @@ class Rule(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The errors of one rank: a row for each fit with `error` and `error_alone`, and what standard errors need.
+    """The errors of one rank: one row per fit with `error` and `error_alone`, and what standard errors need.
 
-    `items` and `sample` have three rows: the parts in the mean `error`, in the mean `error_alone`, and in the weight,
-    of the pairs of each item and of each pair of a random sample. The sample stands for `pairs_per_sampled` as many.
-    `systems` is the part of each system in the mean error, for several of them.
+    `items` and `sample` have three rows: the contributions of the pairs of each item, or of each pair of a random
+    sample, to the mean `error`, to the mean `error_alone`, and to the weight. The sample stands for `pairs_per_sampled`
+    times as many pairs. `systems` is the contribution of each of several systems to the mean error.
     """
 
     fits: list[dict[str, Any]]
@@ -382,7 +383,7 @@ class Score(NamedTuple):
     systems: np.ndarray | None = None
 
     def errors(self, protocol: str) -> np.ndarray:
-        """One error a fit, as the protocol judges it."""
+        """One error per fit, as the protocol evaluates it."""
         return np.array([fit["error_alone" if protocol == "paper" else "error"] for fit in self.fits])
 
     def to_dict(self) -> dict[str, Any]:
@@ -393,22 +394,22 @@ class Score(NamedTuple):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Score:
-        """The way back."""
+        """Restore a score from `to_dict`."""
         systems = np.array(values["systems"]) if "systems" in values else None
         items, sample = (np.array(values[name]) for name in ("items", "sample"))
         return cls(values["fits"], items, sample, float(values["pairs_per_sampled"]), systems)
 
 
 def error_row(protocol: str) -> int:
-    """Which row of `items` and `sample` has the parts in the errors that a protocol judges by."""
+    """The row of `items` and `sample` with the contributions to the errors that a protocol uses."""
     return 1 if protocol == "paper" else 0
 
 
 def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     """The difference of two errors, and its standard error.
 
-    All ranks are judged by the same pairs, so the difference is a mean over pairs e of their own differences. With u_e
-    the part of a pair in it beyond the mean, and pairs dependent where they share an item, its variance is
+    All ranks are tested on the same pairs, so the difference is a mean over pairs e of their own differences. With u_e
+    the contribution of a pair to it minus the mean, and pairs dependent if they share an item, its variance is
     sum_i (sum_{e at i} u_e)^2 - sum_e u_e^2: all products of pairs that share an item, and each pair with itself once.
     It is at least sum_e u_e^2, that of independent pairs.
     """
@@ -422,13 +423,13 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
 
 
 def _standard_error(of_items: np.ndarray, of_pairs: np.ndarray, pairs_per_sampled: float) -> float:
-    """Of a sum over pairs, from the parts of the pairs of each item and of a sample of pairs; see `difference`."""
+    """Standard error of a sum over pairs, from contributions of items and of a sample of pairs; see `difference`."""
     independent = pairs_per_sampled * float(np.sum(of_pairs**2))
     return float(np.sqrt(max(np.sum(of_items**2) - independent, independent)))
 
 
 class HeldOut(NamedTuple):
-    """How much better held-out similarities are predicted than by their mean: R2 and its standard error."""
+    """The prediction of held-out similarities relative to their mean: R2 and its standard error."""
 
     r2: float
     standard_error: float
@@ -444,7 +445,7 @@ class HeldOut(NamedTuple):
         return None if r2 is None or standard_error is None else cls(r2, standard_error)
 
     def verdict(self) -> str:
-        """What it means that this is no evidence."""
+        """The interpretation if this is no evidence."""
         return (
             "No evidence of structure: held-out similarities are not predicted better than by their mean by two "
             f"standard errors ({self.figures()})."
@@ -456,17 +457,17 @@ class HeldOut(NamedTuple):
 
 
 def held_out_words(held: HeldOut | None, reason: str) -> str:
-    """The held-out R2, or why there is none, as a sentence without its full stop."""
+    """The held-out R2, or the reason why it is missing, as a sentence without its full stop."""
     if held is None:
         return f"Held-out R2 is not known: {reason}"
     return f"Held-out R2 {held.r2:.3f} (standard error {held.standard_error:.3f}), compared with predicting the mean"
 
 
 def held_out(score: Score, of_mean: Score, protocol: str) -> HeldOut | None:
-    """R2 = 1 - E / B with E the error of the predictions and B that of the mean; None where nothing varies.
+    """R2 = 1 - E / B with E the error of the predictions and B that of the mean; None if nothing varies.
 
-    Both are over the same held-out pairs. With e and b the parts of a pair in E and B, its part in R2 beyond the mean
-    is u = ((1 - R2) b - e) / B, and the standard error follows as that of `difference`.
+    Both are over the same held-out pairs. With e and b the contributions of a pair to E and B, its contribution to R2
+    minus the mean is u = ((1 - R2) b - e) / B, and the standard error is computed as in `difference`.
     """
     error, baseline = (float(one.errors(protocol).mean()) for one in (score, of_mean))
     if baseline <= 0:
@@ -513,7 +514,7 @@ def _curve(scores: Mapping[int, Score], protocol: str, minimum: int, of_mean: Sc
 
 
 def _systems_frame(score: Score, of_mean: Score, names: tuple[str, ...]) -> pd.DataFrame | None:
-    """The part of each system in the errors, and its R2."""
+    """The contribution of each system to the errors, and its R2."""
     import pandas as pd
 
     if score.systems is None or of_mean.systems is None:
@@ -524,7 +525,7 @@ def _systems_frame(score: Score, of_mean: Score, names: tuple[str, ...]) -> pd.D
 
 
 def _listed(ranks: Sequence[int]) -> str:
-    """2, 4-6, 9: runs of neighbours as their ends."""
+    """2, 4-6, 9: consecutive ranks as ranges."""
     ranks = sorted(ranks)
     runs: list[list[int]] = []
     for rank in ranks:

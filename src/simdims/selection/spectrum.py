@@ -1,4 +1,4 @@
-"""The two older ways to count dimensions, from eigenvalues alone: the scree test and Horn's parallel analysis."""
+"""Two classic ways to count dimensions from eigenvalues alone: the scree test and Horn's parallel analysis."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from simdims.selection.splits import observed_pairs, plain, zero_filled
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays
 
-#: Up to this many items all eigenvalues are looked at, and as many leading ones of larger matrices.
+#: All eigenvalues are used up to this many items, and this many leading ones for larger matrices.
 _MOST_EIGENVALUES = 500
 
 
 def scree_test(S: Any) -> int:
     """The number of dimensions before the eigenvalues of S level off.
 
-    The elbow of the falling curve of eigenvalues is the place that lies furthest below the straight line between its
-    ends; the eigenvalues before it count.
+    The elbow of the decreasing curve of eigenvalues is the point furthest below the straight line between its ends; the
+    eigenvalues before it count.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes
-        Missing pairs enter as zeros. Of more than 500 items the 500 leading eigenvalues make the curve.
+        Missing pairs count as zeros. With more than 500 items, the curve consists of the 500 leading eigenvalues.
 
     Returns
     -------
@@ -64,23 +64,23 @@ def parallel_analysis(
 ) -> int:
     """The number of leading eigenvalues of S that exceed those of random similarities of the same scale (Horn).
 
-    Random similarities have the values of S: its observed pairs change places at random, the diagonal and the pattern
-    of missing pairs stay (pairs that a sparse matrix does not store, and that are zeros, are places like others). They
-    have the mean, the variance and the distribution of S and no dimensions. The k-th eigenvalue is compared with the
-    `quantile` of the k-th random ones; counting stops at the first that does not exceed it. The first eigenvalue of
-    non-negative similarities is about their mean times the number of items, in random ones as well; it says nothing and
-    is always counted.
+    Random similarities have the values of S: its observed pairs are permuted at random, while the diagonal and the
+    pattern of missing pairs stay (pairs that a sparse matrix does not store, and that are zeros, are permuted too).
+    They have the mean, the variance and the distribution of S and no dimensions. The k-th eigenvalue is compared with
+    the `quantile` of the k-th random ones; counting stops at the first that does not exceed it. The first eigenvalue of
+    non-negative similarities is about their mean times the number of items, in random ones as well; it is not
+    informative and always counts.
 
     Parameters
     ----------
     S : Similarity or anything `as_similarity` takes
-        Missing pairs enter as zeros.
+        Missing pairs count as zeros.
     n_samples : int, default=100
-        Random matrices.
+        Number of random matrices.
     quantile : float, default=0.95
-        Of the random eigenvalues.
+        Quantile of the random eigenvalues.
     random_state : int, RandomState or None, default=None
-        Seed; None is fresh entropy.
+        Seed; None uses fresh entropy.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def _eigenvalues(S: np.ndarray | sparse.csr_array, rng: np.random.RandomState) -
 
 
 def _shuffled(matrix: Arrays, rng: np.random.RandomState) -> np.ndarray | sparse.csr_array:
-    """The observed similarities, with those of different items in random places."""
+    """The observed similarities, with those of different items randomly permuted."""
     S = zero_filled(matrix)
     n = matrix.n_items
     if isinstance(S, np.ndarray):
@@ -142,7 +142,7 @@ def _pairs_at(n_items: int, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def _random_pairs(n_items: int, n_pairs: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Different pairs i < j, all equally likely, of a matrix that is too large to list its pairs."""
+    """Distinct pairs i < j, drawn uniformly, of a matrix that is too large to list its pairs."""
     keys = np.empty(0, dtype=np.int64)
     while len(keys) < n_pairs:
         i, j = rng.randint(n_items, size=(2, n_pairs))

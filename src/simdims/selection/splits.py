@@ -1,7 +1,7 @@
-"""Which pairs a fit may see and which it is judged by: the outer pool, its folds, and the problem that is left.
+"""Training and test pairs: the outer pool, its folds, and the problem that is fitted.
 
-The pool keeps every observed pair of two different items with probability p_cv; it is cut into k folds; in each fold
-the other k - 1 and the diagonal train, and everything else is missing.
+The pool keeps every observed pair of different items with probability p_cv and is divided into k folds. For each fold,
+the other k - 1 and the diagonal are used for training, and everything else is missing.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from simdims.srf import SRF
 MOST_SAMPLING = 0.95
 
 DEFAULT_FOLDS = 5
-#: Folds and repeats of each protocol. With a penalty, fits that train on more pairs find more dimensions, and few of
-#: them are needed.
+#: Folds and repeats of each protocol. With a penalty, fits to more training pairs find more dimensions, and few fits
+#: are needed.
 FOLDS = {"penalised": (8, 2), "averaged": (DEFAULT_FOLDS, 5), "paper": (DEFAULT_FOLDS, 5)}
 
 OUTSIDE_POOL = -1
 
-#: Of each pair that may be held out: its items, value and weight, as drawn and as they are cut to folds.
+#: Bytes per pair that may be held out: its items, value and weight, as drawn and as assigned to folds.
 _PAIR_BYTES = 40
 
 
 class Pairs(NamedTuple):
-    """Unordered pairs of different items (rows < columns) that a fold may hold out, and what each counts in a score.
+    """Unordered pairs of different items (rows < columns) that a fold may hold out, and their weight in a score.
 
     The first `n_stored` were observed; the rest are sampled from the zeros that a sparse matrix does not store, and
-    count for all of those.
+    stand for all of those.
     """
 
     rows: np.ndarray
@@ -45,7 +45,7 @@ class Pairs(NamedTuple):
 
 
 def plain(similarity: Similarity) -> Arrays:
-    """The arrays of a Similarity; implicit ones are built, since a fold of S = F F^T has no factors of its own."""
+    """The arrays of a Similarity; implicit ones become a matrix, since a fold of S = F F^T has no factors."""
     if similarity.factors is not None:
         F = similarity.factors
         _memory.require(
@@ -63,7 +63,7 @@ def plain(similarity: Similarity) -> Arrays:
 
 
 def require_memory(matrix: Arrays, density: float, estimator: SRF, n_workers: int) -> None:
-    """Refuse fits that there is no memory for: each has the pairs, its training values, and what it fits with."""
+    """Refuse fits that exceed the memory: each needs the pairs, its training values, and workspace."""
     item = matrix.values.dtype.itemsize
     if matrix.starts is None:
         n_pairs = density * matrix.n_items * (matrix.n_items - 1) / 2
@@ -81,7 +81,7 @@ def require_memory(matrix: Arrays, density: float, estimator: SRF, n_workers: in
 
 
 def zero_filled(matrix: Arrays) -> np.ndarray | sparse.csr_array:
-    """The observed similarities as a matrix, zero where a pair is missing; float64."""
+    """The observed similarities as a float64 matrix, with zeros for missing pairs."""
     known = np.isfinite(matrix.values)
     if matrix.weights is not None:
         known &= matrix.weights > 0
@@ -99,7 +99,7 @@ def observed_pairs(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
-    """The observed pairs, and with zeros of some weight that are not stored, as many of those."""
+    """The observed pairs and, if unstored zeros have a weight, as many of those."""
     rows, columns, values, weights = _upper_entries(matrix)
     known = np.isfinite(values) & (weights > 0)
     if not matrix.absent_weight:
@@ -119,20 +119,20 @@ def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
 
 
 def pool_sampling(sampling: float | None, n_folds: int) -> float:
-    """p_cv = min(0.95, p* k / (k - 1)): training sees the share p* of the pairs whatever k is, below the cap.
+    """p_cv = min(0.95, p* k / (k - 1)): below the cap, the training share is p* for any k.
 
-    Without a share, the pool has all pairs.
+    Without `sampling`, the pool has all pairs.
     """
     return 1.0 if sampling is None else min(MOST_SAMPLING, sampling * n_folds / (n_folds - 1))
 
 
 def most_training(n_folds: int) -> float:
-    """The largest share of the observed pairs that a fit can train on."""
+    """The largest share of the observed pairs that a fit can be trained on."""
     return MOST_SAMPLING * (n_folds - 1) / n_folds
 
 
 def assign_folds(n_pairs: int, sampling: float | None, n_folds: int, rng: np.random.Generator) -> np.ndarray:
-    """For every pair its fold, or OUTSIDE_POOL; the folds are of equal size, but for one pair."""
+    """The fold of every pair, or OUTSIDE_POOL; fold sizes differ by at most one pair."""
     pool = np.flatnonzero(rng.random(n_pairs) < pool_sampling(sampling, n_folds))
     folds = np.full(n_pairs, OUTSIDE_POOL, dtype=np.int32)
     folds[pool] = rng.permutation(np.arange(len(pool), dtype=np.int32) % n_folds)
@@ -140,7 +140,7 @@ def assign_folds(n_pairs: int, sampling: float | None, n_folds: int, rng: np.ran
 
 
 def training_problem(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
-    """The problem of a fold: the pairs that train and the diagonal; the others are missing."""
+    """The problem of a fold: the training pairs and the diagonal; the others are missing."""
     if matrix.starts is not None:
         return _sparse_training(matrix, pairs, trains)
     seen = np.eye(matrix.n_items, dtype=bool)
@@ -148,13 +148,13 @@ def training_problem(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solver
     seen |= seen.T
     values = seen.astype(matrix.values.dtype)
     with np.errstate(invalid="ignore"):
-        values /= values  # 0 / 0 is NaN; no branches, and so several times as fast as np.where
+        values /= values  # 0 / 0 is NaN; several times faster than np.where
     values *= matrix.values
     return solvers.as_problem(values, matrix.weights)
 
 
 def _sparse_training(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solvers.Problem:
-    """Pairs that are left out must be listed, without a value, where they would be taken for zeros otherwise."""
+    """`training_problem` for lists: pairs left out are listed without a value if they would count as zeros."""
     rows, columns, values, weights = _upper_entries(matrix)
     n, n_stored = matrix.n_items, pairs.n_stored
     listed = np.flatnonzero(np.isfinite(values) & (weights > 0))[trains[:n_stored]]
@@ -177,7 +177,7 @@ def _sparse_training(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solver
 
 
 def _upper_entries(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns, values and weights of the upper triangle: of dense values all that are known, else all stored."""
+    """Rows, columns, values and weights of the upper triangle: all known entries if dense, else all stored ones."""
     if matrix.starts is None:
         known = ~np.isnan(matrix.values)
         if matrix.weights is not None:
@@ -209,10 +209,10 @@ def _stored_places(matrix: Arrays) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.random.Generator) -> np.ndarray:
-    """Keys i n + j (i < j) of `n_sampled` different pairs that are not `taken` (sorted), all equally likely."""
+    """Keys i n + j (i < j) of `n_sampled` distinct pairs that are not `taken` (sorted), drawn uniformly."""
     n_pairs = n_items * (n_items - 1) // 2
     if n_sampled > (n_pairs - len(taken)) // 2:
-        # Most of them: list them all. There are at most twice as many as are asked for.
+        # If most pairs are needed, list them all: at most twice as many as needed.
         rows, columns = np.triu_indices(n_items, 1)
         return np.sort(rng.permutation(np.setdiff1d(rows * n_items + columns, taken))[:n_sampled])
     found = np.empty(0, dtype=np.int64)
@@ -222,6 +222,6 @@ def sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.rando
         place = np.searchsorted(taken, keys).clip(max=max(len(taken) - 1, 0))
         keys = keys[taken[place] != keys] if len(taken) else keys
         drawn = np.concatenate([found, keys])
-        # In the order of their drawing, so that those kept when there are too many are not the smallest.
+        # Keep the order of drawing, so that dropping surplus pairs is not biased towards small keys.
         found = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:n_sampled]
     return np.sort(found)

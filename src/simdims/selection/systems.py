@@ -1,4 +1,4 @@
-"""What select_rank does with a SimilaritySet, and whether weights of its systems are worth having."""
+"""select_rank for a SimilaritySet, and whether weights of its systems improve predictions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ logger = logging.getLogger("simdims")
 #: As for fits of one system.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
 
-#: Bytes that a fit has for each listed pair, in both orders, beside those of matrices.
+#: Bytes that a fit needs per listed pair, in both orders, in addition to those of matrices.
 _BYTES_PER_PAIR = 120
 
 
@@ -66,7 +66,7 @@ def select_set(
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> RankSelection:
-    """Choose the number of dimensions of joint fits by pairs that are held out within every system."""
+    """Choose the number of dimensions of joint fits by pairs held out within every system."""
     check_items(systems.n_items)
     candidates = check_ranks(ranks, systems.n_items)
     n_folds, n_repeats = settle_folds(n_folds, n_repeats, DEFAULT_FOLDS, 5)
@@ -93,7 +93,7 @@ def select_set(
         trials = _trials(problem, design, rule, _settled(model, *compared), chosen_at, n_jobs, journal, reporter)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, trials.rule)[1]
-        # Where weights do not help with plenty of dimensions, they are not tried again.
+        # If weights do not help with a large number of dimensions, they are not tried again.
         held = np.inf if np.isinf(compared[1]) else None
         final = compared if chosen == generous else _settle(problem, model, chosen, held, root, journal)
     selection = trials.conclude(
@@ -122,9 +122,9 @@ def compare_systems(
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> SystemsComparison:
-    """How well the average for everyone, weights, and each system alone predict the pairs that a selection held out.
+    """Compare how well the average, weights, and each system alone predict the pairs held out in a selection.
 
-    `estimator` is the one of the selection, whose fits at the chosen rank are those with weights.
+    `estimator` is that of the selection, whose fits at the chosen rank are those with weights.
     """
     shrinkage = selection.comparison_shrinkage
     assert selection.systems is not None and shrinkage is not None and selection.seed is not None  # noqa: PT018
@@ -151,7 +151,7 @@ def compare_systems(
 
 
 def joint_fold_estimator(estimator: Any, alpha: Any, protocol: Any = None, device: str = "cpu") -> JointSRF:
-    """The settings of joint fits in cross-validation: those of an estimator, whose own penalty holds, or defaults."""
+    """The settings of joint fits in cross-validation: those of an estimator, including its penalty, or defaults."""
     require_choice("protocol", protocol, (None, "penalised", "averaged", "paper"))
     if protocol not in (None, "penalised"):
         raise ParameterError("protocol", "must be 'penalised' for a SimilaritySet", shown(protocol))
@@ -173,7 +173,7 @@ def _settled(model: JointSRF, alpha: float, shrinkage: float) -> JointSRF:
 def _rule(
     problem: solvers.JointProblem, pairs: JointPairs, candidates: list[int] | None, shrinkage: float, root: int
 ) -> Rule:
-    """How ranks are chosen; where one of them is 1, after a look at what one dimension leaves."""
+    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested first."""
     variance = float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
     structure = None
     if candidates is None or (1 in candidates and len(candidates) > 1):
@@ -213,7 +213,7 @@ def _errors_alone(
     journal: Journal | None,
     reporter: Reporter,
 ) -> np.ndarray:
-    """The errors of systems that are fitted by themselves."""
+    """The errors of systems that are fitted separately."""
     records = journal.records if journal else []
     found = {record["system"]: record["error"] for record in records if record["kind"] == "alone"}
     reporter.begin("systems alone", problem.n_systems, done=len(found))
@@ -230,7 +230,7 @@ def _errors_alone(
 
 
 def _jobs(estimator: JointSRF, n_jobs: int | None) -> int | None:
-    """One process where fits are made on a device."""
+    """One process if fits run on a device."""
     return n_jobs if estimator.device == "cpu" else 1
 
 
@@ -242,7 +242,7 @@ def _settle(
     root: int,
     journal: Journal | None,
 ) -> tuple[float, float]:
-    """The penalty and the shrinkage at a rank: those of the checkpoint, or settled now."""
+    """The penalty and the shrinkage at a rank: those of the checkpoint, or chosen now."""
     for record in journal.records if journal else []:
         if record["kind"] == "penalties" and record["rank"] == rank:
             return float(record["alpha"]), float(record["shrinkage"])
@@ -254,7 +254,7 @@ def _settle(
 
 
 def _settings(work: str, problem: solvers.JointProblem, model: JointSRF, others: dict[str, Any]) -> dict[str, Any]:
-    """What a checkpoint must agree on; the ranks are not part of it, so that more of them can be tried later."""
+    """The settings that a checkpoint must agree on; not the ranks, so that more can be tried later."""
     return {
         "work": work,
         "version": __version__,
@@ -265,7 +265,7 @@ def _settings(work: str, problem: solvers.JointProblem, model: JointSRF, others:
 
 
 def _require_memory(problem: solvers.JointProblem, n_jobs: int | None) -> None:
-    """Refuse fits that there is no memory for: each has lists and matrices without the pairs that it holds out."""
+    """Refuse fits that exceed the memory: each needs lists and matrices without its held-out pairs."""
     dense = sum(S.nbytes for S in problem.dense.values())
     n_listed = len(problem.listed.values) + sum(S.size // 4 for S in problem.dense.values())
     _memory.require_for_workers(

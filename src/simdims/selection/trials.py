@@ -1,4 +1,4 @@
-"""Trials: fit and score ranks, remember both, and go on from what a checkpoint holds."""
+"""Trials: fit and score ranks, store both, and resume from a checkpoint."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from simdims.selection.resampling import resample_choice
 from simdims.selection.result import RankSelection, Rule, Score, choose, conclude
 from simdims.selection.splits import pool_sampling
 
-#: With a penalty, no rank is tried beyond this many times the chosen one because errors still fall.
+#: With a penalty, no rank beyond this multiple of the chosen one is tried because errors still decrease.
 _FAR_BEYOND = 1.6
 
-#: Fits of tasks, in the order in which they end.
+#: Fits of tasks, in the order of completion.
 FitTasks = Callable[[list[Task]], Generator[Fit, None, None]]
 
 ScoreFits = Callable[[Sequence[Fit]], Score]
 
 
 class Trials:
-    """Fits ranks with `fit_tasks`, scores those of a rank with `score_fits`, and remembers both.
+    """Fits ranks with `fit_tasks`, scores those of a rank with `score_fits`, and stores both.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Trials:
     rule : Rule
         How a rank is chosen.
     alpha : float
-        The penalty of all fits; those of a checkpoint with another one cannot be compared with them.
+        The penalty of all fits; fits in a checkpoint with another penalty cannot be compared with them.
     fit_tasks, score_fits : callable
     journal : Journal or None
     reporter : Reporter
@@ -63,7 +63,7 @@ class Trials:
         reporter.begin("select rank", 0)
 
     def search(self, candidates: list[int] | None, largest: int, n_stable: int | None = None) -> tuple[int, ...]:
-        """Try ranks, those given or as many as the choice needs; returns them in the order in which they were tried."""
+        """Try the given ranks, or as many as the choice needs; return them in the order tried."""
         if candidates is not None:
             self.run(candidates)
             return tuple(candidates)
@@ -74,7 +74,7 @@ class Trials:
         return tuple(tried)
 
     def run(self, ranks: Sequence[int]) -> None:
-        """Fit and score ranks; the largest first, so that no worker is left alone with the longest fit."""
+        """Fit and score ranks, the largest first, so that the longest fit is not left to one worker at the end."""
         ranks = [rank for rank in dict.fromkeys(ranks) if rank not in self.scores]
         per_rank = self.design.n_folds * self.design.n_repeats
         fits = {rank: self._earlier_fits(rank) for rank in ranks if rank not in self._ended}
@@ -99,15 +99,15 @@ class Trials:
                     self._end(fit.task.rank, fits.pop(fit.task.rank))
 
     def judge(self) -> tuple[int, int]:
-        """The rank with the smallest error, and the chosen one; the chosen one twice where the smallest is far beyond.
+        """The rank with the smallest error, and the chosen one; the chosen one twice if the smallest is far beyond it.
 
-        A penalised error may fall with every dimension, by less than dimensions must explain.
+        A penalised error may decrease with every dimension, by less than a dimension must explain.
         """
         minimum, chosen = choose(self.scores, self.rule)
         return chosen if self.rescaled and minimum > _FAR_BEYOND * chosen else minimum, chosen
 
     def conclude(self, of_mean: Score, **known: Any) -> RankSelection:
-        """Everything that follows from the scores, with the score of the mean and what else is known."""
+        """The result, from the scores, the score of the mean and further values."""
         rng = np.random.default_rng(_parallel.seed_of(self.design.root, RESAMPLES))
         n_folds = self.design.n_folds
         return conclude(
@@ -144,7 +144,7 @@ class Trials:
         self.journal.append({"kind": "fit", "task": fit.task, **record, **self._penalty()})
 
     def _end(self, rank: int, fits: Mapping[Task, Fit]) -> None:
-        """Score a rank whose fits are all there, in an order that does not depend on which was there first."""
+        """Score a rank once all its fits are complete, in an order that does not depend on which finished first."""
         ordered = [fits[task] for task in self._tasks(rank)]
         self.scores[rank] = self.score_fits(ordered)
         if self.journal is not None:
@@ -154,7 +154,7 @@ class Trials:
             self._drop_arrays(rank)
 
     def _penalty(self) -> dict[str, float | str]:
-        """What records say of the penalty; nothing without one, as in checkpoints of versions that had none."""
+        """What records store about the penalty; nothing without one, as in checkpoints of versions that had none."""
         return {"alpha": self.alpha} if self.alpha else {}
 
     def _drop_arrays(self, rank: int) -> None:

@@ -2,7 +2,7 @@
 
 A data set is simulated in three steps, each a function from arrays to an array: draw an embedding W, which gives the
 similarities S = W W^T; add noise to S (or to W before); and leave out pairs. `detectable_rank` counts the dimensions
-that are then left to find.
+that can then still be detected.
 """
 
 from simdims.simulate.answers import triplet_answers

@@ -1,4 +1,4 @@
-"""detectable_rank: how many dimensions noise leaves visible, whatever the method that looks for them."""
+"""detectable_rank: how many dimensions remain detectable in noise, for any method."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from simdims.simulate.embeddings import require_non_negative
 def detectable_rank(
     W: ArrayLike, *, snr: float | None = None, sigma: float | None = None, observed: float = 1.0
 ) -> int:
-    """Count the dimensions of an embedding that can be told from noise in its similarities.
+    """Count the dimensions of an embedding that can be distinguished from noise in its similarities.
 
-    An eigenvalue theta of the true similarities S = W W^T shows in noisy ones only if
+    An eigenvalue theta of the true similarities S = W W^T is detectable in noisy ones only if
 
         theta > sigma sqrt(n_items / observed),
 
     with sigma the standard deviation of the noise and `observed` the share of the pairs that are known. Below that
-    limit the leading eigenvectors of the noisy similarities have nothing to do with the true one (the transition of
-    Baik, Ben Arous and Péché). The count is a yardstick for simulations: no rule that looks at the spectrum can be
-    expected to find more dimensions. Methods that know more of the loadings, such as that most are zero, sometimes do.
+    limit the leading eigenvectors of the noisy similarities are unrelated to the true one (the transition of Baik, Ben
+    Arous and Péché). The count is a reference for simulations: no rule based on the spectrum can be expected to find
+    more dimensions. Methods that use more knowledge of the loadings, such as sparsity, sometimes do.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def detectable_rank(
     Returns
     -------
     int
-        Between 0 and n_components; without noise the rank of W.
+        Between 0 and n_components; without noise, the rank of W.
 
     References
     ----------
@@ -80,7 +80,7 @@ def _noise(W: np.ndarray, snr: Any) -> float:
 
 
 def _deviation(W: np.ndarray) -> float:
-    """The standard deviation of W W^T over pairs of different items, without building it."""
+    """The standard deviation of W W^T over pairs of different items, without computing W W^T."""
     own, sums, gram = np.einsum("ik,ik->i", W, W), W.sum(axis=0), W.T @ W
     n_pairs = len(W) * (len(W) - 1)
     mean_square = (np.sum(gram**2) - np.sum(own**2)) / max(n_pairs, 1)

@@ -1,9 +1,9 @@
 """Minimise f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 and a penalty over W >= 0: arrays in, arrays out.
 
-`solve` fits on the processor: by block coordinate descent (bcd.py), planned in plan.py and run by the one outer loop of
-loop.py, or by the paper's algorithm (admm.py), the reference. A storage is a way to sweep: products with a complete
-matrix (complete.py), a matrix whose gaps are filled (filled.py), lists of pairs (listed.py). `solve_on` fits on a GPU
-(torch.py).
+`solve` fits on the CPU: by block coordinate descent (planned in plan.py, bcd.py, outer loop in loop.py) or by the
+paper's algorithm (admm.py), the reference. Each storage has its own sweeps: products with a complete matrix
+(complete.py), a matrix whose missing pairs are filled in (filled.py), lists of pairs (listed.py). `solve_on` fits on a
+GPU (torch.py).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ __all__ = [
     "without_pairs",
 ]
 
-#: Coordinate descent on a convex problem of r numbers ends long before.
+#: Coordinate descent on a convex problem in r variables converges long before this.
 _EMBED_PASSES = 10_000
 
 
@@ -133,7 +133,7 @@ def solve(
 ) -> Solution:
     """Fit `problem` from W0 (not changed) with solver "bcd" or "admm".
 
-    `bounds` with bcd asks for filling, which needs a dense problem with missing pairs.
+    `bounds` with bcd requires a dense problem with missing pairs.
     """
     W = np.array(W0, dtype=problem.dtype, order="C")
     with _threads.one_blas_thread(for_one_fit=True) if needs_one_blas_thread(*W.shape) else nullcontext():
@@ -143,7 +143,7 @@ def solve(
                 dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
             )
             history = descent.history * dense.scale
-            found = evaluate(problem, W)  # bounds are a constraint on Z, not a part of f
+            found = evaluate(problem, W)  # bounds constrain Z and are not part of f
         else:
             plan = make_plan(problem, W.shape[1], bounded=bounds is not None)
             problem = plan.problem
@@ -162,7 +162,7 @@ def solve_on(
     tol: float,
     report: Report = None,
 ) -> list[Solution]:
-    """Fit problems of one kind and size on a device of torch, several at a time."""
+    """Fit several problems of one kind and size on a torch device."""
     try:
         from simdims.solvers.torch import fit_together
     except ModuleNotFoundError as error:
@@ -177,12 +177,12 @@ def solve_on(
 
 
 def can_fill(problem: Problem) -> bool:
-    """Whether bcd can hold predictions of missing pairs to bounds: a dense problem that misses some."""
+    """Whether bcd can keep predictions of missing pairs within bounds: only in a dense problem with such pairs."""
     return isinstance(problem, MatrixProblem) and misses_pairs(problem)
 
 
 def embed(similarities: np.ndarray, W: np.ndarray, penalty: Penalty = NO_PENALTY) -> np.ndarray:
-    """Rows of non-negative least squares: the embedding of items from their similarities to the rows of W."""
+    """Embed items, given their similarities to the rows of W, by non-negative least squares."""
     if similarities.shape[1] != len(W):
         raise ValueError(f"similarities must have a column for each of {len(W)} items, got {similarities.shape[1]}.")
     precise = W.astype(np.float64, copy=False)
@@ -192,7 +192,7 @@ def embed(similarities: np.ndarray, W: np.ndarray, penalty: Penalty = NO_PENALTY
         known = ~np.isnan(block)
         complete = np.flatnonzero(known.all(axis=1))
         embedded = np.zeros((len(complete), W.shape[1]))
-        with np.errstate(over="ignore"):  # what is too large is for the caller to see in the result
+        with np.errstate(over="ignore"):  # the caller checks the result for overflow
             b = block[complete] @ precise
         kernels.embed_rows(gram, b, *penalty, embedded, _EMBED_PASSES)
         embedding[rows.start + complete] = embedded

@@ -1,12 +1,12 @@
-"""Few items: iterations that move all rows simultaneously, by a model of the objective, in one compiled loop.
+"""For few items: iterations that move all rows simultaneously, using a model of the objective, in one compiled loop.
 
-A sweep over the rows in turn costs many times what its products cost where there are few items. Around Y the objective
-is modelled by
+With few items, a sweep over the rows costs many times as much as its matrix products. Instead, the objective is
+modelled around Y by
 
     F(Y + D) ~ F(Y) + <grad F(Y), D> + c sum_i d_i (Y^T Y + ridge I) d_i^T / over_i,
 
-the model is lowered over Y + D >= 0, and Nesterov's extrapolation leads to the next Y. A fit this small takes a
-millisecond, so that these iterations, unlike sweeps, stay in compiled code.
+the model is decreased subject to Y + D >= 0, and Nesterov's extrapolation gives the next Y. A fit this small takes a
+millisecond, so these iterations, unlike sweeps, stay in compiled code.
 """
 
 import math
@@ -16,13 +16,13 @@ from numba import njit
 
 from simdims.solvers.kernels import COMPILED, FAST, INSIDE, ONCE, sum_up
 
-# Passes over the dimensions of the model: more did not pay.
+# Passes over the dimensions of the model per iteration; more passes did not make fits faster.
 PASSES = 2
 
-# Part of the largest dimension's square that a small one counts as in its steps: one near zero would go too far.
+# Lower bound on a dimension's square in its step, relative to the largest; steps near zero would be too long.
 SMALLEST = 1e-4
 
-# Part of |S|^2 below which f, as a difference of such sums, has too few digits to go by.
+# Below this fraction of |S|^2, f is a difference of large sums with too few digits left.
 SMALL_PART = 1e-5
 
 
@@ -52,7 +52,7 @@ def _copy(source, target):
 
 @njit(**INSIDE)
 def _multiply(A, B, product):
-    """Matrix product by BLAS; in one place and for one layout, because it takes long to compile."""
+    """Matrix product by BLAS; in one place and for one layout, because it is slow to compile."""
     np.dot(A, B, product)
 
 
@@ -90,8 +90,8 @@ def _leave_residuals(S, R):
 def _evaluate(S, squares, penalty, V, W, residuals, products, slope):
     """Return F(W) for W = V^T, and W^T W; write the gradient to `slope`, and V^T to W.
 
-    That of f is 2 (W^T W V - V S) where all pairs are known. Where some are missing it is -2 V R with the residuals R,
-    for which `residuals` is an n x n buffer; it is empty otherwise.
+    Without missing pairs the gradient of f is 2 (W^T W V - V S). With missing pairs it is -2 V R with the residuals R,
+    for which `residuals` is an n x n buffer, empty otherwise.
     """
     rank, n = V.shape
     ridge, lasso = penalty
@@ -120,9 +120,9 @@ def _evaluate(S, squares, penalty, V, W, residuals, products, slope):
 
 @njit(**ONCE, fastmath=FAST)
 def _lower_model(V, slope, gram, ridge, curvature):
-    """Lower <slope, D> + c <D, (W^T W + ridge I) D> over V + D >= 0, in place, one dimension after the other.
+    """Decrease <slope, D> + c <D, (W^T W + ridge I) D> over V + D >= 0, in place, one dimension after the other.
 
-    `slope` is used up.
+    `slope` is overwritten.
     """
     rank, n = V.shape
     largest = 0.0
@@ -137,7 +137,7 @@ def _lower_model(V, slope, gram, ridge, curvature):
                 x = x if x > 0.0 else 0.0
                 step[i] = x - V[k, i]
                 V[k, i] = x
-            for m in range(0 if later_passes else k + 1, rank):  # whose slopes are still needed
+            for m in range(0 if later_passes else k + 1, rank):  # dimensions whose slopes are still needed
                 x = 2.0 * curvature * (gram[k, m] + ridge if m == k else gram[k, m])
                 for i in range(n):
                     slope[m, i] += x * step[i]
@@ -147,11 +147,11 @@ def _lower_model(V, slope, gram, ridge, curvature):
 def descend(S, squares, penalty, over, residuals, W, smallest_curvature, history, first, last, rule):
     """Iterations first .. last - 1 on W, in place; return (iterations done, whether the objective has stalled).
 
-    A step that raises the objective is rejected and loses its momentum; if it had none, c is doubled. Items lie side by
-    side in memory, so that an iteration costs little beside its products with S: for small matrices a tenth of a sweep
-    over the rows in turn, for half of its gain.
+    A step that raises the objective is rejected and loses its momentum; if it had none, c is doubled. Items are
+    contiguous in memory, so an iteration costs little beyond its products with S: for small matrices, a tenth of a
+    sweep over the rows in turn, for half the gain.
 
-    Row i sees 1 / over_i of Y^T Y through its known pairs. `over` and `residuals` are empty where all pairs are known.
+    The known pairs of row i cover about 1 / over_i of Y^T Y. `over` and `residuals` are empty if all pairs are known.
     """
     n, rank = W.shape
     mean_over = sum_up(over) / n if residuals.size > 0 else 1.0

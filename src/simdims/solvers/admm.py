@@ -1,6 +1,6 @@
 """The paper's Algorithm 1: ADMM over an auxiliary Z in a box, with scalar sBSUM sweeps for W.
 
-The reference that other solvers are measured against, and the only one that holds every entry of Z inside `bounds`.
+The reference for the other solvers, and the only one that keeps every entry of Z within `bounds`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from simdims.solvers.loop import Descent, Report
 from simdims.solvers.problem import MatrixProblem, with_gaps
 from simdims.solvers.sweeps import MatrixProducts, RowTerms, row_terms, sweep
 
-#: sBSUM visits each entry of W once a sweep.
+#: sBSUM visits each entry of W once per sweep.
 _ONE_PASS = 1
 
 
 @dataclass
 class State:
-    """Where the iteration stands: W, the target T = Z + dual / rho of the next W-update, and the dual."""
+    """Iterates: W, the target T = Z + dual / rho of the next W-update, and the dual."""
 
     W: np.ndarray
     target: np.ndarray
@@ -49,8 +49,8 @@ def fit_admm(
 ) -> Descent:
     """Run Algorithm 1 in place on W: at most `max_iter` outer iterations of `inner_iter` sBSUM sweeps each.
 
-    Stops when an outer iteration changes f by less than `tol` of it and |Z - W W^T| is below `tol` |Z|. With nothing
-    missing, no weights and no box, Z splits off nothing: the iterations are plain sBSUM sweeps on S.
+    Stops when an outer iteration changes f by less than the fraction `tol` and |Z - W W^T| < `tol` |Z|. Without missing
+    pairs, weights and box, no Z is needed: the iterations are plain sBSUM sweeps on S.
     """
     if bounds is None and problem.complete and not problem.unknown.size:
         return _plain_sweeps(problem, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, report=report)
@@ -69,7 +69,7 @@ def fit_admm(
 
 
 def initial_state(problem: MatrixProblem, W: np.ndarray, *, rho: float, start: str = "product") -> State:
-    """Z = W W^T and a zero dual (Algorithm 1), or, with start="data", Z = the data with zeros for what is missing."""
+    """Z = W W^T and a zero dual (Algorithm 1), or, with start="data", Z = the data with zeros for missing pairs."""
     n = problem.n_items
     _memory.require(
         2 * n * n * problem.dtype.itemsize,

@@ -15,23 +15,23 @@ from simdims.solvers.plan import Acceleration, Plan, make_plan
 from simdims.solvers.problem import FactorProblem, MatrixProblem, PairProblem, mean_similarity
 from simdims.solvers.sample import start_from_sample
 
-#: Iterations over which the gain of moving all rows simultaneously is judged, about half of what sweeps gain, and the
-#: largest part of f that is too little: iterations are cheap, and plateaus on the way long.
+#: Window over which the gain of simultaneous iterations is judged (each gains about half of a sweep), and an upper
+#: limit on their `tol`: iterations are cheap, and plateaus are long.
 _WINDOW, _MOST_TOL = 25, 1e-3
 
-#: Sweeps that come first, from a start near and far. In the first, rows follow those that have moved before them:
-#: without it, groups of items share dimensions at the end twice as often. Near is where W W^T is about as large as S,
-#: within a factor of two, as a random start is; from far all rows together would go too far and leave whole dimensions
-#: at zero, for good.
+#: Number of initial sweeps, from a start near and far. In the first sweep each row uses the rows updated before it:
+#: without that, groups of items share dimensions twice as often in the result. Near means that W W^T is within a factor
+#: of two of the size of S, as for a random start; from far, moving all rows together would overshoot and set whole
+#: dimensions to zero for good.
 _SWEEPS_FROM_NEAR, _SWEEPS_FROM_FAR = 1, 2
 
-#: Sweeps that follow before one may be the last: where moving all rows together ends, f has settled, but not its slope.
+#: Sweeps before convergence may be declared: after the simultaneous updates f has settled, but its slope has not.
 _SETTLING = 2
 
-#: Multiply-adds between two looks at Python, so that a fit can be interrupted: well under a second.
+#: Multiply-adds between returns to Python, so that a fit can be interrupted: well under a second.
 _WORK_PER_CALL = 2e9
 
-#: A sample is fitted until its dimensions have found each other, or for this many iterations.
+#: Maximum number of iterations and tolerance of the fit to a sample, which only has to find the dimensions.
 _SAMPLE_ITERATIONS, _SAMPLE_TOL = 60, 0.003
 
 
@@ -64,7 +64,7 @@ def _fit_sample(problem: MatrixProblem, W: np.ndarray) -> None:
 
 
 def _accelerate(loop: Loop, problem: MatrixProblem, how: Acceleration) -> None:
-    """Bring W near by a sweep or two, move all rows at once until that stalls, and settle by two more sweeps."""
+    """Start with a sweep or two, move all rows at once until that stalls, and settle with two more sweeps."""
     W = loop.W
     if not _is_near(problem, W):
         loop.run(_SWEEPS_FROM_FAR)

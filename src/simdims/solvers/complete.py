@@ -10,15 +10,15 @@ from simdims.solvers import criterion, kernels
 from simdims.solvers.problem import CompleteProblem, FactorProblem, MatrixProblem
 from simdims.solvers.sweeps import FactorProducts, MatrixProducts, Products, row_terms, sweep
 
-#: Passes over the coordinates of a row before the next row: further ones cost little beside the products.
+#: Passes over the coordinates of a row before the next row; further passes cost little compared with the products.
 N_PASSES = 4
 
-#: Every third row leads where the others follow: as good a start for all rows at once as a sweep over all of them.
+#: Updating every third row gives as good a start for simultaneous updates as sweeping over all rows.
 _EVERY = 3
 
 
 class CompleteSweeps:
-    """Sweeps over a complete problem; they never raise the objective and know by how much they lower it."""
+    """Sweeps over a complete problem; they never raise the objective and return its change."""
 
     may_rise = False
 
@@ -42,7 +42,7 @@ class CompleteSweeps:
         return sweep(products, self.terms, W, N_PASSES, self.second)
 
     def shorten(self) -> bool:
-        """Steps are never too long."""
+        """Return False: steps are never too long."""
         return False
 
 

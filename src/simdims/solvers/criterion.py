@@ -1,7 +1,7 @@
 """The objective F(W) = f(W) + penalty, f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2, and its KKT residual.
 
-Solvers track F while they run; these are the independent figures that start and end a fit. With `bounds`, each missing
-off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2 to f. Weights are the problem's own, divided by their largest.
+Solvers track F while they run; these functions compute it independently at the start and end of a fit. With `bounds`,
+each missing off-diagonal pair adds 1/2 dist(w_i . w_j, bounds)^2 to f. Weights are relative to the largest one.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from simdims.solvers.problem import (
 Bounds = tuple[float, float] | None
 T = TypeVar("T")
 
-#: A predicted self-similarity beyond this multiple of the largest observed similarity is no prediction. Of 41 simulated
-#: fits that predicted unseen pairs worse than their mean, 37 went beyond it, and 1 of 245 fits with an R2 above 0.5.
+#: A predicted self-similarity above this multiple of the largest observed similarity is implausible. Of 41 simulated
+#: fits that predicted unseen pairs worse than their mean did, 37 exceeded it; of 245 fits with R2 above 0.5, one did.
 _IMPLAUSIBLE = 3.0
 
 
 @dataclass(frozen=True)
 class Determinacy:
-    """What the data leave open in an embedding.
+    """What the data do not determine about an embedding.
 
-    `n_values` counts the observed pairs, self-similarities included, and `n_loadings` the numbers fitted to them.
-    `short` are the items with fewer of them than dimensions, and `counts` how many those have. `excessive` are items
-    without an observed self-similarity whose predicted one is more than three times `largest`, the largest observed
-    similarity, and `excess` how many times; `capped` are items with a loading at its limit.
+    `n_values` counts the observed pairs, self-similarities included, and `n_loadings` the loadings fitted to them.
+    `short` lists the items with fewer observed pairs than dimensions, and `counts` their numbers of pairs. `excessive`
+    lists items without an observed self-similarity whose predicted one is more than three times `largest`, the largest
+    observed similarity, and `excess` the ratios; `capped` lists items with a loading at its limit.
     """
 
     n_values: int
@@ -66,7 +66,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """An embedding and what is true of it; objectives are in the units of the caller's weights."""
+    """An embedding and its properties; objectives are in the units of the caller's weights."""
 
     W: np.ndarray
     objective: float
@@ -78,7 +78,7 @@ class Solution:
 
 
 def solution(W: np.ndarray, found: Evaluation, scale: float, history: np.ndarray, converged: bool) -> Solution:
-    """What a fit returns: the figures measured at its end, times a scale, of which the first ends the history."""
+    """The result of a fit: final figures multiplied by `scale`; the objective becomes the last entry of the history."""
     objective = found.objective * scale
     history[-1] = objective
     data = found.data_objective * scale
@@ -116,11 +116,11 @@ def size(problem: Problem) -> float:
 
 
 def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> Evaluation:
-    """The figures that end a fit.
+    """Objective and KKT residual at the end of a fit.
 
-    The KKT residual is the norm of the projected gradient over the norm of the data's part of it, 2 |(Omega * S) W|: 0
-    at a KKT point. A step out of the feasible set is no step: at W_ik = 0 only a negative slope counts, and at the
-    limit of an item whose diagonal is not observed only a positive one.
+    The KKT residual is the norm of the projected gradient relative to that of its data part, 2 |(Omega * S) W|: 0 at a
+    KKT point. The projection drops infeasible directions: at W_ik = 0 only a negative slope counts, and at the limit
+    of an item whose diagonal is not observed only a positive one.
     """
     value, slope, pull = gradient(problem, W, bounds)
     penalty = problem.penalty
@@ -134,7 +134,7 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> Evaluati
 
 
 def determinacy(problem: Problem, W: np.ndarray) -> Determinacy:
-    """What the observed pairs leave open in W."""
+    """What the observed pairs do not determine about W."""
     n, rank = W.shape
     unknown = problem.unknown
     observed = partner_counts(problem)
@@ -163,7 +163,7 @@ def _norm(A: np.ndarray) -> float:
 
 
 def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[float, np.ndarray, np.ndarray]:
-    """f(W), its gradient -2 (Omega * (S - W W^T)) W, and the data's part of that, (Omega * S) W."""
+    """f(W), its gradient -2 (Omega * (S - W W^T)) W, and the gradient's data part (Omega * S) W."""
     W = W.astype(np.float64, copy=False)
     if isinstance(problem, MatrixProblem):
         if problem.complete:
@@ -185,7 +185,7 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
 
 
 def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """f(W) where all pairs are known, from S W and W^T W, which are returned too: a third of the work."""
+    """f(W) with all pairs known, from S W and W^T W, which are also returned: a third of the work."""
     pull = np.empty_like(W)
 
     def multiply(first: int, last: int) -> None:
@@ -196,7 +196,7 @@ def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray,
     _in_halves(multiply, problem.n_items)
     gram = W.T @ W
     total = problem.squares - 2.0 * float(np.vdot(pull, W)) + float(np.vdot(gram, gram))
-    unknown = problem.unknown  # zeros of S, which have no term
+    unknown = problem.unknown  # stored as zeros in S, but not part of f
     if unknown.size:
         total -= float(np.sum(np.einsum("ik,ik->i", W[unknown], W[unknown]) ** 2))
     return 0.5 * total, pull, gram
@@ -212,7 +212,7 @@ def _slope(problem: MatrixProblem, W: np.ndarray, pull: np.ndarray, gram: np.nda
 
 
 def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> tuple[float, np.ndarray, np.ndarray]:
-    """The same from the residuals."""
+    """`gradient` from the residuals."""
     slope, pull = np.empty_like(W), np.empty_like(W)
 
     def of_rows(first: int, last: int) -> float:
@@ -228,7 +228,7 @@ def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> t
 
 
 def _in_halves(of_rows: Callable[[int, int], T], n_items: int) -> list[T]:
-    """Call a function of rows first .. last - 1 for all of them: where they are many, for half in each thread."""
+    """Call `of_rows(first, last)` for all rows; with many rows, one half in each of two threads."""
     if n_items < MANY:
         return [of_rows(0, n_items)]
     half = n_items // 2
@@ -238,7 +238,7 @@ def _in_halves(of_rows: Callable[[int, int], T], n_items: int) -> list[T]:
 
 
 def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """The same from F^T F, F^T W and W^T W: no entry of S is needed."""
+    """`gradient` from F^T F, F^T W and W^T W, without computing S."""
     gram = W.T @ W
     projection = np.zeros((problem.factors.shape[1], W.shape[1]))
     start = 0
@@ -253,7 +253,7 @@ def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.n
 def _residual_blocks(
     problem: MatrixProblem, W: np.ndarray, bounds: Bounds, first: int, last: int
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
-    """Blocks of rows first .. last - 1: the residual and the weighted residual, in float64, and what is missing."""
+    """Blocks of rows first .. last - 1: residuals and weighted residuals in float64, and the missing pairs."""
     W = W.astype(np.float64, copy=False)
     for rows in row_blocks(first, last):
         predicted = W[rows] @ W.T
@@ -271,7 +271,7 @@ def _residual_blocks(
 
 
 def _with_zeros(problem: PairProblem, W: np.ndarray, listed: float) -> float:
-    """f(W) from the listed pairs' part of 2 f: the zeros that are not listed and the diagonal come to it."""
+    """f(W) from the listed pairs' part of 2 f, adding the unlisted zeros and the diagonal."""
     norms = np.einsum("ik,ik->i", W, W)
     total = listed + problem.background * float(np.sum((W.T @ W) ** 2) - norms @ norms)
     total += float(problem.diagonal_weights @ (problem.diagonal - norms) ** 2)

@@ -1,10 +1,10 @@
-"""What to say where a device needs PyTorch, and it is not installed."""
+"""The error for devices that need PyTorch if it is not installed."""
 
 from __future__ import annotations
 
 
 def without_torch(device: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """The error that names the remedy, or the one given where another module is missing."""
+    """The error that names the remedy, or the original error if another module is missing."""
     if error.name != "torch":
         return error
     return ModuleNotFoundError(

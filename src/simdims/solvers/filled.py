@@ -1,8 +1,8 @@
-"""A dense matrix with gaps: what is missing is filled with the current W W^T before every sweep.
+"""A dense matrix with gaps: missing pairs are filled in with the current W W^T before every sweep.
 
 T = R + omega_i Omega * (S - R) with R = W W^T. Row i is over-relaxed by omega_i = 1 + damping (over_i - 1), where
-over_i is one over the observed share of row i: the observed part of W^T W is about that share of it. Without
-over-relaxation filling majorises f, and only rounding can raise it.
+over_i is one over the observed fraction of row i, because the observed part of W^T W is about that fraction of it.
+Without over-relaxation, filling majorises f, and only rounding can raise f.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from simdims.solvers.criterion import Bounds
 from simdims.solvers.problem import MANY, MatrixProblem
 from simdims.solvers.sweeps import MatrixProducts, row_terms, sweep
 
-#: Passes over a row of a filled matrix: what a row aims at is itself a guess, and not worth a closer look.
+#: Passes over a row of a filled matrix; its target is partly a guess, so more passes would not help.
 _PASSES = 3
 
-#: The first sweeps on a filled matrix go far by themselves.
+#: The first sweeps on a filled matrix make large steps without extrapolation.
 _EXTRAPOLATE_FROM = 5
 
-#: Rows of W W^T that are still in the cache when they are filled.
+#: Rows of W W^T that still fit in the cache when they are filled.
 _ROWS = 96
 
 
 class FilledSweeps:
-    """Sweeps over the filled matrix; `objective(W)` fills it anew, and a sweep takes it as it is.
+    """Sweeps over the filled matrix; `objective(W)` refills it, and a sweep uses it as is.
 
-    With `bounds`, missing pairs are filled with predictions clipped to them, which adds 1/2 dist(prediction, bounds)^2
-    for each to f: a soft constraint.
+    With `bounds`, missing pairs are filled with predictions clipped to the bounds, which adds 1/2 dist(prediction,
+    bounds)^2 to f for each: a soft constraint.
     """
 
     may_rise = True
@@ -53,7 +53,7 @@ class FilledSweeps:
         self._damp(1.0)
 
     def objective(self, W: np.ndarray) -> float:
-        """Fill the matrix, half of its rows in each thread; return F(W)."""
+        """Fill the matrix, in two threads; return F(W)."""
         n, transposed = len(W), np.ascontiguousarray(W.T)
         half = n // 2 if n >= MANY else n
         rest = _threads.begin(self.second, self._fill, W, transposed, half, n)
@@ -64,14 +64,14 @@ class FilledSweeps:
         sweep(MatrixProducts(self.filled, W), self.terms, W, _PASSES, self.second)
 
     def shorten(self) -> bool:
-        """Halve the over-relaxation; return False where there is none left."""
+        """Halve the over-relaxation; return False if there is none left."""
         if self.damping == 0.0:
             return False
         self._damp(0.5 * self.damping if self.damping > 0.1 else 0.0)
         return True
 
     def _damp(self, damping: float) -> None:
-        """Set how much of the over-relaxation is used."""
+        """Set the fraction of the over-relaxation that is used."""
         self.damping = damping
         self.relaxation = 1.0 + damping * (self.over - 1.0)
         self.terms = row_terms(self.problem, self.relaxation)
@@ -88,11 +88,10 @@ class FilledSweeps:
 
 
 def over_relaxation(problem: MatrixProblem, n_components: int) -> np.ndarray:
-    """For each row, how much further than its filling a sweep may go.
+    """The over-relaxation of each row.
 
-    The known part of W^T W that row i sees is about its share p_i of the whole, so 1 / p_i is right on average; its
-    largest relative eigenvalue is about (1 + sqrt(r / known_i))^2 times that, and a step stays stable below twice the
-    inverse of it.
+    The known pairs of row i cover about a fraction p_i of W^T W, so 1 / p_i is right on average; the largest relative
+    eigenvalue of that part is about (1 + sqrt(r / known_i))^2 times p_i, and steps below twice its inverse are stable.
     """
     known = np.maximum(problem.known, 1)
     stable = np.minimum(1.0, 1.8 / (1.0 + np.sqrt(n_components / known)) ** 2)

@@ -3,7 +3,7 @@
     F(W, a) = sum_m f_m(W diag(a_m)^1/2) + penalty(W) + mu/2 sum_mk (a_mk - 1)^2,    sum_m a_mk = M for each k.
 
 A sweep updates every row of W over all systems, and then the weights, one dimension at a time over all systems. The
-mean of 1 is a constraint of that step rather than a rescaling afterwards, so that F never increases. With one system
+mean of 1 is a constraint of that step, not a later rescaling, so F never increases. With one system
 the weights are 1, and F is the objective of SRF.
 """
 
@@ -41,17 +41,17 @@ _BLOCK = 32
 #: Passes over the dimensions in one update of the weights.
 WEIGHT_PASSES = 10
 
-#: Passes over the weights of one system by itself: a convex problem of r numbers ends long before.
+#: Maximum passes over the weights of one system alone; a convex problem in r variables converges long before.
 _ALONE_PASSES = 10_000
 
-#: Dense systems with fewer numbers than this are kept in one array, so that few calls do the work of all.
+#: Dense systems with fewer entries than this are stored in one array, so that one call handles all of them.
 _STACKED = 2**22
 
-#: The sweep from which W is extrapolated.
+#: First sweep after which W is extrapolated.
 _EXTRAPOLATE_FROM = 5
 
 
-#: The share of known pairs from which a system is a matrix less its missing pairs, rather than a list of those known.
+#: From this share of known pairs on, a system is stored as a matrix minus its missing pairs, not as a list of pairs.
 _MOSTLY = 0.5
 
 #: Pairs to list: system, rows, partners, values and weights, each pair in both orders.
@@ -70,12 +70,12 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True)
 class JointProblem:
-    """What a joint fit solves, with weights relative to the largest of all systems, `scale`.
+    """The problem of a joint fit, with weights relative to the largest of all systems, `scale`.
 
-    `dense` holds the matrices of systems with most pairs known, by number; `zeros` is the weight c_m of the zeros that
-    lists leave out, and of all pairs in systems that are dense, but for those that are listed, which are zero in the
-    matrix. `diagonal` and `diagonal_weights` have a row per system. `limits`, `squares`, `largest` and `noise` follow
-    from these; see `measured`.
+    `dense` maps numbers of systems with most pairs known to their matrices. `zeros` is the weight c_m of the zeros that
+    the lists leave out; in dense systems, of all pairs except the listed ones, which are zero in the matrix. `diagonal`
+    and `diagonal_weights` have one row per system. `limits`, `squares`, `largest` and `noise` are derived from these by
+    `measured`.
     """
 
     n_items: int
@@ -121,7 +121,7 @@ class JointSolution(Solution):
 
 
 def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], n_items: int) -> JointProblem:
-    """The problem of several systems, each with the places of its items among all `n_items`."""
+    """The problem of several systems, each with the positions of its items among all `n_items`."""
     scale = max(problem.scale for problem in problems)
     n_systems = len(problems)
     zeros, dense, parts = np.zeros(n_systems), {}, []
@@ -153,7 +153,7 @@ def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], 
 
 
 def measured(problem: JointProblem) -> JointProblem:
-    """The problem with what its known similarities say: their squares, the largest, their noise, limits of loadings.
+    """The problem with quantities derived from its similarities: squares, largest value, noise, limits of loadings.
 
     With mean_m and the sums of system m over its pairs of different items, the edge of the spectrum of shuffled
     similarities is 2 sqrt(sum_m sum_ij Omega_mij^2 (S_mij - mean_m)^2 / n).
@@ -177,7 +177,7 @@ def measured(problem: JointProblem) -> JointProblem:
     largest = max(float(known.max(initial=0.0)), float(problem.diagonal.max(initial=0.0)))
     others = ~np.eye(n, dtype=bool)
     for m, S in problem.dense.items():
-        pairs = S[others].astype(np.float64)  # zero where a pair is listed instead
+        pairs = S[others].astype(np.float64)  # zero if the pair is listed instead
         unlisted[m] = max(np.sum((pairs - means[m]) ** 2) - n_listed[m] * means[m] ** 2, 0.0)
         squares += c[m] * float(pairs @ pairs)
         largest = max(largest, float(pairs.max(initial=0.0)))
@@ -194,13 +194,13 @@ def measured(problem: JointProblem) -> JointProblem:
 
 
 def _mostly_known(matrix: MatrixProblem) -> bool:
-    """Whether enough pairs count the same that products with the matrix, less the missing pairs, are fastest."""
+    """Whether enough pairs have equal weight that a matrix product minus the missing pairs is fastest."""
     n = matrix.n_items
     return not matrix.weights.size and matrix.n_known > _MOSTLY * n * (n - 1)
 
 
 def _without_missing(matrix: MatrixProblem) -> np.ndarray:
-    """The values, with zeros where a pair is missing: those are listed with weight zero."""
+    """The values, with zeros for missing pairs, which are listed with weight zero."""
     return matrix.values if matrix.complete else np.nan_to_num(matrix.values)
 
 
@@ -215,7 +215,7 @@ def _missing_pairs(matrix: MatrixProblem, m: int) -> list[_Part]:
 
 
 def _as_pairs(problem: MatrixProblem | PairProblem, whole: bool) -> PairProblem:
-    """Lists of pairs; the zeros that a system with few of the items does not store are listed."""
+    """Lists of pairs; in a system with few of the items, the unstored zeros are listed too."""
     if isinstance(problem, PairProblem) and (whole or problem.background == 0.0):
         return problem
     return pairs_of(with_gaps(matrix_of(problem)))
@@ -240,7 +240,7 @@ def _listed(parts: list[_Part], n_items: int) -> Listed:
 def penalised_jointly(
     problem: JointProblem, rank: int, alpha: float, l1_ratio: float = 0.0, shrinkage: float = 0.0
 ) -> JointProblem:
-    """The problem with a penalty on W and one on the differences between systems.
+    """The problem with a penalty on W and a penalty on differences between systems.
 
     lambda/2 = alpha times the edge of the spectrum of sum_m Omega_m o S_m with the similarities of each system
     shuffled: the squares of the systems' own edges add up. mu = shrinkage sum Omega S^2 / (M r).
@@ -261,7 +261,7 @@ def joint_start(problem: JointProblem, rank: int, rng: np.random.RandomState) ->
 
 
 def pairs_per_system(problem: JointProblem) -> np.ndarray:
-    """How many pairs of two different items are known in each system."""
+    """Number of known pairs of different items in each system."""
     listed = np.bincount(problem.listed.systems, minlength=problem.n_systems)
     known = np.bincount(problem.listed.systems[problem.listed.weights > 0], minlength=problem.n_systems)
     unlisted = problem.n_items * (problem.n_items - 1) - listed
@@ -305,7 +305,7 @@ def solve_jointly(
 
 
 def _on_device(device: str) -> Any:
-    """The function that fits on a device of torch."""
+    """The function that fits on a torch device."""
     try:
         from simdims.solvers.joint_torch import fit_jointly_on
     except ModuleNotFoundError as error:
@@ -314,7 +314,7 @@ def _on_device(device: str) -> Any:
 
 
 class JointSweeps:
-    """Sweeps over the rows of W and the weights; they never raise F and know by how much they lower it."""
+    """Sweeps over the rows of W and the weights; they never raise F and return its change."""
 
     may_rise = False
     extrapolate_from: float = _EXTRAPOLATE_FROM
@@ -325,7 +325,7 @@ class JointSweeps:
         self.weights = ones if weights is None else np.array(weights, dtype=np.float64, order="C")
 
     def objective(self, W: np.ndarray) -> float:
-        """F(W) with the weights as they are."""
+        """F(W) with the current weights."""
         problem, a = self.problem, self.weights
         return data_objective(problem, W, a) + problem.penalty.of(W) + shrinkage_term(problem, a)
 
@@ -375,7 +375,7 @@ class JointSweeps:
         return products, within
 
     def shorten(self) -> bool:
-        """Steps are never too long."""
+        """Return False: steps are never too long."""
         return False
 
 
@@ -402,7 +402,7 @@ def weight_equations(problem: JointProblem, W: np.ndarray) -> tuple[np.ndarray, 
 
 
 def weights_of(problem: JointProblem, W: np.ndarray) -> np.ndarray:
-    """The weights of each system by itself with W fixed, without the constraint on their mean."""
+    """The weights of each system alone with W fixed, without the constraint on their mean."""
     G, y = weight_equations(problem, W)
     weights = np.ones((problem.n_systems, W.shape[1]))
     if np.isfinite(problem.mu):
@@ -421,13 +421,13 @@ def data_objective(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> float
 
 
 def shrinkage_term(problem: JointProblem, a: np.ndarray) -> float:
-    """mu/2 sum_mk (a_mk - 1)^2; zero where all weights are 1."""
+    """mu/2 sum_mk (a_mk - 1)^2; zero if all weights are 1."""
     deviation = float(np.sum((a - 1.0) ** 2))
     return 0.5 * problem.mu * deviation if deviation else 0.0
 
 
 def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """The data's part of F, its gradient in W, and the data's part of that, (Omega * S) W D summed over systems."""
+    """The data part of F, its gradient in W, and the gradient's data part (Omega * S) W D summed over systems."""
     slope, pull = np.zeros_like(W), np.zeros_like(W)
     total = joint_kernels.joint_gradient(*problem.listed, problem.zeros, a, W, slope, pull)
     U, gram = W * W, W.T @ W
@@ -456,7 +456,7 @@ def gradient(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> tuple[float
 
 
 def _add_stacked(problem: JointProblem, W: np.ndarray, a: np.ndarray, slope: np.ndarray, pull: np.ndarray) -> float:
-    """Add the part of the dense systems to the gradient and its data part; return that of 2 f."""
+    """Add the dense systems to the gradient and its data part; return their part of 2 f."""
     assert problem.stacked is not None
     numbers, stack = problem.stacked
     n, shape = len(W), (len(numbers), *W.shape)
@@ -478,7 +478,7 @@ def _stacked_residuals(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> n
 
 
 def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> Evaluation:
-    """The figures that end a fit: each residual is a projected gradient relative to its data part."""
+    """Objective and KKT residual at the end of a fit; residuals are projected gradients relative to their data part."""
     value, slope, pull = gradient(problem, W, a)
     penalty = problem.penalty
     slope += 2.0 * penalty.ridge * W + 2.0 * penalty.lasso
@@ -494,7 +494,7 @@ def evaluate_jointly(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> Eva
 
 
 def _weight_residual(problem: JointProblem, W: np.ndarray, a: np.ndarray) -> float:
-    """The gradient in the weights less its multiplier, their mean over positive weights, relative to |y|."""
+    """The gradient in the weights minus its multiplier (its mean over positive weights), relative to |y|."""
     G, y = weight_equations(problem, W)
     slope = np.einsum("mkh,mh->mk", G, a) - y + problem.mu * (a - 1.0)
     diagonal = np.einsum("mkk->mk", G) + problem.mu

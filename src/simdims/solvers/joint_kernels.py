@@ -7,9 +7,9 @@ With every row of W but row i fixed, the objective is, up to a constant,
     P = sum_m Omega_mii a_m a_m^T,    q = sum_m Omega_mii S_mii a_m,
 
 with D_m = diag(a_m). With one system this is phi_i of kernels.py. With W fixed, the objective of the weights is
-sum_m 1/2 a_m^T G_m a_m - y_m^T a_m, and one dimension after the other is minimised over all systems.
+sum_m 1/2 a_m^T G_m a_m - y_m^T a_m, minimised over all systems, one dimension after the other.
 
-Zeros that the lists leave out have weight c_m in system m: they enter through W^T W, and listed pairs less c_m.
+Zeros that the lists leave out have weight c_m in system m: they enter through W^T W, and listed pairs minus c_m.
 """
 
 import numpy as np
@@ -17,15 +17,15 @@ from numba import njit
 
 from simdims.solvers.kernels import COMPILED, FAST, INSIDE, add_outer, minimise_coordinate, settle_columns
 
-#: A system's curvature along a dimension, relative to the largest, below which its pairs say nothing about its weight.
+#: Curvature of a system along a dimension, relative to the largest, below which its pairs do not determine its weight.
 SMALLEST = 1e-12
 
 
 @njit(**COMPILED, fastmath=FAST)
 def update_joint_row(A, b, P, q, limit, ridge, lasso, w, gradient, own, n_passes):
-    """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
+    """Decrease phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
-    `gradient` and `own` are workspace: A w - b and P u, kept current.
+    `gradient` and `own` are workspace: A w - b and P u, kept up to date.
     """
     rank = w.size
     for k in range(rank):
@@ -72,9 +72,9 @@ def update_joint_rows(
 ):  # fmt: skip
     """Update rows first .. last - 1 of W in turn, in place; return the change of the objective.
 
-    `cross` is sum_m c_m a_m a_m^T; `products` holds sum_m c_m D_m (S_m W)_i, without the diagonal of S, over systems
-    with all pairs known, for W as it was before the first of these rows moved, and `within` what row e of them adds to
-    row f: sum_m c_m S_mef a_m. Both are empty where there are no such systems.
+    `cross` is sum_m c_m a_m a_m^T. `products` holds sum_m c_m D_m (S_m W)_i, without the diagonal of S, over systems
+    with all pairs known, for W before the first of these rows moved. `within` holds what row e of them adds to row f:
+    sum_m c_m S_mef a_m. Both are empty without such systems.
     """
     rank = W.shape[1]
     w, b, gradient, own, v = np.empty(rank), np.empty(rank), np.empty(rank), np.empty(rank), np.empty(rank)
@@ -145,7 +145,7 @@ def _diagonal_terms(a, values, weights, P, q):
 
 @njit(**COMPILED, fastmath=FAST)
 def weight_sums(starts, systems, partners, values, weights, zeros, W, G, y):
-    """Add what listed pairs give to G_m = sum_ij Omega_mij z z^T and y_m = sum_ij Omega_mij S_mij z, z = w_i o w_j."""
+    """Add the listed pairs to G_m = sum_ij Omega_mij z z^T and y_m = sum_ij Omega_mij S_mij z, z = w_i o w_j."""
     n, rank = W.shape
     z = np.empty(rank)
     for i in range(n):
@@ -187,9 +187,9 @@ def share_out(curvature, pull, total, x):
 
 @njit(**COMPILED)
 def update_weights(G, y, mu, a, n_passes):
-    """Minimise over the weights of one dimension after the other, in place; return the change of the objective.
+    """Minimise over the weights, one dimension after the other, in place; return the change of the objective.
 
-    A system whose pairs say nothing about a dimension keeps its weight.
+    A system whose pairs do not determine its weight on a dimension keeps that weight.
     """
     n_systems, rank = a.shape
     change = 0.0
@@ -228,7 +228,7 @@ def update_weights(G, y, mu, a, n_passes):
 
 @njit(**COMPILED, fastmath=FAST)
 def joint_gradient(starts, systems, partners, values, weights, zeros, a, W, slope, pull):
-    """Listed pairs' part of twice f; adds what pulls on each row of W, and the data's part of that."""
+    """Listed pairs' part of twice f; adds minus half the gradient of f in each row of W, and its data part."""
     n, rank = W.shape
     v = np.empty(rank)
     total = 0.0

@@ -1,4 +1,4 @@
-"""Joint problems without some pairs, and of one system: what cross-validation fits."""
+"""Joint problems without some pairs, or of one system, for cross-validation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from simdims.solvers.joint import JointProblem, Listed, measured
 
 
 def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> JointProblem:
-    """The problem in which some pairs of systems, each given once, are neither values nor zeros."""
+    """The problem in which some pairs of systems, each given once, count neither as values nor as zeros."""
     n, listed = problem.n_items, problem.listed
     stored = _keys(problem, listed.systems, np.repeat(np.arange(n), np.diff(listed.starts)), listed.partners)
     both = [_keys(problem, systems, *ends) for ends in ((rows, columns), (columns, rows))]
@@ -19,7 +19,7 @@ def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, 
     is_listed = np.append(stored, -1)[at] == keys
     values, weights = listed.values.copy(), listed.weights.copy()
     values[at[is_listed]] = weights[at[is_listed]] = 0.0
-    # Others are zeros of some weight, or entries of a matrix: they have to be listed without a weight.
+    # Others are weighted zeros or entries of a matrix: they have to be listed with weight zero.
     added, before = keys[~is_listed], at[~is_listed]
     new_rows, rest = np.divmod(added, n * problem.n_systems)
     starts = listed.starts + np.concatenate([[0], np.cumsum(np.bincount(new_rows, minlength=n))])
@@ -39,7 +39,7 @@ def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, 
 
 
 def one_system(problem: JointProblem, m: int) -> JointProblem:
-    """The problem of a system by itself."""
+    """The problem of one system."""
     listed = problem.listed
     own = listed.systems == m
     rows = np.repeat(np.arange(problem.n_items), np.diff(listed.starts))[own]
@@ -58,7 +58,7 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
 
 
 def known_range(problem: JointProblem) -> tuple[float, float]:
-    """The smallest and the largest known similarity of all systems; zeros where nothing is known."""
+    """The smallest and the largest known similarity of all systems; zeros if nothing is known."""
     listed, n = problem.listed, problem.n_items
     rows = np.repeat(np.arange(n), np.diff(listed.starts))
     parts = [listed.values[listed.weights > 0], problem.diagonal[problem.diagonal_weights > 0]]
@@ -72,6 +72,6 @@ def known_range(problem: JointProblem) -> tuple[float, float]:
 
 
 def _keys(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, partners: np.ndarray) -> np.ndarray:
-    """Numbers in the order of lists: by item, then system, then partner."""
+    """Keys that sort as the lists do: by item, then system, then partner."""
     of_rows = rows.astype(np.int64) * problem.n_systems + systems
     return of_rows * problem.n_items + partners

@@ -1,4 +1,4 @@
-"""The penalty and the shrinkage of a joint fit, chosen by pairs that are held out within every system."""
+"""Choose the penalty and the shrinkage of a joint fit by holding out pairs within every system."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from simdims.solvers.joint import JointProblem, Listed, penalised_jointly, solve
 from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, revived
 from simdims.solvers.problem import Penalty
 
-#: The share of the known pairs that is held out; pairs held out below which there are further splits, and their number.
+#: The share of the known pairs held out; further splits are added below this many held-out pairs, up to this number.
 _HELD_OUT, _FEW_HELD_OUT, _MOST_SPLITS = 0.1, 500, 5
 
-#: Known pairs of all systems times squared dimensions, the work of a sweep: of more, the pairs between some items are
-#: looked at.
+#: Above this many known pairs of all systems times squared dimensions (the work of a sweep), only the pairs between a
+#: sample of the items are used.
 _MOST_WORK = 4e7
 
-#: At least this many items per dimension are looked at.
+#: Minimum number of sampled items per dimension.
 _ITEMS_PER_DIMENSION = 4
 
-#: Penalties of the path, the strongest first, and of the way to a given penalty: where it begins and its steps.
+#: Penalties of the path, strongest first, and of the steps towards a given penalty: the first one and their number.
 _ALPHAS = 1.6 ** -np.arange(18.0)
 _FROM, _N_STEPS = 0.5, 6
 
 #: Width, in log(alpha), of the kernel that smooths held-out errors along the path, and the part of what the best
-#: penalty explains that a weaker one may lose: a penalty has to be worth its bias.
+#: penalty explains that a weaker one may lose: a stronger penalty has to be worth its bias.
 _WIDTH, _MAY_LOSE = 0.4, 0.01
 
-#: The shrinkage at which the penalty is chosen, and the values that are then compared, the strongest first.
+#: The shrinkage at which the penalty is chosen, and the values that are then compared, strongest first.
 _WHILE_CHOOSING_ALPHA = 1.0
 _SHRINKAGES = (np.inf, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
-#: The part of the gain of the best shrinkage over equal weights that a weaker one has to keep: a shrinkage has to be
-#: worth its bias, which hides that a system lacks a dimension.
+#: Fraction of the gain of the best shrinkage over equal weights that a weaker one has to keep: a stronger shrinkage has
+#: to be worth its bias, which hides that a system lacks a dimension.
 _NEARLY = 0.9
 
-#: A path ends after this many values in a row that do not lower the held-out error by this part of it.
+#: A path ends after this many consecutive values that do not lower the held-out error by this fraction.
 _PATIENCE, _GAIN = 3, 1e-3
 
 Fit = tuple[np.ndarray, np.ndarray]
 
 
 def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float, device: str = "cpu") -> np.ndarray:
-    """A start for a problem with penalty `alpha`: through stronger ones, of ridge, where few pairs are known.
+    """A start for a problem with penalty `alpha`: fits under decreasing ridge penalties if few pairs are known.
 
-    Where each pair is known in some system, random starts are as good.
+    If each pair is known in some system, random starts are as good.
     """
     if not 0.0 < alpha < _FROM or knows_all_pairs(problem):
         return W
@@ -65,11 +65,11 @@ def choose_jointly(
     l1_ratio: float,
     rng: np.random.RandomState,
 ) -> tuple[float, float]:
-    """The penalty and the shrinkage whose fits best predict pairs that were held out; a value that is given holds.
+    """The penalty and the shrinkage whose fits best predict held-out pairs; given values are kept.
 
-    First the penalty, at a moderate shrinkage, then the shrinkage. Weights that differ have to be worth it: without a
-    gain of more than one standard error over the same weights for all, these are taken. Else the weakest shrinkage is
-    taken that keeps nine tenths of the gain.
+    The penalty is chosen first, at a moderate shrinkage. Then all systems get the same weights unless differing weights
+    gain more than one standard error in held-out prediction. If they do, the weakest shrinkage that keeps nine tenths
+    of the gain is chosen.
     """
     if shrinkage is None and problem.n_systems == 1:
         shrinkage = np.inf
@@ -86,7 +86,7 @@ def choose_jointly(
 
 
 class Held(NamedTuple):
-    """Pairs that were held out: each once, with its system and weight."""
+    """Held-out pairs: each once, with its system and weight."""
 
     systems: np.ndarray
     rows: np.ndarray
@@ -95,13 +95,13 @@ class Held(NamedTuple):
     weights: np.ndarray
 
     def squares(self, W: np.ndarray, a: np.ndarray, low: float, high: float) -> np.ndarray:
-        """Squared errors of the predictions, clipped to the range of what was seen."""
+        """Squared errors of the predictions, clipped to the range of the fitted similarities."""
         predicted = np.einsum("ek,ek,ek->e", W[self.rows], a[self.systems], W[self.columns]).clip(low, high)
         return (predicted - self.values) ** 2
 
 
 class _Search:
-    """Fits to what is left of the pairs, along penalties and shrinkages, each from the one before."""
+    """Fits to the remaining pairs along penalties and shrinkages, each started from the one before."""
 
     def __init__(self, problem: JointProblem, W: np.ndarray, l1_ratio: float, rng: np.random.RandomState) -> None:
         problem, self.start = _some_items(problem, W, rng)
@@ -132,7 +132,7 @@ class _Search:
         return _weakest_nearly_best(errors, float(np.average((values - mean) ** 2, weights=self.weights)))
 
     def best_shrinkage(self, alpha: float) -> float:
-        """The weakest shrinkage that gains nearly as much as the best, or infinity where that is within its error."""
+        """The weakest shrinkage that gains nearly as much as the best, or infinity if that gain is within its error."""
         if not self.splits:
             return np.inf
         errors: dict[float, np.ndarray] = {}
@@ -149,7 +149,7 @@ class _Search:
         return [(self.start, np.ones((training.n_systems, self.start.shape[1]))) for training, _ in self.splits]
 
     def _follow(self, fits: list[Fit], alpha: float, shrinkage: float) -> tuple[list[Fit], np.ndarray]:
-        """Fits of all splits from given ones, and their squared errors."""
+        """Fits of all splits started from the given fits, and their squared errors."""
         found, squares = [], []
         for (training, held), (W, a) in zip(self.splits, fits, strict=True):
             problem = penalised_jointly(training, W.shape[1], alpha, self.l1_ratio, shrinkage)
@@ -161,7 +161,7 @@ class _Search:
 
 
 def _weakest_nearly_best(errors: dict[float, float], variance: float) -> float:
-    """The weakest penalty that explains nearly as much as the best; `variance` is the error of the mean."""
+    """The weakest penalty that explains nearly as much as the best; `variance` is the error of predicting the mean."""
     alphas, raw = np.array(list(errors)), np.array(list(errors.values()))
     kernel = np.exp(-0.5 * ((np.log(alphas)[:, None] - np.log(alphas)) / _WIDTH) ** 2)
     smoothed = kernel @ raw / kernel.sum(axis=1)
@@ -170,12 +170,12 @@ def _weakest_nearly_best(errors: dict[float, float], variance: float) -> float:
 
 
 def hold_out_jointly(problem: JointProblem, rng: np.random.RandomState) -> tuple[JointProblem, Held]:
-    """A problem of listed pairs without some of them, and these."""
+    """A problem of listed pairs without some of them, and the held-out pairs."""
     listed = problem.listed
     rows = np.repeat(np.arange(problem.n_items, dtype=np.int32), np.diff(listed.starts))
     upper = np.flatnonzero((rows < listed.partners) & (listed.weights > 0))
     drawn = upper[rng.uniform(size=len(upper)) < _HELD_OUT]
-    mirrored = np.lexsort((rows, listed.systems, listed.partners))  # the same order, of the pairs' other sides
+    mirrored = np.lexsort((rows, listed.systems, listed.partners))  # the order of the mirrored pairs
     weights = listed.weights.copy()
     weights[drawn] = weights[mirrored[drawn]] = 0.0
     held = Held(listed.systems[drawn], rows[drawn], listed.partners[drawn], listed.values[drawn], listed.weights[drawn])
@@ -225,7 +225,7 @@ def as_lists(problem: JointProblem, items: np.ndarray) -> JointProblem:
 def _all_pairs(
     problem: JointProblem, m: int, items: np.ndarray, rows: np.ndarray, columns: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of a system that its lists leave out: those of a dense matrix, or zeros of a weight."""
+    """The pairs of a system that its lists leave out: those of a dense matrix, or weighted zeros."""
     n = len(items)
     unlisted = ~np.eye(n, dtype=bool)
     unlisted[rows, columns] = False
@@ -241,6 +241,6 @@ def knows_all_pairs(problem: JointProblem) -> bool:
     known = listed.weights > 0
     if not problem.zeros.any():
         return len(np.unique(keys[known])) == n * (n - 1)
-    # Unknown pairs are listed, without a weight, in each system in which all others are known.
+    # Unknown pairs are listed with weight zero in each system in which all others are known.
     unknown = reduce(np.intersect1d, (keys[(listed.systems == m) & ~known] for m in np.flatnonzero(problem.zeros)))
     return len(np.setdiff1d(unknown, keys[known])) == 0

@@ -1,8 +1,8 @@
-"""Joint problems with systems, items or pairs resampled: what is drawn twice counts twice.
+"""Joint problems with resampled systems, items or pairs; what is drawn twice counts twice.
 
-A resample of items has c_i copies of item i. Two copies of an item are no pair, and so they do not interact: given the
-other items they minimise the same function and have the same loadings. Fitting the copies is therefore fitting each
-item once, with weights c_i c_j Omega_ij for pairs and c_i Omega_ii for the diagonal.
+A resample of items has c_i copies of item i. Two copies of an item do not form a pair, so they do not interact: given
+the other items they minimise the same function and have the same loadings. Fitting the copies is therefore the same as
+fitting each item once, with weights c_i c_j Omega_ij for pairs and c_i Omega_ii for the diagonal.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from simdims.solvers import kernels
 from simdims.solvers.joint import JointProblem, Listed
 
-#: Passes over the loadings of one item by itself.
+#: Passes over the loadings of a single item.
 _PASSES = 10_000
 
 
 def resampled_systems(problem: JointProblem, chosen: np.ndarray) -> JointProblem:
-    """The problem of these systems, some of them more than once; penalties stay as they are."""
+    """The problem of these systems, with repeats; penalties do not change."""
     listed = problem.listed
     rows = _rows(problem)
     entries = [np.flatnonzero(listed.systems == m) for m in chosen] if len(listed.systems) else []
@@ -42,15 +42,15 @@ def resampled_systems(problem: JointProblem, chosen: np.ndarray) -> JointProblem
 
 
 def reweighted(lists: JointProblem, pairs: np.ndarray, items: np.ndarray | None = None) -> JointProblem:
-    """A problem of lists with other weights: times `pairs` for what is listed, and `items` for the diagonal."""
+    """A problem of lists with weights multiplied by `pairs` for listed pairs, and by `items` for the diagonal."""
     diagonal = lists.diagonal_weights if items is None else lists.diagonal_weights * items
     return replace(lists, listed=lists.listed._replace(weights=lists.listed.weights * pairs), diagonal_weights=diagonal)
 
 
 def pair_counts(lists: JointProblem, rng: np.random.Generator) -> np.ndarray:
-    """How often each listed pair is drawn, if each system draws as many of its own pairs as it has."""
+    """How often each listed pair is drawn if each system draws as many of its pairs as it has, with replacement."""
     listed, rows = lists.listed, _rows(lists)
-    mirrored = np.lexsort((rows, listed.systems, listed.partners))  # the same order, of the pairs' other sides
+    mirrored = np.lexsort((rows, listed.systems, listed.partners))  # the order of the mirrored pairs
     upper = np.flatnonzero((rows < listed.partners) & (listed.weights > 0))
     counts = np.zeros(len(rows))
     for m in range(lists.n_systems):
@@ -62,7 +62,7 @@ def pair_counts(lists: JointProblem, rng: np.random.Generator) -> np.ndarray:
 
 
 def place_items(lists: JointProblem, W: np.ndarray, a: np.ndarray, items: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """W with other loadings for some items: those that fit their pairs best, each counted as often as its partner."""
+    """W with refitted loadings for some items: the best fit to their pairs, each counted as often as its partner."""
     listed, penalty = lists.listed, lists.penalty
     placed = np.array(W, dtype=np.float64)
     for i in items:
@@ -77,7 +77,7 @@ def place_items(lists: JointProblem, W: np.ndarray, a: np.ndarray, items: np.nda
 
 
 def variance_explained_jointly(lists: JointProblem, W: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """R2 over the pairs of two different items, for each system; NaN for one whose pairs do not vary."""
+    """R2 over the pairs of different items, for each system; NaN if its pairs do not vary."""
     listed, n = lists.listed, lists.n_systems
     predicted = np.einsum("ek,ek,ek->e", W[_rows(lists)], a[listed.systems], W[listed.partners])
     weight, total, squares, residual = (

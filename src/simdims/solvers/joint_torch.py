@@ -33,10 +33,10 @@ from simdims.solvers.torch import (
     usable_bytes,
 )
 
-#: Iterations between two updates of the weights, which take products with all pairs of dimensions.
+#: Iterations between two updates of the weights, which need products with all pairs of dimensions.
 _WEIGHTS_EVERY = 5
 
-#: Bytes of the matrices of residuals that are computed at a time.
+#: Bytes of the residual matrices that are computed at a time.
 _BLOCK_BYTES = 2**28
 
 
@@ -49,9 +49,9 @@ class JointFit(NamedTuple):
 
 
 class _Data(NamedTuple):
-    """Systems on the device: similarities, zero where unknown; roots of weights, if some are not 1; blocks of them.
+    """Systems on the device: similarities, zero if unknown; square roots of weights, unless all are 1; blocks of them.
 
-    `curvature` is c_i, `shares` are the p_m; both are those of the model.
+    `curvature` is c_i and `shares` are the p_m of the model.
     """
 
     values: torch.Tensor
@@ -98,7 +98,7 @@ def _fit(
     fit = _Descent(data, problem, W0, weights0, unit)
     histories = np.empty(max_iter + 1)
     histories[0] = fit.objective()
-    lowest = histories.copy()  # so far: rounding makes F waver, and that is not progress
+    lowest = histories.copy()  # lowest so far: F wavers by rounding, which is not progress
     rule = (WINDOW, float(tol), max((100.0 * torch.finfo(torch.float32).eps) ** 2, 1e-8 * tol) * 0.5 * data.size)
     done, converged = 0, False
     while done < max_iter and not converged:
@@ -116,7 +116,7 @@ def _fit(
 
 
 class _Descent:
-    """Where a fit is: the state of W, and the weights."""
+    """The state of a fit: that of W, and the weights."""
 
     def __init__(
         self, data: _Data, problem: JointProblem, W0: np.ndarray, weights0: np.ndarray | None, unit: float
@@ -147,7 +147,7 @@ class _Descent:
         self.state = advance(self.state, *moved, data.limits, self._measure)
 
     def update_weights(self) -> None:
-        """Minimise over the weights at Y; F at Y is then measured again."""
+        """Minimise over the weights at Y; measure F at Y again."""
         if not self.moves:
             return
         G, y = self._weight_equations()
@@ -161,7 +161,7 @@ class _Descent:
         self.a = to_device(self.weights, self.data.values.device)
 
     def _measure(self, Y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The data's part of F and the penalty on W, and the gradient of both."""
+        """The data part of F, the penalty on W, and the gradient of both."""
         data, W = self.data, Y[0]
         precise = precise_type(W.device)
         G, f = torch.zeros_like(W), torch.zeros((), dtype=precise, device=W.device)
@@ -201,7 +201,7 @@ class _Descent:
 
 
 def _upload(problem: JointProblem, unit: float, device: torch.device) -> _Data:
-    """All systems as matrices on the device, with similarities divided by a unit."""
+    """All systems as matrices on the device, with similarities divided by `unit`."""
     n, n_systems = problem.n_items, problem.n_systems
     values = torch.zeros((n_systems, n, n), dtype=torch.float32, device=device)
     weighs_alike = bool(np.all(problem.zeros == 1.0) and np.all(problem.diagonal_weights == 1.0))
@@ -242,7 +242,7 @@ def _upload(problem: JointProblem, unit: float, device: torch.device) -> _Data:
 
 
 def _unit(problem: JointProblem) -> float:
-    """About the root mean square of the similarities; a power of four, by which and whose root is divided exactly."""
+    """About the root mean square of the similarities: a power of four, so that dividing by it or its root is exact."""
     size = float(np.sqrt(problem.squares / max(problem.n_known, 1)))
     return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
 

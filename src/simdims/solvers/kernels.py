@@ -1,17 +1,17 @@
-"""The compiled part: the row update of block coordinate descent and the sweeps that surround it.
+"""The compiled part: the row update of block coordinate descent and the sweeps around it.
 
 With every row of W but row i fixed, the objective f(W) = 1/2 sum_ij Omega_ij (S_ij - w_i . w_j)^2 is, up to a constant,
 
     phi_i(w) = w^T A w - 2 b^T w + 1/2 Omega_ii (S_ii - |w|^2)^2,
     A = sum_{j != i} Omega_ij w_j w_j^T,    b = sum_{j != i} Omega_ij S_ij w_j.
 
-A penalty on the loadings is `ridge` on the diagonal of A and `lasso` off every entry of b; see penalty.py.
+A penalty on the loadings adds `ridge` to the diagonal of A and subtracts `lasso` from each entry of b; see penalty.py.
 
-`update_row` lowers phi_i and never sees the data; the storage only decides where A and b come from: products with a
+`update_row` decreases phi_i and never sees the data; the storage determines how A and b are computed: products with a
 matrix (`update_block`) or lists of pairs (`gather_pairs`, `update_listed`). Row workspaces are float64 whatever the
 storage, so that the change of the objective is summed precisely while S and W stay float32.
 
-`limits` holds the largest loading that an item may have, infinite for most; see problem.py.
+`limits` holds the largest loading allowed for each item, infinite for most; see problem.py.
 """
 
 from typing import Any
@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# How all are compiled; those that only others here call need no way in from Python, and those that are called in one
-# place no code of their own: both take time to compile.
+# Options for compiling all kernels. Kernels called only by others here need no Python entry point, and those called in
+# one place are inlined: both save compile time.
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 INSIDE: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True}
 ONCE: dict[str, Any] = {**INSIDE, "inline": "always"}
 
-# Nothing that lets the compiler change the order of a sum or fuse operations ("reassoc", "contract"): what it makes of
-# that depends on what it sees around a loop, and the last digits of a fit on whether a process compiled a kernel or
-# found it in the cache. Sums over a matrix are taken column by column instead, which runs in vectors, in a given order.
-# No "nnan": missing pairs are NaN.
+# No flag that lets the compiler reorder sums or fuse operations ("reassoc", "contract"): the effect depends on the code
+# around a loop, so the last digits of a fit would depend on whether a kernel was compiled or loaded from the cache.
+# Sums over a matrix go column by column instead, which vectorises in a fixed order. No "nnan": missing pairs are NaN.
 FAST = {"nsz"}
 
 
@@ -38,7 +37,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
 
     The stationary point is a root of Omega_ii x^3 + p x + q with p = A_kk - Omega_ii (S_ii - |w|^2 + x^2) and
     q = (A w)_k - A_kk x - b_k. For p < 0 the quartic is not convex and its smallest convex majorizer is minimised.
-    `gradient` is (A w - b)_k, `curvature` is A_kk. Where the diagonal is not observed (Omega_ii = 0) x may not exceed
+    `gradient` is (A w - b)_k, `curvature` is A_kk. If the diagonal is not observed (Omega_ii = 0), x may not exceed
     `limit`.
     """
     p = curvature - omega_ii * (s_ii - squared_norm + x * x)
@@ -50,7 +49,7 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
         return np.cbrt(cube) if cube > 0.0 else 0.0
     if q >= 0.0:
         return 0.0
-    # Newton on an increasing convex function: from any start it lands right of the root and then falls onto it.
+    # Newton on an increasing convex function: from any start it lands right of the root and then decreases towards it.
     linear_rules = p * p * p > q * q * omega_ii
     if x == 0.0 or not linear_rules:
         x = -q / p if linear_rules else np.cbrt(-q / omega_ii)
@@ -59,16 +58,16 @@ def minimise_coordinate(x, gradient, curvature, s_ii, omega_ii, squared_norm, li
         slope = 3.0 * cubic + p
         step = (x * (cubic + p) + q) / slope
         x -= step
-        if 3.0 * omega_ii * step * step <= 1e-9 * slope:  # quadratic convergence: the part of x that is left
+        if 3.0 * omega_ii * step * step <= 1e-9 * slope:  # quadratic convergence: the relative error that remains
             break
     return x
 
 
 @njit(**INSIDE, fastmath=FAST)
 def update_row(A, b, s_ii, omega_ii, limit, ridge, lasso, w, gradient, n_passes):
-    """Lower phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
+    """Decrease phi_i by passes over the coordinates of w, in place; return the change of phi_i (never positive).
 
-    `gradient` is workspace: it holds A w - b, kept current by one row of A for each coordinate that moves.
+    `gradient` is workspace: A w - b, updated with one row of A for each coordinate that moves.
     """
     rank = w.size
     squared_norm = 0.0
@@ -109,7 +108,7 @@ def update_row(A, b, s_ii, omega_ii, limit, ridge, lasso, w, gradient, n_passes)
 
 @njit(**INSIDE, fastmath=FAST)
 def add_outer(A, w, sign):
-    """A += sign w w^T, where zeros of w cost nothing."""
+    """A += sign w w^T, skipping zeros of w."""
     for k in range(w.size):
         if w[k] != 0.0:
             x = sign * w[k]
@@ -119,9 +118,9 @@ def add_outer(A, w, sign):
 
 @njit(**INSIDE, fastmath=FAST)
 def settle_columns(A, W, w, i, background, partners, weights, first, last):
-    """Sum anew the columns of A that row i has nearly for itself, where subtracting w_i w_i^T leaves only rounding.
+    """Recompute the columns of A that consist mostly of row i, where subtracting w_i w_i^T leaves only rounding error.
 
-    Without an observed diagonal nothing but A bounds such a coordinate, and rounding over rounding is no bound.
+    Without an observed diagonal only A bounds such a coordinate, and rounding error is no bound.
     """
     rank = w.size
     for k in range(rank):
@@ -149,8 +148,8 @@ def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso
     """Update the rows of one block in turn, in place; return the change of the objective.
 
     `own` holds the similarities within the block and `products` its rows of S W: A_i = W^T W - w_i w_i^T and
-    b_i = (S W)_i - S_ii w_i, with what the rows before it in the block have moved since. `gram` is W^T W, kept current.
-    S need not be symmetric: only row i of it enters the update of row i.
+    b_i = (S W)_i - S_ii w_i, plus the changes of earlier rows in the block. `gram` is W^T W, kept up to date. S need
+    not be symmetric: only its row i enters the update of row i.
     """
     rank = W.shape[1]
     w, b, gradient = np.empty(rank), np.empty(rank), np.empty(rank)
@@ -172,7 +171,7 @@ def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso
         for k in range(rank):
             moves[e, k] = -W[i, k]
             W[i, k] = w[k]
-            w[k] = W[i, k]  # what the storage's precision kept of it
+            w[k] = W[i, k]  # as rounded by the storage's precision
             moves[e, k] += w[k]
         add_outer(gram, w, 1.0)
     return change
@@ -192,7 +191,7 @@ def fill_rows(S, weights, relaxation, low, high, T, first, last):
     """Turn rows first .. last - 1 of T from R = W W^T to R + omega_i Omega * (S - R); return their part of f(W).
 
     Missing pairs (NaN) are filled with R clipped to [low, high], which adds 1/2 dist(R, [low, high])^2 to f. `weights`
-    of shape (0, 0) stand for ones. The diagonal has no box: a missing entry of it adds nothing.
+    of shape (0, 0) stand for ones. The bounds do not apply to the diagonal: a missing entry of it adds nothing.
     """
     n = S.shape[1]
     squares = np.zeros(n)
@@ -218,13 +217,13 @@ def fill_rows(S, weights, relaxation, low, high, T, first, last):
         if np.isnan(S[i, i]):
             own -= min(max(own, low), high)
             squares[i] -= own * own
-        T[i, i] = 0.0  # has a term of its own in the row update
+        T[i, i] = 0.0  # has its own term in the row update
     return 0.5 * sum_up(squares)
 
 
 @njit(**INSIDE)
 def _first_from(item, partners, low, high):
-    """The first of the sorted partners[low:high] that is not before `item`, by halving."""
+    """Binary search: the first of the sorted partners[low:high] that is not before `item`."""
     while low < high:
         middle = (low + high) // 2
         if partners[middle] < item:
@@ -236,10 +235,10 @@ def _first_from(item, partners, low, high):
 
 @njit(**COMPILED, fastmath=FAST)
 def gather_pairs(starts, partners, values, weights, background, W, block, first, last, A, b):
-    """What listed partners add to A and b of rows first .. last - 1 of the block of rows that begins at `block`.
+    """Add listed partners to A and b of rows first .. last - 1 of the block of rows that begins at `block`.
 
-    Left out are the partners in the block that come before the row: they move before it does, and `update_listed` adds
-    them then. Rows do not depend on each other, so that threads may share them.
+    Partners in the block that come before the row are left out: they move first, and `update_listed` adds them then.
+    Rows do not depend on each other, so threads may share them.
     """
     rank = W.shape[1]
     for i in range(first, last):
@@ -263,7 +262,7 @@ def update_listed(
 
     A_i = a (W^T W - w_i w_i^T) + sum_{listed j} (Omega_ij - a) w_j w_j^T and b_i = sum_{listed j} Omega_ij S_ij w_j,
     where a is the weight of the zeros that the lists leave out. The diagonal is not in the lists. `gram` is W^T W, kept
-    current; without such zeros it is not looked at.
+    up to date and not used if a is zero.
     """
     rank = W.shape[1]
     w = np.empty(rank)
@@ -289,7 +288,7 @@ def update_listed(
         change += update_row(A_i, b_i, diagonal[i], omega, limit, ridge[i], lasso[i], w, gradient, n_passes)
         for k in range(rank):
             W[i, k] = w[k]
-            w[k] = W[i, k]  # what the storage's precision kept of it
+            w[k] = W[i, k]  # as rounded by the storage's precision
         if background != 0.0:
             add_outer(gram, w, 1.0)
     return change
@@ -326,7 +325,7 @@ def _add_partners(A, b, W, partners, values, weights, background, first, last):
 
 @njit(**ONCE, fastmath=FAST)
 def _dot(W, i, j):
-    """w_i . w_j, in four sums that do not wait for each other."""
+    """w_i . w_j, in four independent sums."""
     rank = W.shape[1]
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for k in range(0, rank - 3, 4):
@@ -341,10 +340,10 @@ def _dot(W, i, j):
 
 @njit(**COMPILED, fastmath=FAST)
 def pair_gradient(starts, partners, values, weights, background, W, slope, pull):
-    """Listed pairs' part of twice f(W); writes what pulls on each row, and the data's part of that.
+    """Listed pairs' part of twice f(W); writes minus half the gradient of f in each row, and its data part.
 
-    A pair is pulled by Omega_ij (S_ij - w_i . w_j) + a w_i . w_j; the second summand takes the listed pairs out of the
-    zeros that the background a stands for.
+    Each pair contributes Omega_ij (S_ij - w_i . w_j) + a w_i . w_j; the second term removes the listed pairs from the
+    zeros of weight `background` (a).
     """
     n, rank = W.shape
     total = 0.0
@@ -396,7 +395,7 @@ def split_step(S, weights, rho, low, high, T, dual):
 
 @njit(**COMPILED)
 def embed_rows(A, b, ridge, lasso, embedding, n_passes):
-    """Minimise w^T A w - 2 b_i^T w and the penalty over w >= 0 for every row of `embedding`, from and into it."""
+    """Minimise w^T A w - 2 b_i^T w and the penalty over w >= 0 for every row of `embedding`, in place."""
     w, gradient = np.empty(A.shape[0]), np.empty(A.shape[0])
     for i in range(b.shape[0]):
         for k in range(w.size):
@@ -410,8 +409,8 @@ def embed_rows(A, b, ridge, lasso, embedding, n_passes):
 def survey(S, weights):
     """Known pairs and their weight in each row, off the diagonal; sum Omega S, sum Omega S^2, the largest S or zero.
 
-    One pass without branches, at the speed of memory. S and its weights are symmetric: what stands in a row is summed
-    in a column.
+    One pass without branches, limited by memory bandwidth. S and its weights are symmetric: sums over rows are computed
+    over columns.
     """
     n = S.shape[0]
     known, weight, linear, quadratic = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)

@@ -12,12 +12,12 @@ from simdims.solvers.complete import N_PASSES
 from simdims.solvers.problem import PairProblem
 from simdims.solvers.sweeps import row_terms
 
-#: Numbers in the sums of one block of rows: a megabyte.
+#: Entries in the sums of one block of rows: a megabyte.
 _SUMS_PER_BLOCK = 2**17
 
 
 class ListedSweeps:
-    """Sweeps over lists of pairs; they never raise the objective and know by how much they lower it."""
+    """Sweeps over lists of pairs; they never raise the objective and return its change."""
 
     may_rise = False
     extrapolate_from: float = np.inf
@@ -33,8 +33,8 @@ class ListedSweeps:
     def sweep(self, W: np.ndarray) -> float:
         """Update every row of W once, block by block, in place; return the change of F.
 
-        Two threads share the sums over partners of a block; its rows then move in turn. The numbers are the same with
-        one.
+        Two threads share the sums over partners of a block; its rows then move in turn. The result is the same with one
+        thread.
         """
         problem, second = self.problem, self.second
         n, rank = W.shape
@@ -55,5 +55,5 @@ class ListedSweeps:
         return change
 
     def shorten(self) -> bool:
-        """Steps are never too long."""
+        """Return False: steps are never too long."""
         return False

@@ -1,7 +1,7 @@
 """The outer loop of block coordinate descent, one for all storages.
 
-Sweep; extrapolate; reject what raises the objective; record it; stop when progress stalls. A method knows how to sweep
-and what the objective is, and nothing of all this.
+Sweep; extrapolate; reject steps that raise the objective; record it; stop when progress stalls. A method only provides
+the sweep and the objective.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from simdims.solvers.problem import Problem
 #: Sweeps over which the decrease of the objective is judged.
 WINDOW = 10
 
-#: A rise of the objective that float32 storage can cause, as a part of sqrt(f f_0) with f_0 the objective of the start:
-#: residuals are rounded to a part of the similarities, not of themselves.
+#: A rise of the objective that float32 storage can cause, as a fraction of sqrt(f f_0) with f_0 the objective of the
+#: start: rounding of residuals is relative to the similarities, not to the residuals.
 _ROUNDING = 1e-5
 
-#: A sum of changes is measured afresh once the objective has fallen to this part of the last value measured: by then it
-#: has lost three digits.
+#: The objective, kept as a sum of changes, is recomputed once it has fallen to this fraction of the last value
+#: computed: by then the sum has lost three digits.
 _MEASURE_AGAIN = 1e-3
 
-#: Below this part of the objective of the start it is measured after every sweep in float32: rounding W takes back what
-#: the last sweeps gain, and a sum of changes would fall for ever.
+#: In float32, below this fraction of the objective of the start, the objective is recomputed after every sweep:
+#: rounding W cancels the gain of the last sweeps, and the sum of changes would decrease forever.
 _MEASURE_ALWAYS = 1e-4
 
-#: Called with the iterations done and the objective there.
+#: Called with the number of iterations and the objective.
 Report = Callable[[int, float], None] | None
 
 #: (window, tol, floor): see stopping_rule.
@@ -43,38 +43,38 @@ class Method(Protocol):
 
     #: The first sweep after which W is extrapolated.
     extrapolate_from: float
-    #: Whether a sweep may raise f, so that it has to be measured after each.
+    #: Whether a sweep may raise f, so that f has to be recomputed after each sweep.
     may_rise: bool
-    #: The largest loading that each item may have.
+    #: The largest loading allowed for each item.
     limits: np.ndarray
 
     def objective(self, W: np.ndarray) -> float:
         """f(W)."""
 
     def sweep(self, W: np.ndarray) -> float | None:
-        """Update every row of W once, in place; return the change of f, or None where `objective` has to tell."""
+        """Update every row of W once, in place; return the change of f, or None if `objective` has to compute it."""
 
     def shorten(self) -> bool:
-        """Take shorter steps, after a sweep that raised f; return False where they are the shortest already."""
+        """Take shorter steps after a sweep that raised f; return False if they cannot get shorter."""
 
 
 @dataclass(frozen=True)
 class Descent:
-    """What a fit leaves besides W: the objective at the start and after each iteration, and whether it met `tol`."""
+    """The record of a fit: the objective at the start and after each iteration, and whether it met `tol`."""
 
     history: np.ndarray
     converged: bool
 
     @property
     def n_iter(self) -> int:
-        """Iterations done."""
+        """Number of iterations."""
         return len(self.history) - 1
 
 
 def stopping_rule(problem: Problem, tol: float) -> Rule:
     """(window, tol, floor): stop when `window` sweeps gain less than `tol` of f, or when nothing is left to explain.
 
-    That is where f is down at rounding, or at a hundred-millionth of `tol` of what it is without any dimension: data
+    Nothing is left to explain when f is at rounding error, or at 1e-8 `tol` of its value without any dimension: data
     without noise can gain forever.
     """
     precision = 100.0 * float(np.finfo(problem.dtype).eps)
@@ -82,7 +82,7 @@ def stopping_rule(problem: Problem, tol: float) -> Rule:
 
 
 class Loop:
-    """Iterations of a method on W, in place, and the objective after each."""
+    """Iterations of a method on W, in place, and the objective after each one."""
 
     def __init__(self, method: Method, W: np.ndarray, max_iter: int, rule: Rule, report: Report) -> None:
         self.method, self.W, self.rule, self.report = method, W, rule, report
@@ -92,22 +92,22 @@ class Loop:
         self.momentum_counter, self.last_swept = 1.0, W
 
     def descent(self) -> Descent:
-        """What there is to tell when it has ended."""
+        """The record of the finished fit."""
         return Descent(self.history[: self.done + 1].copy(), self.converged)
 
     def measure(self) -> None:
-        """Compute the objective afresh, after W was moved by other means than sweeps."""
+        """Recompute the objective after W was changed by other means than sweeps."""
         self.history[self.done] = self.measured = self.method.objective(self.W)
 
     def record(self, objective: float) -> None:
-        """One more iteration."""
+        """Record the objective of one more iteration."""
         self.done += 1
         self.history[self.done] = objective
         if self.report is not None:
             self.report(self.done, objective)
 
     def run(self, n_sweeps: int | None = None) -> None:
-        """Sweep until converged; with `n_sweeps`, so often whatever it gains, unless nothing is left to explain."""
+        """Sweep until converged; with `n_sweeps`, that often regardless of `tol`, unless nothing is left to explain."""
         method, W = self.method, self.W
         window, tol, floor = self.rule
         last = len(self.history) - 1 if n_sweeps is None else min(self.done + n_sweeps, len(self.history) - 1)
@@ -128,7 +128,7 @@ class Loop:
                 self.converged = method.may_rise or self._is_confirmed(floor)
 
     def _extrapolate(self, before: float) -> float | None:
-        """Move W beyond the end of the sweep (Nesterov); return f there, or None, with W back, where it is higher."""
+        """Move W beyond the end of the sweep (Nesterov); return f there, or restore W and return None if f rose."""
         W, swept = self.W, self.W.copy()
         last_swept, self.last_swept = self.last_swept, swept
         self.momentum_counter, momentum = next_momentum(self.momentum_counter)
@@ -143,7 +143,7 @@ class Loop:
         return None
 
     def _add(self, before: float, change: float) -> float:
-        """The objective after a sweep that knows its change, measured afresh where the sum has lost digits."""
+        """The objective after a sweep that returned its change, recomputed if the sum has lost digits."""
         is_rounded = self.W.dtype == np.float32 and before < _MEASURE_ALWAYS * self.history[0]
         if is_rounded or before + change < _MEASURE_AGAIN * self.measured:
             self.measured = self.method.objective(self.W)
@@ -151,7 +151,7 @@ class Loop:
         return before + change
 
     def _reject(self, start: np.ndarray, rise: float) -> None:
-        """Undo a sweep that raised the objective; where steps cannot be shorter, the next would do the same."""
+        """Undo a sweep that raised the objective; stop if steps cannot be shorter, as the next would do the same."""
         self.W[:] = start
         self.last_swept, self.momentum_counter = start, 1.0
         self.stuck = not self.method.shorten()
@@ -160,7 +160,7 @@ class Loop:
         self.record(self.method.objective(self.W))
 
     def _is_confirmed(self, floor: float) -> bool:
-        """Whether the objective, measured afresh, is what the sum of changes says; at rounding that does not matter."""
+        """Whether the recomputed objective agrees with the sum of changes; rounding errors do not matter."""
         summed = self.history[self.done]
         self.measure()
         return bool(self.measured <= max(1.01 * summed, floor))

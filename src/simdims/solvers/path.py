@@ -1,8 +1,8 @@
-"""Fits under a falling penalty: the way to a good minimum, and to the penalty that predicts best.
+"""Fits under a decreasing penalty, which lead to a good minimum and to the penalty that predicts best.
 
-Where few pairs are known, most random starts lead to minima that are far from the best. Under a strong penalty there
-are few minima, and the dimensions found there lead to good ones as it falls. `approach` starts a fit so. `choose_alpha`
-follows one such path with some of the pairs held out, and takes the penalty that predicts them best.
+If few pairs are known, most random starts lead to poor minima. Under a strong penalty there are few minima, and as it
+decreases the dimensions found there lead to good ones. `approach` starts a fit in this way. `choose_alpha` follows one
+such path with some of the pairs held out, and takes the penalty that predicts them best.
 """
 
 from __future__ import annotations
@@ -27,52 +27,53 @@ from simdims.solvers.problem import (
     similarities_among,
 )
 
-#: Where a path begins, with the penalty that leaves nothing of shuffled similarities, and where it ends: next to none.
+#: The first penalty of a path, which removes all dimensions of shuffled similarities, and the last, almost none.
 _STRONGEST, _WEAKEST = 1.0, 3e-4
 
-#: The way to a given penalty: where it begins and how many steps it has.
+#: The steps towards a given penalty: the first penalty and the number of steps.
 _FROM, _N_STEPS = 0.5, 6
 
-#: How closely a step is fitted: tol and max_iter.
+#: tol and max_iter of a step.
 STEP_TOL, STEP_SWEEPS = 1e-3, 20
 
 #: Ratios of neighbouring penalties, first along the whole path and then around the best of it.
 _COARSE, _FINE = 1.6, 1.13
 
-#: A path ends after this many penalties in a row that do not lower the held-out error by this part of it, and where no
-#: more than this part of the variance is left to explain.
+#: A path ends after this many consecutive penalties that do not lower the held-out error by this fraction, or when at
+#: most this fraction of the variance is left to explain.
 _PATIENCE, _GAIN, _EXPLAINED = 3, 1e-3, 1e-5
 
-#: Width, in log(alpha), of the kernel that smooths held-out errors along the path, where 2 * _FEW_HELD_OUT pairs or
-#: fewer are held out. It falls with the root of their number: errors of many pairs have little noise, and smoothing
-#: would move their minimum, because they rise faster on one side of it than on the other.
+#: Width, in log(alpha), of the kernel that smooths held-out errors along the path, for up to 2 * _FEW_HELD_OUT held-out
+#: pairs. It decreases with the root of their number: errors of many pairs have little noise, and smoothing would shift
+#: their minimum, because they rise faster on one side of it than on the other.
 _WIDTH = 0.4
 
-#: What a weaker penalty than the best may lose, as a part of R2 (1 - R2), by predictions as they are: a penalty has to
-#: be worth its bias. By rescaled ones it may lose what is chance, one over the root of the number of pairs.
+#: What a weaker penalty than the best may lose, as a fraction of R2 (1 - R2), with predictions as they are: a stronger
+#: penalty has to be worth its bias. With rescaled predictions the fraction is one over the root of the number of pairs,
+#: which is due to chance.
 _NEARLY = 0.02
 
-#: The share of the known pairs that is held out, and the most of them that are.
+#: The share of the known pairs held out, and their maximum number.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
 
-#: Values that differ by less than this part of the largest are equal.
+#: Values that differ by less than this fraction of the largest are equal.
 _EQUAL = 1e-9
 
-#: Pairs held out below which further splits have their say, and the most splits.
+#: Below this many held-out pairs further splits are added, and their maximum number.
 _FEW_HELD_OUT, _MOST_SPLITS = 100, 5
 
-#: How often pairs are drawn at most until enough splits hold out pairs that differ: of a handful, one or none is drawn.
+#: Maximum number of draws to find enough splits whose held-out pairs differ; very few pairs may hold out one or none.
 _MOST_DRAWS = 50
 
-#: Items of complete similarities among which pairs are held out, and no fewer than this many per dimension.
+#: Maximum number of items of complete similarities among which pairs are held out, and the minimum per dimension.
 _MOST_ITEMS, _ITEMS_PER_DIMENSION = 2000, 4
 
-#: Fits penalised problems from starts, as closely as a step of a path has to be.
+#: Fits penalised problems from starts with the accuracy of a path step.
 Fit = Callable[[Sequence[Problem], Sequence[np.ndarray]], list[np.ndarray]]
 
 
 class Held(NamedTuple):
-    """Pairs of different items that were held out: each once, with its weight."""
+    """Held-out pairs of different items: each once, with its weight."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -80,15 +81,15 @@ class Held(NamedTuple):
     weights: np.ndarray
 
     def varies(self) -> bool:
-        """Whether there is anything to explain."""
+        """Whether the similarities vary, so that there is something to explain."""
         return bool(len(self.values) and self.values.min() < self.values.max())
 
     def judge(self, W: np.ndarray, low: float, high: float) -> tuple[float, float]:
-        """What predictions, clipped to the range of what was seen, leave unexplained: as they are, and rescaled.
+        """The share of variance left unexplained by predictions clipped to the fitted range: as they are, and rescaled.
 
-        Both are shares of the variance: the mean squared error, and 1 less R2 of a regression on the predictions and on
-        how similar both items are to all others. A penalty makes both parts too small by different factors: it lowers
-        the largest eigenvalue, which is mostly the second part, by as much as each of the others.
+        The first is the mean squared error; the second is 1 - R2 of a regression on the predictions and on how similar
+        both items are to all others. A penalty shrinks these two by different factors: it lowers the largest
+        eigenvalue, which is mostly the second, by as much as each of the others.
         """
         W = W.astype(np.float64, copy=False)
         predicted = np.einsum("ek,ek->e", W[self.rows], W[self.columns]).clip(low, high)
@@ -106,16 +107,16 @@ class Held(NamedTuple):
 
 
 def _standardised(values: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Values with mean 0 and variance 1, weighted by `share`; zeros where they hardly differ."""
+    """Values with mean 0 and variance 1, weighted by `share`; zeros if they hardly differ."""
     centred = values - share @ values
     size = np.sqrt(share @ centred**2)
     return centred / size if size > _EQUAL * np.abs(values).max() else np.zeros_like(centred)
 
 
 def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: float, fit: Fit) -> Sequence[np.ndarray]:
-    """Starts for problems with penalty `alpha`: through stronger ridge penalties, the strongest first.
+    """Starts for problems with penalty `alpha`, found through stronger ridge penalties, the strongest first.
 
-    Where all pairs are known, random starts are as good. A strong l1 penalty would end at W = 0, which is a minimum.
+    If all pairs are known, random starts are as good. A strong l1 penalty would end at W = 0, which is a minimum.
     """
     if not 0.0 < alpha < _FROM or not misses_pairs(problems[0]):
         return starts
@@ -129,7 +130,7 @@ def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: f
 def choose_alpha(
     problem: Problem, W: np.ndarray, l1_ratio: float, fit: Fit, rng: np.random.RandomState
 ) -> tuple[float, np.ndarray]:
-    """The penalty whose fits best predict pairs that were held out, along a path that starts at W; and W there."""
+    """The penalty whose fits best predict held-out pairs, along a path that starts at W; and W there."""
     if noise_scale(problem)[0] == 0.0:
         return 0.0, W
     n_items, start = problem.n_items, W
@@ -154,13 +155,13 @@ def choose_alpha(
 
 
 def best_start(problem: Problem, starts: Sequence[np.ndarray], fit: Fit) -> np.ndarray:
-    """The start with the lowest objective after a step with the penalty of the problem."""
+    """The start with the lowest objective after one step with the penalty of the problem."""
     found = fit([problem] * len(starts), starts)
     return min(found, key=lambda W: objective(problem, W))
 
 
 class _Path:
-    """Fits along penalties, each from that of the next stronger one; the same for several splits."""
+    """Fits along penalties, each started from that of the next stronger one; the same for several splits."""
 
     def __init__(self, splits: list[tuple[Problem, Held]], W: np.ndarray, l1_ratio: float, fit: Fit) -> None:
         self.splits, self.start, self.l1_ratio, self.fit = splits, W, l1_ratio, fit
@@ -170,7 +171,7 @@ class _Path:
         self.rescaled: dict[float, float] = {}
 
     def follow(self, alpha: float) -> float:
-        """Fit all splits with a penalty, unless that was done; return the error on the pairs held out."""
+        """Fit all splits with a penalty, unless already done; return the error on the held-out pairs."""
         if alpha in self.errors:
             return self.errors[alpha]
         stronger = self.fits[min(other for other in self.fits if other > alpha)]
@@ -184,8 +185,8 @@ class _Path:
     def best(self) -> float:
         """The weakest penalty that explains nearly as much as the best, by errors smoothed along the path.
 
-        Of the penalties for predictions as they are and rescaled it is the stronger: in data that are mostly noise, the
-        first is too weak, because it makes up for what a penalty takes away from W.
+        Of the penalties for predictions as they are and for rescaled ones, it returns the stronger: in mostly noisy
+        data the first is too weak, because it compensates for the shrinkage of W.
         """
         alphas = np.array(list(self.errors))
         n_held_out = sum(len(held.values) for _, held in self.splits)
@@ -196,19 +197,19 @@ class _Path:
         for found, nearly in ((self.errors, _NEARLY), (self.rescaled, 1 / np.sqrt(n_held_out))):
             errors = kernel @ np.array(list(found.values()))
             least = float(errors.min())
-            allowed = nearly * max(1.0 - least, 0.0) * max(least, 0.0)  # rounding may leave less than nothing
+            allowed = nearly * max(1.0 - least, 0.0) * max(least, 0.0)  # rounding may make these negative
             weakest.append(alphas[errors <= least + allowed].min())
         return float(max(weakest))
 
 
 def revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """W with the start in place of dimensions that are gone: no weaker penalty brings back zeros."""
+    """W with dimensions that vanished replaced by the start: no weaker penalty revives zeros."""
     gone = np.square(W).sum(axis=0) < 1e-6 * np.square(start).sum(axis=0)
     return np.where(gone, start, W) if gone.any() else W
 
 
 def _some_items(problem: Problem, W: np.ndarray, rng: np.random.RandomState) -> tuple[Problem, np.ndarray]:
-    """Of complete similarities of many items those of some, whose best penalty is that of all."""
+    """Complete similarities of many items reduced to a sample, which has the same best penalty."""
     n_chosen = min(max(_MOST_ITEMS, _ITEMS_PER_DIMENSION * W.shape[1]), problem.n_items)
     if isinstance(problem, PairProblem):
         return problem, W
@@ -219,7 +220,7 @@ def _some_items(problem: Problem, W: np.ndarray, rng: np.random.RandomState) -> 
 
 
 def _varying_splits(problem: Problem, n_splits: int, rng: np.random.RandomState) -> list[tuple[Problem, Held]]:
-    """So many splits whose held-out pairs leave something to explain, or as many as are found."""
+    """Up to `n_splits` splits whose held-out pairs vary."""
     splits: list[tuple[Problem, Held]] = []
     for _ in range(_MOST_DRAWS):
         split = hold_out(problem, rng)
@@ -230,7 +231,7 @@ def _varying_splits(problem: Problem, n_splits: int, rng: np.random.RandomState)
 
 
 def hold_out(problem: Problem, rng: np.random.RandomState) -> tuple[Problem, Held]:
-    """The problem without some of its pairs, and these."""
+    """The problem without some of its pairs, and the held-out pairs."""
     if isinstance(problem, FactorProblem):
         raise TypeError("pairs of factors cannot be held out")
     if isinstance(problem, PairProblem):
@@ -248,7 +249,7 @@ def hold_out(problem: Problem, rng: np.random.RandomState) -> tuple[Problem, Hel
 
 
 def _hold_out_listed(problem: PairProblem, rng: np.random.RandomState) -> tuple[Problem, Held]:
-    """Listed pairs lose their weight; zeros of a weight that are not listed are listed without one."""
+    """Listed pairs lose their weight; weighted zeros that are not listed are listed with weight zero."""
     n = problem.n_items
     rows = np.repeat(np.arange(n), np.diff(problem.starts))
     upper = np.flatnonzero((rows < problem.partners) & (problem.weights > 0))
@@ -261,7 +262,7 @@ def _hold_out_listed(problem: PairProblem, rng: np.random.RandomState) -> tuple[
     training = replace(problem, weights=weights)
     if problem.background == 0.0:
         return training, held
-    # As many zeros as pairs, which stand for the same share of all zeros as the pairs do of the listed ones.
+    # As many zeros as pairs; each stands for the same share of all zeros as the pairs do of the listed ones.
     zeros = _absent_pairs(problem, rows, len(drawn), rng)
     n_absent = (n * (n - 1) - len(rows)) / 2
     each = problem.background * n_absent * len(drawn) / max(len(upper), 1) / max(len(zeros[0]), 1)
@@ -276,7 +277,7 @@ def _hold_out_listed(problem: PairProblem, rng: np.random.RandomState) -> tuple[
 def _absent_pairs(
     problem: PairProblem, rows: np.ndarray, n_wanted: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Different pairs that are not listed, up to a given number."""
+    """Distinct unlisted pairs, up to a given number."""
     n = problem.n_items
     i, j = rng.randint(n, size=(2, 3 * n_wanted + 16))
     keys = np.unique((np.minimum(i, j) * n + np.maximum(i, j))[i != j])
@@ -285,7 +286,7 @@ def _absent_pairs(
 
 
 def _listing(problem: PairProblem, rows: np.ndarray, i: np.ndarray, j: np.ndarray) -> PairProblem:
-    """The problem with pairs listed that have no weight, and so no part in it."""
+    """The problem with further pairs listed with weight zero, which have no effect."""
     all_rows, partners = np.concatenate([rows, i, j]), np.concatenate([problem.partners, j, i])
     order = np.lexsort((partners, all_rows))
     zeros = np.zeros(2 * len(i), problem.dtype)
@@ -299,5 +300,5 @@ def _listing(problem: PairProblem, rows: np.ndarray, i: np.ndarray, j: np.ndarra
 
 
 def _drawn(n_pairs: int, rng: np.random.RandomState) -> np.ndarray:
-    """Places of the pairs that are held out."""
+    """Positions of the held-out pairs."""
     return np.flatnonzero(rng.uniform(size=n_pairs) < min(_HELD_OUT, _MOST_HELD_OUT / max(n_pairs, 1)))

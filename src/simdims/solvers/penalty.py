@@ -4,8 +4,8 @@
     lambda/2 = alpha * 2 sqrt(mean_i sum_{j != i} Omega_ij^2 (S_ij - m)^2),
 
 with m and sd(S) the weighted mean and standard deviation over pairs of different items. The ridge part is the nuclear
-norm of W W^T: it lowers every eigenvalue by lambda/2, and with alpha = 1 by the largest one that shuffled similarities
-would have beyond their mean, the edge of the spectrum of their noise.
+norm of W W^T: it lowers every eigenvalue by lambda/2. With alpha = 1 this is the largest eigenvalue of shuffled
+similarities after removing their mean, the edge of the noise spectrum.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from simdims.solvers.problem import (
 
 
 def penalised(problem: Problem, alpha: float, l1_ratio: float = 0.0) -> Problem:
-    """The problem with a penalty; what limits loadings without one is not needed then.
+    """The problem with a penalty, which makes limits on loadings unnecessary.
 
-    Where all similarities are the same, every penalty is zero, and the limits stay.
+    If all similarities are the same, every penalty is zero, and the limits stay.
     """
     if alpha == 0.0:
         return problem
@@ -42,7 +42,7 @@ def penalised(problem: Problem, alpha: float, l1_ratio: float = 0.0) -> Problem:
 
 
 def penalty_of_rows(problem: Problem, alpha: float, l1_ratio: float) -> Penalty:
-    """The penalty of new rows, whose known pairs all have the weight 1: that of the problem without its weights."""
+    """The penalty of new rows, whose known pairs all have weight 1: that of the problem without weights."""
     if isinstance(problem, PairProblem):
         ones = (problem.weights > 0).astype(problem.dtype)
         problem = replace(problem, weights=ones, background=float(problem.background > 0))
@@ -52,9 +52,9 @@ def penalty_of_rows(problem: Problem, alpha: float, l1_ratio: float) -> Penalty:
 
 
 def noise_scale(problem: Problem) -> tuple[float, float]:
-    """The edge of the spectrum that shuffled similarities have, and the standard deviation of the similarities.
+    """The edge of the spectrum of shuffled similarities, and the standard deviation of the similarities.
 
-    Both over pairs of different items, in the problem's weights; zero where all similarities are the same.
+    Both are over pairs of different items, in the problem's weights; zero if all similarities are the same.
     """
     weight, first, squares, spread = _moments(problem, 0.0)
     if weight == 0.0:
@@ -100,7 +100,7 @@ def _listed_moments(problem: PairProblem, mean: float) -> tuple[float, float, fl
 
 
 def _factor_moments(problem: FactorProblem, mean: float) -> tuple[float, float, float, float]:
-    """Sums over all of S = F F^T less its diagonal; centred by mean, with F^T F and the sums of F."""
+    """Sums over all of S = F F^T except its diagonal; centred by `mean`, with F^T F and the sums of F."""
     n, own = problem.n_items, problem.diagonal
     first = problem.total - float(own.sum())
     gram = sum(block.T @ block for block in float_blocks(problem.factors))

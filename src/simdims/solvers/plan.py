@@ -1,4 +1,4 @@
-"""How a problem is fitted: storage, threads, extrapolation and acceleration, decided here from one table of constants.
+"""How to fit a problem: storage, threads, extrapolation and acceleration, chosen here with one table of constants.
 
 The numbers come from benchmarks/bench_rivals.py, bench_small.py and bench_fit.py.
 """
@@ -23,38 +23,38 @@ from simdims.solvers.problem import (
 )
 from simdims.solvers.sweeps import BLOCK
 
-#: Below this many items a further product costs little beside the row updates; above, extrapolation begins after this
-#: many sweeps: most descents have ended by then, and those that have not are long.
+#: Below this many items a further product costs little compared with the row updates; above, extrapolation begins after
+#: this many sweeps: by then most descents have ended, and the others are long.
 _SMALL, _LONG = 500, 20
 
-#: Multiply-adds in the products of one block below which further BLAS threads cost more than they help: they spin
+#: Multiply-adds in the products of one block below which further BLAS threads cost more than they gain: they spin
 #: between calls, on cores that the row updates or other fits need.
 _BLAS_THREADS_FROM = 2**25
 _SMALL_BLOCK = 32
 
-#: Multiply-adds of a sweep over lists from which a second thread is worth waking.
+#: Multiply-adds of a sweep over lists above which a second thread pays off.
 _SECOND_THREAD_FROM = 2e7
 
-#: Mean square of the weights over the square of their mean from which they count as uneven; trial counts have 1 to 1.5.
+#: Mean squared weight over squared mean weight above which weights count as uneven; trial counts have 1 to 1.5.
 _UNEVEN = 2.0
 
-#: Share of the pairs up to which they are listed: 20 bytes per pair are then no more than 1.5 matrices.
+#: Share of the pairs up to which they are listed: at 20 bytes per pair that takes at most 1.5 matrices.
 _LARGEST_LISTED_SHARE = 0.6
 
 #: Lists cost known pairs x r^2 per sweep, a filled matrix n^2 r and a few sweeps more.
 _FILLED_COST = 3.0
 
-#: Known pairs of an item, per dimension or per this many of n^2, below which they are better listed where the items are
-#: few: less than three pairs per dimension say too little of W^T W to move all rows at once.
+#: With few items, lists are faster if items have fewer known pairs than this per dimension, or than n^2 over the second
+#: number: with less than three pairs per dimension too little of W^T W is known to move all rows at once.
 _PAIRS_PER_DIMENSION, _ITEMS_SQUARED_PER_PAIR = 3, 5000
 
 
 class Acceleration(NamedTuple):
-    """Iterations that move all rows at once, and when they pay: where n + items_per_dimension r < largest.
+    """Settings of iterations that move all rows at once, used if n + items_per_dimension r < largest.
 
-    A sweep costs about 1 + 2000 / n products of S and W, such an iteration 1 + 13 r / n, and gains half. Where pairs
-    are missing both need two products, and rows differ more: they overshoot more easily, hence the larger curvature of
-    the model that moves them. Where `most` iterations are not enough, sweeps have to do it.
+    A sweep costs about 1 + 2000 / n products of S and W; such an iteration costs 1 + 13 r / n, and gains half as much.
+    With missing pairs both need two products, and rows differ more and overshoot more easily, hence the larger
+    curvature of the model. If `most` iterations are not enough, sweeps finish the fit.
     """
 
     items_per_dimension: float
@@ -69,7 +69,7 @@ _MISSING = Acceleration(items_per_dimension=6.5, largest=800, curvature=2.2, mos
 
 @dataclass(frozen=True)
 class Plan:
-    """How a problem is fitted: the problem in the storage that is fitted fastest, and what helps there."""
+    """How to fit a problem: the problem in its fastest storage, and the settings that speed it up."""
 
     problem: Problem
     second_thread: bool
@@ -78,7 +78,7 @@ class Plan:
 
 
 def make_plan(problem: Problem, n_components: int, *, bounded: bool = False) -> Plan:
-    """How to fit a problem; with `bounded`, predictions of missing pairs are held to bounds, which filling can do."""
+    """Plan a fit; with `bounded`, predictions of missing pairs are kept within bounds, which requires filling."""
     n = problem.n_items
     if not bounded:
         problem = _in_best_storage(problem, n_components)
@@ -98,15 +98,15 @@ def make_plan(problem: Problem, n_components: int, *, bounded: bool = False) -> 
 
 
 def needs_one_blas_thread(n_items: int, n_components: int) -> bool:
-    """Whether further BLAS threads cost more than they help."""
+    """Whether further BLAS threads cost more than they gain."""
     block = BLOCK if n_items >= _SMALL else _SMALL_BLOCK
     return n_items * n_components * block < _BLAS_THREADS_FROM
 
 
 def can_accelerate(problem: MatrixProblem | PairProblem, n_components: int) -> bool:
-    """Whether moving all rows at once pays, and is possible: all known pairs count the same, the diagonal among them.
+    """Whether all rows can move at once, and whether it pays: all known pairs, diagonal included, need equal weight.
 
-    With as many dimensions as items there is too much to overshoot into.
+    With as many dimensions as items it overshoots too much.
     """
     n = problem.n_items
     how = _MISSING if misses_pairs(problem) else _COMPLETE
@@ -131,7 +131,7 @@ def _in_best_storage(problem: Problem, n_components: int) -> Problem:
 
 
 def _has_few_pairs(problem: MatrixProblem | PairProblem, n_components: int) -> bool:
-    """Whether so few pairs are known that lists of them win, though all rows could move at once."""
+    """Whether so few pairs are known that lists are faster, although all rows could move at once."""
     n = problem.n_items
     return problem.n_known < n * max(_PAIRS_PER_DIMENSION * n_components, n**2 / _ITEMS_SQUARED_PER_PAIR)
 
@@ -139,9 +139,9 @@ def _has_few_pairs(problem: MatrixProblem | PairProblem, n_components: int) -> b
 def _is_better_listed(problem: MatrixProblem, n_components: int) -> bool:
     """Whether a matrix with gaps is fitted faster as lists.
 
-    Lists of nearly all pairs are larger than the filled matrix, whatever r is. Filling crawls where a few weights dwarf
-    the others, because no pair may count for more than 1 of it. Where all rows can move at once, lists are for few
-    pairs.
+    Lists of nearly all pairs are larger than the filled matrix for any r. Filling is slow if a few weights are much
+    larger than the others, because the largest relative weight is 1. If all rows can move at once, lists are used only
+    for few pairs.
     """
     if problem.complete:
         return False

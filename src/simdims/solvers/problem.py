@@ -1,11 +1,11 @@
-"""The two problems: similarities as one dense matrix, or as lists of pairs.
+"""The problems that solvers take: similarities as a dense matrix, as lists of pairs, or as factors.
 
-They carry weights divided by their largest value (`scale`): filling majorises the objective only where Omega <= 1, and
-ADMM's threshold on rho assumes it. The solvers multiply the objective back.
+Weights are divided by their largest value (`scale`): filling majorises the objective only if Omega <= 1, and ADMM's
+threshold on rho assumes it. The solvers multiply the objective by `scale` at the end.
 
-Where the diagonal of an item is not observed, nothing keeps a loading of it from growing while those of its partners
-shrink: a hub and its spokes fit best at infinity. There `limits` holds the largest loading that the item may have, ten
-times the root of the largest similarity; it is infinite elsewhere, and everywhere with a penalty (penalty.py).
+If the diagonal of an item is not observed, nothing keeps a loading of the item from growing while those of its partners
+shrink: a hub and its spokes fit best at infinity. Then `limits` holds the largest loading allowed for the item, ten
+times the root of the largest similarity. It is infinite for other items, and for all with a penalty (penalty.py).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from scipy import sparse
 from simdims import _memory
 from simdims.solvers import kernels
 
-#: Largest similarity, and one over the smallest largest one, that floats of 4 and 8 bytes can take.
+#: Largest similarity, and inverse of the smallest allowed largest similarity, for floats of 4 and 8 bytes.
 _REACH = {4: 1e15, 8: 1e100}
 
-#: The loading that an item without an observed diagonal may reach, in units of the root of the largest similarity.
+#: Limit on loadings of an item without an observed diagonal, in units of the root of the largest similarity.
 LARGEST_LOADING = 10.0
 
-#: From this many items on, a sweep is a matter of milliseconds: Python may lie between its blocks, and a second thread
-#: is worth waking.
+#: From this many items on, a sweep takes milliseconds: blocks can be looped over in Python, and a second thread pays
+#: off.
 MANY = 1000
 
 
 class Penalty(NamedTuple):
-    """ridge |W|_F^2 + 2 lasso sum_ik W_ik, which the objective f comes with; in the problem's weights."""
+    """ridge |W|_F^2 + 2 lasso sum_ik W_ik, added to f; in the problem's weights."""
 
     ridge: float = 0.0
     lasso: float = 0.0
 
     def of(self, W: np.ndarray) -> float:
-        """Its value."""
+        """The penalty of W."""
         if not (self.ridge or self.lasso):
             return 0.0
         squares, total = np.sum(np.square(W, dtype=np.float64)), np.sum(W, dtype=np.float64)
@@ -54,7 +54,7 @@ NO_PENALTY = Penalty()
 
 @dataclass(frozen=True, kw_only=True)
 class _Stored:
-    """What every storage has: the similarities of items to themselves, and the weights' largest value as `scale`."""
+    """What every storage has: the similarities of items to themselves, and the largest weight as `scale`."""
 
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
@@ -69,19 +69,18 @@ class _Stored:
 
     @property
     def unknown(self) -> np.ndarray:
-        """Items whose own similarity is not known."""
+        """Items whose self-similarity is not known."""
         return np.flatnonzero(self.diagonal_weights == 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixProblem(_Stored):
-    """A dense symmetric matrix, NaN where a pair is missing.
+    """A dense symmetric matrix with NaN for missing pairs.
 
-    `weights` is empty where every known pair counts the same. `known` counts the known pairs of each item with others,
-    and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2;
-    `n_known` counts each known pair of two different items twice, and `complete` says whether they all are known and
-    count the same. Complete problems have no NaN: what is unknown of their diagonal is stored as zero and has weight
-    zero.
+    `weights` is empty if every known pair has the same weight. `known` counts the known pairs of each item with others,
+    and `shares` is their weight over the number of others; `total` and `squares` are sum Omega S and sum Omega S^2.
+    `n_known` counts each known pair of different items twice, and `complete` tells whether all are known and have the
+    same weight. Complete problems have no NaN: unknown entries of their diagonal are stored as zeros of weight zero.
     """
 
     values: np.ndarray
@@ -107,7 +106,7 @@ class MatrixProblem(_Stored):
 
 @dataclass(frozen=True, kw_only=True)
 class PairProblem(_Stored):
-    """Listed pairs in compressed rows: both triangles, no diagonal; the unlisted are zeros of weight `background`."""
+    """Listed pairs in compressed rows: both triangles, no diagonal; unlisted pairs are zeros of weight `background`."""
 
     starts: np.ndarray
     partners: np.ndarray
@@ -117,7 +116,7 @@ class PairProblem(_Stored):
 
     @property
     def n_known(self) -> int:
-        """Known pairs of two different items, each counted from both sides."""
+        """Known pairs of different items, each counted from both sides."""
         unlisted = _all_pairs(self.n_items) - len(self.values)
         return int(np.count_nonzero(self.weights)) + (unlisted if self.background > 0 else 0)
 
@@ -137,7 +136,7 @@ class FactorProblem(_Stored):
 
     @property
     def n_known(self) -> int:
-        """All pairs of two different items, each counted from both sides."""
+        """All pairs of different items, each counted from both sides."""
         return _all_pairs(self.n_items)
 
     @property
@@ -151,12 +150,12 @@ Problem = CompleteProblem | PairProblem
 
 
 def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Problem:
-    """The problem that a checked, symmetric similarity matrix poses.
+    """The problem of a checked, symmetric similarity matrix.
 
     Parameters
     ----------
     values : ndarray (NaN = missing) or csr_array (a stored NaN is a listed pair of weight zero)
-    weights : None, or of the kind and shape of `values`
+    weights : None, or an array of the same type and shape as `values`
     background : the weight of the zeros that sparse values do not store
     """
     if sparse.issparse(values):
@@ -171,10 +170,10 @@ def float_blocks(matrix: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def factor_problem(factors: np.ndarray) -> FactorProblem:
-    """The problem that similarities S = F F^T pose."""
+    """The problem of similarities S = F F^T."""
     factors = _plain(factors)
     sums = factors.sum(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):  # what is too large is refused below
+    with np.errstate(over="ignore"):  # overflow is refused below
         gram = sum(block.T @ block for block in float_blocks(factors))
         problem = FactorProblem(
             factors=factors,
@@ -184,7 +183,7 @@ def factor_problem(factors: np.ndarray) -> FactorProblem:
             total=float(sums @ sums),
             squares=float(np.sum(gram**2)),
         )
-    # No similarity is larger than the largest of an item to itself.
+    # No similarity exceeds the largest self-similarity.
     largest = float(problem.diagonal.max())
     if largest == 0 and factors.any():
         largest = float(np.finfo(np.float64).tiny)
@@ -193,7 +192,7 @@ def factor_problem(factors: np.ndarray) -> FactorProblem:
 
 
 def similarities_among(problem: CompleteProblem, items: np.ndarray) -> np.ndarray:
-    """The matrix of some items of a complete problem, NaN where an item's own similarity is unknown."""
+    """The matrix of some items of a complete problem, NaN if an item's self-similarity is unknown."""
     values = similarities_between(problem, items, items)
     unknown = np.flatnonzero(problem.diagonal_weights[items] == 0)
     values[unknown, unknown] = np.nan
@@ -241,7 +240,7 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
 
 
 def row_blocks(first: int, last: int) -> Iterator[slice]:
-    """Rows first .. last - 1 of a matrix by those that are looked at together: what is made of them stays small."""
+    """Blocks of rows first .. last - 1, small enough to keep temporary arrays small."""
     for start in range(first, last, 64):
         yield slice(start, min(start + 64, last))
 
@@ -273,7 +272,7 @@ def matrix_of(problem: Problem) -> MatrixProblem:
 
 
 def with_gaps(problem: MatrixProblem) -> MatrixProblem:
-    """The problem with NaN for every unknown entry: a complete one has zeros where its diagonal is unknown."""
+    """The problem with NaN for every unknown entry; complete problems store zeros on an unknown diagonal."""
     unknown = problem.unknown
     if not (problem.complete and unknown.size):
         return problem
@@ -292,7 +291,7 @@ def mean_similarity(problem: Problem) -> float:
         return float(problem.total / (problem.shares.sum() * n_others + own.sum()))
     unlisted = problem.n_items * n_others - len(problem.values)
     weight = problem.weights.sum() + problem.background * unlisted + own.sum()
-    # No product of BLAS, whose last digits depend on the number of threads.
+    # No BLAS product: its last digits depend on the number of threads.
     total = np.sum(problem.weights * problem.values, dtype=np.float64)
     return float((total + np.sum(own * problem.diagonal)) / weight)
 
@@ -314,7 +313,7 @@ def partner_counts(problem: Problem) -> np.ndarray:
 
 
 def misses_pairs(problem: Problem) -> bool:
-    """Whether any pair of two different items is unknown."""
+    """Whether any pair of different items is unknown."""
     return problem.n_known < _all_pairs(problem.n_items)
 
 
@@ -332,7 +331,7 @@ def observed_range(problem: Problem) -> tuple[float, float]:
         parts += [problem.values[problem.weights > 0], np.zeros(1 if problem.background > 0 else 0)]
     else:
         n = problem.n_items
-        # Between two entries of the diagonal, where zeros may stand for what is unknown, lie n entries off it.
+        # Exclude the diagonal, where zeros may stand for unknown values: n entries lie between two of its entries.
         parts.append(problem.values.ravel()[:-1].reshape(n - 1, n + 1)[:, 1:])
     ends = [(np.fmin.reduce(part, axis=None), np.fmax.reduce(part, axis=None)) for part in parts if part.size]
     low, high = np.nanmin([low for low, _ in ends]), np.nanmax([high for _, high in ends])
@@ -340,7 +339,7 @@ def observed_range(problem: Problem) -> tuple[float, float]:
 
 
 def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> MatrixProblem:
-    """The problem that a dense matrix poses."""
+    """The problem of a dense matrix."""
     scale = 1.0
     if weights is not None:
         values = _without_weightless(values, weights)
@@ -355,7 +354,7 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
     require_scale(largest, values.dtype)
     if not own.all() and not weights.size and np.all(known == n - 1):
         _require_copy(values.nbytes, n)
-        values = values.copy()  # products with a complete matrix must not meet a NaN
+        values = values.copy()  # products with a complete matrix must not contain NaN
         np.fill_diagonal(values, np.nan_to_num(diagonal))
     return MatrixProblem(
         values=values,
@@ -372,13 +371,13 @@ def matrix_problem(values: np.ndarray, weights: np.ndarray | None = None) -> Mat
 
 
 def _limits(diagonal_weights: np.ndarray, largest: float) -> np.ndarray:
-    """The largest loading that each item may have; with nothing to be similar to, there is nothing to limit."""
+    """The largest loading allowed for each item; without positive similarities there is no limit."""
     limited = (diagonal_weights == 0) & (largest > 0)
     return np.where(limited, LARGEST_LOADING * np.sqrt(largest), np.inf)
 
 
 def _without_weightless(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Values with NaN where the weight is zero: the very ones given where there is no such pair."""
+    """Values with NaN where the weight is zero; not copied if there are none."""
     blocks = list(row_blocks(0, len(values)))
     if not any(np.any((weights[rows] == 0) & ~np.isnan(values[rows])) for rows in blocks):
         return values
@@ -390,7 +389,7 @@ def _without_weightless(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _largest_weight(values: np.ndarray, weights: np.ndarray) -> tuple[float, bool]:
-    """The largest weight of a known pair, and whether all have it."""
+    """The largest weight of a known pair, and whether all pairs have it."""
     low, high = np.inf, 0.0
     for rows in row_blocks(0, len(values)):
         known = weights[rows][~np.isnan(values[rows])]
@@ -414,13 +413,13 @@ def _require_copy(n_bytes: int, n_items: int) -> None:
 
 
 def in_reach(largest: float, dtype: np.dtype) -> bool:
-    """Whether similarities up to `largest` can be squared and summed in floating-point numbers of this type."""
+    """Whether similarities up to `largest` can be squared and summed in this floating-point type."""
     reach = _REACH[dtype.itemsize]
     return largest == 0 or 1 / reach <= largest <= reach
 
 
 def require_scale(largest: float, dtype: np.dtype, what: str = "values") -> None:
-    """Refuse similarities whose squares or products leave the range of their floating-point numbers."""
+    """Refuse similarities whose squares or products overflow or underflow."""
     if not in_reach(largest, dtype):
         rule = "small" if largest > 1 else "large"
         other = " or pass them as float64" if dtype.itemsize < 8 else ""
@@ -441,7 +440,7 @@ def _require_dense(n_items: int, n_bytes: int) -> None:
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
-    """A contiguous view that is not marked read-only: kernels compile once for each type, and the mark is a part of it.
+    """A contiguous view without the read-only flag, which is part of the type for which kernels are compiled.
 
     No kernel writes to the similarities or their weights.
     """
@@ -450,7 +449,7 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 
 class _Unmarked:
-    """The memory of an array, without its mark."""
+    """The memory of an array, without the read-only flag."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -465,7 +464,7 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
         f"Lists of the {values.nnz} entries that S stores",
         "pass float32 values, or leave items out",
     )
-    # The kernels look partners up by halving.
+    # The kernels find partners by binary search.
     values, weights = (
         one if one is None or one.has_sorted_indices else one.sorted_indices() for one in (values, weights)
     )
@@ -476,7 +475,7 @@ def _pair_problem(values: sparse.csr_array, weights: sparse.csr_array | None, ba
     require_scale(largest, stored.dtype)
     # Unlisted zeros keep their weight relative to the listed pairs.
     scale = float(max(omega.max(initial=0.0), background)) or 1.0
-    omega = (omega / scale).astype(values.dtype, copy=False)  # only now: the weights may be beyond float32
+    omega = (omega / scale).astype(values.dtype, copy=False)  # cast only now: the weights may exceed float32
     rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(values.indptr))
     own = rows == values.indices
     others = ~own

@@ -1,7 +1,7 @@
-"""Many items: a start that explains nothing is replaced by a fit to a sample of them, which places the others.
+"""Many items: replace a start that explains nothing by a fit to a sample of items, which then places the others.
 
-A sweep over the sample costs a fraction of one over all items, and the dimensions that it finds place the other items
-by non-negative least squares.
+A sweep over the sample costs a fraction of one over all items, and the other items are placed on its dimensions by
+non-negative least squares.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from simdims.solvers.problem import (
     similarities_between,
 )
 
-#: Items of the sample: for each dimension enough to see it more than once.
+#: Items of the sample: enough per dimension to show it more than once.
 _PER_COMPONENT, _SMALLEST = 10, 100
 
 #: Items placed at a time, so that their similarities to the sample stay a small matrix.
 _PLACED = 4096
 
-#: Passes over the loadings of an item that is placed.
+#: Passes over the loadings of each placed item.
 _PASSES = 8
 
-#: Fits a problem in place from a start: the sample is fitted as any other problem of its size.
+#: Fits a problem in place from a start, like any other problem of its size.
 Fit = Callable[[MatrixProblem, np.ndarray], object]
 
 
 def start_from_sample(
     problem: CompleteProblem, W: np.ndarray, objective: float, fit: Fit, second: Executor | None
 ) -> float | None:
-    """Replace W, whose objective is given, by a better start in place; return its objective, or None if there is none.
+    """Replace W, whose objective is given, by a better start in place; return its objective, or None if none is found.
 
-    Which items are drawn follows from the start, so that runs from different starts see different samples.
+    The start determines which items are drawn, so runs from different starts use different samples.
     """
     n, rank = W.shape
     size = max(_PER_COMPONENT * rank, _SMALLEST)
@@ -72,9 +72,9 @@ def start_from_sample(
 def fit_sample(
     problem: CompleteProblem, sample: np.ndarray, V: np.ndarray, penalty: Penalty, fit: Fit
 ) -> np.ndarray | None:
-    """Fit the similarities within a sample of items from the start V; None where they are too small to be fitted."""
+    """Fit the similarities within a sample of items from the start V; None if they are too small to be fitted."""
     S = similarities_among(problem, sample)
-    if not in_reach(float(np.nanmax(S, initial=0.0)), S.dtype):  # similar items lie outside the sample
+    if not in_reach(float(np.nanmax(S, initial=0.0)), S.dtype):  # items may be similar only to items outside the sample
         return None
     fit(replace(matrix_problem(S), penalty=penalty, limits=problem.limits[sample]), V)
     return V
@@ -83,7 +83,7 @@ def fit_sample(
 def _place(
     similarities: np.ndarray, fitted: np.ndarray, penalty: Penalty, placed: np.ndarray, second: Executor | None
 ) -> np.ndarray:
-    """Place items by their similarities to the fitted ones, in place, half of them in each thread."""
+    """Place items by their similarities to the fitted ones, in place, in two threads."""
     precise = fitted.astype(np.float64, copy=False)
     A, b, half = precise.T @ precise, (similarities @ fitted).astype(np.float64, copy=False), len(placed) // 2
     other = _threads.begin(second, kernels.embed_rows, A, b[half:], *penalty, placed[half:], _PASSES)

@@ -1,4 +1,4 @@
-"""Where a fit starts: a random or spectral W whose reconstruction has the mean of the data."""
+"""Initial values: a random or spectral W whose reconstruction has the mean of the data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.solvers.problem import FactorProblem, MatrixProblem, Problem, mean_similarity
 from simdims.solvers.spectra import leading_eigenpairs
 
-#: Loadings in float32 whose cubes, and in float64 whose fourth powers, can be summed over many items.
+#: Loadings whose cubes (float32) and fourth powers (float64) can be summed over many items.
 _LARGEST = {4: 1e10, 8: 1e70}
 
 
 def given_start(init: Any, shape: tuple[int, int], dtype: Any, others: str = "'random', 'spectral'") -> np.ndarray:
-    """A W that is given, in a precision; `others` are what could be given instead."""
+    """A given W, in a precision; `others` names the alternatives."""
     try:
         if sparse.issparse(init) or np.ma.is_masked(init) or np.asarray(init).dtype.kind not in "biufOU":
             raise TypeError
@@ -28,8 +28,8 @@ def given_start(init: Any, shape: tuple[int, int], dtype: Any, others: str = "'r
     if W.shape != shape:
         raise ParameterError("init", f"must have shape (n_items, n_components) = {shape}", f"{W.shape}")
     largest = W.max()
-    if not (W.min() >= 0 and 0 < largest < np.inf):  # neither holds of a NaN
-        got = f"values from {W.min():g} to {largest:g}"  # nan where any value is
+    if not (W.min() >= 0 and 0 < largest < np.inf):  # False for NaN
+        got = f"values from {W.min():g} to {largest:g}"  # nan if any value is
         raise ParameterError("init", "must be non-negative, finite and not all zero", got)
     dtype = np.dtype(dtype)
     most = _LARGEST[dtype.itemsize]
@@ -45,7 +45,7 @@ def random_start(problem: Problem, n_components: int, rng: np.random.RandomState
 
 
 def spectral_start(problem: Problem, n_components: int, rng: np.random.RandomState) -> np.ndarray:
-    """For each leading eigenpair (lambda, u) of S, sqrt(lambda) times the heavier of u's positive and negative parts.
+    """For each leading eigenpair (lambda, u) of S, sqrt(lambda) times the larger of u's positive and negative parts.
 
     Missing pairs enter as zeros. A dimension without a positive eigenvalue starts at random.
     """
@@ -60,7 +60,7 @@ def spectral_start(problem: Problem, n_components: int, rng: np.random.RandomSta
 
 
 def scale_to_mean(problem: Problem, W: np.ndarray) -> np.ndarray:
-    """W times the constant that gives W W^T the weighted mean of the known similarities."""
+    """W scaled so that W W^T has the weighted mean of the known similarities."""
     column_sums = W.sum(axis=0)
     mean = column_sums @ column_sums / problem.n_items**2
     factor = np.sqrt(max(mean_similarity(problem), 0.0) / mean) if mean > 0 else 0.0
@@ -68,7 +68,7 @@ def scale_to_mean(problem: Problem, W: np.ndarray) -> np.ndarray:
 
 
 def _zero_filled(problem: Problem) -> Any:
-    """The known similarities, zero where a pair is missing."""
+    """The known similarities, with zeros for missing pairs."""
     if isinstance(problem, FactorProblem):
         F = problem.factors
         return LinearOperator((len(F), len(F)), matvec=lambda x: F @ (F.T @ x), dtype=F.dtype)

@@ -1,8 +1,8 @@
 """Sweeps over a complete matrix, block by block: products S W by BLAS, then the rows of the block in turn.
 
-Where there are many items a second thread computes the products of the next block while the rows of this one move. It
-computes them from W as it was when this block began, and what the block has moved is added afterwards: a product of two
-blocks instead of one with all of W. The numbers are the same with and without the second thread.
+With many items a second thread computes the products of the next block while the rows of this one move. It uses W as it
+was when this block began; the changes of this block are added afterwards, by a product of two blocks instead of one
+with all of W. The result is the same with and without the second thread.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from simdims._threads import begin
 from simdims.solvers import kernels
 from simdims.solvers.problem import MANY, Problem
 
-#: Rows whose products with W share one BLAS call.
+#: Rows whose products with W are computed in one BLAS call.
 BLOCK = 128
 
 
 class Products(Protocol):
-    """Products of rows of S with a copy of W that follows W block by block."""
+    """Products of rows of S with a copy of W that is updated block by block."""
 
     def of(self, rows: slice) -> np.ndarray:
         """S[rows] times the copy."""
@@ -30,20 +30,20 @@ class Products(Protocol):
         """S[rows, rows]."""
 
     def follow(self, rows: slice, move: np.ndarray) -> None:
-        """Move rows of the copy."""
+        """Update rows of the copy."""
 
     def between(self, later: slice, rows: slice, move: np.ndarray) -> np.ndarray:
-        """What a move of `rows` adds to the products of `later` rows."""
+        """The change that a move of `rows` makes to the products of `later` rows."""
 
 
 class MatrixProducts:
     """The products of a matrix."""
 
     def __init__(self, matrix: np.ndarray, W: np.ndarray) -> None:
-        self.matrix, self.copy = matrix, W if len(W) <= BLOCK else W.copy()  # one block has nothing to follow
+        self.matrix, self.copy = matrix, W if len(W) <= BLOCK else W.copy()  # a single block needs no copy
 
     def of(self, rows: slice) -> np.ndarray:
-        """S[rows] times the copy; BLAS is a fifth faster with its many rows where it expects columns."""
+        """S[rows] times the copy, in the memory layout that BLAS handles a fifth faster."""
         return np.ascontiguousarray((self.copy.T @ self.matrix[rows].T).T)
 
     def within(self, rows: slice) -> np.ndarray:
@@ -51,16 +51,16 @@ class MatrixProducts:
         return np.ascontiguousarray(self.matrix[rows, rows])
 
     def follow(self, rows: slice, move: np.ndarray) -> None:
-        """Move rows of the copy."""
+        """Update rows of the copy."""
         self.copy[rows] += move
 
     def between(self, later: slice, rows: slice, move: np.ndarray) -> np.ndarray:
-        """What a move of `rows` adds to the products of `later` rows."""
+        """The change that a move of `rows` makes to the products of `later` rows."""
         return self.matrix[later, rows] @ move
 
 
 class FactorProducts:
-    """The products of F F^T, which is never built: (S W)_i = F_i (F^T W), with F^T W kept current."""
+    """The products of F F^T without computing it: (S W)_i = F_i (F^T W), with F^T W kept up to date."""
 
     def __init__(self, factors: np.ndarray, W: np.ndarray) -> None:
         self.factors, self.projection = factors, factors.T @ W
@@ -74,16 +74,16 @@ class FactorProducts:
         return self.factors[rows] @ self.factors[rows].T
 
     def follow(self, rows: slice, move: np.ndarray) -> None:
-        """Move rows of the copy."""
+        """Update rows of the copy."""
         self.projection += self.factors[rows].T @ move
 
     def between(self, later: slice, rows: slice, move: np.ndarray) -> np.ndarray:
-        """What a move of `rows` adds to the products of `later` rows."""
+        """The change that a move of `rows` makes to the products of `later` rows."""
         return self.factors[later] @ (self.factors[rows].T @ move)
 
 
 class RowTerms(NamedTuple):
-    """What each row's update needs beside its products: the term of the diagonal, the limit, and the penalty."""
+    """What row updates need besides products: the terms of the diagonal, the limits and the penalty."""
 
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
@@ -92,12 +92,12 @@ class RowTerms(NamedTuple):
     lasso: np.ndarray
 
     def at(self, rows: slice) -> RowTerms:
-        """The terms of some rows."""
+        """The terms of the given rows."""
         return RowTerms(*(np.ascontiguousarray(part[rows]) for part in self))
 
 
 def row_terms(problem: Problem, relaxation: np.ndarray | float = 1.0) -> RowTerms:
-    """The terms of all rows; where rows are over-relaxed, relative to the rest of the row."""
+    """The terms of all rows; for over-relaxed rows, relative to the rest of the row."""
     ones = np.ones(problem.n_items)
     return RowTerms(
         problem.diagonal,
@@ -109,7 +109,7 @@ def row_terms(problem: Problem, relaxation: np.ndarray | float = 1.0) -> RowTerm
 
 
 def sweep(products: Products, terms: RowTerms, W: np.ndarray, n_passes: int, second: Executor | None = None) -> float:
-    """Update every row of W once, in place; return the change of the objective. `products` has W as it is."""
+    """Update every row of W once, in place; return the change of the objective. `products` must match W."""
     n = len(W)
     precise = W.astype(np.float64, copy=False)
     gram = precise.T @ precise
@@ -130,7 +130,7 @@ def sweep(products: Products, terms: RowTerms, W: np.ndarray, n_passes: int, sec
             break
         move = W[rows] - before
         if ahead:
-            pending.result()[:] += products.between(later, rows, move)  # after it: nothing may move meanwhile
+            pending.result()[:] += products.between(later, rows, move)  # wait: nothing may move during the product
             products.follow(rows, move)
         else:
             products.follow(rows, move)

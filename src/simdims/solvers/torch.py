@@ -1,17 +1,16 @@
-"""The same problems on a GPU: all rows at once, several fits at a time.
+"""Fits on a GPU: all rows at once, several fits at a time.
 
-Row after row is what a GPU does worst, so here all rows move together. Around Y the objective is modelled by
+Row-by-row updates are slow on a GPU, so here all rows move together. Around Y the objective is modelled by
 
     f(Y + D) ~ f(Y) + <grad f(Y), D> + sum_i c_i d_i (Y^T Y) d_i^T,    grad f(Y) = -2 (Omega * (S - Y Y^T)) Y,
 
-and the penalty's own terms; the model is minimised over Y + D >= 0: non-negative least squares for every row, with one
-r x r matrix for all. With c_i = 2 the model's curvature is at least that of |W W^T - Y Y^T|^2 to second order; where
-pairs are missing c_i is about twice the known share of row i, as in filling. Nesterov's extrapolation leads from one
-minimum to the next point. A point that is higher than the last one is rejected, its momentum is reset and, if it had
-none, c is raised. Each iteration evaluates the gradient once: two products with an n x n matrix, or one if no pair is
-missing.
+plus the penalty. The model is minimised over Y + D >= 0: non-negative least squares for every row, with one r x r
+matrix for all. With c_i = 2 the model's curvature is at least that of |W W^T - Y Y^T|^2 to second order; with missing
+pairs c_i is about twice the known share of row i, as in filling. Nesterov's extrapolation leads from one minimum to the
+next point. If a point is higher than the last one, it is rejected and its momentum is reset; if it had none, c is
+raised. Each iteration evaluates the gradient once: two products with an n x n matrix, or one if no pair is missing.
 
-Computed in float32; sums, and the figures that end a fit, in float64 where the device has it.
+Computed in float32; sums and final figures are in float64 if the device supports it.
 """
 
 from __future__ import annotations
@@ -29,36 +28,36 @@ from simdims.solvers.filled import over_relaxation
 from simdims.solvers.loop import WINDOW, Report
 from simdims.solvers.problem import FactorProblem, MatrixProblem
 
-#: What runs here: everything but lists of pairs.
+#: Problems that run here: all except lists of pairs.
 DenseProblem = MatrixProblem | FactorProblem
 
-#: Projected gradient steps on the model of one iteration: r x r work, small beside the products.
+#: Projected gradient steps on the model in one iteration: r x r work, cheap compared with the products.
 _INNER_STEPS = 24
 
-#: Relative rises of the objective that rounding in float32 explains.
+#: Relative increases of the objective that float32 rounding can cause.
 _ROUNDING = 2e-6
 
-#: Where f is a difference of large sums, what rounding leaves of f(0).
+#: Rounding error relative to f(0) if f is a difference of large sums.
 _CANCELLATION = 3e-8
 
-#: Damping beyond which too little moves for a stall to mean anything.
+#: Damping beyond which steps are too short for a stall to indicate convergence.
 MOST_DAMPING = 100.0
 
-#: Part of f(0) below which rounding the factors to float32 shows in f as a difference of large sums.
+#: Fraction of f(0) below which rounding the factors to float32 affects f, a difference of large sums.
 _FEW_DIGITS = 0.01
 
 #: Bytes of the float64 block in which the final figures are computed.
 _BLOCK_BYTES = 2**28
 
-#: Arrays of the size of W that one iteration has at a time.
+#: Arrays of the size of W that one iteration holds.
 _COPIES = 12
 
-#: Part of the free memory that fits may take: the rest is the library's workspace.
+#: Fraction of the free memory that fits may use; the rest is workspace of the library.
 _USABLE = 0.85
 
 
 def check_device(name: str) -> torch.device:
-    """The device of that name, or a sentence that says why there is none."""
+    """The device of this name, or an error that explains why it is not available."""
     device = torch.device(name.removeprefix("torch-"))
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device={name!r} needs a GPU that PyTorch {torch.__version__} can use, and it sees none.")
@@ -78,9 +77,9 @@ def fit_together(
     tol: float,
     report: Report = None,
 ) -> list[Solution]:
-    """Fit problems of one kind and size, each from its start (not changed), as many at a time as the device can hold.
+    """Fit problems of one kind and size, each from its start (not changed), as many at a time as fit into memory.
 
-    Problems that are one and the same object are on the device once.
+    Identical problem objects are stored on the device once.
     """
     place = check_device(device)
     shared = all(problem is problems[0] for problem in problems)
@@ -96,12 +95,12 @@ def fit_together(
 
 
 class _Data(NamedTuple):
-    """What a batch of fits is fitted to. The first axis of every tensor is the fit; it has one place where all share.
+    """The data of a batch of fits. The first axis of every tensor is the fit; its length is 1 if all share the data.
 
-    `values` is S with NaN where a pair is missing, or the factors F of S = F F^T. `roots` are the square roots of the
-    weights, where they differ. `sizes` is sum Omega S^2. Where `complete`, the diagonal may count less than 1:
-    `lacking` is how much less, `own` its values. `limits` is the most that a loading of an item may be, where there is
-    such a limit. `curvature` is c_i. `ridge` and `lasso` are the penalty's, None without one.
+    `values` is S with NaN for missing pairs, or the factors F of S = F F^T. `roots` are the square roots of the
+    weights, unless all are equal. `sizes` is sum Omega S^2. In `complete` problems the weight of the diagonal may be
+    below 1: `lacking` is the difference, `own` the diagonal's values. `limits` holds the largest loading allowed for
+    each item, if limited. `curvature` is c_i. `ridge` and `lasso` are the penalty's, None without one.
     """
 
     values: torch.Tensor
@@ -127,10 +126,9 @@ class _Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the fits of a batch are: the last minimum of a model X; the point Y, with f and the gradient G there.
+    """The state of a batch: the last minimum of a model X, and the point Y with f and the gradient G there.
 
-    `t` is Nesterov's counter and `damping` what c is multiplied by; `direction` is a guess of the leading eigenvector
-    of Y^T Y.
+    `t` is Nesterov's counter, `damping` multiplies c, and `direction` estimates the leading eigenvector of Y^T Y.
     """
 
     X: torch.Tensor
@@ -164,7 +162,7 @@ def _fit_batch(
     floors = (_floor(data) * data.sizes).expand(len(Y)).tolist()
     histories = np.empty((len(Y), max_iter + 1))
     histories[:, 0] = f.tolist()
-    lowest = histories.copy()  # so far: rounding makes f waver, and that is not progress
+    lowest = histories.copy()  # lowest so far: f wavers by rounding, which is not progress
     done = [max_iter] * len(Y)
     ended: dict[int, tuple[torch.Tensor, bool]] = {}
     active = list(range(len(problems)))
@@ -200,7 +198,7 @@ def first_state(Y: torch.Tensor, f: torch.Tensor, G: torch.Tensor) -> State:
 
 
 def _unit(problem: DenseProblem) -> float:
-    """About the root mean square of the similarities; a power of four, by which and whose root is divided exactly."""
+    """About the root mean square of the similarities: a power of four, so that dividing by it or its root is exact."""
     size = float(np.sqrt(problem.squares)) / problem.n_items
     return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
 
@@ -221,7 +219,7 @@ def advance(
     measure: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
     rounding: torch.Tensor | float = 0.0,
 ) -> State:
-    """The state after a minimum X of the model: beyond it, or where it was if f is higher there."""
+    """The state after a minimum X of the model: an extrapolated point, or the old one if f is higher there."""
     t = (1 + torch.sqrt(1 + 4 * state.t**2)) / 2
     momentum = (state.t - 1) / t
     Y = _feasible(torch.lerp(state.X, X, _per_fit(1 + momentum, X)), limits)
@@ -247,11 +245,10 @@ def minimise_model(
     ridge: torch.Tensor | None,
     limits: torch.Tensor | None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Lower the model over Y + D >= 0 by accelerated projected gradient steps; also the leading direction of Y^T Y.
+    """Decrease the model over Y + D >= 0 by accelerated projected gradient steps; also the leading direction of Y^T Y.
 
-    `gram` is Y^T Y, or what takes its place, and `curvature` is c_i. In every column the step is one over the largest
-    eigenvalue of `gram` with its diagonal scaled to 1, and over that diagonal: dimensions may be of very different
-    sizes.
+    `gram` is Y^T Y or its replacement, and `curvature` is c_i. The step of each column is one over the largest
+    eigenvalue of `gram` scaled to unit diagonal, divided by that diagonal, because dimensions may differ much in size.
     """
     Y = state.Y
     if ridge is not None:
@@ -284,7 +281,7 @@ def _largest_eigenvalue(matrices: torch.Tensor, direction: torch.Tensor) -> tupl
 
 
 def _feasible(W: torch.Tensor, limits: torch.Tensor | None) -> torch.Tensor:
-    """W, changed in place: no loading below zero or above the limit of its item."""
+    """Clip W in place to be non-negative and within the limits of its items."""
     W.clamp_(min=0)
     return W if limits is None else torch.minimum(W, limits)
 
@@ -316,7 +313,7 @@ def _from_residuals(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.T
 
 
 def _from_products(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Without a missing pair: f = 1/2 (|S|^2 - 2 <S W, W> + |W^T W|^2), and its gradient 2 (W W^T W - S W)."""
+    """Without missing pairs: f = 1/2 (|S|^2 - 2 <S W, W> + |W^T W|^2), and its gradient 2 (W W^T W - S W)."""
     precise = precise_type(W.device)
     products = _products(data, W)
     gram = W.to(precise).mT @ W.to(precise)
@@ -331,7 +328,7 @@ def _from_products(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor, torch.Te
 
 
 def _products(data: _Data, W: torch.Tensor) -> torch.Tensor:
-    """S W. All fits of one S share one product."""
+    """S W; all fits of the same S share one product."""
     if len(data.values) < len(W):
         n = W.shape[1]
         side_by_side = W.transpose(0, 1).reshape(1, n, -1)
@@ -340,7 +337,7 @@ def _products(data: _Data, W: torch.Tensor) -> torch.Tensor:
 
 
 def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int, device: torch.device) -> _Data:
-    """The problems on the device in float32, their similarities divided by a unit."""
+    """The problems on the device in float32, with similarities divided by their units."""
     one = problems[0]
     factored = isinstance(one, FactorProblem)
     complete = isinstance(one, FactorProblem) or one.complete
@@ -358,7 +355,7 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
 
     return _Data(
         values=stacked([_values(problem) for problem in problems], roots if factored else units),
-        # A fold may hold out the one pair that counts differently: it has no weights where the others have some.
+        # A fold may hold out the only pair with a different weight; it then has no weights while others do.
         roots=stacked([w if w.size else np.broadcast_to(1.0, v.shape) for v, w in both]).sqrt_() if weighted else None,
         sizes=torch.tensor([problem.squares for problem in problems], dtype=precise_type(device), device=device)
         / torch.tensor(units, dtype=precise_type(device), device=device) ** 2,
@@ -378,13 +375,13 @@ def _values(problem: DenseProblem) -> np.ndarray:
 
 
 def _of_items(problem: DenseProblem, rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For each item its similarity to itself and the weight of that, the most a loading may be, and c_i."""
+    """For each item its self-similarity and the weight of it, the limit of its loadings, and c_i."""
     shares = np.ones(problem.n_items) if isinstance(problem, FactorProblem) else 1.0 / over_relaxation(problem, rank)
     return problem.diagonal, problem.diagonal_weights, problem.limits, 2.0 * shares
 
 
 def to_device(array: np.ndarray, device: torch.device, unit: float = 1.0) -> torch.Tensor:
-    """An array over a unit, in float32 on the device, brought there in blocks of rows."""
+    """An array divided by `unit`, copied to the device in float32 in blocks of rows."""
     target = torch.empty(array.shape, dtype=torch.float32, device=device)
     n_rows = max(1, _BLOCK_BYTES // max(array[:1].nbytes, 1))
     for start in range(0, len(array), n_rows):
@@ -399,7 +396,7 @@ def to_device(array: np.ndarray, device: torch.device, unit: float = 1.0) -> tor
 def _conclude(
     problem: DenseProblem, data: _Data, W: torch.Tensor, unit: float, history: np.ndarray, converged: bool
 ) -> Solution:
-    """The figures that end a fit, computed afresh."""
+    """Final figures of a fit, computed from scratch."""
     result = (W.cpu().numpy().astype(np.float64) * np.sqrt(unit)).astype(problem.dtype)
     if W.device.type == "mps":  # has no float64
         figures = evaluate(problem, result)
@@ -434,7 +431,7 @@ def _evaluate_matrix(data: _Data, W: torch.Tensor) -> tuple[float, float]:
 
 
 def _evaluate_factors(data: _Data, W: torch.Tensor) -> tuple[float, float]:
-    """The same for S = F F^T."""
+    """`_evaluate_matrix` for S = F F^T."""
     W = W.double()
     factors = data.values[0]
     n_rows = max(1, _BLOCK_BYTES // (8 * factors.shape[1]))
@@ -443,7 +440,7 @@ def _evaluate_factors(data: _Data, W: torch.Tensor) -> tuple[float, float]:
     projection = torch.stack([factors[rows].double().mT @ W[rows] for rows in blocks]).sum(dim=0)
     explained = torch.sum(gram**2) - 2 * torch.sum(projection**2)
     objective = 0.5 * float(data.sizes[0] + explained)
-    if objective < _FEW_DIGITS * float(data.sizes[0]):  # |F^T F|^2 of the very factors that the others are sums of
+    if objective < _FEW_DIGITS * float(data.sizes[0]):  # recompute |F^T F|^2 from the same factors as the other sums
         own = torch.stack([factors[rows].double().mT @ factors[rows].double() for rows in blocks]).sum(dim=0)
         objective = 0.5 * float(torch.sum(own**2) + explained)
     pull = torch.cat([factors[rows].double() @ projection for rows in blocks])
@@ -461,12 +458,12 @@ def _kkt_residual(data: _Data, W: torch.Tensor, slope: torch.Tensor, pull: torch
 
 
 def _floor(data: _Data) -> float:
-    """The part of sum Omega S^2 at which f is down at rounding."""
+    """The fraction of sum Omega S^2 at which f is rounding error."""
     return max((100.0 * torch.finfo(torch.float32).eps) ** 2, _CANCELLATION if data.complete else 0.0)
 
 
 def _bytes_of(problem: DenseProblem, rank: int) -> tuple[int, int]:
-    """Bytes of a problem on the device, and of one fit of it beside the problem."""
+    """Bytes of a problem on the device, and of one fit in addition to it."""
     n, loadings = problem.n_items, 4 * _COPIES * problem.n_items * rank
     if isinstance(problem, FactorProblem):
         return 4 * problem.factors.size, loadings
@@ -477,7 +474,7 @@ def _bytes_of(problem: DenseProblem, rank: int) -> tuple[int, int]:
 
 
 def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device, shared: bool) -> int:
-    """Fits that the device can hold at a time; an error where it cannot hold one."""
+    """Number of fits that the device can hold at a time; an error if it cannot hold one."""
     free = free_bytes(device)
     if free is None:
         return len(problems)
@@ -485,13 +482,13 @@ def _how_many(problems: Sequence[DenseProblem], rank: int, device: torch.device,
     usable = usable_bytes(free)
     if data + work > usable:
         raise _too_large(problems[0], rank, device)
-    # Where each has data of its own, those that go on are copied when others end.
+    # If each fit has its own data, the data of those still running are copied when others end.
     at_once = (usable - data) // work if shared else usable // (2 * data + work)
     return int(min(max(at_once, 1), len(problems)))
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory that is free on a GPU, what torch holds and does not use included."""
+    """Free memory on a GPU, including memory that torch holds but does not use."""
     if device.type != "cuda":
         return None
     held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -499,7 +496,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def usable_bytes(free: int) -> float:
-    """What fits may take of free memory."""
+    """The part of free memory that fits may use."""
     return max(_USABLE * free - 6 * _BLOCK_BYTES, 0.0)
 
 
@@ -508,7 +505,7 @@ def _too_large(problem: DenseProblem, rank: int, device: torch.device) -> Memory
     n = problem.n_items
     if isinstance(problem, FactorProblem):
         fitting = int(n * usable / needed)
-    else:  # the root of a m^2 + b m = usable
+    else:  # solve a m^2 + b m = usable
         b = 4.0 * _COPIES * rank
         a = (needed - b * n) / n**2
         fitting = int((np.sqrt(b * b + 4 * a * usable) - b) / (2 * a))
@@ -520,7 +517,7 @@ def _too_large(problem: DenseProblem, rank: int, device: torch.device) -> Memory
 
 
 def precise_type(device: torch.device) -> torch.dtype:
-    """The type of sums: float64 where the device has it."""
+    """The type for sums: float64 if the device supports it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 

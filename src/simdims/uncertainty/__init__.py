@@ -1,4 +1,4 @@
-"""How sure the dimensions are: fits to resampled systems, items and pairs."""
+"""Uncertainty of the dimensions: fits to resampled systems, items and pairs."""
 
 from simdims.uncertainty.result import Bootstrap
 from simdims.uncertainty.run import bootstrap

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from simdims import _threads, solvers
 from simdims.consensus.alignment import align
 
-#: Resamples differ little from the reference, so that fits have to be more precise than usual.
+#: Resamples differ little from the reference, so fits have to be more precise than usual.
 TOL = 1e-5
 
-#: A fit from a random start is kept if it lowers the objective of the one from the reference by this part of it.
+#: A fit from a random start is kept if its objective is lower than that of the fit from the reference by this fraction.
 _GAIN = 1e-4
 _RANDOM_TOL = 1e-4
 
 
 class Reference(NamedTuple):
-    """The fit that is resampled: its problem, the same with all pairs in lists, and its solution.
+    """The fit that is resampled: its problem, the same problem with all pairs in lists, and its solution.
 
-    `threshold` is the correlation from which a dimension of a resample is the reference's.
+    `threshold` is the correlation from which a dimension of a resample matches one of the reference.
     """
 
     problem: solvers.JointProblem
@@ -69,19 +69,19 @@ def fit_resample(reference: Reference, over: str, root: int, number: int) -> Res
 def draw_weights(
     lists: solvers.JointProblem, over: str, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
-    """How often each item is drawn, where items are, and how much each listed pair then counts."""
+    """How often each item is drawn, if items are resampled, and the factor for the weight of each listed pair."""
     if over == "pairs":
         return None, solvers.pair_counts(lists, rng)
     n, listed = lists.n_items, lists.listed
     while True:
         counts = rng.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
         factor = np.repeat(counts, np.diff(listed.starts)) * counts[listed.partners]
-        if np.any(factor * listed.weights > 0):  # copies of few items may have no pair
+        if np.any(factor * listed.weights > 0):  # copies of few items may not include a pair
             return counts, factor
 
 
 def draw_systems(n_systems: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Systems, drawn with replacement, in order; at least two different ones."""
+    """Systems drawn with replacement, sorted; at least two different ones."""
     while True:
         chosen = np.sort(rng.integers(n_systems, size=n_systems))
         if chosen[0] != chosen[-1]:
@@ -89,13 +89,13 @@ def draw_systems(n_systems: int, rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> Resample:
-    """A fit to resampled systems, on the scale of the reference, and then the weights of all systems.
+    """A fit to resampled systems, on the scale of the reference, followed by the weights of all systems.
 
-    In a resample, weights have mean 1 over other systems. So that loadings do not vary with that, each dimension is
-    scaled such that the mean weight of the systems that were drawn is their mean in the reference; one that is not the
-    reference's has no such scale, and stays. The weights of a system given W vary with the noise in its own pairs,
-    which are therefore drawn again; so does their mean over systems, and with it the scale of the dimension. Items
-    that only other systems have are placed by the pairs of these.
+    In a resample, weights have mean 1 over other systems. To remove this variation from the loadings, each dimension is
+    scaled such that the mean weight of the drawn systems is their mean in the reference; dimensions that match none of
+    the reference are not scaled. The weights of a system given W vary with the noise in its own pairs, which are
+    therefore drawn again; so does their mean over systems, and with it the scale of the dimension. Items that only
+    other systems have are placed by the pairs of those systems.
     """
     n_systems = len(reference.weights)
     chosen = draw_systems(n_systems, rng)
@@ -134,8 +134,8 @@ def _fit(
 ) -> solvers.JointSolution:
     """The better of two fits: from the reference, and from a random start.
 
-    A fit from the reference alone would find its dimensions again in a local minimum next to it, however badly they fit
-    the resample.
+    A fit from the reference alone would recover its dimensions in a nearby local minimum, however badly they fit the
+    resample.
     """
     found = solvers.solve_jointly(problem, W, a, max_iter=reference.max_iter, tol=TOL)
     random = np.random.RandomState(int(rng.integers(2**31 - 1)))
@@ -150,7 +150,7 @@ def _fit(
 
 
 def _matched(W: NDArray, reference: NDArray) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The dimension of W that matches each of the reference's, and their correlations."""
+    """The dimension of W that matches each dimension of the reference, and their correlations."""
     alignment = align(W, reference)
     return alignment.permutation, alignment.similarity
 
@@ -162,6 +162,6 @@ def shares_of(W: NDArray[np.float64], counts: NDArray[np.float64] | None = None)
 
 
 def mean_of_known(values: NDArray[np.float64]) -> float:
-    """The mean of the values that are defined; NaN if none is."""
+    """The mean of the defined values; NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else np.nan

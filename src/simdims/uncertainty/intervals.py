@@ -8,14 +8,14 @@ from scipy import stats
 
 METHODS = ("percentile", "bias-corrected")
 
-#: With fewer resampled values there is no interval.
+#: Below this number of resampled values there is no interval.
 FEWEST = 20
 
 
 def interval_of(
     estimate: NDArray[np.float64], resampled: NDArray[np.float64], level: float, method: str, n_units: int
 ) -> NDArray[np.float64]:
-    """Lower and upper limits, of shape (2, ...); NaN in `resampled`, resamples first, is a value that was not found.
+    """Lower and upper limits, of shape (2, ...); the first axis of `resampled` is the resample, NaN is a missing value.
 
     Percentile intervals of n units are too short: resampled means vary by (n - 1) / n of the variance of the mean, and
     their quantiles are those of a normal rather than of a t distribution. The tails are therefore those at which an
@@ -24,7 +24,7 @@ def interval_of(
     """
     tail = (1.0 - level) / 2.0
     z = -stats.t.ppf(tail, n_units - 1) * np.sqrt(n_units / (n_units - 1))
-    in_order = np.sort(resampled, axis=0)  # NaN last
+    in_order = np.sort(resampled, axis=0)  # NaN are sorted to the end
     n_found = np.count_nonzero(~np.isnan(resampled), axis=0)
     shift = np.zeros(np.shape(estimate))
     if method == "bias-corrected":
@@ -35,7 +35,7 @@ def interval_of(
 
 
 def _quantile(in_order: NDArray, n_found: NDArray, share: NDArray) -> NDArray[np.float64]:
-    """Quantiles at place share * (n + 1) of n ordered values, between neighbours; at most the extremes."""
+    """Quantiles at position share * (n + 1) of n ordered values, interpolated; at most the extremes."""
     last = np.maximum(n_found - 1, 0)
     place = np.clip(share * (n_found + 1) - 1.0, 0.0, last)
     below = np.floor(place).astype(np.intp)

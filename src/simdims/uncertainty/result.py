@@ -1,4 +1,4 @@
-"""Bootstrap: resampled fits, their intervals, and how often each dimension came back."""
+"""Bootstrap: resampled fits, their intervals, and how often each dimension was found again."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Bootstrap:
         The correlation from which a dimension counts as found in a resample. Values of dimensions that were not found
         are not part of any interval.
     selected_ranks : ndarray of int, shape (n_resamples,), or None
-        The number of dimensions that `select_rank` chose in each resample, where that was asked for.
+        The number of dimensions that `select_rank` chose in each resample, if requested.
     alpha, shrinkage : float
         The penalties of all fits.
     n_units : int
-        How many systems, items or pairs were drawn from.
+        Number of systems, items or pairs in the data.
     pairs_per_system : int
         The median number of observed pairs of a system.
     labels, systems : tuple of str or None
@@ -126,15 +126,15 @@ class Bootstrap:
     def at_zero(self) -> NDArray[np.bool_]:
         """Loadings whose intervals are not calibrated, of shape (n_items, n_components).
 
-        Those that are zero in more than 2.5% of the resamples. There the distribution of the estimate has a part at
-        zero that the bootstrap does not reproduce: the interval is a description of the resamples, and does not have
-        its nominal coverage.
+        Loadings that are zero in more than 2.5% of the resamples. The distribution of the estimate has a point mass at
+        zero there, which the bootstrap does not reproduce: the interval describes the resamples but does not have its
+        nominal coverage.
         """
         return self._zero(self.embedding, self.embeddings)
 
     @property
     def weights_at_zero(self) -> NDArray[np.bool_]:
-        """The same for weights, of shape (n_systems, n_components)."""
+        """`at_zero` for weights, of shape (n_systems, n_components)."""
         return self._zero(self.weights, self.resampled_weights)
 
     def _zero(self, estimate: NDArray, resampled: NDArray) -> NDArray[np.bool_]:
@@ -142,12 +142,12 @@ class Bootstrap:
         return (estimate <= 0) | (zeros > 0.025 * np.maximum(self.found.sum(axis=0), 1))
 
     def interval(self, of: str = "loadings", *, level: float = 0.95, method: str = "percentile") -> NDArray[np.float64]:
-        """Confidence intervals.
+        """Compute confidence intervals.
 
         Parameters
         ----------
         of : {"loadings", "shares", "weights", "r2"}, default="loadings"
-            What they are of: the embedding, the shares of the dimensions, the weights of the systems, or R2.
+            The quantity: the embedding, the shares of the dimensions, the weights of the systems, or R2.
         level : float, default=0.95
             Nominal coverage, between 0 and 1.
         method : {"percentile", "bias-corrected"}, default="percentile"
@@ -173,14 +173,14 @@ class Bootstrap:
         return interval_of(estimate, resampled, level, method, max(n_units, 2))
 
     def embedding_frame(self) -> pd.DataFrame:
-        """The reference with a row for each item and a named column for each dimension."""
+        """Return the reference with a row per item and a named column per dimension."""
         import pandas as pd
 
         index = None if self.labels is None else list(self.labels)
         return pd.DataFrame(self.embedding.copy(), index=index, columns=list(self.dimension_names))
 
     def dimensions_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
-        """One row per dimension: dimension, share, share_low, share_high, came_back, median_correlation."""
+        """Return one row per dimension: dimension, share, share_low, share_high, came_back, median_correlation."""
         import pandas as pd
 
         low, high = self.interval("shares", level=level, method=method)
@@ -195,13 +195,13 @@ class Bootstrap:
         return pd.DataFrame(columns)
 
     def loadings_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
-        """One row per item and dimension: item, dimension, loading, low, high, at_zero."""
+        """Return one row per item and dimension: item, dimension, loading, low, high, at_zero."""
         interval = self.interval("loadings", level=level, method=method)
         items = [str(i) for i in range(len(self.embedding))] if self.labels is None else list(self.labels)
         return self._long("item", items, "loading", self.embedding, interval, self.at_zero)
 
     def weights_frame(self, *, level: float = 0.95, method: str = "percentile") -> pd.DataFrame:
-        """One row per system and dimension: system, dimension, weight, low, high, at_zero."""
+        """Return one row per system and dimension: system, dimension, weight, low, high, at_zero."""
         if self.systems is None:
             raise ParameterError("weights_frame", "needs several systems", "one")
         interval = self.interval("weights", level=level, method=method)
@@ -224,7 +224,7 @@ class Bootstrap:
 
     @property
     def rank_counts(self) -> dict[int, int]:
-        """How often each number of dimensions was selected; empty where that was not asked for."""
+        """Return how often each number of dimensions was selected; empty if not requested."""
         if self.selected_ranks is None:
             return {}
         ranks, counts = np.unique(self.selected_ranks, return_counts=True)
@@ -288,7 +288,7 @@ class Bootstrap:
         return load_bootstrap(path)
 
     def summary(self) -> str:
-        """The result in words."""
+        """Return the result in words."""
         low, high = self.interval("r2")
         lines = [
             f"{self.n_resamples} resampled {self.resampled_words}; 95% intervals; a dimension came back if it "

@@ -41,7 +41,7 @@ from simdims.uncertainty.fits import (
 )
 from simdims.uncertainty.result import Bootstrap
 
-#: The first word of the name of the tasks that select ranks, from which their seeds follow.
+#: First word of the name of the tasks that select ranks, which determines their seeds.
 _RANKS = 1
 
 #: As in fits from many starts.
@@ -55,7 +55,7 @@ _FEWEST = 4
 
 
 class Source(NamedTuple):
-    """What is resampled, and the fit to start from, if there is one."""
+    """The data to resample, and the fit to start from, if any."""
 
     systems: SimilaritySet
     model: JointSRF
@@ -78,7 +78,7 @@ def bootstrap(
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
 ) -> Bootstrap:
-    """Estimate how much dimensions would vary with other systems, other items or other pairs.
+    """Estimate how much dimensions would vary with other systems, items or pairs.
 
     Draws systems (people, brains, models), items or pairs with replacement, fits each resample with the penalties of
     the reference, and matches its dimensions with those of the reference. The results are intervals for loadings,
@@ -90,14 +90,14 @@ def bootstrap(
         A result, whose dimensions are the reference; or similarities, to which the reference is fitted first.
     over : {"systems", "items", "pairs"}, default="systems"
         What is drawn. "systems" shows whether other people of the same population would have these dimensions;
-        "items" whether other items would give them; "pairs" how much they depend on noise in single similarities.
+        "items" whether other items would yield them; "pairs" how much they depend on noise in single similarities.
     n_components : int, optional
         Number of dimensions; required with similarities, unless `estimator` has it.
     n_resamples : int, default=200
         Number of resamples, at least 20.
     threshold : float, default=0.8
-        The correlation over items from which a dimension of a resample is the same as the one of the reference. Others
-        count as not found, and are left out of the intervals.
+        The correlation over items from which a dimension of a resample matches one of the reference. Dimensions below
+        it count as not found, and are excluded from the intervals.
     ranks : iterable of int, optional
         Candidates for the number of dimensions. If given, `select_rank` chooses among them in each resample, which
         takes much longer.
@@ -124,18 +124,18 @@ def bootstrap(
     Each resample is fitted twice, from the reference and from a random start, and the fit with the lower objective is
     kept.
 
-    Systems: loadings are kept on the scale of the reference, on which the mean weight of each dimension is 1 over all
-    systems. All systems, drawn or not, get weights for the dimensions of the resample, from pairs of their own that are
-    drawn again: resampled people say nothing about noise in the similarities of one person. This assumes that the
-    errors of different pairs are independent. Items of which no drawn system has a pair are placed by the pairs of the
-    others; intervals of items that few systems have are too short.
+    Systems: loadings are kept on the scale of the reference, on which the mean weight of each dimension over all
+    systems is 1. All systems, drawn or not, get weights for the dimensions of the resample, from resampled pairs of
+    their own, because resampling people does not capture noise in the similarities of one person. This assumes that the
+    errors of different pairs are independent. Items without a pair in any drawn system are placed by the pairs of the
+    other systems; intervals of items that few systems have are too short.
 
-    Items: two copies of an item are no pair. Items that were not drawn are placed by their similarities with the
+    Items: two copies of an item do not form a pair. Items that were not drawn are placed by their similarities with the
     others.
 
-    Intervals are percentiles of the resampled values with tails that are widened for the number of units n, to the
-    normal probabilities of t_(n-1) sqrt(n / (n-1)). Intervals of loadings and weights at zero are not calibrated;
-    `at_zero` marks them.
+    Intervals are percentiles of the resampled values with tails widened for the number of units n, to the normal
+    probabilities of t_(n-1) sqrt(n / (n-1)). Intervals of loadings and weights at zero are not calibrated; `at_zero`
+    marks them.
 
     References
     ----------
@@ -198,7 +198,7 @@ def _check_units(systems: SimilaritySet, over: str) -> None:
 
 
 def _source(found: Any, n_components: int | None, estimator: JointSRF | None) -> Source:
-    """What is resampled: the data of a result with its fit, or data and settings."""
+    """The data to resample: those of a result with its fit, or similarities and settings."""
     if isinstance(found, SRF | JointSRF) or (hasattr(found, "embeddings") and not hasattr(found, "similarity")):
         remedy = "pass the similarities and {n_components}, or the result of discover"
         raise ParameterTypeError("found", "must hold similarities", type(found).__name__, remedy)
@@ -253,7 +253,7 @@ def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
 def _reference(
     source: Source, threshold: float, n_resamples: int, root: int, journal: Journal | None
 ) -> tuple[Reference, JointSRF]:
-    """The fit that is resampled, converged further; its penalties are chosen once."""
+    """The fit that is resampled, with tighter convergence; its penalties are chosen once."""
     systems, model = source.systems, clone(source.model)
     n, n_systems, rank = systems.n_items, systems.n_systems, model.n_components
     size = n_resamples * (n + n_systems) * rank
@@ -263,7 +263,7 @@ def _reference(
     W, weights = source.W, source.weights
     kept = None if journal is None else journal.kept("reference")
     with _threads.one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the fit, which is continued below
+        warnings.simplefilter("ignore")  # warnings of this fit, which is continued below
         if kept is not None:
             model.set_params(alpha=float(kept[0]), shrinkage=float(kept[1]))
             W, weights = kept[2:].reshape(-1, rank)[:n], kept[2:].reshape(-1, rank)[n:]
@@ -292,7 +292,7 @@ def _fit_all(
     journal: Journal | None,
     reporter: Reporter,
 ) -> list[Resample]:
-    """All resamples in order, those of the checkpoint included."""
+    """All resamples in order, including those in the checkpoint."""
     found = {} if journal is None else _earlier(journal, reference, n_resamples)
     reporter.begin("bootstrap", n_resamples, done=len(found))
     left = [number for number in range(n_resamples) if number not in found]
@@ -347,7 +347,7 @@ def _select_all(
 
 
 def selected_rank(systems: SimilaritySet, over: str, ranks: list[int], root: int, number: int) -> tuple[int, int]:
-    """The number of dimensions that is selected for the same draw as in `fit_resample`."""
+    """The number of dimensions selected for the same draw as in `fit_resample`."""
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(number,)))
     data = resampled_set(systems, over, rng)
     seed = _parallel.seed_of(root, number, _RANKS)
@@ -390,7 +390,7 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
 
 
 def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None, seed: Any) -> dict[str, Any]:
-    """What a checkpoint must agree on; not the number of resamples, so that more can be added."""
+    """The settings that a checkpoint must agree on; not the number of resamples, so that more can be added."""
     model = source.model
     names = ("n_components", "alpha", "shrinkage", "l1_ratio", "max_iter", "tol")
     reference = "" if source.W is None else fingerprint(source.W, source.weights)

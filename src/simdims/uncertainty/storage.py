@@ -1,4 +1,4 @@
-"""A Bootstrap in a file: plain arrays in an .npz file without pickle, and the way back."""
+"""Save and load a Bootstrap: plain arrays in an .npz file without pickle."""
 
 from __future__ import annotations
 
