@@ -311,12 +311,13 @@ def from_dissimilarity(
         In a list of pairs, the column of participants; values are averaged per participant first.
     sheet, na_values : optional
         For the path of a table, as in load_similarity.
-    Keep the matrices of a stack as separate systems, each on its own scale. Either one name per matrix or a word for
-    what they are: "person" gives the names person1, person2, ..., unless the file has names. DataFrames in a list may
-    then have different items. If D is a DataFrame or a table in a file with a column of this name, D is a list of pairs
-    and this column names the system; `item1`, `item2` and `dissimilarity`, or the three other columns, hold the rest.
-    If D is a folder, each file is a system named after the file; a table beside them becomes `info`, as in
-    `SimilaritySet.load`. `weights` must be None.
+    by : str or sequence, optional
+        Keep the matrices of a stack as separate systems, each on its own scale. Either one name per matrix or a word
+        for what they are: "person" gives the names person1, person2, ..., unless the file has names. DataFrames in a
+        list may then have different items. If D is a DataFrame or a table in a file with a column of this name, D is a
+        list of pairs and this column names the system; `item1`, `item2` and `dissimilarity`, or the three other
+        columns, hold the rest. If D is a folder, each file is a system named after the file; a table beside them
+        becomes `info`, as in `SimilaritySet.load`. `weights` must be None.
 
     Returns
     -------

@@ -3,10 +3,10 @@
 Under the null hypothesis, a hypothesis x is related to the representation only through the nuisance Z. The test needs
 only the distribution of x given Z (a conditional randomisation test):
 
-- numeric x: x = Z b + e with exchangeable e. Residuals of the regression of x on Z are permuted, and what Z explains
-of the permuted residuals is removed, so that the estimates of b and of the variance of e are the observed ones;
+- numeric x: x = Z b + e with exchangeable e. Residuals of the regression of x on Z are permuted, and what Z explains of
+  the permuted residuals is removed, so that the estimates of b and of the variance of e are the observed ones;
 - binary x: the odds are exp(Z b). Permutations of x are drawn with probabilities proportional to exp(sum_i x_i Z_i b)
-(a conditional permutation test), by Berrett's sampler of swaps between disjoint pairs of items.
+  (a conditional permutation test), by Berrett's sampler of swaps between disjoint pairs of items.
 
 Nothing is assumed about the representation. Model matrices have no such distribution: the rows and columns of their
 residuals are permuted together (double semi-partialling).

@@ -63,20 +63,20 @@ def load_similarity(
 
         - .npy: a square array. .npz: a file written by `Similarity.save`, a square array, or a scipy sparse matrix.
         - .csv, .tsv, .txt: a square table with labels in the first row, the first column, both or neither; or a list of
-        pairs, one per row, with the columns item, item, value and optionally weight, with or without a header. Labels
-        and items 0, 1, 2, ... are positions, not names. Cells are separated by tabs, semicolons, commas or blanks.
-        Empty cells, NA, N/A, #N/A, NaN, null, None, - and . (in any case) are missing. Decimal commas are accepted
-        unless commas separate cells. Text is UTF-8, UTF-16 or else Latin-1.
+          pairs, one per row, with the columns item, item, value and optionally weight, with or without a header. Labels
+          and items 0, 1, 2, ... are positions, not names. Cells are separated by tabs, semicolons, commas or blanks.
+          Empty cells, NA, N/A, #N/A, NaN, null, None, - and . (in any case) are missing. Decimal commas are accepted
+          unless commas separate cells. Text is UTF-8, UTF-16 or else Latin-1.
         - .xlsx, .ods: a sheet with one of these layouts.
         - .parquet, .feather, and R's .rds, .rda, .rdata: the same two layouts, as a data frame or, from R, a matrix or
-        a `dist` object.
+          a `dist` object.
         - .h5, .hdf5, .mat (of any version): a square matrix. If the file has exactly one list of text of matching
-        length, it becomes the labels. From a MATLAB struct array, the field of square matrices is read.
+          length, it becomes the labels. From a MATLAB struct array, the field of square matrices is read.
         - .h5ad: a matrix in `obsp` of AnnData, labelled by the observation names.
         - .mat and .json exported from Meadows: the multiple arrangements of one or several participants, which are
-        dissimilarities (see from_dissimilarity).
+          dissimilarities (see from_dissimilarity).
         - .edgelist, .edges: a list of pairs separated by blanks, tabs, semicolons or commas, with value 1 if there is
-        no number; lines that start with # or % are comments.
+          no number; lines that start with # or % are comments.
         - .graphml: a graph; see as_similarity.
 
         A stack of square matrices in .npy, .npz, .h5, .hdf5 or .mat, with people on the first or the last axis or in a

@@ -29,8 +29,10 @@ def triplet_accuracy(
 
     Parameters
     ----------
-    An embedding, a result that holds one, or similarities: a Similarity, anything `as_similarity` takes, or a symmetric
-    array. A square array that is not symmetric is ambiguous and raises an error (see Similarity.from_factors).
+    W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF, or similarities
+        An embedding, a result that holds one, or similarities: a Similarity, anything `as_similarity` takes, or a
+        symmetric array. A square array that is not symmetric is ambiguous and raises an error (see
+        Similarity.from_factors).
     triplets : array-like or DataFrame of shape (n_triplets, 3)
         One answer per row: three different items, as positions in W or as text among its items' names.
     odd : int or column name, default=-1

@@ -385,10 +385,10 @@ def as_similarity(
 
         A networkx graph gives sparse values: the edge attribute ``weight``, or 1 without it, and on the diagonal
         self-loops or the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if the
-        node attribute ``label`` is a distinct text for each node, it is used instead. A single rsatoolbox RDM becomes 1
-        - d / max(d) (see from_dissimilarity), and `info` holds its descriptors; one made by to_rsatoolbox is converted
-        back to its similarities. An AnnData object gives the only matrix in its `obsp`, labelled by the names of the
-        observations.
+        node attribute ``label`` is a distinct text for each node, it is used instead. A single rsatoolbox RDM becomes
+        1 - d / max(d) (see from_dissimilarity), and `info` holds its descriptors; one made by to_rsatoolbox is
+        converted back to its similarities. An AnnData object gives the only matrix in its `obsp`, labelled by the names
+        of the observations.
     labels : sequence, optional
         One name per item. They must agree with those of a DataFrame or graph.
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
