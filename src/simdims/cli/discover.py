@@ -327,7 +327,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _by_features(S: Similarity | SimilaritySet) -> str:
-    """The kernel, if it was chosen automatically."""
+    """The kernel that made similarities from features, as text; empty for other similarities."""
     kernels = {"rbf": "an RBF kernel", "linear": "the dot products", "cosine": "the cosines"}
     is_made = isinstance(S.info, Mapping) and S.info.get("source") == "features"  # the info of a set is a table
     kernel = kernels.get(str(S.info.get("kernel"))) if is_made else None

@@ -1,4 +1,4 @@
-"""Detect the contents of a data file: similarities, triplets, comparisons, ratings, associations, features, ...
+"""Detect what a data file contains: similarities, triplets, ratings, features or other kinds of data.
 
 Column names take precedence over column contents. An ambiguous file is refused, and the error names the options that
 resolve it.

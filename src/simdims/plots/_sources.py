@@ -57,7 +57,7 @@ class Loadings(NamedTuple):
         return np.where(self.W.max(axis=1) > 0, self.W.argmax(axis=1), -1)
 
     def main_dimensions(self, n: int) -> list[int]:
-        """The n dimensions that are most often an item's largest, in ascending order."""
+        """The dimensions that are most often an item's largest, at most n, in ascending order."""
         dominant = self.dominant()
         found, counts = np.unique(dominant[dominant >= 0], return_counts=True)
         return np.sort(found[np.argsort(-counts, kind="stable")][:n]).tolist()

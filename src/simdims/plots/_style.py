@@ -31,7 +31,7 @@ QUIET = "#595959"
 #: Width of a journal's column, in inches.
 COLUMN = 3.5
 _DPI = 200
-#: With more marks than this, names may cover marks, because otherwise few would fit.
+#: With more marks than this, names may cover marks, because otherwise none would fit.
 _MOST_MARKS_AVOIDED = 250
 #: This many names may always cover marks.
 _ALWAYS_NAMED = 8
