@@ -144,6 +144,7 @@ def _analyse(settings: Settings, name: str, whole: Similarity, recipe: Recipe | 
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         discovery = discover(
             S,
+            alpha=0.0,
             ranks=_ranks(settings, recipe, S.n_items),
             n_repeats=settings.pick(1, 2, None),
             n_runs=settings.pick(3, min(n_runs or 10, 10), n_runs),

@@ -141,7 +141,7 @@ def measure_validation(cell: Cell) -> Cell:
     with warnings.catch_warnings(action="ignore"):
         shares = (ENTRYWISE, calibrate(S, random_state=seed, n_jobs=1).sampling)
         for scheme, share in zip(SCHEMES, shares, strict=True):
-            selection = select_rank(S, ranks, sampling=share, **options)
+            selection = select_rank(S, ranks, sampling=share, alpha=0.0, **options)
             errors = selection.scores.groupby("rank")["error_alone"].mean() / variance
             found[scheme] = {
                 "share": float(selection.training_share),

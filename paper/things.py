@@ -175,6 +175,7 @@ def _discover(settings: Settings, S: Similarity) -> Discovery:
     )
     return discover(
         S,
+        alpha=0.0,
         ranks=[rank for rank in ranks if rank < S.n_items // 3],
         sampling=settings.pick(0.5, 0.5, None),
         n_repeats=settings.pick(1, 1, None),
