@@ -47,9 +47,7 @@ def measure(cell: Cell) -> Cell:
     """The rank that each method finds in one data set."""
     *_, S, seed = simulate_cell(cell)
     with warnings.catch_warnings(action="ignore"):
-        selection = select_rank(
-            S, alpha=0.0, n_repeats=cell["cv_repeats"], random_state=seed, n_jobs=1, progress=False
-        )
+        selection = select_rank(S, alpha=0.0, n_repeats=cell["cv_repeats"], random_state=seed, n_jobs=1, progress=False)
         return {
             OURS: selection.rank,
             PAPERS: rank_of_single_fits(selection.scores),

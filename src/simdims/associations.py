@@ -125,7 +125,7 @@ def _connected_rows(
     sizes = np.bincount(component)
     if sizes.max() < 2:
         rule, remedy = (
-            "must hold words that lead to each other, as in cat - dog - cat",
+            "must contain a cycle of associations, such as cat - dog - cat",
             "check that responses are also cues",
         )
         raise ParameterError("table", rule, f"none among {n_words} words", remedy)

@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
         commands,
         "check",
         _check,
-        summary="say what a file holds and what discover would do with it, without any fit",
+        summary="show the contents of a file and what discover would do with it, without fitting",
         details="FILE is read as by `simdims discover`, with the same options.",
         example="simdims check animals.csv",
     )

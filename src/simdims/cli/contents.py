@@ -18,7 +18,7 @@ CHAPTERS = {
 _INTRODUCTION = "Find the dimensions behind similarities: how many, which ones, how stable, and what they are about."
 
 _EXAMPLES = """examples:
-  simdims demo                                    see what it does, in a minute
+  simdims demo                                    a demonstration in one minute
   simdims check animals.csv                       what a file holds, before any fit
   simdims discover animals.csv -o animals         find dimensions; open animals/report.html
   simdims discover answers.csv -o objects --as triplets --jobs -1 --checkpoint objects-work

@@ -57,7 +57,7 @@ def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
         "--nuisance",
         nargs="+",
         metavar="COLUMN",
-        help="columns of PROPERTIES that are known to matter: the others are tested for what they add",
+        help="nuisance columns of PROPERTIES, controlled for when the others are tested",
     )
 
 

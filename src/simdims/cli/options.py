@@ -122,7 +122,7 @@ def add_sheet(parser: Any, dest: str = "sheet", table: str = "an .xlsx or .ods f
 
 
 def add_na_values(parser: Any, dest: str = "na_values") -> None:
-    about = "what marks a missing value beside NA, NaN and the like, such as 999 (labels are not affected)"
+    about = "further marks of missing values, such as 999, in addition to NA, NaN and the like (not in labels)"
     parser.add_argument("--na-values", nargs="+", metavar="WORD", dest=dest, help=about)
 
 
@@ -352,7 +352,9 @@ def check_running(options: argparse.Namespace) -> None:
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="check everything, say what would be done, and stop")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check the input and the options, describe the run, and stop"
+    )
 
 
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:

@@ -44,9 +44,9 @@ def add(commands: Any) -> None:
     shares = "shares of all pairs to ask about (default: 0.05 0.1 0.2 0.4 0.7 1)"
     parser.add_argument("--pairs", type=float, nargs="+", metavar="SHARE", help=shares)
     parser.add_argument("--answers", type=int, nargs="+", default=[1, 2, 5], metavar="N", help="answers per pair")
-    people = "number of people who share the answers (default: everybody answers once); needs --spread"
+    people = "number of people who share the answers (default: one answer per person); requires --spread"
     parser.add_argument("--people", type=int, nargs="+", metavar="N", help=people)
-    parser.add_argument("--target", type=float, default=0.9, help="what the measure should reach (default 0.9)")
+    parser.add_argument("--target", type=float, default=0.9, help="target value of the measure (default 0.9)")
     parser.add_argument(
         "--metric",
         choices=["alignment", "held_out_r2", "reported_r2", "triplet_accuracy"],

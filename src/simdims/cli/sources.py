@@ -234,7 +234,7 @@ def _ratings(options: argparse.Namespace) -> Similarity | SimilaritySet:
 
 def _add_associations(parser: Any) -> None:
     add_association_columns(parser)
-    absent = "pairs that nobody associated: missing, zero, or zeros with a weight between 0 and 1 (default 0.03)"
+    absent = "how to treat pairs without an association: missing, zero, or zeros with a weight in (0, 1) (default 0.03)"
     parser.add_argument("--absent", type=number_or_text, default=0.03, metavar="missing|zero|WEIGHT", help=absent)
 
 

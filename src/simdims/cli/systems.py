@@ -37,9 +37,9 @@ def add(commands: Any) -> None:
     parser.add_argument("folder", metavar="RESULT", type=Path, help=result)
     by = "test if weights differ between the groups, or follow the scores or times, in this column of the systems' info"
     parser.add_argument("--by", metavar="COLUMN", help=by)
-    within = "the column that tells which systems belong together, as the sessions of one person"
+    within = "the column that groups repeated measurements, such as the sessions of one person"
     parser.add_argument("--within", metavar="COLUMN", help=within)
-    info = "a table about the systems, whose first column names them (default: what RESULT holds)"
+    info = "a table with one row per system, named in its first column (default: the table stored in RESULT)"
     parser.add_argument("--info", type=Path, metavar="TABLE", help=info)
     shared.add_count(parser, "n_permutations", 10_000, "number of permutations; all of them if there are no more")
     level = "false discovery rate at which dimensions are significant (default 0.05)"

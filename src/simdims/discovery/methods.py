@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: How held-out pairs are predicted.
 _PREDICTED = {
-    "averaged": "by the mean of the predictions of all fits that had not seen it",
+    "averaged": "by the mean prediction of all fits not trained on it",
     "penalised": "by the fit of its fold, rescaled by a regression on the held-out pairs of the other folds",
     "paper": "by the fit of its fold",
 }
@@ -178,8 +178,8 @@ def _fit(found: Discovery) -> list[str]:
     chosen_how = ", chosen by held-out pairs" if is_chosen else ""
     penalty = (
         [
-            f"The loadings had a penalty of alpha = {alpha:.3g}{chosen_how}, in units in which a ridge penalty of 1 "
-            "removes what shuffled similarities show beyond their mean."
+            f"The loadings were penalised with alpha = {alpha:.3g}{chosen_how}, scaled such that a ridge penalty of 1 "
+            "removes the structure that shuffled similarities show beyond their mean."
         ]
         if alpha > 0
         else []
@@ -200,7 +200,7 @@ def _weights(found: Discovery) -> list[str]:
     if np.isinf(shrinkage):
         said = [f"All weights were 1{chosen or ' by design'}."]
     else:
-        drawn = f", and weights were drawn to 1 with a shrinkage of {shrinkage:.3g}{chosen}" if shrinkage else ""
+        drawn = f", and weights were shrunk towards 1 with a shrinkage of {shrinkage:.3g}{chosen}" if shrinkage else ""
         said = [f"The mean weight of each dimension over systems was 1{drawn}."]
     if compared is None or compared.n_systems == 1:
         return said
@@ -262,8 +262,8 @@ def _folds(selection: RankSelection) -> list[str]:
     one = len(selection.tried) == 1
     return [
         f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "
-        f"over pairs with {selection.n_repeats} {plural('repeat', selection.n_repeats)}, in a pool of "
-        "pairs that was drawn anew for each repeat so that every fit trained on "
+        f"over pairs with {selection.n_repeats} {plural('repeat', selection.n_repeats)}, with a "
+        "pool of pairs redrawn for each repeat so that every fit trained on "
         f"{_percent(selection.training_share)} of the observed pairs; each held-out pair was predicted {judged}, and "
         "the error was the mean squared error.",
         *([] if one else [f"Candidates were {_ranks(selection.tried)} dimensions."]),
@@ -337,7 +337,7 @@ def _quality(found: Discovery) -> list[str]:
         said.append(f"R2 = {found.metrics['explained_variance']:.3f} over observed off-diagonal pairs")
     if "link_auc" in found.metrics:
         said.append(
-            f"an area under the ROC curve of {found.metrics['link_auc']:.2f} for telling linked from other pairs"
+            f"an area under the ROC curve of {found.metrics['link_auc']:.2f} for separating linked from other pairs"
         )
     sentences = [f"In sample, the embedding reproduced the similarities with {' and '.join(said)}."] if said else []
     held = found.held_out
@@ -390,12 +390,12 @@ def _tests(tests: HypothesisTests) -> list[str]:
     n = len(tests.hypotheses)
     n_permutations = len(tests.null_distribution)
     kind = {
-        "dimension": "against the dimension that matches it, matched anew for every permutation",
+        "dimension": "against its matched dimension, matched again for every permutation",
         "rsa": "against the similarities of the observed pairs (Mantel test)",
         "combined": "against its matching dimension and against the similarities, with the smaller of the two weighted "
         "p-values referred to its own permutation distribution",
         "weights": "against the weights that the systems have on one dimension",
-        "regression": "as a model of the similarities beside the others, cross-validated over items,",
+        "regression": "as a predictor of the similarities in addition to the other models, cross-validated over items,",
     }[tests.test]
     if tests.nuisance or tests.test == "regression":
         drawn = "conditional"

@@ -549,7 +549,7 @@ def _named(row: Any) -> str:
 
 def check_resampled(found: Discovery, uncertainty: Any) -> None:
     """Refuse anything but a bootstrap of this result."""
-    require_type("uncertainty", uncertainty, Bootstrap, "what bootstrap returned for this result")
+    require_type("uncertainty", uncertainty, Bootstrap, "a Bootstrap of this result")
     wanted, given = found.embedding.shape, uncertainty.embedding.shape
     if given != wanted or uncertainty.labels != found.labels:
         got = f"one of {given[0]} items and {given[1]} dimensions"
@@ -558,5 +558,5 @@ def check_resampled(found: Discovery, uncertainty: Any) -> None:
     sizes = np.linalg.norm(found.embedding, axis=0) * np.linalg.norm(uncertainty.embedding, axis=0)
     other = np.flatnonzero(products < _SAME * sizes)
     if len(other):
-        got = f"one whose dimension {other[0] + 1} is another (cosine {products[other[0]] / sizes[other[0]]:.2f})"
+        got = f"one whose dimension {other[0] + 1} differs (cosine {products[other[0]] / sizes[other[0]]:.2f})"
         raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")

@@ -327,7 +327,7 @@ def _detect(
             progress=progress,
         )
     except MemoryError as error:
-        logger.info("discover: no count of dimensions that can be told from noise: %s", error)
+        logger.info("discover: dimensions could not be tested against noise: %s", error)
         return None
     if file is not None:
         with replacing(file) as part:

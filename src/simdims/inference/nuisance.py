@@ -126,7 +126,7 @@ def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampl
     basis = _basis(Z)
     if basis.shape[1] > n_items - 3:
         got = f"{basis.shape[1] - 1} columns for {n_items} items"
-        raise ParameterError("nuisance", "must have fewer columns than items, by 3 or more", got)
+        raise ParameterError("nuisance", "must have at most n_items - 3 columns", got)
     residuals = X - basis @ (basis.T @ X)
     left = np.sum(residuals**2, axis=0) / np.sum((X - X.mean(axis=0)) ** 2, axis=0)
     if (left <= EXPLAINED).any():

@@ -277,7 +277,7 @@ def _resampling(model: Hypotheses, others: Nuisance, seed: int) -> Resampling:
         return resampling(model, others, seed)
     except ParameterError as error:
         if error.name == "nuisance":
-            rule = "must be fewer than the items, together with the {nuisance}, by 3 or more"
+            rule = "must number at most n_items - 3, together with the {nuisance}"
             raise ParameterError("models", rule, error.got) from None
         rule = "must not be linear combinations of other models and the {nuisance}"
         remedy = "of all levels of a category, leave one out"

@@ -222,7 +222,7 @@ def _paired(
     if not varies.all():
         same = [str(name) for name, one in zip(names, varies, strict=True) if not one]
         warn(f"Left out {len(same)} of {len(names)} sets of systems with one value only: {shortlist(same)}.",
-             "They say nothing about differences in {by} within {within}.")  # fmt: skip
+             "They carry no information about differences in {by} within {within}.")  # fmt: skip
     kept = varies[of_person]
     weights, codes, of_person = weights[kept], codes[kept], np.unique(of_person[kept], return_inverse=True)[1]
     if scores is not None:
@@ -263,8 +263,8 @@ def _warn_of_series(design: Design, scores: NDArray[np.float64]) -> None:
     autocorrelation = np.max(np.sum(in_order[1:] * in_order[:-1], axis=0))
     if autocorrelation * math.sqrt(len(scores)) > _STRIKING:
         warn(
-            "Weights of systems with neighbouring scores are alike beyond a linear relation (autocorrelation "
-            f"{autocorrelation:.2f}). If these are moments of one series, they are no independent observations, and "
+            "Weights of systems with neighbouring scores are correlated beyond a linear relation (autocorrelation "
+            f"{autocorrelation:.2f}). If these are time points of one series, they are not independent, and "
             "p-values and intervals are too small.",
             "For series of several people, pass these as {within}.",
         )
@@ -310,7 +310,7 @@ def _basis(design: Design) -> NDArray[np.float64]:
     left, sizes, _ = np.linalg.svd(design.columns, full_matrices=False)
     basis = left[:, sizes > 1e-10 * sizes.max()]
     if basis.shape[1] < len(design.groups) - 1:
-        rule = "must connect the groups of {by}: every two of them by persons who are in both, directly or in turn"
+        rule = "must link all groups of {by} through persons who are in more than one of them"
         raise ParameterError("within", rule, "groups without a connection")
     return basis
 

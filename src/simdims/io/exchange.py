@@ -329,7 +329,7 @@ def _observed_entries(S: Similarity) -> tuple[NDArray, NDArray, NDArray, NDArray
     observed = ~np.isnan(values) if weights is None else ~np.isnan(values) & (weights > 0)
     left_out = int(np.count_nonzero(~observed & (first < second)))
     if left_out and S.absent not in (None, "missing"):
-        rule = "must have no missing pairs beside absent ones that are zeros, which a graph cannot tell apart"
+        rule = "must not have both missing pairs and absent pairs that are zeros, which a graph cannot distinguish"
         raise ParameterError("S", rule, f"{left_out} missing", "save to an .npz file, which keeps them")
     kept = observed & (first <= second)
     return first[kept], second[kept], values[kept], None if weights is None else weights[kept]

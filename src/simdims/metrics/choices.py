@@ -231,7 +231,7 @@ def is_embedding(W: Any, name: str = "W") -> bool:
         return False
     raise ParameterError(
         name,
-        "must be symmetric where it is square, and is then taken as similarities",
+        "must be symmetric if it is square, because a square array is read as similarities",
         f"shape {array.shape} with unequal triangles",
         'pass as_similarity(W, symmetrize="mean") for similarities, or Similarity.from_factors(W) for an embedding '
         "with as many dimensions as items",

@@ -204,7 +204,7 @@ def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -
     per_pair = _values("answers", answers, whole=True)
     groups: list[Any] = [None] if people is None else _values("people", people, whole=True)
     if people is not None and spread == 0:
-        rule = "must not be given where people do not differ, as only the number of answers then counts"
+        rule = "has no effect if people do not differ: only the number of answers counts"
         raise ParameterError("people", rule, shown(people), "pass {spread}, or a SimilaritySet of several people")
     if people is not None and min(groups) < max(per_pair):
         rule = f"must be at least the largest number of answers per pair, {max(per_pair)}"

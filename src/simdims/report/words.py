@@ -51,7 +51,7 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
     if found.average_r2 is not None and found.noise_ceiling is not None and found.noise_ceiling.upper > 0:
         share = f"{found.average_r2 / found.noise_ceiling.upper:.0%}"
         r2 = f"held-out R2 {found.average_r2:.3f} of {found.noise_ceiling.upper:.3f}, upper bound"
-        shown.append((share, f"of the noise ceiling by the average for everyone ({r2})"))
+        shown.append((share, f"of the noise ceiling, reached by the average for everyone ({r2})"))
     if "explained_variance" in found.metrics:
         shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:

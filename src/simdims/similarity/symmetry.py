@@ -134,7 +134,7 @@ def _refuse_unequal(
         raise ParameterError(
             name,
             "must be symmetric",
-            f"{n_unequal} {plural('pair', n_unequal)} whose two sides differ, the most "
+            f"{n_unequal} {plural('pair', n_unequal)} whose two sides differ, most of all "
             f"{entry_shown((row, column, here), labels)} against {entry_shown((column, row, there), labels)}",
             remedy,
         )
