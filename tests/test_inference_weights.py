@@ -200,7 +200,7 @@ def test_dates_are_scores_in_days():
 def test_moments_of_one_series_are_pointed_out():
     rng = np.random.default_rng(0)
     series = np.cumsum(rng.normal(size=(100, 2)), axis=0)
-    with pytest.warns(UserWarning, match="no independent observations"):
+    with pytest.warns(UserWarning, match="not independent"):
         weight_test(series, np.arange(100), n_permutations=99, random_state=0)
 
 

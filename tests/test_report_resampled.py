@@ -50,7 +50,7 @@ def test_resamples_of_another_result_are_refused(found, tmp_path):
     W = found.embedding
     for other, got in (
         (resampled(W[:, :3], found.labels), "30 items and 3 dimensions"),
-        (resampled(W[:, [1, 0, 2, 3]], found.labels), "dimension 1 is another"),
+        (resampled(W[:, [1, 0, 2, 3]], found.labels), "dimension 1 differs"),
     ):
         with pytest.raises(ValueError, match=f"uncertainty must be of this result.*{got}"):
             found.report(tmp_path / "page.html", uncertainty=other)
