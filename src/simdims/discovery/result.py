@@ -151,7 +151,7 @@ class Discovery:
     @property
     def average_r2(self) -> float | None:
         """Held-out R2 of the same weights for all systems; None where not known."""
-        return None if self.systems is None else float(self.systems.comparison.loc["average", "r2"])
+        return None if self.systems is None else float(self.systems.comparison["r2"]["average"])
 
     def detected(self) -> str:
         """A sentence on the numbers of selected and of detectable dimensions; empty if unknown."""
