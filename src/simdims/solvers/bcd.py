@@ -64,7 +64,7 @@ def _fit_sample(problem: MatrixProblem, W: np.ndarray) -> None:
 
 
 def _accelerate(loop: Loop, problem: MatrixProblem, how: Acceleration) -> None:
-    """Start with a sweep or two, move all rows at once until that stalls, and settle with two more sweeps."""
+    """Start with a sweep or two, update all rows simultaneously until that stalls, and settle with two more sweeps."""
     W = loop.W
     if not _is_near(problem, W):
         loop.run(_SWEEPS_FROM_FAR)

@@ -45,12 +45,12 @@ _LARGEST_LISTED_SHARE = 0.6
 _FILLED_COST = 3.0
 
 #: With few items, lists are faster if items have fewer known pairs than this per dimension, or than n^2 over the second
-#: number: with less than three pairs per dimension too little of W^T W is known to move all rows at once.
+#: number: with less than three pairs per dimension too little of W^T W is known to update all rows together.
 _PAIRS_PER_DIMENSION, _ITEMS_SQUARED_PER_PAIR = 3, 5000
 
 
 class Acceleration(NamedTuple):
-    """Settings of iterations that move all rows at once, used if n + items_per_dimension r < largest.
+    """Settings of iterations that update all rows simultaneously, used if n + items_per_dimension r < largest.
 
     A sweep costs about 1 + 2000 / n products of S and W; such an iteration costs 1 + 13 r / n, and gains half as much.
     With missing pairs both need two products, and rows differ more and overshoot more easily, hence the larger

@@ -1,4 +1,4 @@
-"""Fits on a GPU: all rows at once, several fits at a time.
+"""Fits on a GPU: all rows simultaneously, several fits per batch.
 
 Row-by-row updates are slow on a GPU, so here all rows move together. Around Y the objective is modelled by
 
