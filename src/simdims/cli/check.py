@@ -11,27 +11,15 @@ from simdims._parameters import plural, shortlist
 from simdims.cli import discover
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
+from simdims.cli.sources import COLUMNS
 
 if TYPE_CHECKING:
     from simdims.io.tables import Table
     from simdims.similarity import Similarity
     from simdims.systems import SimilaritySet
 
-#: Options that name columns, and how these are then used.
-_ROLES = (
-    "item1",
-    "item2",
-    "rating",
-    "participant",
-    "cue",
-    "response",
-    "count",
-    "head",
-    "winner",
-    "loser",
-    "labels",
-    "dissimilarity",
-)
+#: Options that name one column each, and how these are then used.
+_ROLES = (*(name for name in COLUMNS if name not in ("columns", "odd")), "labels")
 
 #: Columns of a list of pairs by position; the value is named after the kind of data.
 _OF_LISTS = ("item1", "item2", "", "weight")
