@@ -345,6 +345,7 @@ def test_a_save_that_is_killed_at_any_step_leaves_the_old_or_the_new_result(tmp_
         (folder / "notes" / "words.txt").write_text("words")
         was_killed = killed_at(steps, folder.parent, lambda folder=folder: two[1].save(folder))
         found.append(which(folder, two))
+        assert os.listdir(folder.parent) == ["folder"]  # reading it has cleared away what the kill left
         two[1].save(folder)  # whatever was left behind is no obstacle
         assert which(folder, two) == 1
         assert (folder / "notes" / "words.txt").read_text() == "words"
@@ -657,6 +658,7 @@ def test_an_earlier_result_that_a_kill_has_set_aside_is_found_under_its_name(tmp
     two[0].save(tmp_path / "folder[1]")
     os.replace(tmp_path / "folder[1]", tmp_path / ".folder[1].0a1b2c3d.old")
     assert which(tmp_path / "folder[1]", two) == 0
+    assert os.listdir(tmp_path) == ["folder[1]"]
     assert not storage.is_saved(tmp_path / "folder[2]")
     with pytest.raises(FileNotFoundError, match="folder"):
         Discovery.load(tmp_path / "folder[2]")

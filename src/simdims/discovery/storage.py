@@ -63,8 +63,7 @@ def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = F
     """Write a Discovery to a temporary folder, then move it to `folder`; `same_run` keeps the files that repeat it."""
     target = as_folder(folder, "folder").absolute()
     with _in_turn(target):
-        if not target.exists() and (earlier := _set_aside(target)):
-            os.replace(earlier, target)
+        _put_back(target)
         check_folder(folder)
     remove_abandoned(target)
     part = name_beside(target, "part")
@@ -83,8 +82,12 @@ def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = F
 
 
 @contextmanager
-def _in_turn(target: Path) -> Iterator[None]:
-    """Let one save at a time move folders here, by locking the parent folder, which leaves no lock file behind."""
+def _in_turn(target: Path) -> Iterator[bool]:
+    """Let one process at a time move folders here, by locking the parent folder; whether that is possible.
+
+    This leaves no lock file behind.
+    """
+    is_locked = False
     with ExitStack() as lock:
         with suppress(ImportError, OSError):  # no locks on Windows and some disks, or no such folder yet
             import fcntl
@@ -94,7 +97,8 @@ def _in_turn(target: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX)
             # Unlock explicitly: a process forked meanwhile also holds the folder open.
             lock.callback(fcntl.flock, handle, fcntl.LOCK_UN)
-        yield
+            is_locked = True
+        yield is_locked
 
 
 def _exchange(part: Path, target: Path) -> None:
@@ -116,6 +120,12 @@ def _set_aside(target: Path) -> Path | None:
     """The folder set aside by a save that was killed before it put another in its place."""
     found = [path for path in names_beside(target, "old") if (path / _MANIFEST).exists()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def _put_back(target: Path) -> None:
+    """Give the folder that a killed save set aside its name again."""
+    if not target.exists() and (earlier := _set_aside(target)):
+        os.replace(earlier, target)
 
 
 def _carry(source: Path, copy: Path) -> None:
@@ -152,8 +162,12 @@ def load(folder: str | os.PathLike[str]) -> Discovery:
 
 
 def _tidy(target: Path) -> None:
-    """Remove what killed saves have left beside a folder."""
+    """Put the earlier result back where a killed save had set it aside, and remove what else it left."""
     remove_abandoned(target)
+    if not target.exists() and _set_aside(target):
+        with _in_turn(target) as is_alone, suppress(OSError):  # a disk may be read-only
+            if is_alone:  # otherwise a save may be under way
+                _put_back(target)
     if is_saved(target):  # otherwise the folder set aside is the earlier result
         remove_abandoned(target, "old")
 
