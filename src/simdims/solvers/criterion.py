@@ -103,7 +103,7 @@ def data_objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> fl
 
     def of_rows(first: int, last: int) -> float:
         blocks = _residual_blocks(problem, W, bounds, first, last)
-        return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted, _ in blocks)
+        return 0.5 * sum(float(residual.ravel() @ weighted.ravel()) for _, residual, weighted in blocks)
 
     return sum(_in_halves(of_rows, problem.n_items))
 
@@ -186,14 +186,16 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
 
 def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """f(W) with all pairs known, from S W and W^T W, which are also returned: a third of the work."""
-    pull = np.empty_like(W)
+    if problem.n_items < MANY:
+        pull = problem.values.astype(np.float64, copy=False) @ W
+    else:
+        pull = np.empty_like(W)
 
-    def multiply(first: int, last: int) -> None:
-        blocks = row_blocks(first, last) if problem.n_items >= MANY else [slice(first, last)]
-        for rows in blocks:
-            np.matmul(problem.values[rows].astype(np.float64, copy=False), W, out=pull[rows])
+        def multiply(first: int, last: int) -> None:
+            for rows in row_blocks(first, last):
+                np.matmul(problem.values[rows].astype(np.float64, copy=False), W, out=pull[rows])
 
-    _in_halves(multiply, problem.n_items)
+        _in_halves(multiply, problem.n_items)
     gram = W.T @ W
     total = problem.squares - 2.0 * float(np.vdot(pull, W)) + float(np.vdot(gram, gram))
     unknown = problem.unknown  # stored as zeros in S, but not part of f
@@ -217,10 +219,12 @@ def _matrix_gradient(problem: MatrixProblem, W: np.ndarray, bounds: Bounds) -> t
 
     def of_rows(first: int, last: int) -> float:
         value = 0.0
-        for rows, residual, weighted, missing in _residual_blocks(problem, W, bounds, first, last):
+        for rows, residual, weighted in _residual_blocks(problem, W, bounds, first, last):
             value += 0.5 * float(residual.ravel() @ weighted.ravel())
             slope[rows] = -2.0 * (weighted @ W)
-            data = np.where(missing, 0.0, problem.values[rows])
+            data = problem.values[rows]
+            if not problem.complete:
+                data = np.where(np.isnan(data), 0.0, data)
             pull[rows] = (data * problem.weights[rows] if problem.weights.size else data) @ W
         return value
 
@@ -252,22 +256,21 @@ def _factor_gradient(problem: FactorProblem, W: np.ndarray) -> tuple[float, np.n
 
 def _residual_blocks(
     problem: MatrixProblem, W: np.ndarray, bounds: Bounds, first: int, last: int
-) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
-    """Blocks of rows first .. last - 1: residuals and weighted residuals in float64, and the missing pairs."""
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Blocks of rows first .. last - 1: residuals and weighted residuals in float64."""
     W = W.astype(np.float64, copy=False)
     for rows in row_blocks(first, last):
         predicted = W[rows] @ W.T
-        residual = problem.values[rows] - predicted
-        missing = np.isnan(residual)
+        weighted = residual = problem.values[rows] - predicted
         if not problem.complete:
-            beyond = 0.0 if bounds is None else np.clip(predicted, *bounds) - predicted
-            np.putmask(residual, missing, beyond)
-        weighted = residual
-        if problem.weights.size:
-            weighted = residual * np.where(missing, 1.0, problem.weights[rows])
-        unknown = np.flatnonzero(problem.diagonal_weights[rows] == 0)
-        residual[unknown, rows.start + unknown] = weighted[unknown, rows.start + unknown] = 0.0
-        yield rows, residual, weighted, missing
+            missing = np.isnan(residual)
+            np.putmask(residual, missing, 0.0 if bounds is None else np.clip(predicted, *bounds) - predicted)
+            if problem.weights.size:
+                weighted = residual * np.where(missing, 1.0, problem.weights[rows])
+        if problem.unknown.size:
+            unknown = np.flatnonzero(problem.diagonal_weights[rows] == 0)
+            residual[unknown, rows.start + unknown] = weighted[unknown, rows.start + unknown] = 0.0
+        yield rows, residual, weighted
 
 
 def _with_zeros(problem: PairProblem, W: np.ndarray, listed: float) -> float:

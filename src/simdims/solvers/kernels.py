@@ -160,7 +160,13 @@ def update_block(own, products, diagonal, diagonal_weights, limits, ridge, lasso
         for k in range(rank):
             w[k] = W[i, k]
             b[k] = products[e, k] - own[e, e] * w[k]
-        for before in range(e):
+        whole = e // 4 * 4
+        for before in range(0, whole, 4):
+            s0, s1, s2, s3 = own[e, before], own[e, before + 1], own[e, before + 2], own[e, before + 3]
+            for k in range(rank):
+                x = b[k] + s0 * moves[before, k] + s1 * moves[before + 1, k]
+                b[k] = x + s2 * moves[before + 2, k] + s3 * moves[before + 3, k]
+        for before in range(whole, e):
             for k in range(rank):
                 b[k] += own[e, before] * moves[before, k]
         add_outer(gram, w, -1.0)

@@ -135,7 +135,7 @@ class Loop:
         if momentum == 0.0:
             return None
         W += momentum * (W - last_swept)
-        np.clip(W, 0.0, self.method.limits[:, None], out=W)
+        np.minimum(np.maximum(W, 0.0, out=W), self.method.limits[:, None], out=W)
         self.measured = self.method.objective(W)
         if self.measured <= before:
             return self.measured

@@ -54,23 +54,26 @@ NO_PENALTY = Penalty()
 
 @dataclass(frozen=True, kw_only=True)
 class _Stored:
-    """What every storage has: the similarities of items to themselves, and the largest weight as `scale`."""
+    """What every storage has: the similarities of items to themselves, and the largest weight as `scale`.
+
+    `unknown` lists the items whose self-similarity is not known.
+    """
 
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
     limits: np.ndarray
     scale: float = 1.0
     penalty: Penalty = NO_PENALTY
+    unknown: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        # No cached_property: its lock is shared by all problems, and a forked process may inherit it locked.
+        object.__setattr__(self, "unknown", np.flatnonzero(self.diagonal_weights == 0))
 
     @property
     def n_items(self) -> int:
         """Number of items."""
         return len(self.diagonal)
-
-    @property
-    def unknown(self) -> np.ndarray:
-        """Items whose self-similarity is not known."""
-        return np.flatnonzero(self.diagonal_weights == 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +96,7 @@ class MatrixProblem(_Stored):
     complete: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        # No cached_property: its lock is shared by all problems, and a forked process may inherit it locked.
+        super().__post_init__()
         n_known = int(self.known.sum())
         object.__setattr__(self, "n_known", n_known)
         object.__setattr__(self, "complete", not self.weights.size and n_known == _all_pairs(self.n_items))

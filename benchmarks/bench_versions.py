@@ -1,0 +1,125 @@
+"""Time of fits in this version over that in another one, on the problems of bench_small.py and bench_rivals.py.
+
+    python benchmarks/bench_versions.py OTHER_CHECKOUT/src [--only small rivals] [--sizes 40 120] [--rounds 5]
+
+Each version runs in its own process, and both take turns on the same data. A round takes the shortest of several fits
+in processor time, which other programs on the machine hardly change; the ratio of a problem is that of the shortest
+over all rounds. Prints, for each row of the tables of the two benchmarks, the geometric mean of the ratios over its
+problems, their range, the standard deviation between rounds, and the same ratio per iteration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bench_fit
+import bench_rivals
+import bench_small
+import numpy as np
+
+#: A version's process: for each line with a data file, settings and a number of seconds, it fits for that long.
+WORKER = """
+import json, sys, time, warnings
+import numpy as np
+from simdims import SRF, as_similarity
+warnings.simplefilter("ignore")
+for line in sys.stdin:
+    path, settings, seconds = json.loads(line)
+    data = np.load(path)
+    S, times = data["S"], []
+    if "init" in data:
+        S, settings["init"] = as_similarity(S), data["init"]
+    SRF(**{**settings, "max_iter": 3}).fit(S)
+    while sum(times) < seconds or len(times) < 2:
+        model, began = SRF(**settings), time.process_time()
+        model.fit(S)
+        times.append(time.process_time() - began)
+    print(json.dumps([min(times), model.n_iter_]), flush=True)
+"""
+ADMM = {"solver": "admm", "max_iter": 100, "inner_iter": 10, "tol": 1e-3}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("other", type=Path, help="src folder of the other version")
+    parser.add_argument("--only", nargs="+", choices=["small", "rivals"], default=["small", "rivals"])
+    parser.add_argument("--sizes", type=int, nargs="+", help="numbers of items; all by default")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.05, help="least processor time of a round of one problem")
+    options = parser.parse_args()
+    problems = {"small": small_problems, "rivals": rival_problems}
+    here = Path(__file__).resolve().parents[1] / "src"
+    pair = [start(options.other.resolve()), start(here)]
+    rows: dict[str, list[np.ndarray]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "problem.npz"
+        for name in options.only:
+            for labels, arrays, settings in problems[name](options.sizes):
+                np.savez(path, **arrays)
+                found = [[ask(process, path, settings, options.seconds) for process in pair] for _ in range(options.rounds)]
+                for label in labels:
+                    rows.setdefault(f"{name}: {label}", []).append(np.array(found))
+    print("| row | problems | time, ms | ratio | range | sd of rounds | ratio per iteration |\n|---|---|---|---|---|---|---|")
+    for name, runs in rows.items():
+        print(summary(name, np.array(runs)))
+
+
+def start(src: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(src)}
+    command = [sys.executable, "-c", WORKER]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def ask(process: subprocess.Popen[str], path: Path, settings: dict[str, Any], seconds: float) -> list[float]:
+    """The shortest time and the number of iterations of a fit."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(json.dumps([str(path), settings, seconds]) + "\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+def small_problems(sizes: list[int] | None) -> Iterator[tuple[list[str], dict[str, np.ndarray], dict[str, Any]]]:
+    """Rows, arrays and settings of bench_small.py."""
+    for n in sizes or bench_small.SIZES:
+        for kind, S in bench_small.similarities(n, bench_small.SIZES[n], 0):
+            for mask in bench_small.MASKS:
+                arrays = {"S": bench_small.with_gaps(S, mask, 0)}
+                rows = [f"{n} items", f"{n} items, {mask}", kind, mask]
+                yield rows, arrays, {"n_components": bench_small.SIZES[n], "random_state": 0}
+
+
+def rival_problems(sizes: list[int] | None) -> Iterator[tuple[list[str], dict[str, np.ndarray], dict[str, Any]]]:
+    """Rows, arrays and settings of bench_rivals.py: whole fits by both solvers."""
+    for n in sizes or [n for n in bench_rivals.SIZES if n < 5000]:
+        r = bench_rivals.SIZES[n]
+        for observed in bench_rivals.OBSERVED:
+            S = bench_fit.noisy_dirichlet(n, r, observed, 0)
+            arrays = {"S": np.array(S.values), "init": bench_fit.random_start(S, r, 0)}
+            for name, settings in (("bcd", {}), ("ADMM", ADMM)):
+                yield [f"{n} items, {observed:.0%}, {name}"], arrays, {"n_components": r, **settings}
+
+
+def summary(name: str, runs: np.ndarray) -> str:
+    """A line of the table; `runs` has axes problem, round, version, and time or iterations."""
+    shortest = runs[..., 0].min(axis=1)
+    ratios = shortest[:, 1] / shortest[:, 0]
+    iterations = runs[:, 0, 1, 1] / runs[:, 0, 0, 1]
+    rounds = np.exp(np.log(runs[:, :, 1, 0] / runs[:, :, 0, 0]).mean(axis=0))
+    mean, per_iteration = np.exp(np.log(ratios).mean()), np.exp(np.log(ratios / iterations).mean())
+    old, new = 1e3 * np.exp(np.log(shortest).mean(axis=0))
+    return (
+        f"| {name} | {len(runs)} | {old:.3g} -> {new:.3g} | {mean:.2f} | {ratios.min():.2f} to {ratios.max():.2f} | "
+        f"{rounds.std(ddof=1) if len(rounds) > 1 else np.nan:.2f} | {per_iteration:.2f} |"
+    )
+
+
+if __name__ == "__main__":
+    main()
