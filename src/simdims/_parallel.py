@@ -66,10 +66,22 @@ def generator_of(random_state: Any) -> np.random.RandomState:
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(root_seed(random_state))
     try:
+        if isinstance(random_state, int | np.integer):
+            generator = np.random.RandomState(np.random.MT19937(_Unseeded()))
+            generator.seed(random_state)
+            return generator
         return check_random_state(random_state)
     except ValueError:
         rule = "must be None, an integer from 0 to 2**32 - 1, a RandomState or a Generator"
         raise ParameterError("random_state", rule, shown(random_state)) from None
+
+
+class _Unseeded(np.random.bit_generator.ISeedSequence):
+    """The state of a generator that is seeded next; RandomState(seed) would first draw one, which takes longer."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(n_words, dtype)
 
 
 def settle_seed(random_state: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from simdims._parameters import warn
-from simdims.similarity.entries import Matrix, blocks, is_observed
+from simdims.similarity.entries import Matrix, is_observed, largest_entry
 from simdims.similarity.validation import on_diagonal
 
 # Number of items for the transitivity test, and its threshold in standard errors.
@@ -58,7 +58,7 @@ def signs_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping
     """The signs of dissimilarities in the diagonal, the names in `info` and the transitivity of the values."""
     diagonal = values.diagonal()[on_diagonal(values, weights)]
     # The diagonal of computed distances may hold rounding errors.
-    is_zero = diagonal.size > 0 and any((1e-8 * block > diagonal.max()).any() for block in blocks(values))
+    is_zero = diagonal.size > 0 and 1e-8 * largest_entry(values) > diagonal.max()
     if diagonal.size and not is_zero:
         return Signs()
     name = next(

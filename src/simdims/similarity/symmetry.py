@@ -54,7 +54,12 @@ def is_symmetric(matrix: Matrix) -> bool:
     if sparse.issparse(matrix):
         transposed = matrix.T.tocsr()
         return _same_pattern(matrix, transposed) and np.array_equal(matrix.data, transposed.data, equal_nan=True)
-    return all(np.array_equal(tile.here, tile.there, equal_nan=True) for tile in mirrored_entries(matrix))
+    return all(_are_equal(matrix[rows, columns], matrix[columns, rows].T) for rows, columns in tiles(matrix.shape[0]))
+
+
+def _are_equal(here: np.ndarray, there: np.ndarray) -> bool:
+    differs = here != there  # as NaN does from NaN
+    return not differs.any() or bool((np.isnan(here[differs]) & np.isnan(there[differs])).all())
 
 
 def people_first(stack: np.ndarray) -> np.ndarray:

@@ -237,6 +237,8 @@ def _count_observed_stored(
 def check_observed(n_partners: np.ndarray, observed_self: np.ndarray, labels: Sequence[str] | None) -> None:
     """Refuse items without any observed entry; warn of those observed only on the diagonal."""
     alone = n_partners == 0
+    if not alone.any():
+        return
     if not (~alone | observed_self).any():
         raise ParameterError("values", "must hold at least one observed entry", "none: everything is missing")
     unobserved = np.flatnonzero(alone & ~observed_self)

@@ -68,8 +68,8 @@ def _accelerate(loop: Loop, problem: MatrixProblem, how: Acceleration) -> None:
     W = loop.W
     if not _is_near(problem, W):
         loop.run(_SWEEPS_FROM_FAR)
-    elif problem.complete:
-        loop.record(loop.history[loop.done] + update_some_rows(problem, W))
+    elif isinstance(loop.method, CompleteSweeps):
+        loop.record(loop.history[loop.done] + update_some_rows(problem, loop.method.terms, W))
     else:
         loop.run(_SWEEPS_FROM_NEAR)
     over, residuals = np.empty(0), np.empty((0, 0), W.dtype)

@@ -7,8 +7,9 @@ from concurrent.futures import Executor
 import numpy as np
 
 from simdims.solvers import criterion, kernels
+from simdims.solvers.accelerated import SMALL_PART
 from simdims.solvers.problem import CompleteProblem, FactorProblem, MatrixProblem
-from simdims.solvers.sweeps import FactorProducts, MatrixProducts, Products, row_terms, sweep
+from simdims.solvers.sweeps import FactorProducts, MatrixProducts, Products, RowTerms, row_terms, sweep
 
 #: Passes over the coordinates of a row before the next row; further passes cost little compared with the products.
 N_PASSES = 4
@@ -28,10 +29,13 @@ class CompleteSweeps:
         self.problem, self.extrapolate_from, self.second = problem, extrapolate_from, second
         self.limits = problem.limits
         self.terms = row_terms(problem)
+        self.is_small = False
 
     def objective(self, W: np.ndarray) -> float:
         """F(W)."""
-        return criterion.objective(self.problem, W)
+        data = criterion.data_objective(self.problem, W, is_small=self.is_small)
+        self.is_small = data <= SMALL_PART * self.problem.squares
+        return data + self.problem.penalty.of(W)
 
     def sweep(self, W: np.ndarray) -> float:
         """Update every row of W once, in place; return the change of F."""
@@ -46,12 +50,11 @@ class CompleteSweeps:
         return False
 
 
-def update_some_rows(problem: MatrixProblem, W: np.ndarray) -> float:
+def update_some_rows(problem: MatrixProblem, terms: RowTerms, W: np.ndarray) -> float:
     """Update every third row in turn, in place; return the change of the objective."""
     some = slice(None, None, _EVERY)
     rows, moved = np.ascontiguousarray(problem.values[some]), W[some].copy()
-    terms = row_terms(problem).at(some)
     own, precise = np.ascontiguousarray(rows[:, some]), W.astype(np.float64, copy=False)
-    change = kernels.update_block(own, rows @ W, *terms, moved, precise.T @ precise, 0, N_PASSES)
+    change = kernels.update_block(own, rows @ W, *terms.at(some), moved, precise.T @ precise, 0, N_PASSES)
     W[some] = moved
     return float(change)

@@ -90,13 +90,13 @@ def objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
     return data_objective(problem, W, bounds) + problem.penalty.of(W)
 
 
-def data_objective(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> float:
-    """f(W)."""
+def data_objective(problem: Problem, W: np.ndarray, bounds: Bounds = None, *, is_small: bool = False) -> float:
+    """f(W); `is_small` if products with a complete matrix are known to be too imprecise for it."""
     if isinstance(problem, PairProblem):
         return gradient(problem, W)[0]
     if isinstance(problem, FactorProblem):
         return _factor_gradient(problem, W.astype(np.float64, copy=False))[0]
-    if problem.complete:
+    if problem.complete and not is_small:
         value = _products(problem, W.astype(np.float64, copy=False))[0]
         if value > SMALL_PART * problem.squares:
             return value
@@ -141,15 +141,15 @@ def determinacy(problem: Problem, W: np.ndarray) -> Determinacy:
     observed += 1
     observed[unknown] -= 1
     short = np.flatnonzero(observed < rank)
-    largest, excess = 0.0, np.empty(0)
+    largest, excess, excessive, capped = 0.0, np.empty(0), unknown, unknown
     if unknown.size:
         largest = observed_range(problem)[1]
         norms = np.sum(np.square(W[unknown], dtype=np.float64), axis=1)
         excess = norms / largest if largest > 0 else np.zeros(unknown.size)
-    beyond = excess > _IMPLAUSIBLE
+        beyond = excess > _IMPLAUSIBLE
+        excess, excessive, capped = excess[beyond], unknown[beyond], unknown[_at_limit(problem, W).any(axis=1)]
     n_values = (int(observed.sum()) + n - unknown.size) // 2
-    capped = unknown[_at_limit(problem, W).any(axis=1)]
-    return Determinacy(n_values, n * rank, short, observed[short], unknown[beyond], excess[beyond], largest, capped)
+    return Determinacy(n_values, n * rank, short, observed[short], excessive, excess, largest, capped)
 
 
 def _at_limit(problem: Problem, W: np.ndarray) -> np.ndarray:

@@ -162,5 +162,6 @@ class Loop:
     def _is_confirmed(self, floor: float) -> bool:
         """Whether the recomputed objective agrees with the sum of changes; rounding errors do not matter."""
         summed = self.history[self.done]
-        self.measure()
+        if summed != self.measured:
+            self.measure()
         return bool(self.measured <= max(1.01 * summed, floor))

@@ -43,6 +43,8 @@ def penalised(problem: Problem, alpha: float, l1_ratio: float = 0.0) -> Problem:
 
 def penalty_of_rows(problem: Problem, alpha: float, l1_ratio: float) -> Penalty:
     """The penalty of new rows, whose known pairs all have weight 1: that of the problem without weights."""
+    if alpha == 0.0:
+        return NO_PENALTY
     if isinstance(problem, PairProblem):
         ones = (problem.weights > 0).astype(problem.dtype)
         problem = replace(problem, weights=ones, background=float(problem.background > 0))

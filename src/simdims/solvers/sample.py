@@ -48,8 +48,10 @@ def start_from_sample(
     """
     n, rank = W.shape
     size = max(_PER_COMPONENT * rank, _SMALLEST)
+    if n < max(3 * size, MANY):
+        return None
     spread = 0.5 * (problem.squares - problem.total**2 / n**2)  # the objective of the best constant prediction
-    if n < max(3 * size, MANY) or objective < 0.5 * spread:
+    if objective < 0.5 * spread:
         return None
     order = np.random.default_rng(zlib.crc32(W[:, 0].tobytes())).permutation(n)
     sample, rest = np.sort(order[:size]), np.sort(order[size:])
