@@ -53,11 +53,12 @@ class FilledSweeps:
         self._damp(1.0)
 
     def objective(self, W: np.ndarray) -> float:
-        """Fill the matrix, in two threads; return F(W)."""
-        n, transposed = len(W), np.ascontiguousarray(W.T)
-        half = n // 2 if n >= MANY else n
-        rest = _threads.begin(self.second, self._fill, W, transposed, half, n)
-        return self._fill(W, transposed, 0, half) + rest.result() + self.problem.penalty.of(W)
+        """Fill the matrix, many items in two threads; return F(W)."""
+        n, transposed, penalty = len(W), np.ascontiguousarray(W.T), self.problem.penalty.of(W)
+        if n < MANY:
+            return self._fill(W, transposed, 0, n) + penalty
+        rest = _threads.begin(self.second, self._fill, W, transposed, n // 2, n)
+        return self._fill(W, transposed, 0, n // 2) + rest.result() + penalty
 
     def sweep(self, W: np.ndarray) -> None:
         """Update every row of W once, in place."""

@@ -90,6 +90,7 @@ class Loop:
         self.history[0] = self.measured = method.objective(W)
         self.done, self.converged, self.stuck = 0, False, False
         self.momentum_counter, self.last_swept = 1.0, W
+        self.is_limited = bool(np.isfinite(method.limits).any())
 
     def descent(self) -> Descent:
         """The record of the finished fit."""
@@ -135,7 +136,9 @@ class Loop:
         if momentum == 0.0:
             return None
         W += momentum * (W - last_swept)
-        np.minimum(np.maximum(W, 0.0, out=W), self.method.limits[:, None], out=W)
+        np.maximum(W, 0.0, out=W)
+        if self.is_limited:
+            np.minimum(W, self.method.limits[:, None], out=W)
         self.measured = self.method.objective(W)
         if self.measured <= before:
             return self.measured
