@@ -1,11 +1,12 @@
-"""Time of fits in this version over that in another one, on the problems of bench_small.py and bench_rivals.py.
+"""Time of fits in this version over that in another version, on the problems of bench_small.py and bench_rivals.py.
 
-    python benchmarks/bench_versions.py OTHER_CHECKOUT/src [--only small rivals] [--sizes 40 120] [--rounds 5]
+    python benchmarks/bench_versions.py [OTHER_CHECKOUT/src] [--quick] [--only small] [--sizes 40 120] [--rounds 5]
 
-Each version runs in its own process, and both take turns on the same data. A round takes the shortest of several fits
-in processor time, which other programs on the machine hardly change; the ratio of a problem is that of the shortest
-over all rounds. Prints, for each row of the tables of the two benchmarks, the geometric mean of the ratios over its
-problems, their range, the standard deviation between rounds, and the same ratio per iteration.
+Each version runs in its own process, and both take turns on the same data. Times are in processor time, on which other
+programs on the machine have little influence; in each round the shortest of several fits counts, and the ratio of a
+problem is that of the shortest times over all rounds. For each row of the tables of the two benchmarks, prints the
+geometric mean of the ratios over its problems, their range, the standard deviation of that mean between rounds, and
+the mean ratio per iteration. Without another version, this one is compared with itself, which shows the noise.
 """
 
 from __future__ import annotations
@@ -25,51 +26,59 @@ import bench_rivals
 import bench_small
 import numpy as np
 
-#: A version's process: for each line with a data file, settings and a number of seconds, it fits for that long.
+HERE = Path(__file__).resolve().parents[1] / "src"
+ADMM = {"solver": "admm", "max_iter": 100, "inner_iter": 10, "tol": 1e-3}
+
+#: The process of a version: for each line with a data file and settings, it fits for a twentieth of a second.
 WORKER = """
 import json, sys, time, warnings
 import numpy as np
 from simdims import SRF, as_similarity
 warnings.simplefilter("ignore")
 for line in sys.stdin:
-    path, settings, seconds = json.loads(line)
+    path, settings = json.loads(line)
     data = np.load(path)
     S, times = data["S"], []
     if "init" in data:
         S, settings["init"] = as_similarity(S), data["init"]
     SRF(**{**settings, "max_iter": 3}).fit(S)
-    while sum(times) < seconds or len(times) < 2:
+    while not times or sum(times) < 0.05:
         model, began = SRF(**settings), time.process_time()
         model.fit(S)
         times.append(time.process_time() - began)
     print(json.dumps([min(times), model.n_iter_]), flush=True)
 """
-ADMM = {"solver": "admm", "max_iter": 100, "inner_iter": 10, "tol": 1e-3}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("other", type=Path, help="src folder of the other version")
-    parser.add_argument("--only", nargs="+", choices=["small", "rivals"], default=["small", "rivals"])
+    parser.add_argument("other", type=Path, nargs="?", default=HERE, help="the src folder of the other version")
+    parser.add_argument("--quick", action="store_true", help="one round of one small size, to see that it runs")
+    parser.add_argument("--only", choices=["small", "rivals"], help="the problems of one benchmark; both by default")
     parser.add_argument("--sizes", type=int, nargs="+", help="numbers of items; all by default")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.05, help="least processor time of a round of one problem")
     options = parser.parse_args()
     problems = {"small": small_problems, "rivals": rival_problems}
-    here = Path(__file__).resolve().parents[1] / "src"
-    pair = [start(options.other.resolve()), start(here)]
-    rows: dict[str, list[np.ndarray]] = {}
+    names = ["small"] if options.quick else [options.only] if options.only else list(problems)
+    sizes, n_rounds = ([40], 1) if options.quick else (options.sizes, options.rounds)
+    pair = [start(options.other.resolve()), start(HERE)]
+    rows: dict[tuple[str, int, str], list[list[list[list[float]]]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "problem.npz"
-        for name in options.only:
-            for labels, arrays, settings in problems[name](options.sizes):
+        for name in names:
+            for labels, arrays, settings in problems[name](sizes):
                 np.savez(path, **arrays)
-                found = [[ask(process, path, settings, options.seconds) for process in pair] for _ in range(options.rounds)]
-                for label in labels:
-                    rows.setdefault(f"{name}: {label}", []).append(np.array(found))
-    print("| row | problems | time, ms | ratio | range | sd of rounds | ratio per iteration |\n|---|---|---|---|---|---|---|")
-    for name, runs in rows.items():
-        print(summary(name, np.array(runs)))
+                found = []
+                for turn in range(n_rounds):
+                    first = turn % 2
+                    answers = {which: ask(pair[which], path, settings) for which in (first, 1 - first)}
+                    found.append([answers[0], answers[1]])
+                for place, label in enumerate(labels):
+                    rows.setdefault((name, place, label), []).append(found)
+    print("| row | problems | time, ms | ratio | range | sd between rounds | ratio per iteration |")
+    print("|---|---|---|---|---|---|---|")
+    for name, place, label in sorted(rows, key=lambda row: (names.index(row[0]), row[1])):
+        print(summary(f"{name}: {label}", np.array(rows[name, place, label])))
 
 
 def start(src: Path) -> subprocess.Popen[str]:
@@ -78,26 +87,27 @@ def start(src: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
 
-def ask(process: subprocess.Popen[str], path: Path, settings: dict[str, Any], seconds: float) -> list[float]:
+def ask(process: subprocess.Popen[str], path: Path, settings: dict[str, Any]) -> list[float]:
     """The shortest time and the number of iterations of a fit."""
-    assert process.stdin is not None and process.stdout is not None
-    process.stdin.write(json.dumps([str(path), settings, seconds]) + "\n")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps([str(path), settings]) + "\n")
     process.stdin.flush()
     return json.loads(process.stdout.readline())
 
 
 def small_problems(sizes: list[int] | None) -> Iterator[tuple[list[str], dict[str, np.ndarray], dict[str, Any]]]:
-    """Rows, arrays and settings of bench_small.py."""
+    """The problems of bench_small.py: the rows that they belong to, their arrays and settings."""
     for n in sizes or bench_small.SIZES:
         for kind, S in bench_small.similarities(n, bench_small.SIZES[n], 0):
             for mask in bench_small.MASKS:
                 arrays = {"S": bench_small.with_gaps(S, mask, 0)}
-                rows = [f"{n} items", f"{n} items, {mask}", kind, mask]
+                rows = [f"{n} items", mask, kind]
                 yield rows, arrays, {"n_components": bench_small.SIZES[n], "random_state": 0}
 
 
 def rival_problems(sizes: list[int] | None) -> Iterator[tuple[list[str], dict[str, np.ndarray], dict[str, Any]]]:
-    """Rows, arrays and settings of bench_rivals.py: whole fits by both solvers."""
+    """The problems of bench_rivals.py, fitted by both solvers until they converge."""
     for n in sizes or [n for n in bench_rivals.SIZES if n < 5000]:
         r = bench_rivals.SIZES[n]
         for observed in bench_rivals.OBSERVED:

@@ -37,6 +37,7 @@ def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
         "selection speed --out {}",
         "selection admm --out {}",
         "penalty simulated --out {}",
+        "versions",
     ],
 )
 def test_the_others_run_too(command, tmp_path):
