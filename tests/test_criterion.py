@@ -1,5 +1,7 @@
 """The objective, its gradient and its scale against the definition, for every storage."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -76,7 +78,7 @@ def test_the_gradient_is_that_of_the_objective(case, storage, bounds):
             pytest.skip("bounds need a dense matrix")
         problem = pairs_of(problem)
     if storage == "background":
-        problem = type(problem)(**{**vars(problem), "background": 0.2})
+        problem = replace(problem, background=0.2)
     value, slope, pull = criterion.gradient(problem, W, bounds)
     assert value == pytest.approx(criterion.objective(problem, W, bounds))
     np.testing.assert_allclose(

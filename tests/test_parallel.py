@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import refused
 
-from simdims._parallel import check_n_jobs, root_seed, run_tasks, seed_of, settle_seed
+from simdims._parallel import check_n_jobs, generator_of, root_seed, run_tasks, seed_of, settle_seed
 
 
 def test_a_seed_follows_from_the_number_or_from_the_state_of_a_generator():
@@ -48,3 +48,9 @@ def test_an_error_of_a_task_is_raised_as_it_is():
 
 def test_every_task_is_done_once():
     assert sorted(run_tasks(divmod, (7,), [1, 2, 3], n_jobs=1)) == [(2, 1), (3, 1), (7, 0)]
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, np.int64(3)])
+def test_a_seed_gives_the_generator_of_numpy(seed):
+    for found, expected in zip(generator_of(seed).get_state(), np.random.RandomState(seed).get_state(), strict=True):
+        np.testing.assert_array_equal(found, expected)

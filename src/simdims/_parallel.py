@@ -67,7 +67,7 @@ def generator_of(random_state: Any) -> np.random.RandomState:
         return np.random.RandomState(root_seed(random_state))
     try:
         if isinstance(random_state, int | np.integer):
-            generator = np.random.RandomState(np.random.MT19937(_Unseeded()))
+            generator = np.random.RandomState(np.random.MT19937(_Unseeded(0)))
             generator.seed(random_state)
             return generator
         return check_random_state(random_state)
@@ -76,7 +76,7 @@ def generator_of(random_state: Any) -> np.random.RandomState:
         raise ParameterError("random_state", rule, shown(random_state)) from None
 
 
-class _Unseeded(np.random.bit_generator.ISeedSequence):
+class _Unseeded(np.random.SeedSequence):
     """The state of a generator that is seeded next; RandomState(seed) would first draw one, which takes longer."""
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
