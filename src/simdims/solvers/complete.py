@@ -8,6 +8,7 @@ import numpy as np
 
 from simdims.solvers import criterion, kernels
 from simdims.solvers.accelerated import SMALL_PART
+from simdims.solvers.loop import Method
 from simdims.solvers.problem import CompleteProblem, FactorProblem, MatrixProblem
 from simdims.solvers.sweeps import FactorProducts, MatrixProducts, Products, RowTerms, row_terms, sweep
 
@@ -18,10 +19,8 @@ N_PASSES = 4
 _EVERY = 3
 
 
-class CompleteSweeps:
+class CompleteSweeps(Method):
     """Sweeps over a complete problem; they never raise the objective and return its change."""
-
-    may_rise = False
 
     def __init__(
         self, problem: CompleteProblem, extrapolate_from: float = np.inf, second: Executor | None = None
@@ -44,10 +43,6 @@ class CompleteSweeps:
         else:
             products = MatrixProducts(self.problem.values, W)
         return sweep(products, self.terms, W, N_PASSES, self.second)
-
-    def shorten(self) -> bool:
-        """Return False: steps are never too long."""
-        return False
 
 
 def update_some_rows(problem: MatrixProblem, terms: RowTerms, W: np.ndarray) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from simdims import _memory, _threads
 from simdims.solvers import kernels
 from simdims.solvers.criterion import Bounds
+from simdims.solvers.loop import Method
 from simdims.solvers.problem import MANY, MatrixProblem
 from simdims.solvers.sweeps import MatrixProducts, row_terms, sweep
 
@@ -27,7 +28,7 @@ _EXTRAPOLATE_FROM = 5
 _ROWS = 96
 
 
-class FilledSweeps:
+class FilledSweeps(Method):
     """Sweeps over the filled matrix; `objective(W)` refills it, and a sweep uses it as is.
 
     With `bounds`, missing pairs are filled with predictions clipped to the bounds, which adds 1/2 dist(prediction,
@@ -35,7 +36,7 @@ class FilledSweeps:
     """
 
     may_rise = True
-    extrapolate_from: float = _EXTRAPOLATE_FROM
+    extrapolate_from = _EXTRAPOLATE_FROM
 
     def __init__(
         self, problem: MatrixProblem, n_components: int, bounds: Bounds = None, second: Executor | None = None

@@ -21,7 +21,7 @@ from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
 from simdims.solvers.criterion import Evaluation, Solution, solution
 from simdims.solvers.devices import without_torch
-from simdims.solvers.loop import WINDOW, Loop, Report
+from simdims.solvers.loop import WINDOW, Loop, Method, Report
 from simdims.solvers.problem import (
     LARGEST_LOADING,
     NO_PENALTY,
@@ -313,11 +313,10 @@ def _on_device(device: str) -> Any:
     return fit_jointly_on
 
 
-class JointSweeps:
+class JointSweeps(Method):
     """Sweeps over the rows of W and the weights; they never raise F and return its change."""
 
-    may_rise = False
-    extrapolate_from: float = _EXTRAPOLATE_FROM
+    extrapolate_from = _EXTRAPOLATE_FROM
 
     def __init__(self, problem: JointProblem, rank: int, weights: np.ndarray | None = None) -> None:
         self.problem, self.limits = problem, problem.limits
@@ -373,10 +372,6 @@ class JointSweeps:
             products += (block @ W - block[own, rows.start + own][:, None] * W[rows]) * scaled
             within += block[:, rows][:, :, None] * scaled
         return products, within
-
-    def shorten(self) -> bool:
-        """Return False: steps are never too long."""
-        return False
 
 
 def weight_equations(problem: JointProblem, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ import numpy as np
 from simdims import _threads
 from simdims.solvers import criterion, kernels
 from simdims.solvers.complete import N_PASSES
+from simdims.solvers.loop import Method
 from simdims.solvers.problem import PairProblem
 from simdims.solvers.sweeps import row_terms
 
@@ -16,11 +17,8 @@ from simdims.solvers.sweeps import row_terms
 _SUMS_PER_BLOCK = 2**17
 
 
-class ListedSweeps:
+class ListedSweeps(Method):
     """Sweeps over lists of pairs; they never raise the objective and return its change."""
-
-    may_rise = False
-    extrapolate_from: float = np.inf
 
     def __init__(self, problem: PairProblem, second: Executor | None = None) -> None:
         self.problem, self.limits, self.second = problem, problem.limits, second
@@ -53,7 +51,3 @@ class ListedSweeps:
             rest.result()
             change += kernels.update_listed(*pairs, *self.terms, W, gram, first, last, A, b, N_PASSES)
         return change
-
-    def shorten(self) -> bool:
-        """Return False: steps are never too long."""
-        return False

@@ -42,9 +42,9 @@ class Method(Protocol):
     """One way of sweeping over the rows of W."""
 
     #: The first sweep after which W is extrapolated.
-    extrapolate_from: float
+    extrapolate_from: float = np.inf
     #: Whether a sweep may raise f, so that f has to be recomputed after each sweep.
-    may_rise: bool
+    may_rise: bool = False
     #: The largest loading allowed for each item.
     limits: np.ndarray
 
@@ -56,6 +56,7 @@ class Method(Protocol):
 
     def shorten(self) -> bool:
         """Take shorter steps after a sweep that raised f; return False if they cannot get shorter."""
+        return False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ with all of W. The result is the same with and without the second thread.
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,24 +20,8 @@ from simdims.solvers.problem import MANY, Problem
 BLOCK = 128
 
 
-class Products(Protocol):
-    """Products of rows of S with a copy of W that is updated block by block."""
-
-    def of(self, rows: slice) -> np.ndarray:
-        """S[rows] times the copy."""
-
-    def within(self, rows: slice) -> np.ndarray:
-        """S[rows, rows]."""
-
-    def follow(self, rows: slice, move: np.ndarray) -> None:
-        """Update rows of the copy."""
-
-    def between(self, later: slice, rows: slice, move: np.ndarray) -> np.ndarray:
-        """The change that a move of `rows` makes to the products of `later` rows."""
-
-
 class MatrixProducts:
-    """The products of a matrix."""
+    """Products of rows of a matrix S with a copy of W that is updated block by block."""
 
     def __init__(self, matrix: np.ndarray, W: np.ndarray) -> None:
         self.matrix, self.copy = matrix, W if len(W) <= BLOCK else W.copy()  # a single block needs no copy
@@ -60,7 +44,7 @@ class MatrixProducts:
 
 
 class FactorProducts:
-    """The products of F F^T without computing it: (S W)_i = F_i (F^T W), with F^T W kept up to date."""
+    """The same for S = F F^T without computing it: (S W)_i = F_i (F^T W), with F^T W kept up to date."""
 
     def __init__(self, factors: np.ndarray, W: np.ndarray) -> None:
         self.factors, self.projection = factors, factors.T @ W
@@ -80,6 +64,9 @@ class FactorProducts:
     def between(self, later: slice, rows: slice, move: np.ndarray) -> np.ndarray:
         """The change that a move of `rows` makes to the products of `later` rows."""
         return self.factors[later] @ (self.factors[rows].T @ move)
+
+
+Products = MatrixProducts | FactorProducts
 
 
 class RowTerms(NamedTuple):
