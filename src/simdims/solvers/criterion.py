@@ -187,7 +187,7 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
 def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """f(W) with all pairs known, from S W and W^T W, which are also returned: a third of the work."""
     if problem.n_items < MANY:
-        pull = problem.values.astype(np.float64, copy=False) @ W
+        pull = problem.values.astype(np.float64, copy=False).dot(W)
     else:
         pull = np.empty_like(W)
 
@@ -196,7 +196,7 @@ def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray,
                 np.matmul(problem.values[rows].astype(np.float64, copy=False), W, out=pull[rows])
 
         _in_halves(multiply, problem.n_items)
-    gram = W.T @ W
+    gram = W.T.dot(W)
     total = problem.squares - 2.0 * float(np.vdot(pull, W)) + float(np.vdot(gram, gram))
     unknown = problem.unknown  # stored as zeros in S, but not part of f
     if unknown.size:
@@ -260,7 +260,7 @@ def _residual_blocks(
     """Blocks of rows first .. last - 1: residuals and weighted residuals in float64."""
     W = W.astype(np.float64, copy=False)
     for rows in row_blocks(first, last):
-        predicted = W[rows] @ W.T
+        predicted = W[rows].dot(W.T)
         weighted = residual = problem.values[rows] - predicted
         if not problem.complete:
             missing = np.isnan(residual)

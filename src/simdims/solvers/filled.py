@@ -82,7 +82,7 @@ class FilledSweeps(Method):
         problem, total = self.problem, 0.0
         for start in range(first, last, _ROWS):
             stop = min(start + _ROWS, last)
-            np.matmul(W[start:stop], transposed, out=self.filled[start:stop])
+            np.dot(W[start:stop], transposed, out=self.filled[start:stop])
             total += kernels.fill_rows(
                 problem.values, problem.weights, self.relaxation, self.low, self.high, self.filled, start, stop
             )

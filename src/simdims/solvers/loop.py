@@ -136,7 +136,9 @@ class Loop:
         self.momentum_counter, momentum = next_momentum(self.momentum_counter)
         if momentum == 0.0:
             return None
-        W += momentum * (W - last_swept)
+        step = np.subtract(W, last_swept, out=last_swept)
+        step *= momentum
+        W += step
         np.maximum(W, 0.0, out=W)
         if self.is_limited:
             np.minimum(W, self.method.limits[:, None], out=W)
