@@ -629,6 +629,8 @@ TABLE = [
     (plan_study, {"source": W, "metric": "r"}, ValueError, "metric", "'r'"),
     (plan_study, {"source": W, "n_components": 3}, ValueError, "n_components", "3"),
     (plan_study, {"source": W, "n_repeats": 0}, ValueError, "n_repeats", "0"),
+    (plan_study, {"source": W, "checkpoint": 3}, TypeError, "checkpoint", "3"),
+    (plan_study, {"source": W, "checkpoint": "thesis"}, ValueError, "checkpoint", "'thesis'"),
     (plan_study, {"source": -W}, ValueError, "source", "smallest loading"),
     (plan_study, {"source": W[:3, :2]}, ValueError, "source", "(3, 2)"),
     (plan_study, {"source": np.ones((12, 2))}, ValueError, "source", "equal"),

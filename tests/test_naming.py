@@ -174,6 +174,20 @@ def test_at_most_five_percent_of_noise_dimensions_are_given_a_name():
     assert share_of_noise_named(500, 60, 199, 1000) <= 0.05
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("missing", "most"), [("none", 0.06), ("random", 0.06), ("high", 0.11)])
+def test_pvalues_are_slightly_too_small_if_a_property_is_unknown_where_loadings_are_high(missing, most):
+    small = 0
+    for seed in range(2000):
+        rng = np.random.default_rng(seed)
+        y = np.exp(1.5 * rng.normal(size=60))
+        x = rng.normal(size=60)
+        unknown = {"none": y < 0, "random": rng.random(60) < 0.5, "high": y > np.quantile(y, 0.4)}[missing]
+        settings = {"min_correlation": 0.0, "n_permutations": 99, "random_state": seed}
+        small += len(label_dimensions(y[:, None], {"x": np.where(unknown, np.nan, x)}, **settings))
+    assert small / 2000 <= most
+
+
 def test_items_are_looked_up_by_name():
     W = np.random.default_rng(3).gamma(0.3, size=(80, 3))
     items = [f"item {i}" for i in range(80)]

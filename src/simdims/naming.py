@@ -105,6 +105,10 @@ def label_dimensions(
     adjusted for the number of properties. `pvalue_adjusted` is also adjusted over dimensions (Benjamini-Hochberg,
     applied to the best property of each).
 
+    P-values assume that missing values do not depend on the loadings. Otherwise they are slightly too small: if a
+    property is unknown for the 60% of the items with the highest loadings, about 9% instead of 5% of unrelated
+    properties are significant.
+
     A category describes a dimension only if its items have high loadings; a numeric property may also correlate
     negatively. Categories, levels and numbers known for fewer than 5 items are not tested.
 
