@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +112,25 @@ def test_truth_values_and_numbers_with_gaps_are_not_categories():
     assert names == {"dimension1": "animal", "dimension2": "size", "dimension3": "tool: yes"}
     with pytest.raises(TypeError, match="properties must be real numbers or words, got complex ones in 'size'"):
         label_dimensions(W, {"size": W[:, 1] + 1j})
+
+
+def test_numbers_that_are_read_as_categories_are_worth_a_warning():
+    W = np.random.default_rng(4).gamma(0.3, size=(100, 3))
+    size = (4 * W[:, 1]).round().clip(max=3).astype(int)
+    with pytest.warns(UserWarning, match="'size' holds numbers stored as text"):
+        label_dimensions(W, {"size": size.astype(str)}, n_permutations=39)
+    with pytest.warns(UserWarning, match="'size' holds numbers and words such as 'unknown'"):
+        label_dimensions(W, {"size": ["unknown", *size[1:].astype(str)]}, n_permutations=39)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        label_dimensions(W, {"size": pd.Categorical(size.astype(str))}, n_permutations=39)
+        label_dimensions(W, {"size": np.array(["small", "1", "large"])[size.clip(max=2)]}, n_permutations=39)
+
+
+def test_a_table_without_numbers_suggests_nothing():
+    for value in ("high", np.nan):
+        with pytest.raises(TypeError, match="table must have numbers in its column correlation"):
+            suggested_names(pd.DataFrame({"dimension": ["d"], "property": ["p"], "correlation": [value]}))
 
 
 def test_units_do_not_matter():

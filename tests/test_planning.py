@@ -270,6 +270,19 @@ def test_r_squared_is_that_of_the_weighted_mean():
     assert r_squared(values, values, weights) == 1
 
 
+def test_the_scale_of_a_design_does_not_matter():
+    settings = {"pairs": [0.5], "answers": 1, "n_repeats": 1, "random_state": 0}
+    expected = plan_study(W, **settings).table
+    for scale in (2.0**-400, 2.0**400):
+        pd.testing.assert_frame_equal(plan_study(scale * W, **settings).table, expected, check_exact=True)
+
+
+def test_a_single_held_out_pair_has_no_r2():
+    row = plan_study(W[:4], pairs=[1.0], answers=1, n_repeats=1, random_state=0).table.iloc[0]
+    assert np.isnan([row["held_out_r2"], row["reported_r2"]]).all()
+    assert 0 <= row["alignment"] <= 1
+
+
 # The figure and the command
 
 
@@ -354,7 +367,7 @@ def test_an_interrupted_plan_resumes_with_the_same_result_and_can_be_extended(tm
         with pytest.raises(ParameterError, match="checkpoint must be of the same data and settings"):
             plan_study(source, **{**call, **other})
     with pytest.raises(ParameterError, match="checkpoint must be of the same data"):
-        plan_study(2 * W, **{**call, "n_components": None})
+        plan_study(W**2, **{**call, "n_components": None})
 
 
 def test_a_checkpoint_keeps_the_seed(tmp_path):

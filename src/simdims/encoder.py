@@ -377,9 +377,17 @@ def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
     """Tables validated by scikit-learn, with its error messages on one line."""
+    for name, table in zip("Xy", tables, strict=False):
+        if is_frame(table) and table.columns.duplicated().any():
+            repeated = table.columns[table.columns.duplicated()][0]
+            raise ParameterError(name, "must have distinct columns", f"{str(repeated)!r} more than once")
+        if name == "y" and sparse.issparse(table):
+            rule = "must be a dense array or a DataFrame"
+            raise ParameterTypeError(name, rule, "a sparse matrix", "pass its .toarray()")
     tables = tuple(np.ma.filled(one.astype(np.float64), np.nan) if np.ma.isMaskedArray(one) else one for one in tables)
     try:
-        return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # in sums that only look for NaN
+            return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
         if str(error).startswith("The feature names"):  # lists them, one per line
             raise
@@ -390,7 +398,17 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
         name, rule = (
             ("y", "must hold loadings, finite numbers") if is_y else ("X", "must hold features, finite numbers")
         )
-        raise kind(name, f"{rule} with one row per item", f"others: {reason}") from None
+        table = tables[1] if is_y and len(tables) > 1 else tables[0]
+        found = _first_missing(table) if is_frame(table) and "NaN" in reason else None
+        raise kind(name, f"{rule} with one row per item ({reason})", found) from None
+
+
+def _first_missing(frame: pd.DataFrame) -> str | None:
+    """Where a DataFrame has its first missing value, if any."""
+    rows, columns = np.nonzero(frame.isna().to_numpy())
+    if not len(rows):
+        return None
+    return f"a missing value in row {str(frame.index[rows[0]])!r}, column {str(frame.columns[columns[0]])!r}"
 
 
 def _matched(X: Any, table: Any) -> tuple[Any, Any]:
@@ -410,10 +428,10 @@ def _matched(X: Any, table: Any) -> tuple[Any, Any]:
     if set(features) == set(items):
         return X.set_axis(features).loc[items], table
     if missing := [item for item in items if item not in set(features)]:
-        raise ParameterError("X", "must have features of all items of y", f"none of {missing[0]!r}")
+        raise ParameterError("X", "must have features of all items of {y}", f"none of {missing[0]!r}")
     extra = next(item for item in features if item not in set(items))
-    remedy = "pass X.loc[y.index] and predict the others"
-    raise ParameterError("X", "must have the items of y only", f"{extra!r}, which has no loadings", remedy)
+    remedy = "leave out such items, and predict them afterwards"
+    raise ParameterError("X", "must have the items of {y} only", f"{extra!r}, which has no loadings", remedy)
 
 
 def _dimension_names(table: Any, n_components: int) -> NDArray[np.object_]:

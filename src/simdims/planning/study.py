@@ -26,7 +26,7 @@ from simdims._parameters import (
 from simdims._progress import Callback, reporting
 from simdims.joint import fingerprint_of, problem_of_set
 from simdims.metrics import factor_alignment, triplet_accuracy
-from simdims.metrics._embedding import as_embedding, embedding_table
+from simdims.metrics._embedding import as_embedding, below_one, embedding_table
 from simdims.metrics._pairs import pair_products
 from simdims.metrics.choices import is_embedding
 from simdims.planning.result import METRICS, StudyPlan, learning_curves
@@ -200,7 +200,12 @@ def _source(source: Any, n_components: Any) -> Source:
         if len(W) < 4 or (W < 0).any():
             rule = "must be a non-negative embedding of at least 4 items"
             raise ParameterError("source", rule, f"shape {W.shape}, smallest loading {W.min():g}")
-        return Source(W, None, None)
+        is_constant = np.ptp(W, axis=0) <= 1e-12 * W.max(axis=0)
+        if is_constant.any():
+            place = int(np.argmax(is_constant))
+            got = f"{W[0, place]:g} for every item in column {place}"
+            raise ParameterError("source", "must have dimensions that vary over the items", got, "leave it out")
+        return Source(below_one(W), None, None)
     similarity = given if isinstance(given, SimilaritySet) else as_similarity(given, copy=False)
     if n_components is not None:
         require_count("n_components", n_components, at_most=similarity.n_items)
@@ -274,7 +279,7 @@ def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -
 
 def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
     """One or several positive numbers as a sorted list."""
-    is_one = not isinstance(values, Iterable) or isinstance(values, str | bytes)
+    is_one = not isinstance(values, Iterable) or isinstance(values, str | bytes) or getattr(values, "ndim", 1) == 0
     listed: list[Any] = [values] if is_one else list(values)
     if not listed:
         raise ParameterError(name, "must hold at least one number", "none")
