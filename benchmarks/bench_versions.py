@@ -1,6 +1,6 @@
 """Time of fits in this version over that in another version, on the problems of bench_small.py and bench_rivals.py.
 
-    python benchmarks/bench_versions.py [OTHER_CHECKOUT/src] [--quick] [--only small] [--sizes 40 120] [--rounds 5]
+    OMP_NUM_THREADS=1 python benchmarks/bench_versions.py [OTHER_CHECKOUT/src] [--quick] [--only small] [--rounds 5]
 
 Each version runs in its own process, and both take turns on the same data. Times are in processor time, on which other
 programs on the machine have little influence; in each round the shortest of several fits counts, and the ratio of a
