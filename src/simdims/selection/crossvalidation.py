@@ -258,7 +258,8 @@ def _fit_tasks(
         shared = (*splits.matrix, splits.design, estimator)
         yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
         return
-    together = max(1, _BYTES_TOGETHER // splits.matrix.values.nbytes)
+    of_pairs = 1 if splits.matrix.starts is None else 3  # lists have partners and weights too
+    together = max(1, _BYTES_TOGETHER // (of_pairs * splits.matrix.values.nbytes))
     for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
         left = list(of_rank)
         while left:
