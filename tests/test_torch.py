@@ -215,6 +215,48 @@ def test_rank_selection_uses_the_device(device, monkeypatch):
     np.testing.assert_allclose(there.curve["error"], here.curve["error"], rtol=0.05)
 
 
+@pytest.fixture(name="two_gpus")
+def fixture_two_gpus(monkeypatch):
+    """A machine with two GPUs, which are its processor; returns the names of those that fits used."""
+    used = []
+
+    def named(device):
+        used.append(device)
+        return torch.device("cpu")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for module in (on_device, listed_torch):
+        monkeypatch.setattr(module, "check_device", named)
+    return used
+
+
+@pytest.mark.parametrize(
+    ("device", "n_jobs", "expected"),
+    [
+        ("cuda", None, ["cuda"]),
+        ("cuda", 2, ["cuda:0", "cuda:1"]),
+        ("cuda", 8, ["cuda:0", "cuda:1"]),
+        ("cuda:1", 2, ["cuda:1"]),
+    ],
+)
+@pytest.mark.parametrize("storage", ["masked, filled", "sparse, 0.03"])
+@pytest.mark.filterwarnings("ignore:The lowest held-out error")
+def test_fits_are_divided_among_as_many_gpus_as_jobs(storage, device, n_jobs, expected, two_gpus):
+    S = STORAGES[storage]()
+    settings = {"sampling": 0.6, "n_folds": 3, "n_repeats": 1, "random_state": 0, "progress": False}
+    estimator = SRF(device=device, tol=1e-2, max_iter=100)
+    ours = select_rank(S, [2, 3], estimator=estimator, n_jobs=n_jobs, **settings)
+    assert sorted(set(two_gpus)) == expected
+    reference = select_rank(S, [2, 3], estimator=estimator.set_params(device="torch-cpu"), **settings)
+    np.testing.assert_allclose(ours.curve["error"], reference.curve["error"], rtol=0.05)
+    two_gpus.clear()
+    runs = {"n_runs": 5, "random_state": 0, "progress": False}
+    ours = fit_consensus(S, 3, estimator=SRF(device=device), n_jobs=n_jobs, **runs)
+    assert sorted(set(two_gpus)) == expected
+    reference = fit_consensus(S, 3, estimator=SRF(device="torch-cpu"), **runs)
+    np.testing.assert_allclose(ours.objectives, reference.objectives, rtol=1e-3)
+
+
 @devices
 def test_a_selection_on_a_device_resumes(device, tmp_path, monkeypatch):
     settings = {"sampling": 0.7, "n_repeats": 1, "random_state": 0, "progress": False}

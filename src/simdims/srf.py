@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
-from simdims._parallel import generator_of
+from simdims._parallel import generator_of, workers_here
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
@@ -552,6 +552,12 @@ def solve_many(
     penalised = {key: solvers.penalised(one, model.alpha, model.l1_ratio) for key, one in distinct.items()}
     starts = [model._start(problem, generator_of(seed)) for problem, seed in zip(problems, seeds, strict=True)]
     return model._solve([penalised[id(problem)] for problem in problems], starts, model.alpha)
+
+
+def on_devices(estimator: SRF, n_jobs: int | None) -> list[SRF]:
+    """The settings for each device that fits are divided among: with "cuda", as many GPUs as `n_jobs`."""
+    devices = solvers.devices_for(estimator.device, workers_here(n_jobs))
+    return [clone(estimator).set_params(device=device) for device in devices]
 
 
 def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int) -> float:

@@ -98,9 +98,15 @@ class Splits:
 
 
 def fit_fold(*arguments: Any) -> Fit:
-    """One fit, possibly in another process: the split is redrawn from its seed, so only the similarities are sent."""
-    *parts, design, estimator, task = arguments
-    return fit_folds(Splits(Arrays(*parts), design), estimator, (task,))[0]
+    """One fit, possibly in another process; see `fit_batch`."""
+    *shared, task = arguments
+    return fit_batch(*shared, (task,))[0]
+
+
+def fit_batch(*arguments: Any) -> list[Fit]:
+    """Fits in another process: splits are redrawn from their seeds, so only the similarities are sent."""
+    *parts, design, estimator, tasks = arguments
+    return fit_folds(Splits(Arrays(*parts), design), estimator, tasks)
 
 
 def fit_folds(splits: Splits, estimator: SRF, tasks: Sequence[Task]) -> list[Fit]:

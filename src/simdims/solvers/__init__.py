@@ -82,6 +82,7 @@ __all__ = [
     "choose_alpha",
     "choose_jointly",
     "determinacy",
+    "devices_for",
     "embed",
     "factor_problem",
     "given_start",
@@ -173,6 +174,17 @@ def solve_on(
     dense = [problem for problem in problems if not isinstance(problem, PairProblem)]
     how: dict[str, Any] = {"device": device, "max_iter": max_iter, "tol": tol, "report": report}
     return fit_lists(lists, starts, **how) if lists else fit_together(dense, starts, **how)
+
+
+def devices_for(device: str, most: int) -> list[str]:
+    """The devices that fits are divided among: with "cuda" up to `most` GPUs, and otherwise `device` alone."""
+    if device != "cuda" or most == 1:
+        return [device]
+    try:
+        from simdims.solvers.torch import n_gpus
+    except ModuleNotFoundError as error:
+        raise without_torch(device, error) from None
+    return [f"cuda:{number}" for number in range(min(most, n_gpus()))] or [device]
 
 
 def can_fill(problem: Problem) -> bool:

@@ -69,6 +69,11 @@ def check_device(name: str) -> torch.device:
     return device
 
 
+def n_gpus() -> int:
+    """The number of GPUs that "cuda:0", "cuda:1", ... name."""
+    return torch.cuda.device_count()
+
+
 def fit_together(
     problems: Sequence[DenseProblem],
     starts: Sequence[np.ndarray],
