@@ -94,8 +94,9 @@ class SRF(TransformerMixin, BaseEstimator):
         part (a sum of squares), which shrinks the weakest directions of W W^T. Between 0 and 1.
     device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
         Where to compute. All except "cpu" need PyTorch: "cuda" is an NVIDIA (or AMD) GPU, "mps" the GPU of a Mac, and
-        "torch-cpu" runs the same code on the CPU. Dense and implicit similarities are fitted in float32, all rows at
-        once, by a separate algorithm (`solver` must be "auto", `bounds` "auto" or None).
+        "torch-cpu" runs the same code on the CPU. Fits use float32 and a separate algorithm that updates all rows at
+        once (`solver` must be "auto", `bounds` "auto" or None). With "cuda", functions that fit repeatedly use as many
+        GPUs as their `n_jobs`, one by default; "cuda:1" names one of them.
     random_state : int, RandomState or None, default=None
         Seed of the start; None uses fresh entropy.
     verbose : int, default=0

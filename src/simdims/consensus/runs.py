@@ -88,8 +88,8 @@ def fit_consensus(
     random_state : int, RandomState or None, default=None
         Seed of starts and splits; None draws one, or takes that of the checkpoint.
     n_jobs : int, optional
-        Number of processes, as in joblib, whose configuration can also send the fits to a cluster. Results do not
-        depend on it.
+        Number of processes, as in joblib, whose configuration can also send the fits to a cluster; with
+        ``device="cuda"``, the number of GPUs. Results do not depend on it (on a device, up to rounding).
     progress : bool or callable, optional
         Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
         `Progress` after each fit and split.

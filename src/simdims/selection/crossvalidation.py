@@ -123,7 +123,8 @@ def select_rank(
     random_state : int, RandomState or None, default=None
         Seed of splits and starts; None uses fresh entropy (or, with a checkpoint, that of its first run).
     n_jobs : int, optional
-        Number of processes, as in joblib, which can also send the fits to a cluster. Results do not depend on it.
+        Number of processes, as in joblib, which can also send the fits to a cluster; with ``device="cuda"``, the number
+        of GPUs. Results do not depend on it (on a device, up to rounding).
     progress : bool or callable, optional
         Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
         `Progress` after every fit.
