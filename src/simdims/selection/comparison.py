@@ -28,7 +28,8 @@ class SystemsComparison:
 
     average: the same dimensions and weights for all systems, the fit to their average. weights: the same dimensions,
     with weights for each system. alone: each system fitted separately. All models are trained and tested on the same
-    pairs.
+    pairs. The predictions for a system are adjusted by a line that is fitted to its pairs in the other folds, so that
+    different use of the same scale is no reason for weights.
 
     Attributes
     ----------

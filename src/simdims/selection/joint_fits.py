@@ -21,6 +21,9 @@ _PAIRS, _SPLIT, _FIT, _ALONE = 10, 11, 12, 13
 #: Products of pairs computed at a time.
 _CHUNK = 2**21
 
+#: Number of pairs of a system at which the line from predictions to similarities is half that of its own pairs.
+_PAIRS_FOR_A_LINE = 10
+
 #: Similarities count as constant if their variance is less than this share of their squared mean.
 _CONSTANT = 1e-12
 
@@ -141,24 +144,26 @@ def fit_alone(
         error = 0.0
         for repeat in range(design.n_repeats):
             folds = draw_folds(pairs, problem.n_systems, design, repeat)
+            held, predicted = [], []
             for fold in range(design.n_folds):
-                held = folds[mine] == fold
-                training = leave_out(alone, own, (folds[mine] < 0) | held)
+                held.append(np.flatnonzero(folds[mine] == fold))
+                training = leave_out(alone, own, (folds[mine] < 0) | (folds[mine] == fold))
+                predicted.append(_predict_alone(training, own, held[-1], settled, rank, seed))
+            on_lines = _on_lines(own, 1, held, predicted, np.full(design.n_folds, repeat))
+            for fold, (those, values) in enumerate(zip(held, on_lines, strict=True)):
                 weight = pairs.weights[folds == fold].sum()
-                squares = _errors_alone(training, own, np.flatnonzero(held), settled, rank, seed)
-                error += float(own.weights[held] @ squares) / weight
+                error += float(own.weights[those] @ (values - own.values[those]) ** 2) / weight
     return m, error / (design.n_repeats * design.n_folds)
 
 
-def _errors_alone(
+def _predict_alone(
     training: solvers.JointProblem, pairs: JointPairs, those: np.ndarray, estimator: JointSRF, rank: int, seed: int
 ) -> np.ndarray:
-    """Squared errors of a system fitted separately; without training pairs it predicts zeros."""
+    """Predictions for a system fitted separately; without training pairs they are zeros."""
     if training.n_known == 0 or not len(those):
-        return pairs.values[those] ** 2
+        return np.zeros(len(those))
     found = _fit(training, estimator, rank, seed)
-    predicted = predict(found.W, found.weights, pairs, those).clip(*solvers.known_range(training))
-    return (predicted - pairs.values[those]) ** 2
+    return predict(found.W, found.weights, pairs, those).clip(*solvers.known_range(training))
 
 
 def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
@@ -187,23 +192,55 @@ def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) 
 
 
 def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit]) -> Score:
-    """The errors of all fits of one rank on their folds, each pair predicted by the fit of its fold.
+    """The errors of all fits of one rank on their folds, each pair predicted by the fit of its fold and a line.
 
-    Pairs are dependent if they share an item, in any system: standard errors need the contributions of pairs of items,
-    summed over systems.
+    The line of each system (see `_on_lines`) keeps people who only use a scale differently from looking as if they
+    weighted the dimensions differently. "error_alone" is the error without it. Pairs are dependent if they share an
+    item, in any system: standard errors need the contributions of pairs of items, summed over systems.
     """
     pairs = draw_pairs(problem, design.root)
     rows = []
     parts = _Parts(problem, pairs, design)
-    for fit in fits:
-        W, a = fit.W[: problem.n_items], fit.W[problem.n_items :]
-        those = parts.of_fold(fit.task.repeat, fit.task.fold)
-        squares = (predict(W, a, pairs, those).clip(fit.low, fit.high) - pairs.values[those]) ** 2
-        error = parts.add(those, squares)
+    held = [parts.of_fold(fit.task.repeat, fit.task.fold) for fit in fits]
+    alone = [
+        predict(fit.W[: problem.n_items], fit.W[problem.n_items :], pairs, those).clip(fit.low, fit.high)
+        for fit, those in zip(fits, held, strict=True)
+    ]
+    on_lines = _on_lines(pairs, problem.n_systems, held, alone, np.array([fit.task.repeat for fit in fits]))
+    for fit, those, *predicted in zip(fits, held, on_lines, alone, strict=True):
+        squares = [(values - pairs.values[those]) ** 2 for values in predicted]
+        error, error_alone = parts.add(those, *squares)
         task = {"rank": fit.task.rank, "repeat": fit.task.repeat, "fold": fit.task.fold}
         how = {"iterations": fit.iterations, "converged": fit.converged, "seconds": fit.seconds}
-        rows.append({**task, "error": error, "error_alone": error, **how})
+        rows.append({**task, "error": error, "error_alone": error_alone, **how})
     return parts.score(rows)
+
+
+def _on_lines(
+    pairs: JointPairs, n_systems: int, held: Sequence[np.ndarray], predicted: Sequence[np.ndarray], repeats: np.ndarray
+) -> list[np.ndarray]:
+    """Predictions of every fold on a line of their system, which is fitted to the other folds of the repeat.
+
+    With n pairs in those folds, a prediction x becomes x + n / (n + 10) (a + b x - x), b >= 0: few pairs say little
+    about a line.
+    """
+    # Sums over the pairs of each fold and system determine the line for any union of folds.
+    sums = np.zeros((len(held), 6, n_systems))
+    for fold, (those, x) in enumerate(zip(held, predicted, strict=True)):
+        w, y, m = pairs.weights[those], pairs.values[those], pairs.systems[those]
+        for place, part in enumerate((np.ones(len(x)), w, w * x, w * y, w * x * x, w * x * y)):
+            sums[fold, place] = np.bincount(m, part, minlength=n_systems)
+    on_lines = []
+    for fold, x in enumerate(predicted):
+        n_pairs, total, *moments = sums[repeats == repeats[fold]].sum(axis=0) - sums[fold]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mx, my, mxx, mxy = np.divide(moments, total)
+            slope = np.where(mxx - mx**2 > _CONSTANT * mxx, np.maximum(mxy - mx * my, 0.0) / (mxx - mx**2), 0.0)
+        share = np.where(total > 0, n_pairs / (n_pairs + _PAIRS_FOR_A_LINE), 0.0)
+        change = np.where(share > 0, share * (slope - 1), 0.0), np.where(share > 0, share * (my - slope * mx), 0.0)
+        m = pairs.systems[held[fold]]
+        on_lines.append(x + change[0][m] * x + change[1][m])
+    return on_lines
 
 
 def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
@@ -218,8 +255,8 @@ def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
     for repeat in range(design.n_repeats):
         for fold in range(design.n_folds):
             those = parts.of_fold(repeat, fold)
-            error = parts.add(those, about[those])
-            rows.append({"error": error, "error_alone": error})
+            error, error_alone = parts.add(those, about[those], about[those])
+            rows.append({"error": error, "error_alone": error_alone})
     return parts.score(rows)
 
 
@@ -257,14 +294,14 @@ class _Parts:
         """The pairs that the fold holds out."""
         return np.flatnonzero(self.folds[repeat] == fold)
 
-    def add(self, those: np.ndarray, squares: np.ndarray) -> float:
-        """Add the squared errors of a fold; return its mean error."""
+    def add(self, those: np.ndarray, squares: np.ndarray, squares_alone: np.ndarray) -> tuple[float, float]:
+        """Add the squared errors of a fold, on a line and without it; return both mean errors."""
         share = self.pairs.weights[those] / self.pairs.weights[those].sum()
-        errors = share * squares
+        errors, errors_alone = share * squares, share * squares_alone
         ends = (self.pairs.rows[those], self.pairs.columns[those])
-        add_parts(self.items, self.sample, ends, self.place[those], [errors, errors, share])
+        add_parts(self.items, self.sample, ends, self.place[those], [errors, errors_alone, share])
         self.systems += np.bincount(self.pairs.systems[those], errors, minlength=len(self.systems))
-        return float(errors.sum())
+        return float(errors.sum()), float(errors_alone.sum())
 
     def score(self, rows: list[dict]) -> Score:
         """The sums as contributions to the mean over all folds."""
