@@ -144,26 +144,24 @@ def fit_alone(
         error = 0.0
         for repeat in range(design.n_repeats):
             folds = draw_folds(pairs, problem.n_systems, design, repeat)
-            held, predicted = [], []
             for fold in range(design.n_folds):
-                held.append(np.flatnonzero(folds[mine] == fold))
-                training = leave_out(alone, own, (folds[mine] < 0) | (folds[mine] == fold))
-                predicted.append(_predict_alone(training, own, held[-1], settled, rank, seed))
-            on_lines = _on_lines(own, 1, held, predicted, np.full(design.n_folds, repeat))
-            for fold, (those, values) in enumerate(zip(held, on_lines, strict=True)):
+                held = folds[mine] == fold
+                training = leave_out(alone, own, (folds[mine] < 0) | held)
                 weight = pairs.weights[folds == fold].sum()
-                error += float(own.weights[those] @ (values - own.values[those]) ** 2) / weight
+                squares = _errors_alone(training, own, np.flatnonzero(held), settled, rank, seed)
+                error += float(own.weights[held] @ squares) / weight
     return m, error / (design.n_repeats * design.n_folds)
 
 
-def _predict_alone(
+def _errors_alone(
     training: solvers.JointProblem, pairs: JointPairs, those: np.ndarray, estimator: JointSRF, rank: int, seed: int
 ) -> np.ndarray:
-    """Predictions for a system fitted separately; without training pairs they are zeros."""
+    """Squared errors of a system fitted separately; without training pairs it predicts zeros."""
     if training.n_known == 0 or not len(those):
-        return np.zeros(len(those))
+        return pairs.values[those] ** 2
     found = _fit(training, estimator, rank, seed)
-    return predict(found.W, found.weights, pairs, those).clip(*solvers.known_range(training))
+    predicted = predict(found.W, found.weights, pairs, those).clip(*solvers.known_range(training))
+    return (predicted - pairs.values[those]) ** 2
 
 
 def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
@@ -192,37 +190,36 @@ def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) 
 
 
 def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit]) -> Score:
-    """The errors of all fits of one rank on their folds, each pair predicted by the fit of its fold and a line.
+    """The errors of all fits of one rank on their folds, each pair predicted by the fit of its fold.
 
-    The line of each system (see `_on_lines`) keeps people who only use a scale differently from looking as if they
-    weighted the dimensions differently. "error_alone" is the error without it. Pairs are dependent if they share an
-    item, in any system: standard errors need the contributions of pairs of items, summed over systems.
+    `systems` has the errors of these predictions, and of the same predictions on the line of their system (see
+    `_on_lines`). Pairs are dependent if they share an item, in any system: standard errors need the contributions of
+    pairs of items, summed over systems.
     """
     pairs = draw_pairs(problem, design.root)
     rows = []
     parts = _Parts(problem, pairs, design)
     held = [parts.of_fold(fit.task.repeat, fit.task.fold) for fit in fits]
-    alone = [
+    predicted = [
         predict(fit.W[: problem.n_items], fit.W[problem.n_items :], pairs, those).clip(fit.low, fit.high)
         for fit, those in zip(fits, held, strict=True)
     ]
-    on_lines = _on_lines(pairs, problem.n_systems, held, alone, np.array([fit.task.repeat for fit in fits]))
-    for fit, those, *predicted in zip(fits, held, on_lines, alone, strict=True):
-        squares = [(values - pairs.values[those]) ** 2 for values in predicted]
-        error, error_alone = parts.add(those, *squares)
+    on_lines = _on_lines(pairs, problem.n_systems, held, predicted, np.array([fit.task.repeat for fit in fits]))
+    for fit, those, x, on_line in zip(fits, held, predicted, on_lines, strict=True):
+        error = parts.add(those, *((values - pairs.values[those]) ** 2 for values in (x, on_line)))
         task = {"rank": fit.task.rank, "repeat": fit.task.repeat, "fold": fit.task.fold}
         how = {"iterations": fit.iterations, "converged": fit.converged, "seconds": fit.seconds}
-        rows.append({**task, "error": error, "error_alone": error_alone, **how})
+        rows.append({**task, "error": error, "error_alone": error, **how})
     return parts.score(rows)
 
 
 def _on_lines(
     pairs: JointPairs, n_systems: int, held: Sequence[np.ndarray], predicted: Sequence[np.ndarray], repeats: np.ndarray
 ) -> list[np.ndarray]:
-    """Predictions of every fold on a line of their system, which is fitted to the other folds of the repeat.
+    """Predictions of every fold, adjusted to how their system uses the scale: on a line fitted to its other folds.
 
-    With n pairs in those folds, a prediction x becomes x + n / (n + 10) (a + b x - x), b >= 0: few pairs say little
-    about a line.
+    With n pairs in those folds of the repeat, a prediction x becomes x + n / (n + 10) (a + b x - x), b >= 0: few pairs
+    say little about a line.
     """
     # Sums over the pairs of each fold and system determine the line for any union of folds.
     sums = np.zeros((len(held), 6, n_systems))
@@ -233,13 +230,14 @@ def _on_lines(
     on_lines = []
     for fold, x in enumerate(predicted):
         n_pairs, total, *moments = sums[repeats == repeats[fold]].sum(axis=0) - sums[fold]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mx, my, mxx, mxy = np.divide(moments, total)
-            slope = np.where(mxx - mx**2 > _CONSTANT * mxx, np.maximum(mxy - mx * my, 0.0) / (mxx - mx**2), 0.0)
-        share = np.where(total > 0, n_pairs / (n_pairs + _PAIRS_FOR_A_LINE), 0.0)
-        change = np.where(share > 0, share * (slope - 1), 0.0), np.where(share > 0, share * (my - slope * mx), 0.0)
+        known = n_pairs > 0
+        mx, my, mxx, mxy = np.divide(moments, total, out=np.zeros((4, n_systems)), where=known)
+        spread = mxx - mx**2
+        slope = np.zeros(n_systems)
+        np.divide(np.maximum(mxy - mx * my, 0.0), spread, out=slope, where=spread > _CONSTANT * mxx)
+        share = n_pairs / (n_pairs + _PAIRS_FOR_A_LINE)
         m = pairs.systems[held[fold]]
-        on_lines.append(x + change[0][m] * x + change[1][m])
+        on_lines.append(x + share[m] * (my[m] + slope[m] * (x - mx[m]) - x))
     return on_lines
 
 
@@ -255,8 +253,8 @@ def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
     for repeat in range(design.n_repeats):
         for fold in range(design.n_folds):
             those = parts.of_fold(repeat, fold)
-            error, error_alone = parts.add(those, about[those], about[those])
-            rows.append({"error": error, "error_alone": error_alone})
+            error = parts.add(those, about[those], about[those])
+            rows.append({"error": error, "error_alone": error})
     return parts.score(rows)
 
 
@@ -288,20 +286,21 @@ class _Parts:
         self.pairs, self.place, self.pairs_per_sampled = pairs, place[number], len(distinct) / n_sampled
         self.folds = [draw_folds(pairs, problem.n_systems, design, repeat) for repeat in range(design.n_repeats)]
         self.items, self.sample = np.zeros((3, problem.n_items)), np.zeros((3, n_sampled))
-        self.systems = np.zeros(problem.n_systems)
+        self.systems = np.zeros((2, problem.n_systems))
 
     def of_fold(self, repeat: int, fold: int) -> np.ndarray:
         """The pairs that the fold holds out."""
         return np.flatnonzero(self.folds[repeat] == fold)
 
-    def add(self, those: np.ndarray, squares: np.ndarray, squares_alone: np.ndarray) -> tuple[float, float]:
-        """Add the squared errors of a fold, on a line and without it; return both mean errors."""
+    def add(self, those: np.ndarray, squares: np.ndarray, squares_on_line: np.ndarray) -> float:
+        """Add the squared errors of a fold; return its mean error."""
         share = self.pairs.weights[those] / self.pairs.weights[those].sum()
-        errors, errors_alone = share * squares, share * squares_alone
+        errors = share * squares
         ends = (self.pairs.rows[those], self.pairs.columns[those])
-        add_parts(self.items, self.sample, ends, self.place[those], [errors, errors_alone, share])
-        self.systems += np.bincount(self.pairs.systems[those], errors, minlength=len(self.systems))
-        return float(errors.sum()), float(errors_alone.sum())
+        add_parts(self.items, self.sample, ends, self.place[those], [errors, errors, share])
+        for row, part in enumerate((errors, share * squares_on_line)):
+            self.systems[row] += np.bincount(self.pairs.systems[those], part, minlength=self.systems.shape[1])
+        return float(errors.sum())
 
     def score(self, rows: list[dict]) -> Score:
         """The sums as contributions to the mean over all folds."""
