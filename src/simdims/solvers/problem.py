@@ -54,13 +54,17 @@ NO_PENALTY = Penalty()
 
 @dataclass(frozen=True, kw_only=True)
 class _Stored:
-    """What every storage has: the similarities of items to themselves, and the largest weight as `scale`."""
+    """What every storage has: the similarities of items to themselves, and the largest weight as `scale`.
+
+    `noise` keeps what penalty.noise_scale has computed; `replace` drops it.
+    """
 
     diagonal: np.ndarray
     diagonal_weights: np.ndarray
     limits: np.ndarray
     scale: float = 1.0
     penalty: Penalty = NO_PENALTY
+    noise: tuple[float, float] | None = field(init=False, default=None, compare=False)
 
     @property
     def n_items(self) -> int:
