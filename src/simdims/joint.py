@@ -17,6 +17,7 @@ from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
     is_whole,
+    plural,
     require_choice,
     require_components,
     require_count,
@@ -30,7 +31,7 @@ from simdims._parameters import (
 from simdims.metrics import explained_variance
 from simdims.similarity.arrays import arrays_of, problem_of
 from simdims.srf import SRF, UnconvergedWarning, check_alpha, warn_of_nothing_left
-from simdims.systems import SimilaritySet
+from simdims.systems import SimilaritySet, usual_scale, warn_of_scales
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,6 +218,11 @@ class JointSRF(BaseEstimator):
         -------
         ndarray of shape (n_components,), or (n_systems, n_components) for a SimilaritySet
 
+        Warns
+        -----
+        UserWarning
+            If a system seems to be on another scale than the fitted ones.
+
         Examples
         --------
         >>> import numpy as np
@@ -229,6 +235,7 @@ class JointSRF(BaseEstimator):
         """
         check_is_fitted(self)
         systems = S if isinstance(S, SimilaritySet) else SimilaritySet.of_new(S)
+        warn_of_scales(systems, self._scale, " of the fitted ones")
         problem = problem_of_set(systems, self._places(systems), self.n_features_in_)
         found = solvers.weights_of(with_shrinkage(problem, self._mu), self.embedding_)
         return found if isinstance(S, SimilaritySet) else found[0]
@@ -326,7 +333,7 @@ class JointSRF(BaseEstimator):
 
     def _remember(self, systems: SimilaritySet) -> None:
         self.names_, self.info_ = systems.names, systems.info
-        self.n_features_in_ = systems.n_items
+        self.n_features_in_, self._scale = systems.n_items, usual_scale(systems)
         if systems.labels is not None:
             self.feature_names_in_ = np.array(systems.labels, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -386,8 +393,8 @@ class JointSRF(BaseEstimator):
             ]
             if few:
                 warn(
-                    f"{len(few)} systems have fewer observed pairs than the {self.n_components} dimensions: "
-                    f"{shortlist(few)}. The data do not determine their weights.",
+                    f"Fewer observed pairs than the {self.n_components} dimensions in {len(few)} "
+                    f"{plural('system', len(few))}: {shortlist(few)}. The data do not determine their weights.",
                     "Use {shrinkage=auto} or leave these systems out.",
                 )
 
