@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from simdims import JointSRF, ParameterError, SimilaritySet, from_dissimilarity, from_ratings, from_triplets
+from simdims import (
+    JointSRF,
+    ParameterError,
+    SimilaritySet,
+    from_comparisons,
+    from_dissimilarity,
+    from_ratings,
+    from_triplets,
+)
 
 
 def without_diagonal(S):
@@ -150,6 +158,50 @@ def test_a_list_of_dissimilarities_is_a_square_per_person(tmp_path):
     np.testing.assert_allclose(again.mean().values, people.mean().values)
 
 
+def test_columns_with_one_value_per_person_are_covariates_of_a_list_of_dissimilarities(tmp_path):
+    stack = distances()
+    rows = [
+        {"who": f"p{m}", "age": 20 + m, "first": f"0{i}", "second": f"0{j}", "d": stack[m, i, j], "site": "x"}
+        for m in range(3) for i in range(6) for j in range(i)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    named = {"item1": "first", "item2": "second", "dissimilarity": "d"}
+    for given in (table, tmp_path / "people.csv"):
+        for columns in ({}, named):
+            people = from_dissimilarity(given, by="who", **columns)
+            assert people.labels[0] == "00"
+            assert people.info["age"].tolist() == [20, 21, 22]
+            assert list(people.info.columns) == ["age", "site"]
+    np.testing.assert_allclose(people.mean().values, from_dissimilarity(stack, by="p").mean().values)
+    with pytest.raises(ParameterError, match=r"three columns that vary within 'who', .* got 4"):
+        from_dissimilarity(table.assign(rt=range(len(table))), by="who")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["P10", "P2", "P1", "P9"], ["P1", "P2", "P9", "P10"]),
+        ([10, 2, 1, 9], ["1", "2", "9", "10"]),
+        ([1.5, 1.25, -3, 10], ["-3", "1.25", "1.5", "10"]),
+        (["s1_b10", "s1_b9", "s10_b1", "s2_b1"], ["s1_b9", "s1_b10", "s2_b1", "s10_b1"]),
+    ],
+)
+def test_systems_are_in_natural_order(names, expected):
+    table = ratings().replace({"who": {f"p{m}": name for m, name in enumerate(names)}})
+    of = dict(zip(map(str, names), ratings().groupby("who"), strict=True))
+    people = from_ratings(table, **COLUMNS, by="who")
+    assert list(people.names) == expected
+    for name, own in people.items():
+        alone = from_ratings(of[name][1], **COLUMNS)
+        pd.testing.assert_frame_equal(own.to_frame(), without_diagonal(alone), check_names=False)
+    answers = table.assign(c="item9")[["a", "b", "c", "who"]]
+    assert list(from_triplets(answers, by="who").names) == expected
+    answers.columns = ["head", "winner", "loser", "who"]
+    assert list(from_comparisons(answers, by="who").names) == expected
+    assert list(from_dissimilarity(table[["a", "b", "rating", "who"]], by="who").names) == expected
+
+
 def test_helms_file_is_one_call_from_a_fit(data_path):
     people = from_dissimilarity(data_path("helm/helm_1959.csv"), by="subject")
     assert (people.n_systems, people.n_items) == (16, 10)
@@ -172,7 +224,7 @@ def test_helms_file_is_one_call_from_a_fit(data_path):
         (lambda: from_dissimilarity(distances(), by="p", weights="counts"), "weights must be None beside by="),
         (
             lambda: from_dissimilarity(pd.DataFrame({"who": ["x"], "a": ["i"], "b": ["j"]}), by="who"),
-            "D must have three columns beside 'who', .* got 2",
+            "D must have three columns that vary within 'who', .* got 2",
         ),
     ],
 )

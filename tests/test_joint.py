@@ -182,7 +182,7 @@ def test_infinite_shrinkage_is_the_fit_to_the_average():
     stack, *_ = simulated(4, 30, 3, observed=0.7)
     systems = SimilaritySet(stack)
     joint = JointSRF(3, alpha=0.0, shrinkage=np.inf, random_state=0, tol=1e-10, max_iter=5000).fit(systems)
-    np.testing.assert_array_equal(joint.weights_, 1.0)
+    np.testing.assert_allclose(joint.weights_, 1.0)
     average = SRF(3, init=joint.embedding_, tol=1e-10, max_iter=5000).fit(systems.mean())
     assert align(joint.embedding_, average.embedding_).similarity.min() > 0.99999
     strong = JointSRF(3, alpha=0.0, shrinkage=1e6, random_state=0, tol=1e-10, max_iter=5000).fit(systems)
@@ -388,6 +388,29 @@ def test_weights_of_a_new_system():
     np.testing.assert_allclose(found[list(align(joint.embedding_, W).permutation)], new, atol=0.02)
 
 
+def test_a_new_system_on_another_scale_is_warned_of():
+    stack, *_ = simulated(4, 20, 2, observed=1.0)
+    joint = JointSRF(2, random_state=0).fit(stack)
+    with pytest.warns(UserWarning, match=r"different scales: the largest similarity of the fitted ones .* in 'new'"):
+        joint.weights_for(100 * stack[0])
+    with pytest.warns(UserWarning, match="'a'.*'b'"):
+        joint.weights_for(SimilaritySet({"a": 100 * stack[0], "b": 100 * stack[1]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint.weights_for(stack[0])
+
+
+@pytest.mark.parametrize(("l1_ratio", "n_systems"), [(0.0, 4), (1.0, 4), (0.0, 1)])
+def test_a_penalty_that_leaves_nothing_is_warned_of(l1_ratio, n_systems):
+    stack, *_ = simulated(n_systems, 20, 2, observed=1.0)
+    with pytest.warns(UserWarning, match="All loadings are zero: the penalty, alpha = 50, is stronger"):
+        joint = JointSRF(2, alpha=50.0, shrinkage=0.1, l1_ratio=l1_ratio, random_state=0).fit(stack)
+    assert not joint.embedding_.any()
+    np.testing.assert_allclose(joint.weights_, 1.0)
+    assert joint.kkt_residual_ == 0
+    assert joint.objective_ == joint.data_objective_ == pytest.approx(0.5 * np.nansum(stack**2))
+
+
 def test_weights_of_a_new_system_minimise_its_own_objective():
     stack, *_ = simulated(6, 20, 3, observed=0.6)
     joint = JointSRF(3, alpha=0.05, shrinkage=0.3, random_state=0).fit(stack[:5])
@@ -466,7 +489,7 @@ def test_too_few_pairs_are_told():
     stack, *_ = simulated(3, 12, 2, observed=1.0)
     few = np.full_like(stack[0], np.nan)
     few[0, 1] = few[1, 0] = 0.5
-    with pytest.warns(UserWarning, match=r"fewer observed pairs than the 2 dimensions: c \(1\)"):
+    with pytest.warns(UserWarning, match=r"Fewer observed pairs than the 2 dimensions in 1 system: c \(1\)"):
         JointSRF(2, alpha=0.0, shrinkage=0.0).fit({"a": stack[0], "b": stack[1], "c": few})
     with pytest.warns(UserWarning, match="underdetermined"):
         JointSRF(12, alpha=0.1, shrinkage=0.1).fit({"a": few * 0 + 0.5, "b": stack[1]})
