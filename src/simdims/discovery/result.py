@@ -161,7 +161,7 @@ class Discovery:
 
     @property
     def evidence_of_structure(self) -> bool | None:
-        """Whether held-out similarities are predicted better than by their mean, by two standard errors."""
+        """Whether held-out similarities are predicted better than by their mean, by more than two standard errors."""
         return None if self.held_out is None else self.held_out.is_evidence
 
     @property

@@ -237,7 +237,22 @@ def compare_embeddings(
         embedding2=B,
         labels=labels,
     )
+    _warn_of_too_few(compared)
     return compared if S1 is None and S2 is None else _with_explained(compared, (S1, S2), (one, other), (rows1, rows2))
+
+
+def _warn_of_too_few(compared: EmbeddingComparison) -> None:
+    """Warn of pairs that beat all permutations and cannot be called shared, because there are too few permutations."""
+    n_pairs, n_drawn = compared.null_distribution.shape[::-1]
+    beaten = compared.pvalue * (1 + n_drawn) < 1.5
+    n_missed = int((beaten & ~compared.is_shared).sum())
+    if n_missed:
+        n_needed = -(-n_pairs // compared.alpha)
+        warn(
+            f"The correlation of {n_missed} of the {n_pairs} matched pairs is above all {n_drawn:,} permutations, but so "
+            f"few permutations cannot show that at a false discovery rate of {compared.alpha:g}.",
+            f"Use {{n_permutations={n_needed:.0f}}} or more.",
+        )
 
 
 def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...] | None]:

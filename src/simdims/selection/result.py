@@ -139,7 +139,7 @@ class RankSelection:
 
     @property
     def evidence_of_structure(self) -> bool | None:
-        """Whether held-out similarities are predicted better than by their mean, by two standard errors."""
+        """Whether held-out similarities are predicted better than by their mean, by more than two standard errors."""
         return None if self.held_out is None else self.held_out.is_evidence
 
     @property
@@ -436,7 +436,7 @@ class HeldOut(NamedTuple):
 
     @property
     def is_evidence(self) -> bool:
-        """Whether the prediction is better than the mean by two standard errors."""
+        """Whether the prediction is better than the mean by more than two standard errors."""
         return self.r2 > _EVIDENCE * self.standard_error
 
     @classmethod
