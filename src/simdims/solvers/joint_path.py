@@ -51,12 +51,12 @@ def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float, device:
     """
     if not 0.0 < alpha < _FROM or knows_all_pairs(problem):
         return W
-    unit = problem.squares / (problem.n_systems * W.shape[1])  # mu of a shrinkage of 1
+    start, unit = W, problem.squares / (problem.n_systems * W.shape[1])  # mu of a shrinkage of 1
     last = max(problem.mu, _SHRINKAGES[-1] * unit)
-    stronger_mus = np.geomspace(max(last, unit), last, _N_STEPS + 1) if np.isfinite(last) else np.full(_N_STEPS, last)
-    for stronger, mu in zip(np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1], stronger_mus, strict=False):
+    mus = np.geomspace(max(last, unit), last, _N_STEPS + 1) if np.isfinite(last) else np.full(_N_STEPS + 1, last)
+    for stronger, mu in zip(np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1], mus[:-1], strict=True):
         steeper = replace(problem, penalty=Penalty(stronger * problem.noise[0], 0.0), mu=float(mu))
-        W = solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL, device=device).W
+        W = revived(solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL, device=device).W, start)
     return W
 
 
@@ -123,7 +123,6 @@ class _Search:
         errors: dict[float, float] = {}
         fits, n_idle = self._starts(), 0
         for alpha in _ALPHAS:
-            fits = [(revived(W, self.start), a) for W, a in fits]
             fits, squares = self._follow(fits, float(alpha), shrinkage)
             error = float(np.average(squares, weights=self.weights))
             n_idle = 0 if error < (1 - _GAIN) * min(errors.values(), default=np.inf) else n_idle + 1
@@ -157,7 +156,7 @@ class _Search:
         for (training, held), (W, a) in zip(self.splits, fits, strict=True):
             problem = penalised_jointly(training, W.shape[1], alpha, self.l1_ratio, shrinkage)
             weights = np.ones_like(a) if np.isinf(shrinkage) else a
-            solution = solve_jointly(problem, W, weights, max_iter=STEP_SWEEPS, tol=STEP_TOL)
+            solution = solve_jointly(problem, revived(W, self.start), weights, max_iter=STEP_SWEEPS, tol=STEP_TOL)
             found.append((solution.W, solution.weights))
             squares.append(held.squares(solution.W, solution.weights, *self.range))
         return found, np.concatenate(squares)
