@@ -13,7 +13,9 @@ from simdims import (
     from_dissimilarity,
     from_ratings,
     from_triplets,
+    metrics,
 )
+from simdims.io.raw import read_triplets
 
 
 def without_diagonal(S):
@@ -223,6 +225,10 @@ def test_helms_file_is_one_call_from_a_fit(data_path):
         (lambda: from_dissimilarity(distances(), by=["x"]), "names must have one name for each of the 3 systems"),
         (lambda: from_dissimilarity(distances(), by="p", weights="counts"), "weights must be None beside by="),
         (
+            lambda: from_dissimilarity(pd.DataFrame({"who": ["x"], "a": ["i"], "b": ["j"], "d": [1]}), by="person"),
+            "by must name a column of a list of pairs, got 'person': it has 'who', 'a', 'b', 'd'",
+        ),
+        (
             lambda: from_dissimilarity(pd.DataFrame({"who": ["x"], "a": ["i"], "b": ["j"]}), by="who"),
             "D must have three columns that vary within 'who', .* got 2",
         ),
@@ -235,3 +241,41 @@ def test_bad_input_is_refused(call, words):
 
 def test_one_column_may_say_who_and_which_system():
     assert isinstance(from_ratings(ratings(), **COLUMNS, participant="who", by="who"), SimilaritySet)
+
+
+def test_covariates_may_have_missing_cells():
+    table = ratings()
+    first = table.groupby("who").cumcount() == 0
+    given = table.assign(
+        age=table["who"].map({"p0": 20, "p1": 30, "p2": 40}).where(first),
+        trial_notes=[[trial] for trial in table["trial"]],
+        empty=np.nan,
+    )
+    people = from_ratings(given, **COLUMNS, by="who")
+    assert list(people.info.columns) == ["group", "age"]
+    np.testing.assert_array_equal(people.info["age"], [20, 30, 40, np.nan])
+
+
+def test_columns_with_one_value_per_person_are_covariates_of_triplets(tmp_path):
+    table = ratings()
+    table["c"] = ["other" if trial % 2 else "another" for trial in table["trial"]]
+    table = table[["group", "a", "b", "c", "who"]]
+    people, plain = (from_triplets(given, by="who") for given in (table, table.drop(columns="group")))
+    assert people.info["group"].tolist() == ["old", "young", "old", "young"]
+    for name, own in plain.items():
+        pd.testing.assert_frame_equal(own.to_frame(), people[name].to_frame())
+    ceilings = [metrics.noise_ceiling(given, by="who") for given in (table, table.drop(columns="group"))]
+    np.testing.assert_array_equal(ceilings[0].lower, ceilings[1].lower)
+    table.to_csv(tmp_path / "answers.csv", index=False)
+    read = read_triplets(tmp_path / "answers.csv", None, True, by="who")
+    pd.testing.assert_frame_equal(from_triplets(read, by="who").info, people.info, check_dtype=False)
+
+
+def test_people_without_a_dissimilarity_are_left_out_with_a_warning():
+    table = ratings().groupby(["who", "a", "b"], as_index=False)[["rating", "group"]].first()
+    table = table[["who", "a", "b", "rating", "group"]]
+    table["rating"] = table["rating"].astype(float).where(table["who"] != "p1")
+    with pytest.warns(UserWarning, match="Left out 1 system without a judged pair: p1"):
+        people = from_dissimilarity(table, by="who")
+    assert people.names == ("p0", "p2", "p3")
+    assert people.info["group"].tolist() == ["old", "old", "young"]

@@ -475,6 +475,47 @@ def test_the_score_of_each_system_is_its_share_of_variance():
         joint.score(SimilaritySet(stack[:1], names=["x"]))
 
 
+def test_systems_that_do_not_vary_have_no_score():
+    stack, *_ = simulated(4, 20, 2, observed=1.0)
+    stack[1] = 0.5
+    stack[2] = np.nan
+    stack[2, 0, 1] = stack[2, 1, 0] = 0.5
+    scores = JointSRF(2, alpha=0.05, shrinkage=0.1, random_state=0).fit(stack).score(stack)
+    np.testing.assert_array_equal(np.isnan(scores), [False, True, True, False])
+
+
+def test_zeros_alone_have_no_dimension():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint = JointSRF(2, random_state=0).fit(np.zeros((3, 8, 8)))
+    assert not joint.embedding_.any()
+    assert joint.shrinkage_ == np.inf
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.03, np.inf])
+def test_a_start_for_a_weak_penalty_reaches_the_same_minimum_from_everywhere(shrinkage):
+    """Under free weights, random starts of few noisy pairs end in many minima."""
+    stack, *_ = simulated(20, 60, 6, 0.15, 0.5, seed=5)
+    problem = penalised_jointly(problem_of_set(SimilaritySet(stack)), 6, 0.02, 0.0, shrinkage)
+    starts = [joint_start(problem, 6, np.random.RandomState(seed)) for seed in range(4)]
+    found = [
+        solve_jointly(problem, solvers.approach_jointly(problem, W, 0.02), max_iter=1000, tol=1e-6).objective
+        for W in starts
+    ]
+    assert max(found) <= (1 + 1e-3) * min(found)
+    random = [solve_jointly(problem, W, max_iter=1000, tol=1e-6).objective for W in starts]
+    assert min(found) <= (1 + 1e-4) * min(random)
+
+
+def test_dimensions_that_vanish_under_a_strong_penalty_come_back():
+    """A start must not lose a dimension on the way: the third of these vanishes at first."""
+    stack, *_ = simulated(16, 16, 3, 0.4, 0.9, seed=0)
+    problem = penalised_jointly(problem_of_set(SimilaritySet(stack)), 3, 0.02, 0.0, 0.003)
+    for seed in range(5):
+        start = solvers.approach_jointly(problem, joint_start(problem, 3, np.random.RandomState(seed)), 0.02)
+        assert np.all(np.square(start).sum(axis=0) > 0)
+
+
 def test_frames_have_names():
     stack, *_ = simulated(3, 20, 2, observed=1.0)
     labels = [f"item {i}" for i in range(20)]

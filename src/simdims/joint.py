@@ -28,7 +28,7 @@ from simdims._parameters import (
     shown,
     warn,
 )
-from simdims.metrics import explained_variance
+from simdims.metrics.variance import share_explained
 from simdims.similarity.arrays import arrays_of, problem_of
 from simdims.srf import SRF, UnconvergedWarning, check_alpha, warn_of_nothing_left
 from simdims.systems import SimilaritySet, usual_scale, warn_of_scales
@@ -268,7 +268,8 @@ class JointSRF(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_systems,)
-            R2 over the observed pairs of two different items; see `simdims.metrics.explained_variance`.
+            R2 over the observed pairs of two different items; see `simdims.metrics.explained_variance`. NaN for a
+            system whose similarities do not vary, such as one with a single pair.
         """
         check_is_fitted(self)
         systems = as_systems(S)
@@ -279,7 +280,7 @@ class JointSRF(BaseEstimator):
         scores = []
         for name, similarity, at in zip(systems.names, systems, self._places(systems), strict=True):
             a = self.weights_[self._number(name)]
-            scores.append(explained_variance(similarity, self.embedding_[at] * np.sqrt(a)))
+            scores.append(share_explained(similarity, self.embedding_[at] * np.sqrt(a)))
         return np.array(scores)
 
     def embedding_frame(self) -> pd.DataFrame:

@@ -665,5 +665,5 @@ def _scales(systems: SimilaritySet) -> dict[str, float]:
             one.factors if one.factors is not None else one.values.data if sparse.issparse(one.values) else one.values
         )
         if 0.5 * one.density * one.n_items * (one.n_items - 1) >= _PAIRS_FOR_SCALE:
-            largest[name] = float(np.nanmax(stored)) ** (2 if one.factors is not None else 1)
+            largest[name] = float(np.nanmax(stored, initial=0.0)) ** (2 if one.factors is not None else 1)
     return {name: value for name, value in largest.items() if value > 0}

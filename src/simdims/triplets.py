@@ -154,7 +154,8 @@ def answers_by(frame: Any, by: str | int) -> Any:
         raise ParameterError("by", rule, shown(by))
     if list(frame.columns).count(by) != 1:
         raise ParameterError("by", "must name a column of triplets", f"{by!r}: it has {list(frame.columns)}")
-    return frame[split_columns(frame, by)[0]]
+    items, known = split_columns(frame, by)
+    return frame[items if len(items) == 3 else [*items, *known]]
 
 
 def _odd_column(triplets: Any, odd: Any) -> int:
