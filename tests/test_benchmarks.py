@@ -27,6 +27,7 @@ def test_a_quick_run_prints_tables_and_writes_numbers(name, tmp_path):
     [
         "consensus --out {}/numbers.json",
         "construct --out {}/numbers.json",
+        "encoder --repeats 1",
         "fit --out {}/numbers.json",
         "inference --out {}/numbers.json",
         "joint --out {}/numbers.json",

@@ -366,6 +366,7 @@ def paths(command, path=()):
         "rsa S.npz properties.csv --labels name -o /proc/x.json",
         "encode W.csv properties.csv --labels name -o /proc/x.csv",
         "label W.csv properties.csv --labels name -o /proc/x.csv",
+        "plan S.npz --checkpoint /proc/x",
     ],
 )
 def test_a_place_that_cannot_be_written_to_is_refused_before_anything_is_read(capsys, monkeypatch, typed):

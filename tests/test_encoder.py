@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import Ridge, RidgeCV
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -27,7 +27,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 def linear_world(n_items, n_features, seed, *, noise=0.5, n_components=5):
-    """Features that are linear in the dimensions, and the function that best predicts the dimensions from them."""
+    """Features that are linear in the dimensions, and the best linear map for an unlimited number of items."""
     rng = np.random.default_rng(seed)
     W = simulate.dirichlet(n_items, n_components, alpha=0.3, random_state=seed)
     mixing = rng.normal(size=(n_components, n_features))
@@ -44,8 +44,35 @@ def correlations(A, B):
     return np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(A.T, B.T, strict=True)])
 
 
+def oracle_penalties(X, W, X_new, W_new):
+    """Correlations on new items of ridge regressions whose penalties are chosen on these items, per dimension."""
+    scaler = StandardScaler().fit(X)
+    Z, Z_new = scaler.transform(X), scaler.transform(X_new)
+    ridges = [Ridge(alpha=len(X) * alpha).fit(Z, W) for alpha in np.logspace(-6, 5, 34)]
+    return np.max([correlations(W_new, np.maximum(ridge.predict(Z_new), 0)) for ridge in ridges], axis=0)
+
+
+HARD = [(50, 10, 2.0), (50, 100, 4.0), (100, 100, 4.0), (300, 100, 4.0)]
+GRID = [(n, d, noise) for n in (50, 100, 300, 1000) for d in (10, 100, 400) for noise in (0.5, 2.0, 4.0)]
+
+
+@pytest.mark.parametrize(
+    ("n_items", "n_features", "noise"), [*HARD, *(pytest.param(*one, marks=pytest.mark.slow) for one in GRID)]
+)
+def test_predictions_correlate_nearly_as_highly_as_with_the_best_penalties(n_items, n_features, noise):
+    """The best penalties are chosen with knowledge of the loadings of 4,000 new items, for the same few items."""
+    differences = []
+    for seed in range(5):
+        X, W, _ = linear_world(n_items + 4000, n_features, seed, noise=noise)
+        X, W, X_new, W_new = X[:n_items], W[:n_items], X[n_items:], W[n_items:]
+        encoder = DimensionEncoder(random_state=seed).fit(X, W)
+        found = correlations(W_new, encoder.predict(X_new))
+        differences.append(found - oracle_penalties(X, W, X_new, W_new))
+    assert np.mean(differences) > (-0.02 if n_items >= 300 else -0.03)
+
+
 @pytest.mark.parametrize(("n_items", "n_features", "noise"), [(300, 20, 0.5), (500, 60, 1.0), (1500, 30, 2.0)])
-def test_scores_are_within_two_hundredths_of_the_oracles(n_items, n_features, noise):
+def test_with_enough_items_scores_are_within_two_hundredths_of_the_best_linear_map(n_items, n_features, noise):
     differences = []
     for seed in range(5):
         X, W, oracle = linear_world(n_items, n_features, seed, noise=noise)
@@ -55,15 +82,36 @@ def test_scores_are_within_two_hundredths_of_the_oracles(n_items, n_features, no
     assert np.mean(differences) < 0.005  # more than the oracle would be a leak
 
 
-def test_the_linear_encoder_is_scikit_learns_ridge_with_a_penalty_per_dimension():
-    for n_items, n_features in ((60, 10), (30, 50)):
-        X, W, _ = linear_world(n_items, n_features, 0)
-        encoder = DimensionEncoder().fit(X, W)
-        Z = StandardScaler().fit_transform(X)
-        penalties = PENALTIES * n_items * n_features / min(n_items - 1, n_features)
-        ridge = RidgeCV(alphas=penalties, alpha_per_target=True).fit(Z, W)
-        np.testing.assert_allclose(encoder.alpha_, ridge.alpha_)
-        np.testing.assert_allclose(encoder.predict(X), np.maximum(ridge.predict(Z), 0), atol=1e-8)
+@pytest.mark.parametrize(("n_items", "n_features"), [(60, 10), (30, 50)])
+def test_the_linear_encoder_is_scikit_learns_ridge(n_items, n_features):
+    X, W, _ = linear_world(n_items, n_features, 0)
+    Z = StandardScaler().fit_transform(X)
+    penalties = PENALTIES * n_items * n_features / min(n_items - 1, n_features)
+    encoder = DimensionEncoder().fit(X, W)
+    for k, alpha in enumerate(encoder.alpha_):
+        assert np.isclose(penalties, alpha).any()
+        ridge = Ridge(alpha=alpha).fit(Z, W[:, k])
+        np.testing.assert_allclose(encoder.predict(X)[:, k], np.maximum(ridge.predict(Z), 0), atol=1e-8)
+        one = DimensionEncoder().fit(X, W[:, k])
+        np.testing.assert_allclose(one.alpha_, RidgeCV(alphas=penalties).fit(Z, W[:, k]).alpha_)
+
+
+def test_penalties_minimise_own_and_mean_log_errors_of_items_left_out():
+    X, W, _ = linear_world(25, 8, 1, noise=1.5)
+    W[:, 0] = np.maximum(X[:, 0], 0)
+    W[:, 1] = 3.0
+    encoder = DimensionEncoder().fit(X, W)
+    Z = StandardScaler().fit_transform(X)
+    penalties, everyone = PENALTIES * 25, np.arange(25)  # the mean eigenvalue of Z^T Z is 25
+    errors = np.zeros((len(penalties), W.shape[1]))
+    for a, penalty in enumerate(penalties):
+        for i in everyone:
+            ridge = Ridge(alpha=penalty).fit(Z[everyone != i], W[everyone != i])
+            errors[a] += (ridge.predict(Z[[i]])[0] - W[i]) ** 2
+    varying = [0, 2, 3, 4]
+    relative = errors[:, varying] / np.sum((W - W.mean(axis=0))[:, varying] ** 2, axis=0)
+    criterion = np.log(relative) + np.log(np.maximum(relative, 0.01)).mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(encoder.alpha_[varying], penalties[criterion.argmin(axis=0)])
 
 
 def test_the_kernel_encoder_is_kernel_ridge_regression_with_an_intercept():
@@ -98,11 +146,35 @@ def test_no_item_is_scored_by_an_encoder_that_has_seen_it(kernel):
         assert (again.held_out_predictions_ != encoder.held_out_predictions_).any(axis=1).sum() >= 40
 
 
+def test_scores_are_correlations_relative_to_the_means_of_training_items():
+    X, W, _ = linear_world(40, 6, 2)
+    encoder = DimensionEncoder(random_state=2).fit(X, W)
+    held_out = encoder.held_out_predictions_
+    again = [DimensionEncoder(random_state=2).fit(X, W), DimensionEncoder(random_state=3).fit(X, W)]
+    np.testing.assert_array_equal(again[0].scores_, encoder.scores_)
+    assert (again[1].scores_ != encoder.scores_).all()
+    # Folds are those that make all means consistent with the predictions of constant features.
+    means = DimensionEncoder(random_state=2).fit(np.ones((40, 1)), W).held_out_predictions_
+    np.testing.assert_allclose(encoder.scores_, correlations(W, held_out - means), atol=1e-12)
+
+
 def test_scores_of_noise_are_not_positive_on_average():
     rng = np.random.default_rng(0)
     scores = [DimensionEncoder(random_state=s).fit(rng.normal(size=(60, 100)), rng.random((60, 6))).scores_
               for s in range(20)]  # fmt: skip
-    assert np.nanmean(scores) < 0.02
+    assert -0.15 < np.mean(scores) < 0.02
+
+
+def test_scores_of_weak_relations_are_closer_to_the_truth_than_plain_correlations():
+    """Predictions of a fold contain the mean of the other folds, which is low where held-out loadings are high."""
+    plain, scores, true = [], [], []
+    for seed in range(10):
+        X, W, _ = linear_world(3100, 30, seed, noise=3.0)
+        encoder = DimensionEncoder(random_state=seed).fit(X[:100], W[:100])
+        plain.append(correlations(W[:100], encoder.held_out_predictions_))
+        scores.append(encoder.scores_)
+        true.append(correlations(W[100:], encoder.predict(X[100:])))
+    assert np.mean(plain) + 0.03 < np.mean(scores) < np.mean(true)
 
 
 def test_intervals_contain_the_true_correlation():
@@ -130,6 +202,7 @@ def test_features_that_are_constant_few_single_precision_or_sparse():
     np.testing.assert_allclose(DimensionEncoder(random_state=0).fit(wide, W).scores_, plain.scores_, atol=0.02)
     only_constant = DimensionEncoder(random_state=0).fit(np.ones((60, 3)), W)
     np.testing.assert_allclose(only_constant.predict(np.ones((2, 3))), np.tile(W.mean(axis=0), (2, 1)))
+    assert np.isnan(only_constant.scores_).all()
     counts = X * (X > 0.5)
     for kernel in ("linear", "rbf"):
         dense = DimensionEncoder(kernel, random_state=0).fit(counts, W)

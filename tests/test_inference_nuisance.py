@@ -293,6 +293,11 @@ def test_a_regression_has_one_model_or_several_and_copes_with_labels():
     assert "1 of 1 model explains" in str(one)
     large = rsa_regression(S, models * [1e200, 1.0, 1.0], **QUICK)  # squares are out of range
     np.testing.assert_allclose(large.statistic, in_order.statistic, rtol=1e-6)
+    matrices = [np.outer(x, x) for x in W.T]
+    plain = rsa_regression(S, matrices, **QUICK)
+    scaled = rsa_regression(S, [matrices[0] * 2.0**900, matrices[1], matrices[2] * 2.0**-900], **QUICK)
+    np.testing.assert_allclose(scaled.statistic, plain.statistic, rtol=1e-6)
+    np.testing.assert_allclose(scaled.coefficients * [2.0**900, 1, 2.0**-900], plain.coefficients, rtol=1e-6)
 
 
 def regressions(n_datasets, n_items, kind, first_seed, n_permutations):

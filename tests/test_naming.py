@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,25 @@ def test_truth_values_and_numbers_with_gaps_are_not_categories():
         label_dimensions(W, {"size": W[:, 1] + 1j})
 
 
+def test_numbers_that_are_read_as_categories_are_worth_a_warning():
+    W = np.random.default_rng(4).gamma(0.3, size=(100, 3))
+    size = (4 * W[:, 1]).round().clip(max=3).astype(int)
+    with pytest.warns(UserWarning, match="'size' holds numbers stored as text"):
+        label_dimensions(W, {"size": size.astype(str)}, n_permutations=39)
+    with pytest.warns(UserWarning, match="'size' holds numbers and words such as 'unknown'"):
+        label_dimensions(W, {"size": ["unknown", *size[1:].astype(str)]}, n_permutations=39)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        label_dimensions(W, {"size": pd.Categorical(size.astype(str))}, n_permutations=39)
+        label_dimensions(W, {"size": np.array(["small", "1", "large"])[size.clip(max=2)]}, n_permutations=39)
+
+
+def test_a_table_without_numbers_suggests_nothing():
+    for value in ("high", np.nan):
+        with pytest.raises(TypeError, match="table must have numbers in its column correlation"):
+            suggested_names(pd.DataFrame({"dimension": ["d"], "property": ["p"], "correlation": [value]}))
+
+
 def test_units_do_not_matter():
     W = np.random.default_rng(5).gamma(0.3, size=(80, 3))
     properties = pd.DataFrame({"a": W[:, 0], "b": W[:, 1] > 0.3, "c": 1000 + W[:, 2]})
@@ -172,6 +192,20 @@ def test_noise_is_rarely_given_a_name():
 @pytest.mark.slow
 def test_at_most_five_percent_of_noise_dimensions_are_given_a_name():
     assert share_of_noise_named(500, 60, 199, 1000) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("missing", "most"), [("none", 0.06), ("random", 0.06), ("high", 0.11)])
+def test_pvalues_are_slightly_too_small_if_a_property_is_unknown_where_loadings_are_high(missing, most):
+    small = 0
+    for seed in range(2000):
+        rng = np.random.default_rng(seed)
+        y = np.exp(1.5 * rng.normal(size=60))
+        x = rng.normal(size=60)
+        unknown = {"none": y < 0, "random": rng.random(60) < 0.5, "high": y > np.quantile(y, 0.4)}[missing]
+        settings = {"min_correlation": 0.0, "n_permutations": 99, "random_state": seed}
+        small += len(label_dimensions(y[:, None], {"x": np.where(unknown, np.nan, x)}, **settings))
+    assert small / 2000 <= most
 
 
 def test_items_are_looked_up_by_name():

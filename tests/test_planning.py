@@ -1,6 +1,8 @@
 """plan_study: simulated studies against their definitions, plans from pilots against plans from the truth."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -268,6 +270,19 @@ def test_r_squared_is_that_of_the_weighted_mean():
     assert r_squared(values, values, weights) == 1
 
 
+def test_the_scale_of_a_design_does_not_matter():
+    settings = {"pairs": [0.5], "answers": 1, "n_repeats": 1, "random_state": 0}
+    expected = plan_study(W, **settings).table
+    for scale in (2.0**-400, 2.0**400):
+        pd.testing.assert_frame_equal(plan_study(scale * W, **settings).table, expected, check_exact=True)
+
+
+def test_a_single_held_out_pair_has_no_r2():
+    row = plan_study(W[:4], pairs=[1.0], answers=1, n_repeats=1, random_state=0).table.iloc[0]
+    assert np.isnan([row["held_out_r2"], row["reported_r2"]]).all()
+    assert 0 <= row["alignment"] <= 1
+
+
 # The figure and the command
 
 
@@ -310,3 +325,80 @@ def test_the_command_plans_from_a_design_and_from_a_pilot(tmp_path, monkeypatch,
     ):
         assert main(["plan", *one_share, *wrong]) == 1
         assert words in capsys.readouterr().err
+
+
+# Checkpoints
+
+SMALL = {"pairs": [0.3, 1.0], "answers": [1, 2], "n_repeats": 2}
+
+
+def interrupted(source, folder, n_done, **settings):
+    """Start a plan, and interrupt it after some studies."""
+
+    def stop(progress):
+        if progress.done == n_done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        plan_study(source, checkpoint=folder, progress=stop, **settings)
+
+
+@pytest.mark.parametrize("kind", ["design", "pilot", "people"])
+def test_an_interrupted_plan_resumes_with_the_same_result_and_can_be_extended(tmp_path, monkeypatch, kind):
+    people = [np.maximum((W * a) @ W.T + 0.05, 0) for a in np.random.default_rng(0).uniform(0.5, 1.5, (4, 3))]
+    source = {"design": W, "pilot": pilot_from(designed(W, 0.7, 0.0), 0.9, 2, 0), "people": SimilaritySet(people)}[kind]
+    settings = {**SMALL, "random_state": 5} | ({} if kind == "design" else {"n_components": 3})
+    expected = plan_study(source, **settings)
+    interrupted(source, tmp_path / "work", 3, **settings)
+    monkeypatch.setattr(study, "estimated", None)  # the pilot is not fitted again
+    steps = []
+    call = {**settings, "checkpoint": tmp_path / "work"}
+    again = plan_study(source, progress=steps.append, **call)
+    assert [step.done for step in steps] == [4, 5, 6, 7, 8]
+    pd.testing.assert_frame_equal(again.table, expected.table, check_exact=True)
+    assert (again.snr, again.spread, again.pilot) == (expected.snr, expected.spread, expected.pilot)
+    more = plan_study(source, **{**call, "pairs": [0.3, 0.6, 1.0], "n_repeats": 3}, progress=steps.append)
+    assert len(steps) == 5 + 10
+    monkeypatch.undo()
+    pd.testing.assert_frame_equal(
+        more.table, plan_study(source, **{**settings, "pairs": [0.3, 0.6, 1.0], "n_repeats": 3}).table, check_exact=True
+    )
+    for other in ({"snr": 0.3}, {"spread": 0.1}, {"random_state": 6}):
+        with pytest.raises(ParameterError, match="checkpoint must be of the same data and settings"):
+            plan_study(source, **{**call, **other})
+    with pytest.raises(ParameterError, match="checkpoint must be of the same data"):
+        plan_study(W**2, **{**call, "n_components": None})
+
+
+def test_a_checkpoint_keeps_the_seed(tmp_path):
+    interrupted(W, tmp_path / "work", 3, **SMALL)
+    again = plan_study(W, checkpoint=tmp_path / "work", **SMALL)
+    pd.testing.assert_frame_equal(again.table, plan_study(W, **SMALL, random_state=again.seed).table, check_exact=True)
+
+
+def test_a_plan_that_is_killed_resumes_with_the_same_result(tmp_path):
+    code = (
+        "from simdims import plan_study, simulate\nimport os, signal\n"
+        "W = simulate.dirichlet(30, 3, alpha=0.3, random_state=0)\n"
+        "def kill(progress):\n    if progress.done == 3:\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+        f"plan_study(W, checkpoint={str(tmp_path / 'work')!r}, progress=kill, random_state=5, **{SMALL!r})\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode != 0
+    steps = []
+    again = plan_study(W, checkpoint=tmp_path / "work", progress=steps.append, random_state=5, **SMALL)
+    assert len(steps) == 5
+    pd.testing.assert_frame_equal(again.table, plan_study(W, random_state=5, **SMALL).table, check_exact=True)
+
+
+@pytest.mark.parametrize("source", [["--items", "30", "--dimensions", "3"], ["pilot.npz", "--dimensions", "3"]])
+def test_the_command_resumes_with_the_seed_of_its_checkpoint(tmp_path, monkeypatch, capsys, source):
+    monkeypatch.chdir(tmp_path)
+    pilot_from(designed(W, 0.7, 0.0), 0.9, 2, 0).save("pilot.npz")
+    typed = ["plan", *source, "--pairs", "0.3", "1", "--answers", "1", "--repeats", "2", "--quiet"]
+    assert main([*typed, "--checkpoint", "work", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[-1])
+    monkeypatch.setattr(study, "_simulate", None)  # nothing is left to do
+    assert main([*typed, "--checkpoint", "work", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == first
+    assert main([*typed, "--checkpoint", "work", "--seed", str(first["seed"] + 1)]) == 1
+    assert "--checkpoint must be of the same data and settings" in capsys.readouterr().err

@@ -130,10 +130,33 @@ def test_the_score_is_the_mean_squared_error_of_the_pairs_held_out(people):
             of_items[[i, j]] += square / 10
             of_pairs[i, j] = of_pairs.get((i, j), 0.0) + square / 10
         assert score.fits[number]["error_alone"] == pytest.approx(total, rel=1e-10)
-    np.testing.assert_allclose([score.systems, of_mean.systems], parts, rtol=1e-10)
+    np.testing.assert_allclose([score.systems[0], *of_mean.systems], [parts[0], parts[1], parts[1]], rtol=1e-10)
     np.testing.assert_allclose(score.items[1], of_items, rtol=1e-10)
     np.testing.assert_allclose(np.sort(score.sample[1]), np.sort(list(of_pairs.values())), rtol=1e-10)
     assert score.pairs_per_sampled == 1.0
+
+
+def test_predictions_are_adjusted_to_the_scale_of_a_system_by_a_line_through_its_other_folds(people):
+    problem = problem_of_set(people)
+    model = JointSRF(alpha=0.05, shrinkage=0.3, tol=1e-2, max_iter=50)
+    fits = [joint_fits.fit_fold(problem, DESIGN, model, None, Task(2, 0, fold)) for fold in range(5)]
+    score = joint_fits.score_fits(problem, DESIGN, fits)
+    pairs = joint_fits.draw_pairs(problem, DESIGN.root)
+    folds = joint_fits.draw_folds(pairs, 8, DESIGN, 0)
+    x = np.full(len(folds), np.nan)
+    for fit in fits:
+        for e in np.flatnonzero(folds == fit.task.fold):
+            product = fit.W[pairs.rows[e]] * fit.W[30 + pairs.systems[e]] * fit.W[pairs.columns[e]]
+            x[e] = np.clip(product.sum(), fit.low, fit.high)
+    expected = np.zeros(8)
+    for e in np.flatnonzero(folds >= 0):
+        m = pairs.systems[e]
+        others = (pairs.systems == m) & (folds >= 0) & (folds != folds[e])
+        slope = max(0.0, np.polyfit(x[others], pairs.values[others], 1)[0])
+        line = pairs.values[others].mean() + slope * (x[e] - x[others].mean())
+        predicted = (others.sum() * line + 10 * x[e]) / (others.sum() + 10)
+        expected[m] += (predicted - pairs.values[e]) ** 2 / np.sum(folds == folds[e]) / 5
+    np.testing.assert_allclose(score.systems[1], expected, rtol=1e-9)
 
 
 def test_the_true_number_is_selected_with_a_penalty_and_a_shrinkage(people, selection):
@@ -261,7 +284,7 @@ def test_a_system_alone_is_fitted_to_the_same_pairs_without_the_others():
 def test_the_comparison_follows_from_the_errors_of_systems():
     rng = np.random.default_rng(0)
     baseline = rng.uniform(1, 2, size=400)
-    errors = {"weights": 0.2 * baseline, "alone": 0.3 * baseline}
+    errors = {"scale": 0.25 * baseline, "weights": 0.2 * baseline, "alone": 0.3 * baseline}
     errors["average"] = errors["weights"] + 0.1 * baseline + rng.normal(0, 0.05, size=400)
     found = compare(errors, baseline, tuple(map(str, range(400))), 3, 0.1)
     assert found.comparison.loc["weights", "r2"] == pytest.approx(0.8)

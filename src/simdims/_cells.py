@@ -91,7 +91,7 @@ def text_cells(cells: Sequence[tuple[str, str]], n_cells: int) -> str:
     return f"the text{'' if len(cells) == 1 else 's'} {listed}{more}{share}"
 
 
-def advice(text: str, decimal: str = ".") -> str:
+def advice(text: str, decimal: str = ".", *, may_be_missing: bool = True) -> str:
     """Return what to do about a text among numbers whose decimal sign is `decimal`."""
     text = text.strip()
     if _PERCENT.fullmatch(text):
@@ -102,6 +102,8 @@ def advice(text: str, decimal: str = ".") -> str:
         return f"write numbers without thousands separators{'' if decimal == ',' else ', and with a decimal point'}"
     if DECIMAL_COMMA.fullmatch(text):
         return "write a decimal point instead of the comma"
+    if not may_be_missing:
+        return "correct it, or leave out the item or the column"
     return "correct it, or leave the cell empty (or write NA) if the value is missing"
 
 

@@ -58,6 +58,7 @@ class Journal:
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
         self.folder = as_folder(folder, "checkpoint")
+        had_lock = (self.folder / _LOCK).exists()
         self._lock = lock_folder(self.folder)
         try:
             self.settings, is_sealed = self._agree(dict(settings))
@@ -67,8 +68,11 @@ class Journal:
             if not is_sealed:
                 self._seal()
             self._lines = os.open(self.folder / _LINES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-        except BaseException:
+        except BaseException as error:
             os.close(self._lock)
+            # A folder that is no checkpoint is left as it was.
+            if isinstance(error, ParameterError) and not had_lock and not (self.folder / _SETTINGS).exists():
+                (self.folder / _LOCK).unlink(missing_ok=True)
             raise
         self._synced = time.monotonic()
 
@@ -225,6 +229,14 @@ def open_journal(
     number = None if random_state is None else settle_seed(random_state)
     journal = stack.enter_context(Journal(checkpoint, {**settings, "seed": None, "random_state": number}))
     return journal, journal.settings["random_state"], journal.settings["seed"]
+
+
+def seed_of_earlier(checkpoint: Path) -> int | None:
+    """The number that reproduces the run of a checkpoint; None if there is none, or if it cannot be read."""
+    try:
+        return unsealed((checkpoint / _SETTINGS).read_bytes(), indent=1, need=False).get("random_state")
+    except (OSError, ValueError):
+        return None
 
 
 def as_folder(folder: Any, name: str) -> Path:

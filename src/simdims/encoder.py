@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 #: Candidate penalties, relative to the mean eigenvalue of the features' products.
 PENALTIES = np.logspace(-6, 3, 19)
+#: Relative errors of other dimensions below this are equally good when a penalty is chosen.
+SMALL_ERROR = 0.01
+#: Differences from the mean below this share of it are rounding errors.
+ROUNDING = 1e-10
 #: Warn of negative loadings beyond this share of the largest one; SPoSE's are smaller.
 NEGLIGIBLE = 1e-3
 #: Number of bootstrap resamples of the items.
@@ -94,7 +98,8 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     scores_ : ndarray of shape (n_components,)
-        Correlation of each dimension with its cross-validated predictions; NaN if either is constant.
+        Correlation of each dimension with its cross-validated predictions, relative to the mean loading of the items
+        that the prediction was fitted to; NaN if either is constant.
     scores_interval_ : ndarray of shape (2, n_components)
         95% confidence interval of `scores_`, from a bootstrap over items.
     held_out_predictions_ : ndarray of shape (n_items, n_components)
@@ -109,8 +114,14 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    Penalties are chosen among 19 values by leave-one-out error on the items that the encoder is fitted to; an outer
-    cross-validation gives `scores_`. If features and loadings are unrelated, the expected score is slightly below 0.
+    Penalties are chosen among 19 values by leave-one-out errors of the items that the encoder is fitted to; an outer
+    cross-validation gives `scores_`. The penalty of a dimension minimises the logarithm of its own error plus the mean
+    logarithm over all dimensions (relative to predicting the mean, and at least 0.01), because the error of a single
+    dimension is a noisy guide if there are few items.
+
+    Predictions contain the mean loading of the training items, which is low where the loadings of the held-out items
+    are high; scores leave it out, because it lowers correlations. Weak relations are still underestimated: if features
+    and loadings are unrelated, the expected score is slightly below 0.
 
     Standardised features have equal weight. Sparse features are scaled but not centred, which keeps them sparse and
     does not change predictions.
@@ -167,11 +178,13 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         W = np.asarray(loadings, dtype=np.float64).reshape(len(loadings), -1)
         self.dimension_names_ = _dimension_names(table, W.shape[1])
         seed = root_seed(self.random_state)
-        held_out = np.empty_like(W)
+        held_out, means = np.empty_like(W), np.empty_like(W)
         for training, held in KFold(self.n_folds, shuffle=True, random_state=seed).split(W):
             held_out[held] = self._ridge(features[training], W[training]).predict(features[held])
+            means[held] = W[training].mean(axis=0)
         self.held_out_predictions_ = held_out
-        self.scores_, self.scores_interval_ = scores_with_intervals(W, held_out, np.random.default_rng(seed))
+        gains = np.where(abs(held_out - means) > ROUNDING * abs(means), held_out - means, 0.0)
+        self.scores_, self.scores_interval_ = scores_with_intervals(W, gains, np.random.default_rng(seed))
         self.ridge_ = self._ridge(features, W)
         self.alpha_ = self.ridge_.alpha
         return self
@@ -242,10 +255,10 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | None) -> Ridge:
-    """Ridge regressions of the columns of W, each with the penalty of smallest leave-one-out error."""
+    """Ridge regressions of the columns of W, with penalties chosen by leave-one-out errors."""
     mean, scale = _moments(X)
     Z = _standardised(X, mean, scale)
-    unit = powers_of_two(W).max()
+    unit = powers_of_two(W)
     W = W / unit
     intercept = W.mean(axis=0)
     if kernel == "linear":
@@ -272,10 +285,10 @@ def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | N
 def best_penalties(
     scores: NDArray[np.float64], eigenvalues: NDArray[np.float64], W: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of principal components for each column of W, at the penalty with the smallest leave-one-out error.
+    """Weights of principal components for each column of W, and the penalties.
 
-    `scores` are the component scores T of the items, with T^T T = diag(eigenvalues); W is centred. The leave-one-out
-    error of item i is (w_i - fitted_i) / (1 - h_i), with h_i its leverage.
+    `scores` are the component scores T of the items, with T^T T = diag(eigenvalues); W is centred, with columns of
+    similar size. The leave-one-out error of item i is (w_i - fitted_i) / (1 - h_i), with h_i its leverage.
     """
     n_items = len(scores)
     penalties = PENALTIES * (eigenvalues.mean() if len(eigenvalues) else 1.0)
@@ -285,8 +298,16 @@ def best_penalties(
         left = 1.0 - 1.0 / n_items - squares @ (1.0 / (eigenvalues + penalty))
         residuals = W - scores @ (products / (eigenvalues + penalty)[:, None])
         errors[place] = np.sum((residuals / np.maximum(left, 1e-12)[:, None]) ** 2, axis=0)
-    alpha = penalties[errors.argmin(axis=0)]
+    alpha = penalties[_criterion(errors, np.sum(W**2, axis=0)).argmin(axis=0)]
     return products / (eigenvalues[:, None] + alpha), alpha
+
+
+def _criterion(errors: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the penalties (n_penalties, n_columns) minimise: log errors of each column plus their mean over columns."""
+    varies = spread > 1e-24 * spread.max()
+    relative = np.maximum(errors / np.where(varies, spread, 1.0), 1e-300)
+    shared = np.log(np.maximum(relative[:, varies], SMALL_ERROR)).mean(axis=1) if varies.any() else 0.0
+    return np.log(relative) + np.reshape(shared, (-1, 1))
 
 
 def _eigenpairs(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -356,9 +377,17 @@ def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
     """Tables validated by scikit-learn, with its error messages on one line."""
+    for name, table in zip("Xy", tables, strict=False):
+        if is_frame(table) and table.columns.duplicated().any():
+            repeated = table.columns[table.columns.duplicated()][0]
+            raise ParameterError(name, "must have distinct columns", f"{str(repeated)!r} more than once")
+        if name == "y" and sparse.issparse(table):
+            rule = "must be a dense array or a DataFrame"
+            raise ParameterTypeError(name, rule, "a sparse matrix", "pass its .toarray()")
     tables = tuple(np.ma.filled(one.astype(np.float64), np.nan) if np.ma.isMaskedArray(one) else one for one in tables)
     try:
-        return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # in sums that only look for NaN
+            return validate_data(encoder, *tables, accept_sparse="csr", dtype=np.float64, **options)
     except (TypeError, ValueError) as error:
         if str(error).startswith("The feature names"):  # lists them, one per line
             raise
@@ -369,7 +398,17 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
         name, rule = (
             ("y", "must hold loadings, finite numbers") if is_y else ("X", "must hold features, finite numbers")
         )
-        raise kind(name, f"{rule} with one row per item", f"others: {reason}") from None
+        table = tables[1] if is_y and len(tables) > 1 else tables[0]
+        found = _first_missing(table) if is_frame(table) and "NaN" in reason else None
+        raise kind(name, f"{rule} with one row per item ({reason})", found) from None
+
+
+def _first_missing(frame: pd.DataFrame) -> str | None:
+    """Where a DataFrame has its first missing value, if any."""
+    rows, columns = np.nonzero(frame.isna().to_numpy())
+    if not len(rows):
+        return None
+    return f"a missing value in row {str(frame.index[rows[0]])!r}, column {str(frame.columns[columns[0]])!r}"
 
 
 def _matched(X: Any, table: Any) -> tuple[Any, Any]:
@@ -389,10 +428,10 @@ def _matched(X: Any, table: Any) -> tuple[Any, Any]:
     if set(features) == set(items):
         return X.set_axis(features).loc[items], table
     if missing := [item for item in items if item not in set(features)]:
-        raise ParameterError("X", "must have features of all items of y", f"none of {missing[0]!r}")
+        raise ParameterError("X", "must have features of all items of {y}", f"none of {missing[0]!r}")
     extra = next(item for item in features if item not in set(items))
-    remedy = "pass X.loc[y.index] and predict the others"
-    raise ParameterError("X", "must have the items of y only", f"{extra!r}, which has no loadings", remedy)
+    remedy = "leave out such items, and predict them afterwards"
+    raise ParameterError("X", "must have the items of {y} only", f"{extra!r}, which has no loadings", remedy)
 
 
 def _dimension_names(table: Any, n_components: int) -> NDArray[np.object_]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
+from simdims._cells import is_missing, number
 from simdims._parallel import root_seed
 from simdims._parameters import (
     ParameterError,
@@ -105,6 +106,10 @@ def label_dimensions(
     adjusted for the number of properties. `pvalue_adjusted` is also adjusted over dimensions (Benjamini-Hochberg,
     applied to the best property of each).
 
+    P-values assume that missing values do not depend on the loadings. Otherwise they are slightly too small: if a
+    property is unknown for the 60% of the items with the highest loadings, about 9% instead of 5% of unrelated
+    properties are significant.
+
     A category describes a dimension only if its items have high loadings; a numeric property may also correlate
     negatively. Categories, levels and numbers known for fewer than 5 items are not tested.
 
@@ -178,6 +183,8 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
     if not is_frame(table) or not {"dimension", "property", "correlation"} <= set(table.columns):
         rule = "must be a table of label_dimensions, with columns dimension, property and correlation"
         raise ParameterTypeError("table", rule, type(table).__name__)
+    if not _is_numeric(table["correlation"]) or table["correlation"].isna().any():
+        raise ParameterTypeError("table", "must have numbers in its column correlation", "text or missing values")
     full = {str(name) for name in table["property"]}
     short = {name: _without_prefix(name) for name in full}
     taken = [name for name in short.values() if list(short.values()).count(name) > 1]
@@ -323,6 +330,8 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
             unit = np.ldexp(1.0, np.frexp(np.abs(kept).max())[1] - 1)  # so that squares are in range
             values.append((numbers / unit - np.mean(kept / unit)) / np.std(kept / unit))
             is_category.append(is_01)
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ParameterError("properties", "must have distinct names", f"{repeated[0]!r} more than once")
     if not names:
         n_columns = frame.shape[1]
         got = f"{n_columns} {plural('column', n_columns)}, constant or known for too few items"
@@ -371,12 +380,23 @@ def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
         got = f"{len(counts)} different ones for {len(texts)} items in {name!r}"
         remedy = "if it names the items, make it the index; if it holds numbers, convert it"
         raise ParameterError("properties", "must have few categories", got, remedy)
+    if column.dtype != "category":
+        _warn_of_numbers(texts, name)
     result: dict[str, NDArray[Any]] = {}
     for level in sorted(counts[counts >= FEWEST].index):
         indicator = np.full(len(column), np.nan)
         indicator[known] = (texts == level).to_numpy(dtype=np.float64)
         result[f"{name}: {level}"] = indicator
     return result if len(counts) else {name: pd.Series(np.nan, index=column.index).to_numpy()}
+
+
+def _warn_of_numbers(texts: pd.Series, name: str) -> None:
+    """Warn of a numeric property that is read as categories because of a few words or of its type."""
+    words = [text for text in texts if number(text) is None or is_missing(text)]
+    if 2 * len(words) < len(texts):
+        held = f"numbers and words such as {words[0]!r}" if words else "numbers stored as text"
+        warn(f"{name!r} holds {held}, and is read as categories.",
+             "If it is numeric, convert it to numbers, with missing values (NaN, empty cells) for words.")  # fmt: skip
 
 
 def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:

@@ -55,6 +55,7 @@ def add(commands: Any) -> None:
         "judgements, or triplets predicted",
     )
     shared.add_count(parser, "n_repeats", 5, "simulated studies of each size")
+    shared.add_checkpoint(parser)
     shared.add_running(parser)
     shared.add_out(parser, ".json (everything), .csv (the learning curves), or .pdf, .svg or .png (a figure of them)")
 
@@ -67,11 +68,15 @@ def _plan(options: argparse.Namespace) -> Findings:
     varied = [axis for axis, given in sizes.items() if len(set(given or ())) > 1 or (axis == "pairs" and not given)]
     if is_figure and not varied:
         raise UsageError("A figure needs several sizes of a study: pass several numbers as --pairs or --answers.")
+    from simdims._journal import seed_of_earlier
+
+    if options.checkpoint is not None and options.random_state is None:
+        options.random_state = seed_of_earlier(options.checkpoint)
     seed = shared.settled_seed(options)
     source = _source(options, seed)
     from simdims.planning import plan_study
 
-    names = ("answers", "people", "target", "metric", "snr", "spread", "n_repeats", "n_jobs", "progress")
+    names = ("answers", "people", "target", "metric", "snr", "spread", "n_repeats", "checkpoint", "n_jobs", "progress")
     given = shared.arguments(options, *names)
     if options.pairs is not None:
         given["pairs"] = options.pairs

@@ -209,9 +209,10 @@ def _weights(found: Discovery) -> list[str]:
     return [
         *said,
         f"With {compared.n_components} {plural('dimension', compared.n_components)}, held-out R2 was "
-        f"{r2['average']:.3f} with the same weights for all systems, {r2['weights']:.3f} with weights of their own "
-        f"(standard error of the difference over systems {errors['average']:.3f}) and {r2['alone']:.3f} with each "
-        f"system fitted alone (standard error of the difference to weights {errors['alone']:.3f}).",
+        f"{r2['average']:.3f} with the same weights for all systems, {r2['scale']:.3f} if these predictions were "
+        f"adjusted to each system by a line fitted to the other folds, {r2['weights']:.3f} with weights of their own, "
+        f"and {r2['alone']:.3f} with each system fitted alone (standard errors of the differences to weights over "
+        f"systems {errors['average']:.3f}, {errors['scale']:.3f} and {errors['alone']:.3f}).",
     ]
 
 

@@ -249,8 +249,8 @@ def _warn_of_too_few(compared: EmbeddingComparison) -> None:
     if n_missed:
         n_needed = -(-n_pairs // compared.alpha)
         warn(
-            f"The correlation of {n_missed} of the {n_pairs} matched pairs is above all {n_drawn:,} permutations, but so "
-            f"few permutations cannot show that at a false discovery rate of {compared.alpha:g}.",
+            f"The correlation of {n_missed} of the {n_pairs} matched pairs is above all {n_drawn:,} permutations, but "
+            f"so few permutations cannot show that at a false discovery rate of {compared.alpha:g}.",
             f"Use {{n_permutations={n_needed:.0f}}} or more.",
         )
 

@@ -161,7 +161,8 @@ def _as_floats(
         if is_whole(cell):
             return ParameterError(name, "must be finite", f"a number that is too large in {where}")
         dummies = "for a category, use one 0/1 column per value (pandas.get_dummies)"
-        return ParameterError(name, "must be numbers", f"{str(cell)!r} in {where}", f"{advice(str(cell))}; {dummies}")
+        remedy = advice(str(cell), may_be_missing=bool(part))
+        return ParameterError(name, "must be numbers", f"{str(cell)!r} in {where}", f"{remedy}; {dummies}")
 
     return as_floats(cells, refusal)
 

@@ -125,8 +125,8 @@ def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampl
     X = X / np.abs(X).max(axis=0)
     basis = _basis(Z)
     if basis.shape[1] > n_items - 3:
-        got = f"{basis.shape[1] - 1} columns for {n_items} items"
-        raise ParameterError("nuisance", "must have at most n_items - 3 columns", got)
+        got = f"{basis.shape[1] - 1} independent ones for {n_items} items"
+        raise ParameterError("nuisance", "must have at most n_items - 4 independent columns", got)
     residuals = X - basis @ (basis.T @ X)
     left = np.sum(residuals**2, axis=0) / np.sum((X - X.mean(axis=0)) ** 2, axis=0)
     if (left <= EXPLAINED).any():

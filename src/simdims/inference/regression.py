@@ -6,7 +6,7 @@ errors need only sums of products over blocks of pairs (one block per pair of fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -107,10 +107,13 @@ def rsa_regression(
         raise type(error)("models", error.rule, error.got, error.remedy) from None
     warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=signed)
     # Powers of two, so that no product of columns overflows.
-    exponents = np.zeros(len(cleaned.names), dtype=np.intp)
-    if not cleaned.matrices:
-        exponents = np.frexp(np.abs(cleaned.vectors).max(axis=0))[1]
-        cleaned = Hypotheses(cleaned.names, np.ldexp(cleaned.vectors, -exponents))
+    if cleaned.matrices:
+        exponents = np.array([np.frexp(np.nanmax(np.abs(matrix)))[1] for matrix in cleaned.matrices])
+        scaled = (np.ldexp(matrix, -one) for matrix, one in zip(cleaned.matrices, exponents, strict=True))
+        cleaned = replace(cleaned, matrices=tuple(scaled))
+    else:
+        exponents = 2 * np.frexp(np.abs(cleaned.vectors).max(axis=0))[1]
+        cleaned = replace(cleaned, vectors=np.ldexp(cleaned.vectors, -(exponents // 2)))
     known = None if nuisance is None else clean_nuisance(nuisance, items, matrices=True)
     seed = root_seed(random_state)
     regression = as_regression(similarity, cleaned, known, n_folds, seed, signed=signed)
@@ -130,7 +133,7 @@ def rsa_regression(
         method="unique share of the held-out variance of the similarities in a "
         f"{'signed' if signed else 'non-negative'} regression on all models{given}",
         nuisance=() if known is None else known.names,
-        coefficients=np.ldexp(regression.coefficients(), -2 * exponents),
+        coefficients=np.ldexp(regression.coefficients(), -exponents),
         explained_variance=regression.explained(),
     )
 
@@ -278,7 +281,8 @@ def _resampling(model: Hypotheses, others: Nuisance, seed: int) -> Resampling:
     except ParameterError as error:
         if error.name == "nuisance":
             rule = "must number at most n_items - 3, together with the {nuisance}"
-            raise ParameterError("models", rule, error.got) from None
+            n_items, n_others = others.vectors.shape
+            raise ParameterError("models", rule, f"{n_others + 1} for {n_items} items") from None
         rule = "must not be linear combinations of other models and the {nuisance}"
         remedy = "of all levels of a category, leave one out"
         raise ParameterError("models", rule, error.got, remedy) from None

@@ -74,7 +74,7 @@ def _text_error(table: Any, name: str, place: tuple[int, ...], cell: Any) -> Par
     names = [at if axis is None else axis[at] for axis, at in zip(axes, place, strict=False)]
     where = ", ".join(f"{axis} {name!r}" for axis, name in zip(("row", "column"), names, strict=False))
     text = f"the text {str(cell)!r}" if isinstance(cell, str) else repr(cell)
-    return ParameterTypeError(name, _IS_TABLE, f"{text} in {where}", advice(str(cell)))
+    return ParameterTypeError(name, _IS_TABLE, f"{text} in {where}", advice(str(cell), may_be_missing=False))
 
 
 def names_of(table: Any, name: str, n_items: int, labels: Sequence[str] | None = None) -> Names:

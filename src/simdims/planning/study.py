@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parallel import check_n_jobs, root_seed, run_tasks, seed_of, settle_seed
+from simdims import __version__, _threads
+from simdims._journal import Journal, fingerprint, open_journal
+from simdims._parallel import check_n_jobs, run_tasks, seed_of
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
@@ -20,13 +24,15 @@ from simdims._parameters import (
     shown,
 )
 from simdims._progress import Callback, reporting
+from simdims.joint import fingerprint_of, problem_of_set
 from simdims.metrics import factor_alignment, triplet_accuracy
-from simdims.metrics._embedding import as_embedding, embedding_table
+from simdims.metrics._embedding import as_embedding, below_one, embedding_table
 from simdims.metrics._pairs import pair_products
 from simdims.metrics.choices import is_embedding
 from simdims.planning.result import METRICS, StudyPlan, learning_curves
 from simdims.planning.world import STUDY, Pilot, World, designed, estimated, fitted, pilot_of, r_squared
 from simdims.similarity import Similarity, as_similarity
+from simdims.similarity.arrays import arrays_of
 from simdims.systems import SimilaritySet
 
 #: Share of the pairs that is held out if a study judges nearly all of them.
@@ -45,6 +51,14 @@ class Study(NamedTuple):
     repeat: int
 
 
+class Source(NamedTuple):
+    """What a plan starts from: the true embedding of a design, or a pilot and its number of dimensions, if given."""
+
+    W: NDArray[np.float64] | None
+    pilot: Similarity | SimilaritySet | None
+    n_components: int | None
+
+
 def plan_study(
     source: Any,
     *,
@@ -57,6 +71,7 @@ def plan_study(
     snr: float | None = None,
     spread: float | None = None,
     n_repeats: int = 5,
+    checkpoint: str | os.PathLike[str] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     progress: bool | Callback | None = None,
@@ -96,8 +111,11 @@ def plan_study(
         from a SimilaritySet, and otherwise 0.
     n_repeats : int, default=5
         Simulated studies per size.
+    checkpoint : path, optional
+        A folder in which every finished study is saved. An interrupted call resumes from it, with the same result; more
+        sizes and repeats can be added later.
     random_state : int, RandomState or None, default=None
-        Random seed.
+        Random seed; None draws one, or takes that of the checkpoint.
     n_jobs : int, optional
         Number of processes; results do not depend on it.
     progress : bool or callable, optional
@@ -136,23 +154,27 @@ def plan_study(
     require_between("target", target, 0, 1, strictly=True)
     require_count("n_repeats", n_repeats)
     check_n_jobs(n_jobs)
-    seed = settle_seed(random_state)
-    root = root_seed(seed)
     if snr is not None:
         require_between("snr", snr, 0, 1)
         if snr == 0:
             raise ParameterError("snr", "must be above 0", "0")
     if spread is not None:
         require_number("spread", spread, "at least 0")
-    settings = {"n_components": n_components, "snr": snr, "spread": spread}
-    world, pilot = _world(source, settings, root)
-    sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
-    studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
-    rows = {}
-    with reporting(progress) as reporter:
-        reporter.begin("studies", len(studies))
-        for study, found in run_tasks(_simulate, (world, root), studies, n_jobs=n_jobs):
+    given = _source(source, n_components)
+    with ExitStack() as stack:
+        reporter = stack.enter_context(reporting(progress))
+        described = {} if checkpoint is None else _settings(given, snr, spread)
+        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
+        world, pilot = _world(given, snr, spread, root, journal)
+        sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
+        studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
+        rows = _done(journal)
+        missing = [study for study in studies if study not in rows]
+        reporter.begin("studies", len(studies), done=len(studies) - len(missing))
+        for study, found in run_tasks(_simulate, (world, root), missing, n_jobs=n_jobs, one_by_one=journal is not None):
             rows[study] = found
+            if journal is not None:
+                journal.append({"kind": "study", **study._asdict(), "found": found})
             reporter.step(f"{study.pairs:.0%} of the pairs")
     table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], len(world.W))
     facts: dict[str, Any] = {
@@ -165,9 +187,8 @@ def plan_study(
     return StudyPlan(table=table, pilot=pilot, **asked, **facts)
 
 
-def _world(source: Any, settings: dict[str, Any], root: int) -> tuple[World, dict[str, float] | None]:
-    """The model to simulate studies from, and information about the pilot."""
-    n_components, snr, spread = settings["n_components"], settings["snr"], settings["spread"]
+def _source(source: Any, n_components: Any) -> Source:
+    """The design or the pilot, checked."""
     given = source
     if hasattr(source, "consensus"):  # a Discovery
         n_components = source.n_components if n_components is None else n_components
@@ -179,15 +200,59 @@ def _world(source: Any, settings: dict[str, Any], root: int) -> tuple[World, dic
         if len(W) < 4 or (W < 0).any():
             rule = "must be a non-negative embedding of at least 4 items"
             raise ParameterError("source", rule, f"shape {W.shape}, smallest loading {W.min():g}")
-        return designed(W, 0.5 if snr is None else float(snr), float(spread or 0.0)), None
+        is_constant = np.ptp(W, axis=0) <= 1e-12 * W.max(axis=0)
+        if is_constant.any():
+            place = int(np.argmax(is_constant))
+            got = f"{W[0, place]:g} for every item in column {place}"
+            raise ParameterError("source", "must have dimensions that vary over the items", got, "leave it out")
+        return Source(below_one(W), None, None)
     similarity = given if isinstance(given, SimilaritySet) else as_similarity(given, copy=False)
     if n_components is not None:
         require_count("n_components", n_components, at_most=similarity.n_items)
-    judged = pilot_of(similarity)
-    world, found = estimated(similarity, judged, n_components, spread, root)
+    return Source(None, similarity, None if n_components is None else int(n_components))
+
+
+def _settings(source: Source, snr: float | None, spread: float | None) -> dict[str, Any]:
+    """The settings that a checkpoint must agree on; not the sizes and repeats, so that more can be added."""
+    if isinstance(source.pilot, SimilaritySet):
+        data = fingerprint_of(problem_of_set(source.pilot))
+    else:
+        data = fingerprint(source.W) if source.pilot is None else fingerprint(*arrays_of(source.pilot))
+    return {
+        "work": "plan_study",
+        "version": __version__,
+        "data": data,
+        "n_components": source.n_components,
+        "snr": None if snr is None else float(snr),
+        "spread": None if spread is None else float(spread),
+    }
+
+
+def _world(
+    source: Source, snr: float | None, spread: float | None, root: int, journal: Journal | None
+) -> tuple[World, dict[str, float] | None]:
+    """The model to simulate studies from, and information about the pilot: from the checkpoint, or estimated now."""
+    if source.W is not None:
+        return designed(source.W, 0.5 if snr is None else float(snr), float(spread or 0.0)), None
+    assert source.pilot is not None
+    for record in journal.records if journal else []:
+        if record["kind"] == "pilot" and (W := journal.kept("dimensions")) is not None:  # type: ignore[union-attr]
+            return World(W, record["noise"], record["spread"]), record["facts"]
+    judged = pilot_of(source.pilot)
+    world, found = estimated(source.pilot, judged, source.n_components, spread, root)
     if snr is not None:
         world = designed(world.W, float(snr), world.spread)
-    return world, {"pairs": judged.share, "answers": float(judged.answers.mean()), "held_out_r2": found}
+    pilot = {"pairs": judged.share, "answers": float(judged.answers.mean()), "held_out_r2": found}
+    if journal is not None:
+        journal.keep("dimensions", world.W)
+        journal.append({"kind": "pilot", "noise": world.noise, "spread": world.spread, "facts": pilot})
+    return world, pilot
+
+
+def _done(journal: Journal | None) -> dict[Study, dict[str, float]]:
+    """The studies of a checkpoint."""
+    records = [record for record in (journal.records if journal else []) if record["kind"] == "study"]
+    return {Study(*(record[name] for name in Study._fields)): record["found"] for record in records}
 
 
 def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -> list[tuple[float, int, int | None]]:
@@ -214,7 +279,7 @@ def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -
 
 def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
     """One or several positive numbers as a sorted list."""
-    is_one = not isinstance(values, Iterable) or isinstance(values, str | bytes)
+    is_one = not isinstance(values, Iterable) or isinstance(values, str | bytes) or getattr(values, "ndim", 1) == 0
     listed: list[Any] = [values] if is_one else list(values)
     if not listed:
         raise ParameterError(name, "must hold at least one number", "none")
@@ -229,7 +294,7 @@ def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
 
 
 def _simulate(world: World, root: int, study: Study) -> tuple[Study, dict[str, float]]:
-    """Draw the answers of one study, fit them and compare with the truth.
+    """Draw the answers of one study, fit them and compare with the truth, with one BLAS thread.
 
     Within a repeat, the pairs of a smaller study are a subset of those of a larger one.
     """
@@ -241,8 +306,9 @@ def _simulate(world: World, root: int, study: Study) -> tuple[Study, dict[str, f
     judged = Pilot(order, values, np.full(len(values), float(study.answers)), n_items)
     n_train = min(n_judged, int(np.floor((1 - _HELD_OUT) * len(values))))
     place, seed = np.arange(len(values)), seed_of(root, *key, 1)
-    W = fitted(judged, values, place < n_judged, n_components, seed)
-    trained = W if n_train == n_judged else fitted(judged, values, place < n_train, n_components, seed)
+    with _threads.one_blas_thread():
+        W = fitted(judged, values, place < n_judged, n_components, seed)
+        trained = W if n_train == n_judged else fitted(judged, values, place < n_train, n_components, seed)
     test = (order[0][n_train:], order[1][n_train:])
     predicted = pair_products(trained, *test)
     return study, {

@@ -125,6 +125,8 @@ def estimated(
     The true dimensions are those fitted to the pilot. The noise is chosen so that simulated pilots with the same pairs
     have the same held-out R2 as the real one.
     """
+    if np.ptp(pilot.values) <= 1e-12 * np.abs(pilot.values).max():
+        raise ParameterError("source", "must give similarities that vary", "equal ones")
     mean = S.mean() if isinstance(S, SimilaritySet) else S
     seed = seed_of(root, SELECT)
     with warnings.catch_warnings():
@@ -137,7 +139,7 @@ def estimated(
                 spread = float(np.std(JointSRF(chosen, random_state=seed).fit(S).weights_))
     W = np.asarray(W, dtype=np.float64)
     found = _held_out_r2(pilot, pilot.values, chosen, root)
-    if found <= 0:
+    if not found > 0:
         raise ParameterError(
             "source",
             "must be a pilot whose held-out pairs can be predicted",
@@ -201,7 +203,7 @@ def _matrix(pilot: Pilot, values: NDArray[np.float64]) -> Similarity:
 
 
 def r_squared(values: NDArray[np.float64], predicted: NDArray[np.float64], weights: Any = None) -> float:
-    """1 - E / B, with the weighted squared errors of predictions and of the mean."""
+    """1 - E / B, with the weighted squared errors of predictions and of the mean; NaN if values are all equal."""
     mean = np.average(values, weights=weights)
     error, spread = (np.average((values - other) ** 2, weights=weights) for other in (predicted, mean))
-    return float(1 - error / spread)
+    return float(1 - error / spread) if spread > 0 else np.nan

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: The models that are compared, and their names in sentences.
 MODELS = {
     "average": "the average for everyone",
+    "scale": "the average adjusted to how each system uses the scale",
     "weights": "shared dimensions with weights",
     "alone": "each system alone",
 }
@@ -24,11 +25,12 @@ _COVERAGE = 0.95
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemsComparison:
-    """How well three models predict held-out pairs of several systems, at the same number of dimensions.
+    """How well four models predict held-out pairs of several systems, at the same number of dimensions.
 
-    average: the same dimensions and weights for all systems, the fit to their average. weights: the same dimensions,
-    with weights for each system. alone: each system fitted separately. All models are trained and tested on the same
-    pairs.
+    average: the same dimensions and weights for all systems, the fit to their average. scale: its predictions x,
+    adjusted to how each system uses the scale by a line a + b x, which is fitted to its pairs in the other folds.
+    weights: the same dimensions, with weights for each system. alone: each system fitted separately. All models are
+    trained and tested on the same pairs.
 
     Attributes
     ----------
@@ -43,7 +45,8 @@ class SystemsComparison:
     shrinkage : float
         Strength of the penalty that pulls weights towards 1 in the compared fits; infinity is "average" itself.
     worthwhile : bool
-        Whether weights predict better than the average: the 95% interval of the gain over systems is above 0.
+        Whether weights predict better than "average" and "scale": the 95% intervals of both gains over systems are
+        above 0. Otherwise, systems may differ only in how they use the scale.
     n_systems : int
     """
 
@@ -59,15 +62,20 @@ class SystemsComparison:
 
     @property
     def worthwhile(self) -> bool:
-        """Whether weights predict held-out pairs better than the average."""
-        return self.better_than("average") is True
+        """Whether weights predict held-out pairs better than the average, also if adjusted to the use of the scale."""
+        return self._verdict() is True
+
+    def _verdict(self) -> bool | None:
+        """Whether weights are better than both models without them (True), or worse than one of them (False)."""
+        both = {self.better_than(model) for model in ("average", "scale")}
+        return False if False in both else None if None in both else True
 
     def better_than(self, model: str) -> bool | None:
-        """Whether weights are better (True) or worse (False) than "average" or "alone"; None if undecided.
+        """Whether weights are better (True) or worse (False) than another model; None if undecided.
 
         Parameters
         ----------
-        model : {"average", "alone"}
+        model : {"average", "scale", "alone"}
 
         Returns
         -------
@@ -94,8 +102,8 @@ class SystemsComparison:
             )
         verdict = {True: "are worth having", None: "are not clearly worth having", False: "are not worth having"}
         return (
-            f"Weights of systems {verdict[self.better_than('average')]}: held-out R2 is {r2['weights']:.3f} with them, "
-            f"{self._against('average')}, and {alone}."
+            f"Weights of systems {verdict[self._verdict()]}: held-out R2 is {r2['weights']:.3f} with them, "
+            f"{self._against('average')}, {self._against('scale')}, and {alone}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,6 +111,7 @@ class SystemsComparison:
         return {
             "n_components": self.n_components,
             "shrinkage": self.shrinkage if np.isfinite(self.shrinkage) else "inf",
+            "models": list(self.comparison.index),
             "comparison": {str(name): _plain(column) for name, column in self.comparison.items()},
             "r2": {str(name): _plain(column) for name, column in self.r2.items()},
             "systems": list(self.r2.index),
@@ -118,7 +127,7 @@ class SystemsComparison:
             for table in ("comparison", "r2")
         )
         return cls(
-            comparison=comparison.set_axis(pd.Index(MODELS, name="model"), axis=0),
+            comparison=comparison.set_axis(pd.Index(values["models"], name="model", dtype=object), axis=0),
             r2=r2.set_axis(pd.Index(values["systems"], name="system", dtype=object), axis=0),
             n_components=int(values["n_components"]),
             shrinkage=float(values["shrinkage"]),

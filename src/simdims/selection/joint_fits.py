@@ -21,6 +21,9 @@ _PAIRS, _SPLIT, _FIT, _ALONE = 10, 11, 12, 13
 #: Products of pairs computed at a time.
 _CHUNK = 2**21
 
+#: Number of pairs of a system at which the line from predictions to similarities is half that of its own pairs.
+_PAIRS_FOR_A_LINE = 10
+
 #: Similarities count as constant if their variance is less than this share of their squared mean.
 _CONSTANT = 1e-12
 
@@ -189,21 +192,53 @@ def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) 
 def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit]) -> Score:
     """The errors of all fits of one rank on their folds, each pair predicted by the fit of its fold.
 
-    Pairs are dependent if they share an item, in any system: standard errors need the contributions of pairs of items,
-    summed over systems.
+    `systems` has the errors of these predictions, and of the same predictions on the line of their system (see
+    `_on_lines`). Pairs are dependent if they share an item, in any system: standard errors need the contributions of
+    pairs of items, summed over systems.
     """
     pairs = draw_pairs(problem, design.root)
     rows = []
     parts = _Parts(problem, pairs, design)
-    for fit in fits:
-        W, a = fit.W[: problem.n_items], fit.W[problem.n_items :]
-        those = parts.of_fold(fit.task.repeat, fit.task.fold)
-        squares = (predict(W, a, pairs, those).clip(fit.low, fit.high) - pairs.values[those]) ** 2
-        error = parts.add(those, squares)
+    held = [parts.of_fold(fit.task.repeat, fit.task.fold) for fit in fits]
+    predicted = [
+        predict(fit.W[: problem.n_items], fit.W[problem.n_items :], pairs, those).clip(fit.low, fit.high)
+        for fit, those in zip(fits, held, strict=True)
+    ]
+    on_lines = _on_lines(pairs, problem.n_systems, held, predicted, np.array([fit.task.repeat for fit in fits]))
+    for fit, those, x, on_line in zip(fits, held, predicted, on_lines, strict=True):
+        error = parts.add(those, *((values - pairs.values[those]) ** 2 for values in (x, on_line)))
         task = {"rank": fit.task.rank, "repeat": fit.task.repeat, "fold": fit.task.fold}
         how = {"iterations": fit.iterations, "converged": fit.converged, "seconds": fit.seconds}
         rows.append({**task, "error": error, "error_alone": error, **how})
     return parts.score(rows)
+
+
+def _on_lines(
+    pairs: JointPairs, n_systems: int, held: Sequence[np.ndarray], predicted: Sequence[np.ndarray], repeats: np.ndarray
+) -> list[np.ndarray]:
+    """Predictions of every fold, adjusted to how their system uses the scale: on a line fitted to its other folds.
+
+    With n pairs in those folds of the repeat, a prediction x becomes x + n / (n + 10) (a + b x - x), b >= 0: few pairs
+    say little about a line.
+    """
+    # Sums over the pairs of each fold and system determine the line for any union of folds.
+    sums = np.zeros((len(held), 6, n_systems))
+    for fold, (those, x) in enumerate(zip(held, predicted, strict=True)):
+        w, y, m = pairs.weights[those], pairs.values[those], pairs.systems[those]
+        for place, part in enumerate((np.ones(len(x)), w, w * x, w * y, w * x * x, w * x * y)):
+            sums[fold, place] = np.bincount(m, part, minlength=n_systems)
+    on_lines = []
+    for fold, x in enumerate(predicted):
+        n_pairs, total, *moments = sums[repeats == repeats[fold]].sum(axis=0) - sums[fold]
+        known = n_pairs > 0
+        mx, my, mxx, mxy = np.divide(moments, total, out=np.zeros((4, n_systems)), where=known)
+        spread = mxx - mx**2
+        slope = np.zeros(n_systems)
+        np.divide(np.maximum(mxy - mx * my, 0.0), spread, out=slope, where=spread > _CONSTANT * mxx)
+        share = n_pairs / (n_pairs + _PAIRS_FOR_A_LINE)
+        m = pairs.systems[held[fold]]
+        on_lines.append(x + share[m] * (my[m] + slope[m] * (x - mx[m]) - x))
+    return on_lines
 
 
 def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
@@ -218,7 +253,7 @@ def score_mean(problem: solvers.JointProblem, design: Design) -> Score:
     for repeat in range(design.n_repeats):
         for fold in range(design.n_folds):
             those = parts.of_fold(repeat, fold)
-            error = parts.add(those, about[those])
+            error = parts.add(those, about[those], about[those])
             rows.append({"error": error, "error_alone": error})
     return parts.score(rows)
 
@@ -251,19 +286,20 @@ class _Parts:
         self.pairs, self.place, self.pairs_per_sampled = pairs, place[number], len(distinct) / n_sampled
         self.folds = [draw_folds(pairs, problem.n_systems, design, repeat) for repeat in range(design.n_repeats)]
         self.items, self.sample = np.zeros((3, problem.n_items)), np.zeros((3, n_sampled))
-        self.systems = np.zeros(problem.n_systems)
+        self.systems = np.zeros((2, problem.n_systems))
 
     def of_fold(self, repeat: int, fold: int) -> np.ndarray:
         """The pairs that the fold holds out."""
         return np.flatnonzero(self.folds[repeat] == fold)
 
-    def add(self, those: np.ndarray, squares: np.ndarray) -> float:
+    def add(self, those: np.ndarray, squares: np.ndarray, squares_on_line: np.ndarray) -> float:
         """Add the squared errors of a fold; return its mean error."""
         share = self.pairs.weights[those] / self.pairs.weights[those].sum()
         errors = share * squares
         ends = (self.pairs.rows[those], self.pairs.columns[those])
         add_parts(self.items, self.sample, ends, self.place[those], [errors, errors, share])
-        self.systems += np.bincount(self.pairs.systems[those], errors, minlength=len(self.systems))
+        for row, part in enumerate((errors, share * squares_on_line)):
+            self.systems[row] += np.bincount(self.pairs.systems[those], part, minlength=self.systems.shape[1])
         return float(errors.sum())
 
     def score(self, rows: list[dict]) -> Score:

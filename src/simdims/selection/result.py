@@ -94,8 +94,9 @@ class RankSelection:
         in fits to all pairs and in those that compare ranks; infinity means that all weights are 1. None for one
         system.
     systems : DataFrame or None
-        For a SimilaritySet, one row per system at the chosen rank: its contribution to the held-out error and to the
-        error of the mean, and its held-out r2, relative to its own mean. None for one system.
+        For a SimilaritySet, one row per system at the chosen rank: its contribution to the held-out error (of
+        predictions, and of predictions on a line that adjusts them to how the system uses the scale) and to the error
+        of the mean, and its held-out r2, relative to its own mean. None for one system.
     seed : int or None
         The `random_state` that reproduces this result from the same data and settings. None if the run was started in a
         checkpoint of an earlier version without a `random_state`.
@@ -373,7 +374,8 @@ class Score(NamedTuple):
 
     `items` and `sample` have three rows: the contributions of the pairs of each item, or of each pair of a random
     sample, to the mean `error`, to the mean `error_alone`, and to the weight. The sample stands for `pairs_per_sampled`
-    times as many pairs. `systems` is the contribution of each of several systems to the mean error.
+    times as many pairs. `systems` has two rows: the contributions of each of several systems to the mean
+    `error`, and to that of predictions adjusted to how the system uses the scale.
     """
 
     fits: list[dict[str, Any]]
@@ -519,8 +521,9 @@ def _systems_frame(score: Score, of_mean: Score, names: tuple[str, ...]) -> pd.D
 
     if score.systems is None or of_mean.systems is None:
         return None
-    r2 = 1.0 - np.divide(score.systems, of_mean.systems, out=np.full(len(names), np.nan), where=of_mean.systems > 0)
-    columns = {"error": score.systems, "error_of_mean": of_mean.systems, "r2": r2}
+    (error, on_line), of_mean_error = score.systems, of_mean.systems[0]
+    r2 = 1.0 - np.divide(error, of_mean_error, out=np.full(len(names), np.nan), where=of_mean_error > 0)
+    columns = {"error": error, "error_on_line": on_line, "error_of_mean": of_mean_error, "r2": r2}
     return pd.DataFrame(columns, index=pd.Index(names, name="system", dtype=object))
 
 

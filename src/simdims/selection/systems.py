@@ -122,7 +122,7 @@ def compare_systems(
     n_jobs: int | None,
     progress: bool | Callback | None,
 ) -> SystemsComparison:
-    """Compare how well the average, weights, and each system alone predict the pairs held out in a selection.
+    """Compare how well the models of SystemsComparison predict the pairs held out in a selection.
 
     `estimator` is that of the selection, whose fits at the chosen rank are those with weights.
     """
@@ -130,7 +130,9 @@ def compare_systems(
     assert selection.systems is not None and shrinkage is not None and selection.seed is not None  # noqa: PT018
     problem = problem_of_set(systems)
     rank = selection.rank
-    weighted, baseline = (selection.systems[name].to_numpy() for name in ("error", "error_of_mean"))
+    weighted, on_line, baseline = (
+        selection.systems[name].to_numpy() for name in ("error", "error_on_line", "error_of_mean")
+    )
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
         settings = {"rank": rank, "alpha": selection.comparison_alpha, "training_share": selection.training_share}
@@ -138,15 +140,17 @@ def compare_systems(
         described = {} if checkpoint is None else _settings("compare_systems", problem, estimator, settings)
         journal, _, root = open_journal(stack, checkpoint, described, selection.seed)
         design = Design(selection.training_share, selection.n_folds, selection.n_repeats, root)
-        equal = weighted
+        equal = weighted, on_line
         if np.isfinite(shrinkage) and systems.n_systems > 1:
             shared = _settled(estimator, selection.comparison_alpha, np.inf)
             rule = _rule(problem, draw_pairs(problem, root), [rank], np.inf, root)
             trials = _trials(problem, design, rule, shared, None, n_jobs, journal, reporter)
             trials.run([rank])
-            equal = np.asarray(trials.scores[rank].systems)
+            of_systems = trials.scores[rank].systems
+            assert of_systems is not None
+            equal = of_systems[0], of_systems[1]
         alone = _errors_alone(problem, design, estimator, rank, n_jobs, journal, reporter)
-    errors = {"average": equal, "weights": weighted, "alone": alone}
+    errors = {"average": equal[0], "scale": equal[1], "weights": weighted, "alone": alone}
     return compare(errors, baseline, systems.names, rank, shrinkage)
 
 
