@@ -210,8 +210,8 @@ class SRF(TransformerMixin, BaseEstimator):
         start = self._start(problem, rng)
         self.alpha_, found = self._resolve_alpha(problem, start, rng)
         problem = solvers.penalised(problem, self.alpha_, self.l1_ratio)
-        if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_missing(problem):
-            # Few pairs have many minima: the end of the path competes with two approaches to the penalty.
+        if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_many_minima(problem, self.alpha_):
+            # The end of the path competes with two approaches to the penalty.
             starts = [start, self._start(problem, rng)]
             starts = [*solvers.approach([problem] * 2, starts, self.alpha_, self._step), found]
             solution = self._finish([problem], [solvers.best_start(problem, starts, self._step)])[0]

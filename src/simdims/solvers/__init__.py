@@ -40,7 +40,7 @@ from simdims.solvers.joint_resampling import (
     variance_explained_jointly,
 )
 from simdims.solvers.loop import Report
-from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
+from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha, has_many_minima
 from simdims.solvers.penalty import noise_scale, penalised, penalty_of_rows
 from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
@@ -84,6 +84,7 @@ __all__ = [
     "embed",
     "factor_problem",
     "given_start",
+    "has_many_minima",
     "has_missing",
     "joint_problem",
     "joint_start",
