@@ -3,4 +3,5 @@
 from importlib.util import find_spec
 
 # Fits on a device need PyTorch, which is an extra of its own.
-collect_ignore = [] if find_spec("torch") else ["src/simdims/solvers/torch.py", "src/simdims/solvers/joint_torch.py"]
+needs_torch = [f"src/simdims/solvers/{name}.py" for name in ("torch", "listed_torch", "joint_torch")]
+collect_ignore = [] if find_spec("torch") else needs_torch

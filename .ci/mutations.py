@@ -97,7 +97,7 @@ TESTS = {
 }
 
 #: Not broken: the looks of pictures, and what is tested only where PyTorch is installed.
-LEFT_OUT = ("plots/_style.py", "solvers/torch.py", "__main__.py")
+LEFT_OUT = ("plots/_style.py", "solvers/torch.py", "solvers/listed_torch.py", "__main__.py")
 
 
 class Mutation(NamedTuple):

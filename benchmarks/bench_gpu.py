@@ -3,11 +3,12 @@
     python benchmarks/bench_gpu.py [--quick] [--device cuda] [--out benchmarks/results/gpu.json]
 
 One observed fit of 9,841 items, 62% of the pairs, 78 dimensions, and 25 of them; one complete fit of 30,000 items and
-80 dimensions; one of a million items given by 512 features and 50 dimensions; and select_rank and fit_consensus with
-1,854 items. Data are Dirichlet(0.3) loadings with noise at SNR 0.7. The best objective is that of three long fits (tol
-1e-7), the first from the timed start. Times are those of whole calls of SRF.fit on a Similarity, including the transfer
-to the device and the final metrics in float64, but not the first use of the device. Prints every number and writes it
-to a JSON file.
+80 dimensions; one of a million items given by 512 features and 50 dimensions; one of 100,000 items and ten million
+listed pairs, the others missing or zeros of a weight, and 30 dimensions; select_rank and fit_consensus with 1,854
+items, on one GPU and on all; and what select_rank does around its fits. Data are Dirichlet(0.3) loadings with noise at
+SNR 0.7. The best objective is that of three long fits (tol 1e-7), the first from the timed start. Times are those of
+whole calls of SRF.fit on a Similarity, including the transfer to the device and the final metrics in float64, but not
+the first use of the device. Prints every number and writes it to a JSON file.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from simdims import SRF, Similarity, fit_consensus, select_rank, simulate, solvers
+from simdims._threads import n_cores
 from simdims.srf import solve_many
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # fits are stopped early on purpose
@@ -32,11 +35,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small problems, to see that it runs")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--only", nargs="*", help="some of: observed complete implicit many")
+    parser.add_argument("--only", nargs="*", help="some of: observed complete implicit listed many around")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gpu.json")
     options = parser.parse_args()
     SRF(2, device=options.device, max_iter=3).fit(np.ones((8, 8)))  # initialise the device
-    measures = {"observed": observed, "complete": complete, "implicit": implicit, "many": many}
+    measures = {
+        "observed": observed,
+        "complete": complete,
+        "implicit": implicit,
+        "listed": listed,
+        "many": many,
+        "around": around,
+    }
     results: dict = {"device": describe(options.device)}
     for name, measure in measures.items():
         if options.only and name not in options.only:
@@ -93,10 +103,40 @@ def implicit(device: str, quick: bool) -> dict:
     return {"from_factors_seconds": made, **to_best(S, rank, device, starts=1)}
 
 
+def listed(device: str, quick: bool) -> dict:
+    n, n_pairs, rank = (2000, 40_000, 5) if quick else (100_000, 10_000_000, 30)
+    rng = np.random.default_rng(0)
+    W = simulate.dirichlet(n, rank, alpha=0.3, random_state=0)
+    keys = np.unique(np.sort(rng.integers(n, size=(n_pairs + n_pairs // 50, 2)), axis=1) @ [n, 1])
+    i, j = np.divmod(rng.permutation(keys)[:n_pairs], n)
+    blocks = [slice(first, first + 1_000_000) for first in range(0, len(i), 1_000_000)]
+    values = np.concatenate([np.einsum("ek,ek->e", W[i[some]], W[j[some]]) for some in blocks])
+    values += rng.normal(0, values.std() * np.sqrt(1 / 0.7 - 1), size=len(values))
+    stored = sparse.coo_array((np.maximum(values, 0).astype(np.float32), (i, j)), shape=(n, n))
+    found: dict = {}
+    for name, absent in (("others missing", "missing"), ("others zeros of weight 0.01", 0.01)):
+        S = Similarity(stored, absent=absent)
+        found[name] = to_best(S, rank, device, starts=1)
+        if device.startswith("cuda"):
+            torch.cuda.reset_peak_memory_stats(device)
+            fit = SRF(rank, device=device, random_state=0, max_iter=20, tol=0.0)
+            found[name]["20 iterations, seconds"] = timed(fit, S)
+            found[name]["peak GiB on the device"] = torch.cuda.max_memory_allocated(device) / 2**30
+        cpu = SRF(rank, random_state=0, max_iter=5, tol=0.0)
+        found[name]["5 sweeps on the processor, seconds"] = timed(cpu, S)
+    return found
+
+
 def many(device: str, quick: bool) -> dict:
     n, rank = (100, 4) if quick else (1854, 40)
     S = Similarity(noisy(n, rank, 1.0, device).astype(np.float64))
     found = {}
+    for n_gpus in sorted({1, torch.cuda.device_count()} - {0}) if device == "cuda" else []:
+        start = time.perf_counter()
+        estimator = SRF(device=device, tol=1e-2, max_iter=300, alpha=0.05)
+        ranks = [rank // 2, 3 * rank // 4, rank]
+        select_rank(S, ranks, sampling=0.7, estimator=estimator, random_state=0, n_jobs=n_gpus, progress=False)
+        found[f"select_rank, penalised, 48 fits, {n_gpus} GPUs, seconds"] = time.perf_counter() - start
     for name, estimator in {"device": SRF(device=device, tol=1e-2, max_iter=300), "cpu": None}.items():
         start = time.perf_counter()
         selection = select_rank(
@@ -112,6 +152,29 @@ def many(device: str, quick: bool) -> dict:
         )
         found[f"fit_consensus, {runs} runs, {name}, seconds"] = time.perf_counter() - start
         found[f"fit_consensus, {name}, objective"] = float(np.median(consensus.objectives))
+    return found
+
+
+def around(device: str, quick: bool) -> dict:
+    """select_rank without its fits, which return their starts: splits and scores, on the processor."""
+    from simdims.solvers import torch as on_device
+
+    n, ranks = (100, [2, 3]) if quick else (1854, [20, 25, 30, 35, 40])
+    S = Similarity(noisy(n, ranks[-1], 1.0, device).astype(np.float64))
+    fit_together = on_device.fit_together
+    on_device.fit_together = lambda problems, starts, **_: [
+        solvers.Solution(W, 1.0, 1.0, np.ones(2), 1, True, 0.0) for W in starts
+    ]
+    found = {"cores": n_cores()}
+    for name, alpha in (("penalised", 0.05), ("averaged", 0.0)):
+        estimator = SRF(device=device, alpha=alpha)
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            select_rank(S, ranks, sampling=0.7, estimator=estimator, random_state=0, progress=False)
+            seconds.append(time.perf_counter() - start)
+        found[f"{name}, seconds"] = seconds
+    on_device.fit_together = fit_together
     return found
 
 

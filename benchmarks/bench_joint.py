@@ -1,12 +1,13 @@
 """Time, memory and accuracy of joint fits of several systems.
 
-    python benchmarks/bench_joint.py [--quick] [--out benchmarks/results/joint.json]
+    python benchmarks/bench_joint.py [--quick] [--parts PART ...] [--seed SEED] [--out benchmarks/results/joint.json]
 
 People: 683 people, 93 items, about 130 ratings each, 8 dimensions, default settings; should take less than 20 s and 1
 GB. Systems: dense matrices of a few hundred items. Recovery: 20 systems, 60 items, 6 dimensions, 15% of the pairs each
-at SNR 0.5, best of ten starts: alignment of the dimensions and correlation of the weights with the true ones. Rule:
-held-out error of shrinkage="auto" relative to equal weights, for people who do and do not differ. Selection: the number
-of dimensions found by select_rank.
+at SNR 0.5, best of ten starts: alignment of the dimensions and correlation of the weights with the true ones. Absent:
+the same, with ten systems that lack the third dimension: their median weight on it. Recovery and absent use eight
+seeds from SEED on. Rule: held-out error of shrinkage="auto" relative to equal weights, for people who do and do not
+differ. Selection: the number of dimensions found by select_rank.
 Prints Markdown tables and writes every number to a JSON file.
 """
 
@@ -19,6 +20,7 @@ import os
 import platform
 import resource
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +29,30 @@ import pandas as pd
 
 from simdims import JointSRF, SimilaritySet, align, from_ratings, select_rank, simulate
 
+PARTS = ("people", "systems", "recovery", "absent", "rule", "selection")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small problems, to see that it runs")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "joint.json")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
+    parser.add_argument("--seed", type=int, default=0, help="first seed of the parts recovery and absent")
     options = parser.parse_args()
     sizes = [(8, 60, 4)] if options.quick else [(16, 92, 8), (16, 92, 20), (50, 300, 10), (10, 1000, 20)]
-    results = {
+    seeds = range(options.seed, options.seed + (1 if options.quick else 8))
+    n_starts = 2 if options.quick else 10
+    parts: dict[str, Callable[[], Any]] = {
+        "people": lambda: measure_people(*((40, 30, 60, 3) if options.quick else (683, 93, 127, 8))),
+        "systems": lambda: [measure_systems(*size) for size in sizes],
+        "recovery": lambda: measure_recovery(seeds, n_starts),
+        "absent": lambda: measure_absent(seeds, n_starts),
+        "rule": lambda: measure_rule(range(900, 901 if options.quick else 910)),
+        "selection": lambda: measure_selection(range(950, 951 if options.quick else 953), options.quick),
+    }
+    results: dict[str, Any] = {
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__},
-        "people": measure_people(*((40, 30, 60, 3) if options.quick else (683, 93, 127, 8))),
-        "systems": [measure_systems(*size) for size in sizes],
-        "recovery": measure_recovery(*((1, 2) if options.quick else (8, 10))),
-        "rule": measure_rule(range(900, 901 if options.quick else 910)),
-        "selection": measure_selection(range(950, 951 if options.quick else 953), options.quick),
+        **{part: parts[part]() for part in PARTS if part in options.parts},
     }
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=2))
@@ -92,18 +104,34 @@ def measure_systems(n_systems: int, n_items: int, rank: int) -> dict[str, Any]:
     return row
 
 
-def measure_recovery(n_seeds: int, n_starts: int) -> dict[str, Any]:
+def best_fit(stack: np.ndarray, n_starts: int) -> JointSRF:
+    """The best of several starts by objective, with the penalty and the shrinkage chosen for the first."""
+    first = JointSRF(6, random_state=0).fit(stack)
+    settings = {"alpha": first.alpha_, "shrinkage": first.shrinkage_}
+    fits = [first, *(JointSRF(6, random_state=start, **settings).fit(stack) for start in range(1, n_starts))]
+    return min(fits, key=lambda fit: fit.objective_)
+
+
+def measure_recovery(seeds: range, n_starts: int) -> dict[str, Any]:
     """Alignment and correlation for the best of several starts by objective."""
     rows = []
-    for seed in range(n_seeds):
+    for seed in seeds:
         stack, W, a = simulated(20, 60, 6, 0.15, 0.5, seed)
-        first = JointSRF(6, random_state=0).fit(stack)
-        settings = {"alpha": first.alpha_, "shrinkage": first.shrinkage_}
-        fits = [first, *(JointSRF(6, random_state=start, **settings).fit(stack) for start in range(1, n_starts))]
-        best = min(fits, key=lambda fit: fit.objective_)
+        best = best_fit(stack, n_starts)
         found = align(best.embedding_, W)
         correlations = [np.corrcoef(a[:, k], best.weights_[:, p])[0, 1] for k, p in enumerate(found.permutation)]
         rows.append([float(np.mean(found.similarity)), float(np.mean(correlations)), best.alpha_, best.shrinkage_])
+    return {"seeds": rows, "mean": np.mean(rows, axis=0).tolist()}
+
+
+def measure_absent(seeds: range, n_starts: int) -> dict[str, Any]:
+    """The median weight on the third dimension in ten systems that lack it, and in ten that have it."""
+    rows = []
+    for seed in seeds:
+        stack, W, _ = simulated(20, 60, 6, 0.15, 0.5, seed, n_absent=10)
+        best = best_fit(stack, n_starts)
+        weights = best.weights_[:, align(best.embedding_, W).permutation[2]]
+        rows.append([float(np.median(weights[:10])), float(np.median(weights[10:])), best.alpha_, best.shrinkage_])
     return {"seeds": rows, "mean": np.mean(rows, axis=0).tolist()}
 
 
@@ -157,12 +185,25 @@ SUMMARIES = {"mean": np.mean, "worst": np.max}
 
 
 def simulated(
-    n_systems: int, n_items: int, rank: int, observed: float, snr: float, seed: int, spread: float = 1.0
+    n_systems: int,
+    n_items: int,
+    rank: int,
+    observed: float,
+    snr: float,
+    seed: int,
+    spread: float = 1.0,
+    *,
+    n_absent: int = 0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Similarities with missing pairs, the dimensions, and weights between 1 - spread and 1 + spread."""
+    """Similarities with missing pairs, the dimensions, and weights between 1 - spread and 1 + spread.
+
+    The first `n_absent` systems lack the third dimension.
+    """
     rng = np.random.default_rng(seed)
     W = simulate.dirichlet(n_items, rank, alpha=0.3, random_state=seed)
     a = rng.uniform(1 - spread, 1 + spread, size=(n_systems, rank))
+    if n_absent:
+        a[:n_absent, 2] = 0.0
     a /= a.mean(axis=0)
     stack = np.empty((n_systems, n_items, n_items))
     for m in range(n_systems):
@@ -172,31 +213,65 @@ def simulated(
 
 
 def print_tables(results: dict[str, Any]) -> None:
-    people = results["people"]
+    """Print Markdown tables of the parts that were measured."""
+    for part, show in TABLES.items():
+        if part in results:
+            show(results[part])
+
+
+def print_people(people: dict[str, Any]) -> None:
     print("| people | items | ratings | dimensions | set (s) | fit (s) | processor (s) | GB | alignment | weights |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     times = [people[name] for name in ("seconds_set", "seconds_fit", "seconds_processor", "peak_gb")]
     figures = [*times, people["alignment"], people["correlation"]]
     print(f"| {' | '.join(map(str, people['size']))} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
+
+
+def print_systems(rows: list[dict[str, Any]]) -> None:
     print("\n| systems | items | dimensions | given penalties (s) | sweeps | chosen penalties (s) |")
     print("|---|---|---|---|---|---|")
-    for row in results["systems"]:
+    for row in rows:
         size = " | ".join(map(str, row["size"]))
         print(f"| {size} | {row['seconds_given']:.2f} | {row['sweeps_given']} | {row['seconds_auto']:.2f} |")
-    alignment, correlation, *_ = results["recovery"]["mean"]
-    n_seeds = len(results["recovery"]["seeds"])
+
+
+def print_recovery(recovery: dict[str, Any]) -> None:
+    alignment, correlation, *_ = recovery["mean"]
+    n_seeds = len(recovery["seeds"])
+    print(f"\nRecovery over {n_seeds} seeds: alignment {alignment:.3f}, correlation of weights {correlation:.3f}")
+
+
+def print_absent(absent: dict[str, Any]) -> None:
+    lacking, others, *_ = absent["mean"]
+    each = ", ".join(f"{row[0]:.3f}" for row in absent["seeds"])
+    print(f"\nMedian weight on a dimension that half of the systems lack: {lacking:.3f} ({each}), others {others:.3f}")
+
+
+def print_rule(rows: list[dict[str, Any]]) -> None:
     print("\n| systems, items, dimensions, observed, SNR | weights | equal chosen | auto | worst | free |")
     print("|---|---|---|---|---|---|")
-    for row in results["rule"]:
+    for row in rows:
         figures = [row[name] for name in ("equal", "auto_mean", "auto_worst", "free_mean")]
         size = ", ".join(map(str, row["size"]))
         print(f"| {size} | 1 ± {row['spread']} | {' | '.join(f'{figure:+.1%}' for figure in figures)} |")
+
+
+def print_selection(rows: list[dict[str, Any]]) -> None:
     print("\n| dimensions | observed | SNR | weights | found |")
     print("|---|---|---|---|---|")
-    for row in results["selection"]:
+    for row in rows:
         found = ", ".join(map(str, row["found"]))
         print(f"| {row['rank']} | {row['observed']:.0%} | {row['snr']} | 1 ± {row['spread']} | {found} |")
-    print(f"\nRecovery over {n_seeds} seeds: alignment {alignment:.3f}, correlation of weights {correlation:.3f}")
+
+
+TABLES: dict[str, Callable[[Any], None]] = {
+    "people": print_people,
+    "systems": print_systems,
+    "recovery": print_recovery,
+    "absent": print_absent,
+    "rule": print_rule,
+    "selection": print_selection,
+}
 
 
 if __name__ == "__main__":

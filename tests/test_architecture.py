@@ -60,7 +60,7 @@ ORDER = [
 # Library -> the files that may import it, at any depth.
 ONLY_IN = {
     "numba": {"solvers/kernels.py", "solvers/accelerated.py", "solvers/joint_kernels.py"},
-    "torch": {"solvers/torch.py", "solvers/joint_torch.py"},
+    "torch": {"solvers/torch.py", "solvers/listed_torch.py", "solvers/joint_torch.py"},
     "joblib": {"_parallel.py"},
 }
 

@@ -5,7 +5,17 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from simdims import JointSRF, ParameterError, SimilaritySet, from_dissimilarity, from_ratings, from_triplets
+from simdims import (
+    JointSRF,
+    ParameterError,
+    SimilaritySet,
+    from_comparisons,
+    from_dissimilarity,
+    from_ratings,
+    from_triplets,
+    metrics,
+)
+from simdims.io.raw import read_triplets
 
 
 def without_diagonal(S):
@@ -150,6 +160,50 @@ def test_a_list_of_dissimilarities_is_a_square_per_person(tmp_path):
     np.testing.assert_allclose(again.mean().values, people.mean().values)
 
 
+def test_columns_with_one_value_per_person_are_covariates_of_a_list_of_dissimilarities(tmp_path):
+    stack = distances()
+    rows = [
+        {"who": f"p{m}", "age": 20 + m, "first": f"0{i}", "second": f"0{j}", "d": stack[m, i, j], "site": "x"}
+        for m in range(3) for i in range(6) for j in range(i)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows)
+    table.to_csv(tmp_path / "people.csv", index=False)
+    named = {"item1": "first", "item2": "second", "dissimilarity": "d"}
+    for given in (table, tmp_path / "people.csv"):
+        for columns in ({}, named):
+            people = from_dissimilarity(given, by="who", **columns)
+            assert people.labels[0] == "00"
+            assert people.info["age"].tolist() == [20, 21, 22]
+            assert list(people.info.columns) == ["age", "site"]
+    np.testing.assert_allclose(people.mean().values, from_dissimilarity(stack, by="p").mean().values)
+    with pytest.raises(ParameterError, match=r"three columns that vary within 'who', .* got 4"):
+        from_dissimilarity(table.assign(rt=range(len(table))), by="who")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["P10", "P2", "P1", "P9"], ["P1", "P2", "P9", "P10"]),
+        ([10, 2, 1, 9], ["1", "2", "9", "10"]),
+        ([1.5, 1.25, -3, 10], ["-3", "1.25", "1.5", "10"]),
+        (["s1_b10", "s1_b9", "s10_b1", "s2_b1"], ["s1_b9", "s1_b10", "s2_b1", "s10_b1"]),
+    ],
+)
+def test_systems_are_in_natural_order(names, expected):
+    table = ratings().replace({"who": {f"p{m}": name for m, name in enumerate(names)}})
+    of = dict(zip(map(str, names), ratings().groupby("who"), strict=True))
+    people = from_ratings(table, **COLUMNS, by="who")
+    assert list(people.names) == expected
+    for name, own in people.items():
+        alone = from_ratings(of[name][1], **COLUMNS)
+        pd.testing.assert_frame_equal(own.to_frame(), without_diagonal(alone), check_names=False)
+    answers = table.assign(c="item9")[["a", "b", "c", "who"]]
+    assert list(from_triplets(answers, by="who").names) == expected
+    answers.columns = ["head", "winner", "loser", "who"]
+    assert list(from_comparisons(answers, by="who").names) == expected
+    assert list(from_dissimilarity(table[["a", "b", "rating", "who"]], by="who").names) == expected
+
+
 def test_helms_file_is_one_call_from_a_fit(data_path):
     people = from_dissimilarity(data_path("helm/helm_1959.csv"), by="subject")
     assert (people.n_systems, people.n_items) == (16, 10)
@@ -171,8 +225,12 @@ def test_helms_file_is_one_call_from_a_fit(data_path):
         (lambda: from_dissimilarity(distances(), by=["x"]), "names must have one name for each of the 3 systems"),
         (lambda: from_dissimilarity(distances(), by="p", weights="counts"), "weights must be None beside by="),
         (
+            lambda: from_dissimilarity(pd.DataFrame({"who": ["x"], "a": ["i"], "b": ["j"], "d": [1]}), by="person"),
+            "by must name a column of a list of pairs, got 'person': it has 'who', 'a', 'b', 'd'",
+        ),
+        (
             lambda: from_dissimilarity(pd.DataFrame({"who": ["x"], "a": ["i"], "b": ["j"]}), by="who"),
-            "D must have three columns beside 'who', .* got 2",
+            "D must have three columns that vary within 'who', .* got 2",
         ),
     ],
 )
@@ -183,3 +241,41 @@ def test_bad_input_is_refused(call, words):
 
 def test_one_column_may_say_who_and_which_system():
     assert isinstance(from_ratings(ratings(), **COLUMNS, participant="who", by="who"), SimilaritySet)
+
+
+def test_covariates_may_have_missing_cells():
+    table = ratings()
+    first = table.groupby("who").cumcount() == 0
+    given = table.assign(
+        age=table["who"].map({"p0": 20, "p1": 30, "p2": 40}).where(first),
+        trial_notes=[[trial] for trial in table["trial"]],
+        empty=np.nan,
+    )
+    people = from_ratings(given, **COLUMNS, by="who")
+    assert list(people.info.columns) == ["group", "age"]
+    np.testing.assert_array_equal(people.info["age"], [20, 30, 40, np.nan])
+
+
+def test_columns_with_one_value_per_person_are_covariates_of_triplets(tmp_path):
+    table = ratings()
+    table["c"] = ["other" if trial % 2 else "another" for trial in table["trial"]]
+    table = table[["group", "a", "b", "c", "who"]]
+    people, plain = (from_triplets(given, by="who") for given in (table, table.drop(columns="group")))
+    assert people.info["group"].tolist() == ["old", "young", "old", "young"]
+    for name, own in plain.items():
+        pd.testing.assert_frame_equal(own.to_frame(), people[name].to_frame())
+    ceilings = [metrics.noise_ceiling(given, by="who") for given in (table, table.drop(columns="group"))]
+    np.testing.assert_array_equal(ceilings[0].lower, ceilings[1].lower)
+    table.to_csv(tmp_path / "answers.csv", index=False)
+    read = read_triplets(tmp_path / "answers.csv", None, True, by="who")
+    pd.testing.assert_frame_equal(from_triplets(read, by="who").info, people.info, check_dtype=False)
+
+
+def test_people_without_a_dissimilarity_are_left_out_with_a_warning():
+    table = ratings().groupby(["who", "a", "b"], as_index=False)[["rating", "group"]].first()
+    table = table[["who", "a", "b", "rating", "group"]]
+    table["rating"] = table["rating"].astype(float).where(table["who"] != "p1")
+    with pytest.warns(UserWarning, match="Left out 1 system without a judged pair: p1"):
+        people = from_dissimilarity(table, by="who")
+    assert people.names == ("p0", "p2", "p3")
+    assert people.info["group"].tolist() == ["old", "old", "young"]

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simdims import Discovery, Similarity, _parallel, discover, fit_consensus, select_rank, simulate
+from simdims import SRF, Discovery, Similarity, _parallel, discover, fit_consensus, select_rank, simulate
 
 distributed = pytest.importorskip("distributed")
 
@@ -82,6 +82,13 @@ def test_tasks_run_on_the_cluster_and_on_all_of_it(client):
     assert set(found.values()) == set(client.run(os.getpid).values())
 
 
+def test_workers_of_a_cluster_do_not_count_as_workers_of_this_machine(client):
+    with joblib.parallel_config("dask"):
+        assert _parallel.workers_here(None) == 1
+        assert _parallel.n_workers(None) == N_WORKERS
+    assert _parallel.n_workers(3) == _parallel.workers_here(3) == 3
+
+
 def test_a_cluster_gives_the_same_numbers_as_one_process(client, S, serial):
     with joblib.parallel_config("dask"):
         same(select_rank(S, RANKS, **SETTINGS), serial)
@@ -94,6 +101,39 @@ def test_calibration_on_a_cluster_gives_the_same_numbers_too(client, S):
     one = select_rank(S, [3], **settings)
     same(spread, one)
     np.testing.assert_array_equal(spread.calibration.signal_loss, one.calibration.signal_loss)
+
+
+def test_fits_of_torch_run_in_batches_on_all_workers(client, S):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    estimator = SRF(device="torch-cpu", tol=1e-2, max_iter=100)
+    here = select_rank(S, RANKS, estimator=estimator, **SETTINGS)
+    runs = fit_consensus(S, 3, n_runs=8, estimator=estimator, random_state=0)
+
+    def fits_here():
+        import simdims.solvers.torch as on_device
+
+        return on_device.n_fits
+
+    def count_fits():
+        import simdims.solvers.torch as on_device
+
+        fit_together, on_device.n_fits = on_device.fit_together, 0
+
+        def counted(problems, *arguments, **keywords):
+            on_device.n_fits += len(problems)
+            return fit_together(problems, *arguments, **keywords)
+
+        on_device.fit_together = counted
+
+    client.run(count_fits)
+    with joblib.parallel_config("dask"):
+        there = select_rank(S, RANKS, estimator=estimator, **SETTINGS)
+        fitted = fit_consensus(S, 3, n_runs=8, estimator=estimator, random_state=0)
+    n_fits = client.run(fits_here).values()
+    assert sum(n_fits) == N_FITS + 8
+    assert min(n_fits) > 0
+    np.testing.assert_allclose(there.curve["error"], here.curve["error"], rtol=0.02)
+    np.testing.assert_allclose(fitted.objectives, runs.objectives, rtol=0.01)
 
 
 def test_similarities_are_sent_once(client, S, monkeypatch):

@@ -182,7 +182,7 @@ def test_infinite_shrinkage_is_the_fit_to_the_average():
     stack, *_ = simulated(4, 30, 3, observed=0.7)
     systems = SimilaritySet(stack)
     joint = JointSRF(3, alpha=0.0, shrinkage=np.inf, random_state=0, tol=1e-10, max_iter=5000).fit(systems)
-    np.testing.assert_array_equal(joint.weights_, 1.0)
+    np.testing.assert_allclose(joint.weights_, 1.0)
     average = SRF(3, init=joint.embedding_, tol=1e-10, max_iter=5000).fit(systems.mean())
     assert align(joint.embedding_, average.embedding_).similarity.min() > 0.99999
     strong = JointSRF(3, alpha=0.0, shrinkage=1e6, random_state=0, tol=1e-10, max_iter=5000).fit(systems)
@@ -388,6 +388,29 @@ def test_weights_of_a_new_system():
     np.testing.assert_allclose(found[list(align(joint.embedding_, W).permutation)], new, atol=0.02)
 
 
+def test_a_new_system_on_another_scale_is_warned_of():
+    stack, *_ = simulated(4, 20, 2, observed=1.0)
+    joint = JointSRF(2, random_state=0).fit(stack)
+    with pytest.warns(UserWarning, match=r"different scales: the largest similarity of the fitted ones .* in 'new'"):
+        joint.weights_for(100 * stack[0])
+    with pytest.warns(UserWarning, match="'a'.*'b'"):
+        joint.weights_for(SimilaritySet({"a": 100 * stack[0], "b": 100 * stack[1]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint.weights_for(stack[0])
+
+
+@pytest.mark.parametrize(("l1_ratio", "n_systems"), [(0.0, 4), (1.0, 4), (0.0, 1)])
+def test_a_penalty_that_leaves_nothing_is_warned_of(l1_ratio, n_systems):
+    stack, *_ = simulated(n_systems, 20, 2, observed=1.0)
+    with pytest.warns(UserWarning, match="All loadings are zero: the penalty, alpha = 50, is stronger"):
+        joint = JointSRF(2, alpha=50.0, shrinkage=0.1, l1_ratio=l1_ratio, random_state=0).fit(stack)
+    assert not joint.embedding_.any()
+    np.testing.assert_allclose(joint.weights_, 1.0)
+    assert joint.kkt_residual_ == 0
+    assert joint.objective_ == joint.data_objective_ == pytest.approx(0.5 * np.nansum(stack**2))
+
+
 def test_weights_of_a_new_system_minimise_its_own_objective():
     stack, *_ = simulated(6, 20, 3, observed=0.6)
     joint = JointSRF(3, alpha=0.05, shrinkage=0.3, random_state=0).fit(stack[:5])
@@ -452,6 +475,47 @@ def test_the_score_of_each_system_is_its_share_of_variance():
         joint.score(SimilaritySet(stack[:1], names=["x"]))
 
 
+def test_systems_that_do_not_vary_have_no_score():
+    stack, *_ = simulated(4, 20, 2, observed=1.0)
+    stack[1] = 0.5
+    stack[2] = np.nan
+    stack[2, 0, 1] = stack[2, 1, 0] = 0.5
+    scores = JointSRF(2, alpha=0.05, shrinkage=0.1, random_state=0).fit(stack).score(stack)
+    np.testing.assert_array_equal(np.isnan(scores), [False, True, True, False])
+
+
+def test_zeros_alone_have_no_dimension():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint = JointSRF(2, random_state=0).fit(np.zeros((3, 8, 8)))
+    assert not joint.embedding_.any()
+    assert joint.shrinkage_ == np.inf
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.03, np.inf])
+def test_a_start_for_a_weak_penalty_reaches_the_same_minimum_from_everywhere(shrinkage):
+    """Under free weights, random starts of few noisy pairs end in many minima."""
+    stack, *_ = simulated(20, 60, 6, 0.15, 0.5, seed=5)
+    problem = penalised_jointly(problem_of_set(SimilaritySet(stack)), 6, 0.02, 0.0, shrinkage)
+    starts = [joint_start(problem, 6, np.random.RandomState(seed)) for seed in range(4)]
+    found = [
+        solve_jointly(problem, solvers.approach_jointly(problem, W, 0.02), max_iter=1000, tol=1e-6).objective
+        for W in starts
+    ]
+    assert max(found) <= (1 + 1e-3) * min(found)
+    random = [solve_jointly(problem, W, max_iter=1000, tol=1e-6).objective for W in starts]
+    assert min(found) <= (1 + 1e-4) * min(random)
+
+
+def test_dimensions_that_vanish_under_a_strong_penalty_come_back():
+    """A start must not lose a dimension on the way: the third of these vanishes at first."""
+    stack, *_ = simulated(16, 16, 3, 0.4, 0.9, seed=0)
+    problem = penalised_jointly(problem_of_set(SimilaritySet(stack)), 3, 0.02, 0.0, 0.003)
+    for seed in range(5):
+        start = solvers.approach_jointly(problem, joint_start(problem, 3, np.random.RandomState(seed)), 0.02)
+        assert np.all(np.square(start).sum(axis=0) > 0)
+
+
 def test_frames_have_names():
     stack, *_ = simulated(3, 20, 2, observed=1.0)
     labels = [f"item {i}" for i in range(20)]
@@ -466,7 +530,7 @@ def test_too_few_pairs_are_told():
     stack, *_ = simulated(3, 12, 2, observed=1.0)
     few = np.full_like(stack[0], np.nan)
     few[0, 1] = few[1, 0] = 0.5
-    with pytest.warns(UserWarning, match=r"fewer observed pairs than the 2 dimensions: c \(1\)"):
+    with pytest.warns(UserWarning, match=r"Fewer observed pairs than the 2 dimensions in 1 system: c \(1\)"):
         JointSRF(2, alpha=0.0, shrinkage=0.0).fit({"a": stack[0], "b": stack[1], "c": few})
     with pytest.warns(UserWarning, match="underdetermined"):
         JointSRF(12, alpha=0.1, shrinkage=0.1).fit({"a": few * 0 + 0.5, "b": stack[1]})

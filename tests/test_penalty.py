@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from simdims import (
     solvers,
 )
 from simdims.cli import main
+from simdims.similarity.arrays import arrays_of, problem_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -429,6 +431,16 @@ def test_no_penalty_is_advised_where_every_penalty_is_none(alpha):
     assert not any("Penalise" in str(warning.message) for warning in caught)
     problem = _problem(Similarity(S))
     assert solvers.penalised(problem, 0.3) is problem  # and its limits stay
+
+
+@pytest.mark.parametrize("kind", ["counts", "zeros of a weight"])
+def test_the_scale_that_a_problem_keeps_is_not_that_of_its_copy_with_other_weights(kind):
+    problem = solvers.penalised(problem_of(arrays_of(PROBLEMS[kind]())), 0.1)
+    fresh = problem_of(arrays_of(PROBLEMS[kind]()))
+    assert solvers.noise_scale(problem) == solvers.noise_scale(fresh)
+    other = replace(problem, weights=problem.weights**2 + 1)
+    assert solvers.noise_scale(other) != solvers.noise_scale(problem)
+    assert solvers.noise_scale(other) == solvers.noise_scale(replace(fresh, weights=fresh.weights**2 + 1))
 
 
 def test_equal_similarities_get_no_penalty():

@@ -17,7 +17,17 @@ from similarity_examples import half_stored as as_sparse
 from simdims import SRF, ParameterError, RankSelection, Similarity, _parallel, calibrate, select_rank, simulate, solvers
 from simdims.selection import crossvalidation, splits
 from simdims.selection import fits as fitting
-from simdims.selection.fits import Design, Splits, Task, draw_candidates, draw_folds, fit_fold, fit_folds, fit_trainings
+from simdims.selection.fits import (
+    Design,
+    Splits,
+    Task,
+    Training,
+    draw_candidates,
+    draw_folds,
+    fit_fold,
+    fit_folds,
+    fit_trainings,
+)
 from simdims.selection.rank_search import coarse_grid, search_ranks
 from simdims.selection.result import Rule, Score, choose, difference, held_out
 from simdims.srf import solve_many
@@ -52,7 +62,9 @@ def same(one, other):
 
 
 def fit_training(matrix, pairs, trains, estimator, root, task):
-    return fit_trainings(matrix, pairs, [trains], estimator, root, [task])[0]
+    problem = splits.training_problem(matrix, pairs, trains)
+    training = Training(problem, *solvers.observed_range(problem))
+    return fit_trainings(matrix, [training], estimator, root, [task])[0], training.low, training.high
 
 
 def poisoned(matrix, pairs, held, poison):
@@ -214,9 +226,10 @@ def test_predictions_without_spread_or_of_the_wrong_sign_become_the_mean():
     others = [np.concatenate([held[j] for j in range(3) if j != i]) for i in range(3)]
     means = [pairs.values[e].mean() for e in others]
     for predicted in ([np.full(20, 0.3)] * 3, [-pairs.values[e] for e in held]):
-        found = fitting._on_a_line(pairs, held, predicted, np.zeros(3))
-        for own, mean in zip(found, means, strict=True):
-            np.testing.assert_allclose(own, mean)
+        folds = [fitting._Held(e, x, pairs.values[e], pairs.weights[e]) for e, x in zip(held, predicted, strict=True)]
+        lines = fitting._lines(folds, np.zeros(3), 1)
+        for line, x, mean in zip(lines, predicted, means, strict=True):
+            np.testing.assert_allclose(line.of(x), mean)
 
 
 @pytest.mark.parametrize(("structure", "least"), [(True, 1.0), (None, 2.5), (False, 4.0)])
@@ -258,8 +271,11 @@ def test_splits_that_are_kept_and_threads_change_no_digit(make, monkeypatch):
     together = Splits(matrix, design, 3)
     fits = fit_folds(together, SRF(max_iter=20), tasks)
     scores = [fitting.score_fits(together, fits, rescaled=rescaled) for rescaled in (False, True)]
+    kept = fit_folds(together, SRF(max_iter=20), tasks)
     monkeypatch.setattr(fitting, "_MOST_KEPT", 0)
     drawn_again = Splits(matrix, design)
+    for fit, again in zip(fits, kept, strict=True):
+        np.testing.assert_array_equal(fit.W, again.W)
     for fit, alone in zip(fits, fits_of(matrix, design, 3), strict=True):
         np.testing.assert_array_equal(fit.W, alone.W)
         assert (fit.low, fit.high) == (alone.low, alone.high)
@@ -268,6 +284,24 @@ def test_splits_that_are_kept_and_threads_change_no_digit(make, monkeypatch):
         assert [row["error"] for row in again.fits] == [row["error"] for row in score.fits]
         np.testing.assert_array_equal(again.items, score.items)
         np.testing.assert_array_equal(again.sample, score.sample)
+
+
+@pytest.mark.parametrize(("most", "n_prepared"), [(2**30, 6), (0, 12)])
+def test_training_data_are_prepared_once_for_all_ranks_if_they_can_be_kept(most, n_prepared, monkeypatch):
+    matrix, prepared = splits.plain(Similarity(similarities())), []
+
+    def counted(*arguments):
+        prepared.append(arguments)
+        return splits.training_problem(*arguments)
+
+    monkeypatch.setattr(fitting, "training_problem", counted)
+    monkeypatch.setattr(fitting, "_MOST_KEPT_FOR_RANKS", most)
+    drawn = Splits(matrix, Design(0.5, 3, 2, 3))
+    for rank in (2, 3):
+        fit_folds(
+            drawn, SRF(max_iter=5, alpha=0.1), [Task(rank, repeat, fold) for repeat in (0, 1) for fold in range(3)]
+        )
+    assert len(prepared) == n_prepared
 
 
 def test_with_one_repeat_a_pair_has_no_other_fit_to_be_predicted_by():

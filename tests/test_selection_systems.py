@@ -285,9 +285,11 @@ def test_the_comparison_follows_from_the_errors_of_systems():
     rng = np.random.default_rng(0)
     baseline = rng.uniform(1, 2, size=400)
     errors = {"scale": 0.25 * baseline, "weights": 0.2 * baseline, "alone": 0.3 * baseline}
+    errors["weights on line"] = 0.18 * baseline
     errors["average"] = errors["weights"] + 0.1 * baseline + rng.normal(0, 0.05, size=400)
     found = compare(errors, baseline, tuple(map(str, range(400))), 3, 0.1)
     assert found.comparison.loc["weights", "r2"] == pytest.approx(0.8)
+    assert found.comparison.loc["scale", "gain"] == pytest.approx(0.07)
     gain, error = found.comparison.loc["average", ["gain", "standard_error"]]
     difference = errors["average"] - errors["weights"]
     assert gain == pytest.approx(difference.sum() / baseline.sum())

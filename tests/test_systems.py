@@ -214,6 +214,15 @@ def test_a_system_on_another_scale_is_named_in_a_warning():
         SimilaritySet(stack, names=["first", "second", "third", "fourth"])
 
 
+def test_a_system_of_zeros_that_are_not_stored_has_no_scale():
+    links = sparse.csr_array(random_similarities(1)[0])
+    nothing = sparse.csr_array(links.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        systems = SimilaritySet([Similarity(one, absent="zero") for one in (links, nothing, links)])
+    assert systems.density == 1.0
+
+
 def test_dissimilarities_are_told_once():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(3, 12, 2))
@@ -233,6 +242,7 @@ def test_dissimilarities_are_told_once():
         (lambda: random_similarities(), {"names": ["a"]}, "names must have one name for each of the 3 systems, got 1"),
         (lambda: random_similarities(), {"info": {"age": [1, 2]}}, "info must have one row .* got 2 in 'age'"),
         (lambda: random_similarities(), {"names": ["a", None, "b"]}, "names must name every system, got a missing"),
+        (lambda: random_similarities(), {"names": ["a", " ", "b"]}, "names must name every system, got a missing"),
         (
             lambda: random_similarities(),
             {"info": pd.DataFrame(np.ones((3, 2)), columns=["age", "age"])},

@@ -5,21 +5,34 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from test_invariants import N_COMPONENTS, N_ITEMS, STORAGES, as_dense, masked, noisy, objective, start  # noqa: E402
+from test_invariants import (  # noqa: E402
+    N_COMPONENTS,
+    N_ITEMS,
+    STORAGES,
+    as_dense,
+    counts,
+    listed,
+    masked,
+    noisy,
+    objective,
+    start,
+)
 
 from simdims import SRF, Similarity, fit_consensus, select_rank, simulate, solvers  # noqa: E402
+from simdims.similarity.arrays import arrays_of, problem_of  # noqa: E402
+from simdims.solvers import listed_torch  # noqa: E402
 from simdims.solvers import torch as on_device  # noqa: E402
 from simdims.srf import solve_many  # noqa: E402
 
 DEVICES = ["torch-cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-DENSE = {name: make for name, make in STORAGES.items() if not name.startswith("sparse")}
 
 devices = pytest.mark.parametrize("device", DEVICES)
-storages = pytest.mark.parametrize("storage", DENSE)
+storages = pytest.mark.parametrize("storage", STORAGES)
 
 
 def fit(S, device, **parameters):
@@ -31,7 +44,7 @@ def fit(S, device, **parameters):
 @devices
 @storages
 def test_the_objective_is_its_definition_and_begins_and_ends_the_history(storage, device):
-    S = DENSE[storage]()
+    S = STORAGES[storage]()
     srf = fit(S, device, max_iter=30)
     assert srf.objective_ == pytest.approx(objective(*as_dense(S), srf.embedding_), rel=1e-5)
     assert srf.history_[-1] == srf.objective_
@@ -44,7 +57,7 @@ def test_the_objective_is_its_definition_and_begins_and_ends_the_history(storage
 @storages
 def test_no_iteration_raises_the_objective_beyond_rounding_and_the_history_is_the_truth(storage, device):
     """What float32 may add: 2e-6 of f and 6e-8 of f(0), as the docstring of SRF says."""
-    S = DENSE[storage]()
+    S = STORAGES[storage]()
     values, weights = as_dense(S)
     size = objective(values, weights, np.zeros((N_ITEMS, 1)))
     longest = fit(S, device, max_iter=40, tol=0.0)
@@ -59,7 +72,7 @@ def test_no_iteration_raises_the_objective_beyond_rounding_and_the_history_is_th
 @devices
 @storages
 def test_it_ends_where_coordinate_descent_ends(storage, device):
-    S = DENSE[storage]()
+    S = STORAGES[storage]()
     ours, reference = fit(S, device, tol=1e-6), fit(S, "cpu", tol=1e-8)
     assert ours.converged_
     assert ours.kkt_residual_ < 1e-3
@@ -68,11 +81,11 @@ def test_it_ends_where_coordinate_descent_ends(storage, device):
 
 
 @devices
-@pytest.mark.parametrize("storage", ["complete", "masked, filled", "counts as weights", "complete, diagonal missing"])
+@storages
 def test_the_kkt_residual_is_that_of_the_definition(storage, device):
-    S = DENSE[storage]()
+    S = STORAGES[storage]()
     srf = fit(S, device, max_iter=25)
-    problem = solvers.as_problem(S.values, S.weights)
+    problem = problem_of(arrays_of(S))
     expected = solvers.criterion.evaluate(problem, srf.embedding_).kkt_residual
     assert srf.kkt_residual_ == pytest.approx(expected, rel=1e-3)
 
@@ -179,10 +192,9 @@ def test_the_objective_of_a_close_fit_to_factors_has_its_digits_and_the_loadings
 
 
 @devices
-@pytest.mark.parametrize("storage", ["complete", "counts as weights"])
+@pytest.mark.parametrize("storage", ["complete", "counts as weights", "sparse, missing"])
 def test_runs_of_one_problem_share_it(storage, device):
-    S = DENSE[storage]()
-    check_together([solvers.as_problem(S.values, S.weights)] * 4, range(4), device)
+    check_together([problem_of(arrays_of(STORAGES[storage]()))] * 4, range(4), device)
 
 
 @devices
@@ -201,6 +213,48 @@ def test_rank_selection_uses_the_device(device, monkeypatch):
     here = select_rank(noisy(n=60), range(2, 7), alpha=0.0, **settings)
     assert there.rank == here.rank
     np.testing.assert_allclose(there.curve["error"], here.curve["error"], rtol=0.05)
+
+
+@pytest.fixture(name="two_gpus")
+def fixture_two_gpus(monkeypatch):
+    """A machine with two GPUs, which are its processor; returns the names of those that fits used."""
+    used = []
+
+    def named(device):
+        used.append(device)
+        return torch.device("cpu")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for module in (on_device, listed_torch):
+        monkeypatch.setattr(module, "check_device", named)
+    return used
+
+
+@pytest.mark.parametrize(
+    ("device", "n_jobs", "expected"),
+    [
+        ("cuda", None, ["cuda"]),
+        ("cuda", 2, ["cuda:0", "cuda:1"]),
+        ("cuda", 8, ["cuda:0", "cuda:1"]),
+        ("cuda:1", 2, ["cuda:1"]),
+    ],
+)
+@pytest.mark.parametrize("storage", ["masked, filled", "sparse, 0.03"])
+@pytest.mark.filterwarnings("ignore:The lowest held-out error")
+def test_fits_are_divided_among_as_many_gpus_as_jobs(storage, device, n_jobs, expected, two_gpus):
+    S = STORAGES[storage]()
+    settings = {"sampling": 0.6, "n_folds": 3, "n_repeats": 1, "random_state": 0, "progress": False}
+    estimator = SRF(device=device, tol=1e-2, max_iter=100)
+    ours = select_rank(S, [2, 3], estimator=estimator, n_jobs=n_jobs, **settings)
+    assert sorted(set(two_gpus)) == expected
+    reference = select_rank(S, [2, 3], estimator=estimator.set_params(device="torch-cpu"), **settings)
+    np.testing.assert_allclose(ours.curve["error"], reference.curve["error"], rtol=0.05)
+    two_gpus.clear()
+    runs = {"n_runs": 5, "random_state": 0, "progress": False}
+    ours = fit_consensus(S, 3, estimator=SRF(device=device), n_jobs=n_jobs, **runs)
+    assert sorted(set(two_gpus)) == expected
+    reference = fit_consensus(S, 3, estimator=SRF(device="torch-cpu"), **runs)
+    np.testing.assert_allclose(ours.objectives, reference.objectives, rtol=1e-3)
 
 
 @devices
@@ -231,8 +285,6 @@ def test_consensus_uses_the_device(device):
 def test_what_does_not_run_there_is_refused(name, value, device):
     with pytest.raises(ValueError, match=f"^{name} must"):
         SRF(2, device=device, **{name: value}).fit(noisy())
-    with pytest.raises(ValueError, match="sparse"):
-        SRF(2, device=device).fit(STORAGES["sparse, missing"]())
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:", "CPU", 0, None, "torch"])
@@ -253,6 +305,98 @@ def test_without_torch_the_sentence_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "simdims.solvers.torch")
     with pytest.raises(ModuleNotFoundError, match=r"simdims\[gpu\]"):
         SRF(2, device="cuda").fit(noisy())
+
+
+def uneven(absent_weight, n=N_ITEMS):
+    """Lists of few to nearly all partners, as dense S and Omega and as a problem.
+
+    As in folds, item 0 has only its self-similarity, and item 1 no value at all.
+    """
+    share = np.linspace(0.05, 1, n)
+    known = np.triu(np.random.default_rng(0).uniform(size=(n, n)) < np.sqrt(np.outer(share, share)), 1)
+    known |= known.T
+    known[:2] = known[:, :2] = False
+    np.fill_diagonal(known, np.arange(n) != 1)
+    S, weights = np.where(known, noisy(n=n), 0.0), np.where(known, counts(n) / 50, absent_weight)
+    weights[:2, 2:] = weights[2:, :2] = weights[0, 1] = weights[1, 0] = weights[1, 1] = 0.0
+    listed = known.copy()
+    listed[:2] = listed[:, :2] = bool(absent_weight)  # without a weight, or they would count as zeros
+    listed[0, 0] = True
+    where = np.nonzero(listed)
+    stored = [sparse.csr_array((part[where], where), shape=S.shape) for part in (S, weights)]
+    return S, weights, solvers.as_problem(*stored, absent_weight)
+
+
+@devices
+@pytest.mark.parametrize("absent_weight", [0.0, 0.3])
+@pytest.mark.parametrize(("block_bytes", "n_blocks"), [(1, [N_ITEMS]), (5000, range(8, N_ITEMS)), (2**29, range(8))])
+def test_lists_are_fitted_alike_in_blocks_of_any_size(block_bytes, n_blocks, absent_weight, device, monkeypatch):
+    S, weights, problem = uneven(absent_weight)
+    estimator = SRF(device=device, max_iter=300, tol=1e-6)
+    whole = solve_many(estimator, [problem], N_COMPONENTS, [0])[0]
+    monkeypatch.setattr(listed_torch, "_BLOCK_BYTES", block_bytes)
+    assert len(listed_torch._row_slices(np.sort(np.diff(problem.starts)), N_COMPONENTS)) in n_blocks
+    parts = solve_many(estimator, [problem], N_COMPONENTS, [0])[0]
+    assert parts.converged
+    assert parts.kkt_residual < 1e-3
+    assert parts.objective == pytest.approx(objective(S, weights, parts.W), rel=1e-6)
+    np.testing.assert_allclose(parts.history[:10], whole.history[:10], rtol=1e-5)
+    assert parts.objective == pytest.approx(whole.objective, rel=1e-4)
+    reference = solve_many(SRF(max_iter=3000, tol=1e-9).set_params(init=parts.W), [problem], N_COMPONENTS, [0])[0]
+    assert parts.objective == pytest.approx(reference.objective, rel=1e-4)
+
+
+@devices
+@pytest.mark.parametrize("absent", ["missing", 0.2])
+def test_the_size_of_listed_similarities_does_not_matter(absent, device):
+    S = listed(masked(), absent).values
+    one, other = (fit(Similarity(S * size, absent=absent), device, random_state=0, init="random") for size in (1, 1e40))
+    np.testing.assert_allclose(other.embedding_ / 1e20, one.embedding_, rtol=1e-2, atol=1e-3)
+    assert other.objective_ / 1e80 == pytest.approx(one.objective_, rel=1e-4)
+
+
+@devices
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_listed_hub_stays_within_its_limit_and_loadings_keep_their_dtype(dtype, device):
+    spokes = np.arange(1, 201)
+    S = sparse.coo_array((np.ones(200, dtype), (0 * spokes, spokes)), shape=(201, 201))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zeros between the spokes fit best with a hub at infinity
+        srf = SRF(1, device=device, random_state=0, max_iter=3000, tol=0.0).fit(Similarity(S, absent="zero"))
+    assert 9.99 < srf.embedding_.max() <= 10.0 * (1 + 1e-6)
+    assert srf.embedding_.dtype == dtype
+
+
+@devices
+@pytest.mark.parametrize("absent", ["missing", "zero"])
+def test_selection_and_consensus_of_lists_use_the_device(absent, device):
+    W = simulate.dirichlet(80, 3, alpha=0.1, random_state=0)
+    S = listed(np.where(W @ W.T > 0.02, W @ W.T, np.nan), absent)
+    settings = {"sampling": 0.7, "n_repeats": 2, "random_state": 0, "progress": False}
+    ours, reference = (
+        select_rank(S, [2, 3, 4], estimator=SRF(device=place, tol=1e-3, max_iter=500), **settings)
+        for place in (device, "cpu")
+    )
+    assert ours.rank == reference.rank == 3
+    np.testing.assert_allclose(ours.curve["error"], reference.curve["error"], rtol=0.1, atol=1e-4)
+    runs = {"n_runs": 5, "random_state": 0, "progress": False}
+    ours, reference = (fit_consensus(S, 3, estimator=SRF(device=place), **runs) for place in (device, "cpu"))
+    np.testing.assert_allclose(min(ours.objectives), min(reference.objectives), rtol=1e-2, atol=1e-4)
+
+
+def test_lists_that_do_not_fit_into_memory_are_an_error(monkeypatch):
+    S = STORAGES["sparse, missing"]()
+    monkeypatch.setattr(listed_torch, "free_bytes", lambda device: 10_000)
+    with pytest.raises(MemoryError, match=r"48 items with \d+ pairs and 4 dimensions needs .* GiB"):
+        fit(S, "torch-cpu")
+    monkeypatch.undo()
+
+    def full(*args, **kwargs):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(listed_torch, "descend", full)
+    with pytest.raises(MemoryError, match="48 items"):
+        fit(S, "torch-cpu")
 
 
 def test_too_little_memory_is_an_error_with_the_size_that_would_fit(monkeypatch):
@@ -287,7 +431,11 @@ def test_a_device_that_runs_out_of_memory_is_an_error(monkeypatch):
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("kind", ["complete", "no diagonal", "half", "half, no diagonal", "counts", "factors"])
+@pytest.mark.parametrize(
+    "kind",
+    ["complete", "no diagonal", "half", "half, no diagonal", "counts", "factors"]
+    + ["listed", "zeros of a weight", "zeros"],
+)
 def test_a_penalised_fit_ends_where_that_of_the_processor_ends(kind, l1_ratio):
     from test_penalty import PROBLEMS, dense, slow_objective
 

@@ -33,7 +33,7 @@ about = pd.DataFrame(
 # %%
 # One joint fit with six dimensions, the best of three starts. The table shows the share of the variance of the loadings
 # between the values of each property: three dimensions reflect expressions, and three reflect persons, two of which
-# separate black and white faces. None reflects sex.
+# separate black and white faces and one female and male ones.
 
 fits = [JointSRF(6, max_iter=2000, random_state=seed).fit(people) for seed in range(3)]
 joint = min(fits, key=lambda fit: fit.objective_)

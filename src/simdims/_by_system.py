@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simdims._parameters import ParameterError, plural, shortlist, warn
+from simdims._tables import read_systems
 from simdims.similarity import Similarity
 from simdims.similarity.ownership import frozen
 from simdims.systems import SimilaritySet
@@ -49,14 +50,16 @@ def listed_set(
             positions.append(items)
             kept.append(g)
     if len(kept) < len(names):
-        left_out = [names[g] for g in range(len(names)) if g not in kept]
-        warn(
-            f"Left out {len(left_out)} {plural('system', len(left_out))} without a judged pair: {shortlist(left_out)}."
-        )
+        warn_of_left_out([names[g] for g in range(len(names)) if g not in kept])
     info = None if info is None else {key: [column[g] for g in kept] for key, column in info.items()}
     return SimilaritySet.of_parts(
         similarities, positions, [names[g] for g in kept], info, labels, n_items, checked=False
     )
+
+
+def warn_of_left_out(names: Sequence[str]) -> None:
+    """Warn of systems without a judged pair."""
+    warn(f"Left out {len(names)} {plural('system', len(names))} without a judged pair: {shortlist(list(names))}.")
 
 
 def refuse_diagonal_beside(by: Any, diagonal: str | None) -> None:
@@ -68,12 +71,36 @@ def refuse_diagonal_beside(by: Any, diagonal: str | None) -> None:
 def covariates(
     frame: pd.DataFrame, groups: NDArray[np.intp], n_systems: int, left_out: Sequence[Hashable]
 ) -> dict[str, Any]:
-    """The columns of a table that have one value per system, as one value per system."""
+    """The columns of a table that have one value per system, apart from missing cells, as one value per system."""
     columns: dict[str, Any] = {}
-    for name in frame.columns:
+    for name in frame.columns[~frame.columns.duplicated(keep=False)]:
         if any(name is other or name == other for other in left_out):
             continue
         by_group = frame[name].groupby(groups)
-        if by_group.nunique(dropna=False).max() == 1:
+        try:
+            is_constant = by_group.nunique().max() == 1
+        except TypeError:  # cells that hold lists or similar
+            continue
+        if is_constant:
             columns[str(name)] = by_group.first().reindex(range(n_systems)).tolist()
     return columns
+
+
+def split_columns(frame: pd.DataFrame, by: Hashable) -> tuple[list[Any], list[Any]]:
+    """The columns with judgements beside that of the systems, and their covariates if there are more than three."""
+    others = [column for column in frame.columns if column != by]
+    if len(others) <= 3:
+        return others, []
+    groups, names = read_systems(frame, by)
+    constant = covariates(frame, groups, len(names), [by])
+    judged = [column for column in others if str(column) not in constant]
+    return judged, [column for column in others if column not in judged]
+
+
+def pair_columns(frame: pd.DataFrame, by: Hashable) -> list[Any]:
+    """The columns of a list of pairs that hold two items and their dissimilarity."""
+    judged, _ = split_columns(frame, by)
+    if len(judged) != 3:
+        rule = f"must have three columns that vary within {by!r}, for two items and their dissimilarity"
+        raise ParameterError("D", rule, f"{len(judged)}", "pass {item1}, {item2} and {dissimilarity}")
+    return judged

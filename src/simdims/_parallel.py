@@ -41,13 +41,23 @@ def check_n_jobs(n_jobs: Any) -> None:
         raise ParameterError("n_jobs", rule, shown(n_jobs))
 
 
-def workers_here(n_jobs: int | None) -> int:
-    """How many tasks run at a time in this machine's memory; 1 if joblib is configured to run them elsewhere."""
-    from joblib import effective_n_jobs
+def run_here() -> bool:
+    """Whether tasks run on this machine, rather than where joblib is configured to run them."""
     from joblib.parallel import get_active_backend
 
-    is_local = type(get_active_backend()[0]).__module__.startswith("joblib.")
-    return max(1, int(effective_n_jobs(n_jobs))) if is_local else 1
+    return type(get_active_backend()[0]).__module__ == "joblib._parallel_backends"  # that of dask is in joblib._dask
+
+
+def n_workers(n_jobs: int | None) -> int:
+    """How many tasks run at a time, on this machine or elsewhere."""
+    from joblib import effective_n_jobs
+
+    return max(1, int(effective_n_jobs(n_jobs)))
+
+
+def workers_here(n_jobs: int | None) -> int:
+    """How many tasks run at a time in this machine's memory; 1 if joblib is configured to run them elsewhere."""
+    return n_workers(n_jobs) if run_here() else 1
 
 
 def root_seed(random_state: Any) -> int:

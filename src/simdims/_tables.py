@@ -70,11 +70,13 @@ def _is_same(name: Hashable, other: Hashable) -> bool:
     return isinstance(same, bool | np.bool_) and bool(same)  # pandas' NA is neither equal nor different
 
 
-def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[NDArray[np.intp]], list[str]]:
+def read_items(
+    frame: pd.DataFrame, columns: Sequence[Hashable], key: Callable[[str], Any] | None = None
+) -> tuple[list[NDArray[np.intp]], list[str]]:
     """Return the items of several columns as positions in one sorted list of distinct texts, and that list.
 
     Numbers become text (a whole one without a decimal point), so that 1, 1.0 and "1" are one item. The list is
-    sorted by value where every text is a number, and as text otherwise.
+    sorted by value where every text is a number, and otherwise by `key`, as text by default.
     """
     import pandas as pd
 
@@ -96,10 +98,22 @@ def read_items(frame: pd.DataFrame, columns: Sequence[Hashable]) -> tuple[list[N
             raise ValueError(f"Column {column!r} must have a name in every row, got {got} in {where}.")
         codes.append(numbered)
         texts.append(text)
-    items = _sorted_items({item for text in texts for item in text})
+    items = _sorted_items({item for text in texts for item in text}, key)
     place = {item: position for position, item in enumerate(items)}
     places = [np.array([place[item] for item in text], dtype=np.intp) for text in texts]
     return [positions[numbered] for positions, numbered in zip(places, codes, strict=True)], items
+
+
+def read_systems(frame: pd.DataFrame, by: Hashable) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the systems of a column as positions in a list of their names, and that list in natural order."""
+    (groups,), names = read_items(frame, [by], natural_order)
+    return groups, names
+
+
+def natural_order(text: str) -> list[tuple[int, str]]:
+    """Return a sort key that compares numbers in texts as numbers: P2 before P10."""
+    parts = re.split(r"([0-9]+)", text)
+    return [(int(part), "") if place % 2 else (-1, part) for place, part in enumerate(parts) if part]
 
 
 def read_numbers(
@@ -190,11 +204,11 @@ def _as_text(item: Any) -> str:
     return str(item)
 
 
-def _sorted_items(items: set[str]) -> list[str]:
+def _sorted_items(items: set[str], key: Callable[[str], Any] | None) -> list[str]:
     try:
         values = {item: float(item) for item in items}
     except ValueError:
-        return sorted(items)
+        return sorted(sorted(items), key=key)
     if not all(np.isfinite(value) for value in values.values()):
-        return sorted(items)
+        return sorted(sorted(items), key=key)
     return sorted(items, key=lambda item: (values[item], item))

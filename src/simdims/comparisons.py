@@ -18,7 +18,7 @@ from simdims._answers import (
     shares_of_pairs,
 )
 from simdims._by_system import covariates, refuse_diagonal_beside
-from simdims._tables import as_frame, own_similarity, read_items, report
+from simdims._tables import as_frame, own_similarity, read_systems, report
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
 
@@ -145,7 +145,7 @@ def from_comparisons(
     answers = read_answers(cells, labels, n_items)
     if by is not None:
         frame = as_frame(table, head=head, winner=winner, loser=loser, by=by)
-        (groups,), systems = read_items(frame, [by])
+        groups, systems = read_systems(frame, by)
         info = covariates(frame, groups, len(systems), [head, winner, loser, by])
         return shares_by_system(
             answers,

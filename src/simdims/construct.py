@@ -6,13 +6,13 @@ import os
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from simdims._by_system import covariates, listed_set, refuse_diagonal_beside
+from simdims._by_system import covariates, listed_set, pair_columns, refuse_diagonal_beside, warn_of_left_out
 from simdims._memory import require
 from simdims._parameters import (
     ParameterError,
@@ -31,6 +31,7 @@ from simdims._tables import (
     own_similarity,
     read_items,
     read_numbers,
+    read_systems,
     report,
     row_name,
     warn_of_other_measure,
@@ -192,7 +193,7 @@ def _ratings_by_system(
     weighted: bool,
 ) -> SimilaritySet:
     """The mean ratings of the pairs of each system, averaged over participants if that is another column."""
-    (groups,), names = read_items(frame, [by])
+    groups, names = read_systems(frame, by)
     n_pairs = len(items) ** 2
     answers = groups[used] * n_pairs + pairs
     if participant is not None and participant != by:
@@ -315,9 +316,10 @@ def from_dissimilarity(
         Keep the matrices of a stack as separate systems, each on its own scale. Either one name per matrix or a word
         for what they are: "person" gives the names person1, person2, ..., unless the file has names. DataFrames in a
         list may then have different items. If D is a DataFrame or a table in a file with a column of this name, D is a
-        list of pairs and this column names the system; `item1`, `item2` and `dissimilarity`, or the three other
-        columns, hold the rest. If D is a folder, each file is a system named after the file; a table beside them
-        becomes `info`, as in `SimilaritySet.load`. `weights` must be None.
+        list of pairs and this column names the system; `item1`, `item2` and `dissimilarity`, or the three other columns
+        that vary within systems, hold the rest. Columns with one value per system become `info`. If D is a folder, each
+        file is a system named after the file; a table beside them becomes `info`, as in `SimilaritySet.load`. `weights`
+        must be None.
 
     Returns
     -------
@@ -363,7 +365,7 @@ def from_dissimilarity(
         _refuse_counts_beside(by, weights)
         return _people_apart(D, by, origin.get("people"), columns, {**settings, "labels": labels})
     if any(column is not None for column in columns.values()) or participant is not None:
-        D = _squares_of_list(D, columns, participant, labels)[0]
+        D = _squares_of_list(D, columns, participant, labels).people
     people, names = _people(D, labels)
     squares = (_square(person, name, names) for name, person in people.items())
     distances, counts = mean_over_people(squares, len(people))
@@ -399,9 +401,13 @@ def _people_apart(
 ) -> SimilaritySet:
     """The similarities of each person in a stack or list of pairs, without a diagonal."""
     names: Any
+    info = None
     is_named = any(column is not None for column in columns.values())
     if is_named or (is_frame(D) and isinstance(by, str) and by in list(D.columns)):
-        people, names = _squares_of_list(D, columns, by, settings["labels"])
+        people, names, info = _judged(_squares_of_list(D, columns, by, settings["labels"]))
+    elif is_frame(D) and isinstance(by, str) and D.shape[0] != D.shape[1]:
+        got = f"{by!r}: it has {', '.join(map(repr, D.columns))}"
+        raise ParameterError("by", "must name a column of a list of pairs", got)
     else:
         is_frames = isinstance(D, (list, tuple)) and len(D) > 0 and all(map(is_frame, D))
         # Tables may have different items and are matched by label.
@@ -415,7 +421,7 @@ def _people_apart(
         except ParameterError as error:
             error.file = error.file or f"system {str(names[m])!r}" if m < len(names) else error.file
             raise
-    return SimilaritySet(systems, names=names)
+    return SimilaritySet(systems, names=names, info=info)
 
 
 def _folder_apart(folder: Path, by: Any, weights: Any, settings: dict[str, Any]) -> SimilaritySet:
@@ -453,24 +459,36 @@ def _without_diagonal(person: Any, settings: dict[str, Any]) -> Any:
     return values if items is None else pd.DataFrame(values, index=items, columns=items)
 
 
-def _squares_of_list(
-    D: Any, columns: dict[str, Any], by: Hashable | None, labels: Sequence[str] | None
-) -> tuple[list[pd.DataFrame], list[str]]:
+class _Squares(NamedTuple):
+    """A square table per person, and the names and covariates of the people."""
+
+    people: list[pd.DataFrame]
+    names: list[str]
+    info: dict[str, Any] | None
+
+
+def _judged(squares: _Squares) -> _Squares:
+    """The people with a value, and a warning about others."""
+    kept = [g for g, square in enumerate(squares.people) if square.notna().to_numpy().any()]
+    if len(kept) == len(squares.people) or not kept:
+        return squares
+    warn_of_left_out([name for g, name in enumerate(squares.names) if g not in kept])
+    info = {key: [column[g] for g in kept] for key, column in (squares.info or {}).items()}
+    return _Squares([squares.people[g] for g in kept], [squares.names[g] for g in kept], info)
+
+
+def _squares_of_list(D: Any, columns: dict[str, Any], by: Hashable | None, labels: Sequence[str] | None) -> _Squares:
     """A square table of all items per person (without `by`, one for all people) from a list of pairs."""
     import pandas as pd
 
     if all(column is None for column in columns.values()) and is_frame(D):
-        others = [column for column in D.columns if column != by]
-        if len(others) != 3:
-            rule = f"must have three columns beside {by!r}, for two items and their dissimilarity"
-            raise ParameterError("D", rule, f"{len(others)}", "pass {item1}, {item2} and {dissimilarity}")
-        columns = dict(zip(columns, others, strict=True))
+        columns = dict(zip(columns, pair_columns(D, by), strict=True))
     if missing := [name for name, column in columns.items() if column is None]:
         raise ParameterError(missing[0], "must be given for a list of pairs", "None")
     frame = as_frame(D, **columns, **({} if by is None else {"by": by}))
     (first, second), items = read_items(frame, [columns["item1"], columns["item2"]])
     values = read_numbers(frame, columns["dissimilarity"])
-    (groups,), names = ([np.zeros(len(values), dtype=np.intp)], [""]) if by is None else read_items(frame, [by])
+    groups, names = (np.zeros(len(values), dtype=np.intp), [""]) if by is None else read_systems(frame, by)
     known = None if labels is None else clean_labels(labels, len(list(labels)))
     order = list(known) if known is not None and set(items) <= set(known) else items
     require(8 * len(items) ** 2 * len(names), f"{len(names)} matrices of {len(items)} items", "read fewer people")
@@ -483,7 +501,8 @@ def _squares_of_list(
         i, j = np.divmod(pairs, len(items))
         square[i, j] = square[j, i] = means
         squares.append(pd.DataFrame(square, index=items, columns=items).reindex(index=order, columns=order))
-    return squares, names
+    info = None if by is None else covariates(frame, groups, len(names), [*columns.values(), by])
+    return _Squares(squares, names, info)
 
 
 def _check_method(method: Any, sigma: Any, negative: Any) -> None:

@@ -17,6 +17,7 @@ from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
     is_whole,
+    plural,
     require_choice,
     require_components,
     require_count,
@@ -27,10 +28,10 @@ from simdims._parameters import (
     shown,
     warn,
 )
-from simdims.metrics import explained_variance
+from simdims.metrics.variance import share_explained
 from simdims.similarity.arrays import arrays_of, problem_of
 from simdims.srf import SRF, UnconvergedWarning, check_alpha, warn_of_nothing_left
-from simdims.systems import SimilaritySet
+from simdims.systems import SimilaritySet, usual_scale, warn_of_scales
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,6 +218,11 @@ class JointSRF(BaseEstimator):
         -------
         ndarray of shape (n_components,), or (n_systems, n_components) for a SimilaritySet
 
+        Warns
+        -----
+        UserWarning
+            If a system seems to be on another scale than the fitted ones.
+
         Examples
         --------
         >>> import numpy as np
@@ -229,6 +235,7 @@ class JointSRF(BaseEstimator):
         """
         check_is_fitted(self)
         systems = S if isinstance(S, SimilaritySet) else SimilaritySet.of_new(S)
+        warn_of_scales(systems, self._scale, " of the fitted ones")
         problem = problem_of_set(systems, self._places(systems), self.n_features_in_)
         found = solvers.weights_of(with_shrinkage(problem, self._mu), self.embedding_)
         return found if isinstance(S, SimilaritySet) else found[0]
@@ -261,7 +268,8 @@ class JointSRF(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_systems,)
-            R2 over the observed pairs of two different items; see `simdims.metrics.explained_variance`.
+            R2 over the observed pairs of two different items; see `simdims.metrics.explained_variance`. NaN for a
+            system whose similarities do not vary, such as one with a single pair.
         """
         check_is_fitted(self)
         systems = as_systems(S)
@@ -272,7 +280,7 @@ class JointSRF(BaseEstimator):
         scores = []
         for name, similarity, at in zip(systems.names, systems, self._places(systems), strict=True):
             a = self.weights_[self._number(name)]
-            scores.append(explained_variance(similarity, self.embedding_[at] * np.sqrt(a)))
+            scores.append(share_explained(similarity, self.embedding_[at] * np.sqrt(a)))
         return np.array(scores)
 
     def embedding_frame(self) -> pd.DataFrame:
@@ -326,7 +334,7 @@ class JointSRF(BaseEstimator):
 
     def _remember(self, systems: SimilaritySet) -> None:
         self.names_, self.info_ = systems.names, systems.info
-        self.n_features_in_ = systems.n_items
+        self.n_features_in_, self._scale = systems.n_items, usual_scale(systems)
         if systems.labels is not None:
             self.feature_names_in_ = np.array(systems.labels, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -386,8 +394,8 @@ class JointSRF(BaseEstimator):
             ]
             if few:
                 warn(
-                    f"{len(few)} systems have fewer observed pairs than the {self.n_components} dimensions: "
-                    f"{shortlist(few)}. The data do not determine their weights.",
+                    f"Fewer observed pairs than the {self.n_components} dimensions in {len(few)} "
+                    f"{plural('system', len(few))}: {shortlist(few)}. The data do not determine their weights.",
                     "Use {shrinkage=auto} or leave these systems out.",
                 )
 

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, solvers
-from simdims._parallel import generator_of
+from simdims._parallel import generator_of, workers_here
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
@@ -94,8 +94,9 @@ class SRF(TransformerMixin, BaseEstimator):
         part (a sum of squares), which shrinks the weakest directions of W W^T. Between 0 and 1.
     device : {"cpu", "cuda", "cuda:0", ..., "mps", "torch-cpu"}, default="cpu"
         Where to compute. All except "cpu" need PyTorch: "cuda" is an NVIDIA (or AMD) GPU, "mps" the GPU of a Mac, and
-        "torch-cpu" runs the same code on the CPU. Dense and implicit similarities are fitted in float32, all rows at
-        once, by a separate algorithm (`solver` must be "auto", `bounds` "auto" or None).
+        "torch-cpu" runs the same code on the CPU. Fits use float32 and a separate algorithm that updates all rows at
+        once (`solver` must be "auto", `bounds` "auto" or None). With "cuda", functions that fit repeatedly use as many
+        GPUs as their `n_jobs`, one by default; "cuda:1" names one of them.
     random_state : int, RandomState or None, default=None
         Seed of the start; None uses fresh entropy.
     verbose : int, default=0
@@ -210,8 +211,8 @@ class SRF(TransformerMixin, BaseEstimator):
         start = self._start(problem, rng)
         self.alpha_, found = self._resolve_alpha(problem, start, rng)
         problem = solvers.penalised(problem, self.alpha_, self.l1_ratio)
-        if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_missing(problem):
-            # Few pairs have many minima: the end of the path competes with two approaches to the penalty.
+        if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_many_minima(problem, self.alpha_):
+            # The end of the path competes with two approaches to the penalty.
             starts = [start, self._start(problem, rng)]
             starts = [*solvers.approach([problem] * 2, starts, self.alpha_, self._step), found]
             solution = self._finish([problem], [solvers.best_start(problem, starts, self._step)])[0]
@@ -552,6 +553,12 @@ def solve_many(
     penalised = {key: solvers.penalised(one, model.alpha, model.l1_ratio) for key, one in distinct.items()}
     starts = [model._start(problem, generator_of(seed)) for problem, seed in zip(problems, seeds, strict=True)]
     return model._solve([penalised[id(problem)] for problem in problems], starts, model.alpha)
+
+
+def on_devices(estimator: SRF, n_jobs: int | None) -> list[SRF]:
+    """The settings for each device that fits are divided among: with "cuda", as many GPUs as `n_jobs`."""
+    devices = solvers.devices_for(estimator.device, workers_here(n_jobs))
+    return [clone(estimator).set_params(device=device) for device in devices]
 
 
 def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int) -> float:

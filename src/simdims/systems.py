@@ -110,7 +110,7 @@ class SimilaritySet:
         self._set(systems)
         _check_connected(self)
         _check_items(self)
-        _warn_of_scales(self)
+        warn_of_scales(self, usual_scale(self))
 
     def _set(self, systems: list[_System]) -> None:
         self.labels, self.n_items = labels, _ = _common_items(systems, self.names)
@@ -141,14 +141,14 @@ class SimilaritySet:
         made._similarities, made._positions = tuple(similarities), tuple(positions)
         if not checked:
             _check_connected(made)
-            _warn_of_scales(made)
+            warn_of_scales(made, usual_scale(made))
         return made
 
     @classmethod
     def of_new(cls, similarity: Any) -> SimilaritySet:
         """A set of one system whose items are known from elsewhere; some may have no pair."""
         made = cls.__new__(cls)
-        made.names = ("system1",)
+        made.names = ("new",)
         made.info = _clean_info(None, made.names)
         made._set(_as_systems([similarity], made.names))
         return made
@@ -476,7 +476,7 @@ def _clean_names(names: Any, n_systems: int) -> tuple[str, ...]:
     if isinstance(names, str | bytes | Mapping) or not isinstance(names, Iterable):
         raise ParameterTypeError("names", "must be a sequence with one name per system", shown(names))
     names = list(names)
-    if any(name is None or name != name for name in names):
+    if any(name is None or name != name or not str(name).strip() for name in names):
         raise ParameterError("names", "must name every system", "a missing name")
     cleaned = tuple(str(name) for name in names)
     if len(cleaned) != n_systems:
@@ -636,22 +636,34 @@ def partners_of(one: Similarity) -> NDArray[np.float64]:
     return counts if one.absent_weight == 0 else n - 1 - np.bincount(rows[others], minlength=n) + counts
 
 
-def _warn_of_scales(systems: SimilaritySet) -> None:
-    """Warn of systems whose largest similarity differs much from that of most others."""
+def usual_scale(systems: SimilaritySet) -> float | None:
+    """The median of the systems' largest similarities, or None if all scales are unknown."""
+    largest = list(_scales(systems).values())
+    return float(np.quantile(largest, 0.5, method="lower")) if largest else None
+
+
+def warn_of_scales(systems: SimilaritySet, usual: float | None, of: str = "") -> None:
+    """Warn of systems whose largest similarity differs much from the usual one, `of` other systems if given."""
+    if usual is None:
+        return
+    scales = _scales(systems)
+    order = sorted(scales, key=lambda name: -abs(np.log(scales[name] / usual)))
+    far = [name for name in order if abs(np.log(scales[name] / usual)) > np.log(_MIXED_SCALES)]
+    if far:
+        warn(
+            f"Systems seem to be on different scales: the largest similarity{of} is usually {usual:.3g}, but "
+            f"{shortlist([f'{scales[name]:.3g} in {name!r}' for name in far])}.",
+            "Rescale them to one scale first, as with {low} and {high} of as_similarity.",
+        )
+
+
+def _scales(systems: SimilaritySet) -> dict[str, float]:
+    """The largest similarity of each system with enough pairs, if it is positive."""
     largest = {}
     for name, one in systems.items():
         stored = (
             one.factors if one.factors is not None else one.values.data if sparse.issparse(one.values) else one.values
         )
         if 0.5 * one.density * one.n_items * (one.n_items - 1) >= _PAIRS_FOR_SCALE:
-            largest[name] = float(np.nanmax(stored)) ** (2 if one.factors is not None else 1)
-    positive = {name: value for name, value in largest.items() if value > 0}
-    usual = float(np.quantile(list(positive.values()), 0.5, method="lower")) if positive else 1.0
-    order = sorted(positive, key=lambda name: -abs(np.log(positive[name] / usual)))
-    far = [name for name in order if abs(np.log(positive[name] / usual)) > np.log(_MIXED_SCALES)]
-    if far:
-        warn(
-            f"Systems seem to be on different scales: the largest similarity is usually {usual:.3g}, but "
-            f"{shortlist([f'{positive[name]:.3g} in {name!r}' for name in far])}.",
-            "Rescale them to one scale first, as with {low} and {high} of as_similarity.",
-        )
+            largest[name] = float(np.nanmax(stored, initial=0.0)) ** (2 if one.factors is not None else 1)
+    return {name: value for name, value in largest.items() if value > 0}

@@ -16,9 +16,9 @@ from simdims._answers import (
     shares_by_system,
     shares_of_pairs,
 )
-from simdims._by_system import refuse_diagonal_beside
+from simdims._by_system import covariates, refuse_diagonal_beside, split_columns
 from simdims._parameters import ParameterError, is_whole, shown
-from simdims._tables import own_similarity, read_items, report
+from simdims._tables import own_similarity, read_systems, report
 from simdims.similarity import Similarity, is_frame
 from simdims.systems import SimilaritySet
 
@@ -90,7 +90,7 @@ def from_triplets(
         default is 1; with `by` it is missing, and "one" is an error.
     by : column name, optional
         The column of systems (persons, groups, sessions) in a DataFrame, in addition to the three item columns. Each
-        system then has its own similarities. `odd` is a position among the other three columns.
+        system then has its own similarities. `odd` is a position among the three item columns.
 
     Returns
     -------
@@ -98,7 +98,8 @@ def from_triplets(
         Dense. `info` holds the numbers of triplets, items, pairs and pairs shown, and the mean number of answers per
         pair shown.
     SimilaritySet
-        With `by`: one sparse system per value of that column, with a missing diagonal, which nobody judged.
+        With `by`: one sparse system per value of that column, with a missing diagonal, which nobody judged. Further
+        columns must have one value per system, and become `info`.
 
     References
     ----------
@@ -122,16 +123,16 @@ def from_triplets(
     refuse_diagonal_beside(by, diagonal)
     frame = triplets
     if by is not None:
-        triplets = without_column(frame, by)
+        triplets = answers_by(frame, by)
     odd_place = _odd_column(triplets, odd)
     first, second = (column for column in range(3) if column != odd_place)
     pairs = (first, second), [(first, odd_place), (second, odd_place)]
     answers = read_answers(cells_of(triplets, "triplets"), labels, n_items)
     if by is not None:
-        (groups,), systems = read_items(frame, [by])
-        return shares_by_system(
-            answers, *pairs, groups, systems, smoothing=float(smoothing), weighted=weights is not None
-        )
+        groups, systems = read_systems(frame, by)
+        known = covariates(frame, groups, len(systems), [by, *triplets.columns])
+        settings: dict[str, Any] = {"smoothing": float(smoothing), "weighted": weights is not None}
+        return shares_by_system(answers, *pairs, groups, systems, info=known, **settings)
     info = {"source": "triplets", "n_triplets": len(answers.items)}
     S = shares_of_pairs(answers, *pairs, own=own, smoothing=smoothing, weighted=weights is not None, info=info)
     report("from_triplets", S.info)
@@ -146,14 +147,15 @@ def read_triplets(
     return read_questions(cells_of(triplets, "triplets"), n_items, names), odd_place
 
 
-def without_column(frame: Any, by: str | int) -> Any:
-    """The item columns."""
+def answers_by(frame: Any, by: str | int) -> Any:
+    """The item columns, without those of the systems and their covariates."""
     if not is_frame(frame):
         rule = "must be None unless triplets are a DataFrame with a column of this name"
         raise ParameterError("by", rule, shown(by))
     if list(frame.columns).count(by) != 1:
         raise ParameterError("by", "must name a column of triplets", f"{by!r}: it has {list(frame.columns)}")
-    return frame.drop(columns=by)
+    items, known = split_columns(frame, by)
+    return frame[items if len(items) == 3 else [*items, *known]]
 
 
 def _odd_column(triplets: Any, odd: Any) -> int:

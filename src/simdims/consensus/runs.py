@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Generator
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -24,6 +25,7 @@ from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.srf import (
     SRF,
+    on_devices,
     settings_of,
     settle_alpha,
     solve_many,
@@ -86,8 +88,8 @@ def fit_consensus(
     random_state : int, RandomState or None, default=None
         Seed of starts and splits; None draws one, or takes that of the checkpoint.
     n_jobs : int, optional
-        Number of processes, as in joblib, whose configuration can also send the fits to a cluster. Results do not
-        depend on it.
+        Number of processes, as in joblib, whose configuration can also send the fits to a cluster; with
+        ``device="cuda"``, the number of GPUs. Results do not depend on it (on a device, up to rounding).
     progress : bool or callable, optional
         Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
         `Progress` after each fit and split.
@@ -203,19 +205,30 @@ def _fit_runs(
     runs = {} if journal is None else kept_runs(journal, arrays.n_items, n_runs)
     reporter.begin("consensus", n_runs, done=len(runs))
     left = [number for number in range(n_runs) if number not in runs]
-    on_device = estimator.device != "cpu"
-    size = _RUNS_PER_BATCH if on_device else 1
-    tasks = [left[start : start + size] for start in range(0, len(left), size)]
-    shared = (*arrays, estimator, n_components, root)
-    n_jobs = 1 if on_device else n_jobs
-    # Fits take long, and about equally long: handing them out one by one avoids waiting for another worker's batch.
-    with closing(_parallel.run_tasks(fit_runs, shared, tasks, n_jobs=n_jobs, one_by_one=True)) as results:
+    with closing(_batches(arrays, n_components, left, estimator, root, n_jobs)) as results:
         for run in itertools.chain.from_iterable(results):
             runs[run.number] = run
             if journal is not None:
                 keep_run(journal, run)
             reporter.step(f"run {run.number + 1}")
     return [runs[number] for number in range(n_runs)]
+
+
+def _batches(
+    arrays: Arrays, n_components: int, numbers: list[int], estimator: SRF, root: int, n_jobs: int | None
+) -> Generator[list[Run], None, None]:
+    """Runs one by one on processors, and divided among devices, in the order of completion."""
+    is_cpu, is_here, estimators = estimator.device == "cpu", _parallel.run_here(), on_devices(estimator, n_jobs)
+    n_parts = len(estimators) if is_here else _parallel.n_workers(n_jobs)
+    size = 1 if is_cpu else max(1, min(_RUNS_PER_BATCH, -(-len(numbers) // n_parts)))
+    tasks = [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    rest = (n_components, root)
+    if is_cpu or not is_here:
+        # Fits take long, and about equally long: handing them out one by one avoids waiting for another worker's batch.
+        yield from _parallel.run_tasks(fit_runs, (*arrays, estimator, *rest), tasks, n_jobs=n_jobs, one_by_one=True)
+        return
+    pairs = list(zip(itertools.cycle(estimators), tasks, strict=False))
+    yield from _threads.mapped(lambda pair: fit_runs(*arrays, pair[0], *rest, pair[1]), pairs, n_parts)
 
 
 def default_estimator(device: str = "cpu") -> SRF:

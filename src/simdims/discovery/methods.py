@@ -212,7 +212,7 @@ def _weights(found: Discovery) -> list[str]:
         f"{r2['average']:.3f} with the same weights for all systems, {r2['scale']:.3f} if these predictions were "
         f"adjusted to each system by a line fitted to the other folds, {r2['weights']:.3f} with weights of their own, "
         f"and {r2['alone']:.3f} with each system fitted alone (standard errors of the differences to weights over "
-        f"systems {errors['average']:.3f}, {errors['scale']:.3f} and {errors['alone']:.3f}).",
+        f"systems {errors['average']:.3f}, {errors['scale']:.3f} with the same adjustment, and {errors['alone']:.3f}).",
     ]
 
 

@@ -110,7 +110,8 @@ def discover(
         Random seed. None draws one (or, with a checkpoint, reuses that of its first call). To reproduce a result, pass
         ``settings["seed"]`` as `random_state`.
     n_jobs : int, optional
-        Number of processes, as in joblib. Results do not depend on it.
+        Number of processes, as in joblib; with ``device="cuda"``, also the number of GPUs. Results do not depend on it
+        (on a device, up to rounding).
     progress : bool or callable, optional
         See `select_rank`.
 

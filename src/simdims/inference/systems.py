@@ -76,6 +76,8 @@ def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tup
         frame, info = result.weights_frame(), result.info_
         if np.ptp(result.weights_) == 0:
             rule = "must have weights that differ between systems"
+            if len(result.names_) == 1:
+                raise ParameterError("result", rule, "a single system")
             remedy = "fit with a finite {shrinkage}; auto found that weights do not help to predict held-out pairs"
             raise ParameterError("result", rule, f"weights of 1 (shrinkage {result.shrinkage_:g})", remedy)
         return frame.to_numpy(), list(frame.index), tuple(frame.columns), info

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from simdims import io
 from simdims._parameters import ParameterError, ParameterTypeError, plural, shortlist, shown, warn
+from simdims._tables import natural_order
 from simdims.io.layouts import Wanted
 from simdims.io.tables import read_sheet
 from simdims.similarity import Similarity, is_default_axis, is_frame
@@ -81,7 +82,8 @@ def _is_numbered(found: Similarity, present: NDArray[np.bool_]) -> bool:
 
 def read_folder(path: Path, info: Any = None) -> Folder:
     """The files of a folder in natural order (2 before 10); `info` is a table, its path, or None to look for one."""
-    found = sorted((one for one in path.iterdir() if not one.name.startswith(".")), key=_natural)
+    visible = (one for one in path.iterdir() if not one.name.startswith("."))
+    found = sorted(visible, key=lambda one: natural_order(one.name))
     tables = [one for one in found if one.stem.lower() in INFO_NAMES and one.suffix.lower() in io.TABLES]
     files = [one for one in found if one not in tables and one.is_file() and one.suffix.lower() in io.LOADED]
     others = [one.name for one in found if one not in tables and one not in files]
@@ -100,11 +102,6 @@ def read_folder(path: Path, info: Any = None) -> Folder:
         rule = "must be given where a folder has several tables of systems"
         raise ParameterError("info", rule, shortlist([repr(one.name) for one in tables]))
     return Folder(by_name, _info_of(tables[0] if info is None and tables else info, by_name))
-
-
-def _natural(path: Path) -> list[tuple[int, str]]:
-    """Sort key that compares numbers in names numerically."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name) if part]
 
 
 def _info_of(given: Any, files: dict[str, Path]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from simdims import io
+from simdims._by_system import pair_columns, split_columns
 from simdims._cells import cell_value, resembles_number
 from simdims._memory import require
 from simdims._parameters import ParameterError
@@ -72,7 +73,7 @@ def has_column(path: Path, name: str, how: Reading = PLAIN) -> bool:
 def read_triplets(
     path: Path, columns: Sequence[str] | None, header: bool | None, by: str | None = None, how: Reading = PLAIN
 ) -> Any:
-    """Return triplets as a table of three columns: `columns`, or all but `by`, which is kept as an extra column."""
+    """Return triplets as a table of three columns: `columns`, or all but `by` and covariates, which are kept."""
     io.check_file(path, (".npy", *io.TABLES))
     with io.named_in_errors(path):
         _refuse_options(path.suffix.lower(), how)
@@ -83,9 +84,13 @@ def read_triplets(
         sheet = read_sheet(path, header, None, how)
         for name, column in [*(("columns", column) for column in columns or ()), *([] if by is None else [("by", by)])]:
             _require_column(name, column, sheet.frame)
-        shown = [column for column in sheet.frame.columns if column != by] if columns is None else list(columns)
-        triplets = _numbered_triplets(sheet._replace(frame=sheet.frame[shown]))
-        return triplets if by is None else triplets.assign(**{by: sheet.frame[by].astype(str)})
+        if by is None:
+            shown = list(sheet.frame.columns if columns is None else columns)
+            return _numbered_triplets(sheet._replace(frame=sheet.frame[shown]))
+        judged, known = split_columns(sheet.frame, by)
+        triplets = _numbered_triplets(sheet._replace(frame=sheet.frame[list(columns or judged)]))
+        known = [column for column in known if column not in triplets]
+        return triplets.join(sheet.frame[known]).assign(**{by: sheet.frame[by].astype(str)})
 
 
 def read_comparisons(path: Path, columns: Sequence[str], how: Reading = PLAIN) -> pd.DataFrame:
@@ -161,14 +166,13 @@ def read_dissimilarity(
 
 
 def _pair_list(path: Path, how: Reading, columns: Mapping[str, Any], person: Any) -> pd.DataFrame:
-    """A list of pairs with the `columns` item1, item2 and dissimilarity, by default all but the person's."""
-    there = [str(column) for column in read_sheet(path, True, None, how).frame.columns]
+    """A list of pairs with the `columns` item1, item2 and dissimilarity, by default those of `pair_columns`."""
+    table = read_sheet(path, True, [person] if isinstance(person, str) else None, how).frame
     named = {name: str(column) for name, column in columns.items() if column is not None}
-    others = [column for column in there if column != person]
-    if not named and len(others) == 3:
-        named = dict(zip(columns, others, strict=True))
+    if not named:
+        named = dict(zip(columns, map(str, pair_columns(table, person)), strict=True))
     value = named.pop("dissimilarity", None)
-    return read_trials(path, [*named.values(), *([person] if person in there else [])], value, how)
+    return read_trials(path, [*named.values(), *([person] if person in table.columns else [])], value, how)
 
 
 def read_names(path: Path) -> list[str]:

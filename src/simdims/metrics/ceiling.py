@@ -12,11 +12,11 @@ from scipy.stats import rankdata
 
 from simdims import _memory
 from simdims._parameters import ParameterError, require_between, require_choice, require_count, shortlist, shown, warn
-from simdims._tables import as_frame, read_items
+from simdims._tables import as_frame, read_systems
 from simdims.comparisons import read_comparisons
 from simdims.similarity.ownership import read_only
 from simdims.systems import SimilaritySet, dense_parts
-from simdims.triplets import read_triplets, without_column
+from simdims.triplets import answers_by, read_triplets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,11 +260,11 @@ def noise_ceiling(
     require_count("min_answers", min_answers, 2)
     if by is not None and min_answers != 2:
         raise ParameterError("min_answers", "must not be given beside {by}", shown(min_answers))
-    items, odd_column = read_triplets(triplets if by is None else without_column(triplets, by), odd)
+    items, odd_column = read_triplets(triplets if by is None else answers_by(triplets, by), odd)
     ascending = np.sort(items, axis=1)
     choice = np.argmax(ascending == items[:, [odd_column]], axis=1)
     if by is not None:
-        (person,), names = read_items(triplets, [by])
+        person, names = read_systems(triplets, by)
         return _ceiling_of_people(ascending, choice, person, names)
     return _ceiling(_count_answers(ascending, choice, 3), min_answers, "triplets", "triplet")
 
@@ -320,7 +320,7 @@ def comparison_ceiling(
     items = read_comparisons(table, head, winner, loser)
     question = np.column_stack([items[:, 0], np.sort(items[:, 1:], axis=1)])
     if by is not None:
-        (people,), _ = read_items(as_frame(table, head=head, winner=winner, loser=loser, by=by), [by])
+        people, _ = read_systems(as_frame(table, head=head, winner=winner, loser=loser, by=by), by)
         question = np.column_stack([question, people])
     choice = (items[:, 1] > items[:, 2]).astype(np.intp)
     return _ceiling(_count_answers(question, choice, 2), min_answers, "table", "comparison")

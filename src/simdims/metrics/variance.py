@@ -48,6 +48,14 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
     similarity = as_similarity(S, copy=False)
     embedding, names = as_embedding(W)
     check_fits(similarity, embedding, names)
+    share = share_explained(similarity, embedding)
+    if np.isnan(share):
+        raise ParameterError("S", "must vary over its observed pairs to have a variance", "equal values")
+    return share
+
+
+def share_explained(similarity: Similarity, embedding: NDArray) -> float:
+    """`explained_variance` of arguments that fit together; NaN if the similarities do not vary."""
     with np.errstate(over="ignore", invalid="ignore"):
         weight, total, squares, residual = _sums_over_pairs(similarity, embedding)
         overflows = not (np.isfinite(total**2) and np.isfinite(squares))
@@ -57,7 +65,7 @@ def explained_variance(S: Any, W: ArrayLike) -> float:
         raise ParameterError("S", "must have an observed pair of two different items", "none")
     spread = squares - total**2 / weight
     if spread <= 1e-12 * squares:
-        raise ParameterError("S", "must vary over its observed pairs to have a variance", "equal values")
+        return np.nan
     return float(1.0 - residual / spread) if residual < np.inf else -np.inf
 
 

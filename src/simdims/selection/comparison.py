@@ -19,8 +19,8 @@ MODELS = {
     "alone": "each system alone",
 }
 
-#: Coverage of the interval that must exclude 0 for one model to count as better than another.
-_COVERAGE = 0.95
+#: Level of the one-sided test that one model is better than another.
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +36,7 @@ class SystemsComparison:
     ----------
     comparison : DataFrame
         One row per model: r2, the held-out R2 over all systems, relative to the mean of each system; gain, the increase
-        of R2 with weights; and its standard_error over systems.
+        of R2 with weights, which for "scale" get the same adjustment; and its standard_error over systems.
     r2 : DataFrame
         Held-out R2 of each system (rows) for each model (columns), relative to the mean of that system. NaN if the
         similarities of a system do not vary.
@@ -45,8 +45,8 @@ class SystemsComparison:
     shrinkage : float
         Strength of the penalty that pulls weights towards 1 in the compared fits; infinity is "average" itself.
     worthwhile : bool
-        Whether weights predict better than "average" and "scale": the 95% intervals of both gains over systems are
-        above 0. Otherwise, systems may differ only in how they use the scale.
+        Whether weights predict better than "average" and "scale", each by a one-sided t test of the gain over systems
+        at 5%. If they are only better than "average", systems may merely use the scale differently.
     n_systems : int
     """
 
@@ -86,7 +86,7 @@ class SystemsComparison:
         gain, error = (float(self.comparison[name][model]) for name in ("gain", "standard_error"))
         if self.n_systems < 2 or not np.isfinite(error):
             return None
-        half = float(stats.t.ppf(0.5 + _COVERAGE / 2, self.n_systems - 1)) * error
+        half = float(stats.t.ppf(1 - _LEVEL, self.n_systems - 1)) * error
         return True if gain > half else False if gain < -half else None
 
     def summary(self) -> str:
@@ -136,8 +136,9 @@ class SystemsComparison:
     def _against(self, model: str) -> str:
         row = self.comparison.loc[model]
         better = {True: "better than", None: "not clearly different from", False: "worse than"}[self.better_than(model)]
+        adjusted = " with the same adjustment" if model == "scale" else ""
         return (
-            f"{better} {MODELS[model]} ({row['r2']:.3f}; difference {row['gain']:.3f}, standard error "
+            f"{better} {MODELS[model]} ({row['r2']:.3f}; difference{adjusted} {row['gain']:.3f}, standard error "
             f"{row['standard_error']:.3f} over {self.n_systems} systems)"
         )
 
@@ -158,14 +159,15 @@ def compare(
 ) -> SystemsComparison:
     """The comparison, from the squared errors of each system: with each model, and of its own mean.
 
-    With d_m the difference of two models' errors in system m and b_m the baseline, the gain is sum d / sum b. As for
-    any ratio, its standard error over systems is that of the mean of (d_m - gain b_m) / mean(b).
+    `errors` also has those of predictions with weights on the lines of "scale" ("weights on line"). With d_m the
+    difference of two models' errors in system m and b_m the baseline, the gain is sum d / sum b. As for any ratio, its
+    standard error over systems is that of the mean of (d_m - gain b_m) / mean(b).
     """
     import pandas as pd
 
     rows = []
     for model in MODELS:
-        difference = errors[model] - errors["weights"]
+        difference = errors[model] - errors["weights on line" if model == "scale" else "weights"]
         gain = difference.sum() / baseline.sum()
         parts = (difference - gain * baseline) / baseline.mean()
         error = parts.std(ddof=1) / np.sqrt(len(parts)) if len(parts) > 1 else np.nan

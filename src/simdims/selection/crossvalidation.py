@@ -30,6 +30,7 @@ from simdims.selection.fits import (
     Fit,
     Splits,
     Task,
+    fit_batch,
     fit_fold,
     fit_folds,
     most_dimensions,
@@ -43,7 +44,7 @@ from simdims.selection.systems import select_set
 from simdims.selection.trials import Trials
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, problem_of
-from simdims.srf import SRF, settings_of, settle_alpha, with_alpha
+from simdims.srf import SRF, on_devices, settings_of, settle_alpha, with_alpha
 from simdims.systems import SimilaritySet
 
 logger = logging.getLogger("simdims")
@@ -122,7 +123,8 @@ def select_rank(
     random_state : int, RandomState or None, default=None
         Seed of splits and starts; None uses fresh entropy (or, with a checkpoint, that of its first run).
     n_jobs : int, optional
-        Number of processes, as in joblib, which can also send the fits to a cluster. Results do not depend on it.
+        Number of processes, as in joblib, which can also send the fits to a cluster; with ``device="cuda"``, the number
+        of GPUs. Results do not depend on it (on a device, up to rounding).
     progress : bool or callable, optional
         Whether to show a progress bar; None shows one in terminals and notebooks. A function is called with a
         `Progress` after every fit.
@@ -253,17 +255,31 @@ def largest_rank(settled: Settled) -> int | None:
 def _fit_tasks(
     splits: Splits, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
 ) -> Generator[Fit, None, None]:
-    """Fits in the order of completion; on a device as many of a rank together as this machine can hold."""
+    """Fits in the order of completion; on devices, those of a rank are divided among them."""
+    shared = (*splits.matrix, splits.design, estimator)
     if estimator.device == "cpu":
-        shared = (*splits.matrix, splits.design, estimator)
         yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
         return
-    together = max(1, _BYTES_TOGETHER // splits.matrix.values.nbytes)
+    estimators = on_devices(estimator, n_jobs)
+    is_here = _parallel.run_here()
+    n_batches = len(estimators) if is_here else _parallel.n_workers(n_jobs)
+    for some in _held_together(splits.matrix, tasks):
+        batches = [some[first::n_batches] for first in range(min(n_batches, len(some)))]
+        if is_here:
+            pairs = list(zip(estimators, batches, strict=False))
+            found: Iterable[list[Fit]] = _threads.mapped(lambda pair: fit_folds(splits, *pair), pairs, len(pairs))
+        else:
+            found = _parallel.run_tasks(fit_batch, shared, batches, n_jobs=n_jobs, one_by_one=True)
+        yield from itertools.chain.from_iterable(found)
+
+
+def _held_together(matrix: Arrays, tasks: list[Task]) -> Generator[list[Task], None, None]:
+    """The tasks of each rank, as many at a time as this machine can hold."""
+    of_pairs = 1 if matrix.starts is None else 3  # lists have partners and weights too
+    most = max(1, _BYTES_TOGETHER // (of_pairs * matrix.values.nbytes))
     for _, of_rank in itertools.groupby(tasks, key=lambda task: task.rank):
         left = list(of_rank)
-        while left:
-            yield from fit_folds(splits, estimator, left[:together])
-            del left[:together]
+        yield from (left[first : first + most] for first in range(0, len(left), most))
 
 
 def _calibrate(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,9 @@ _CHUNK = 2**18
 
 #: Pairs and their folds are stored up to this many bytes, and otherwise drawn again for every use.
 _MOST_KEPT = 2**28
+
+#: Training data of folds are kept for further ranks up to this many bytes, and otherwise prepared again.
+_MOST_KEPT_FOR_RANKS = 2**30
 
 #: Pairs whose individual errors are stored, for standard errors.
 _MOST_SAMPLED = 20_000
@@ -65,6 +67,14 @@ class Fit(NamedTuple):
     seconds: float
 
 
+class Training(NamedTuple):
+    """The problem of a fold, and the range of its similarities."""
+
+    problem: solvers.Problem
+    low: float
+    high: float
+
+
 class Splits:
     """The pairs of a matrix that may be held out, and their folds in each repeat, derived from the seed.
 
@@ -75,6 +85,8 @@ class Splits:
         self.matrix, self.design, self.n_threads = matrix, design, n_threads
         self._pairs: Pairs | None = None
         self._folds: dict[int, np.ndarray] = {}
+        self._sample: tuple[np.ndarray, int] | None = None
+        self._trainings: dict[tuple[int, int], Training] = {}
 
     @property
     def pairs(self) -> Pairs:
@@ -96,26 +108,55 @@ class Splits:
             self._folds[repeat] = folds
         return folds
 
+    @property
+    def sample(self) -> tuple[np.ndarray, int]:
+        """`sample_of_pairs`."""
+        if self._sample is None:
+            self._sample = sample_of_pairs(len(self.pairs.rows), self.design.root)
+        return self._sample
+
+    def trainings(self, tasks: Sequence[Task], *, is_penalised: bool) -> list[Training]:
+        """The training data of tasks, the same for every rank."""
+        places = [(task.repeat, task.fold) for task in tasks]
+        new = [place for place in dict.fromkeys(places) if place not in self._trainings]
+        pairs, folds = self.pairs, {repeat: self.folds(repeat) for repeat, _ in new}
+
+        def prepare(place: tuple[int, int]) -> Training:
+            own = folds[place[0]]
+            problem = training_problem(self.matrix, pairs, (own >= 0) & (own != place[1]))
+            if is_penalised:
+                solvers.noise_scale(problem)  # the problem keeps it: here it is computed in several threads
+            return Training(problem, *solvers.observed_range(problem))
+
+        found = self._trainings | dict(zip(new, _threads.mapped(prepare, new, self.n_threads), strict=True))
+        n_fits = self.design.n_folds * self.design.n_repeats
+        if new and n_fits * _bytes_of(found[new[0]].problem) <= _MOST_KEPT_FOR_RANKS:
+            self._trainings = found
+        return [found[place] for place in places]
+
 
 def fit_fold(*arguments: Any) -> Fit:
-    """One fit, possibly in another process: the split is redrawn from its seed, so only the similarities are sent."""
-    *parts, design, estimator, task = arguments
-    return fit_folds(Splits(Arrays(*parts), design), estimator, (task,))[0]
+    """One fit, possibly in another process; see `fit_batch`."""
+    *shared, task = arguments
+    return fit_batch(*shared, (task,))[0]
+
+
+def fit_batch(*arguments: Any) -> list[Fit]:
+    """Fits in another process: splits are redrawn from their seeds, so only the similarities are sent."""
+    *parts, design, estimator, tasks = arguments
+    return fit_folds(Splits(Arrays(*parts), design), estimator, tasks)
 
 
 def fit_folds(splits: Splits, estimator: SRF, tasks: Sequence[Task]) -> list[Fit]:
     """Fits of one rank; all together if the estimator uses a device."""
     start = time.perf_counter()
     with _threads.one_blas_thread():
-        pairs = splits.pairs
-        folds = {repeat: splits.folds(repeat) for repeat in {task.repeat for task in tasks}}
-        trains = [(folds[task.repeat] >= 0) & (folds[task.repeat] != task.fold) for task in tasks]
-        root = splits.design.root
-        found = fit_trainings(splits.matrix, pairs, trains, estimator, root, tasks, splits.n_threads)
+        trainings = splits.trainings(tasks, is_penalised=estimator.alpha != 0.0)
+        found = fit_trainings(splits.matrix, trainings, estimator, splits.design.root, tasks)
     seconds = (time.perf_counter() - start) / len(tasks)
     return [
-        Fit(task, solution.W, low, high, solution.n_iter, solution.converged, seconds)
-        for task, (solution, low, high) in zip(tasks, found, strict=True)
+        Fit(task, solution.W, training.low, training.high, solution.n_iter, solution.converged, seconds)
+        for task, training, solution in zip(tasks, trainings, found, strict=True)
     ]
 
 
@@ -138,16 +179,10 @@ def variance_of(pairs: Pairs) -> float:
 
 
 def fit_trainings(
-    matrix: Arrays,
-    pairs: Pairs,
-    trains: Sequence[np.ndarray],
-    estimator: SRF,
-    root: int,
-    tasks: Sequence[Task],
-    n_threads: int = 1,
-) -> list[tuple[solvers.Solution, float, float]]:
-    """Fit the training pairs and the diagonal for each task; also return the range of the training values."""
-    problems = list(_threads.mapped(partial(training_problem, matrix, pairs), trains, n_threads))
+    matrix: Arrays, trainings: Sequence[Training], estimator: SRF, root: int, tasks: Sequence[Task]
+) -> list[solvers.Solution]:
+    """Fit the training pairs and the diagonal for each task."""
+    problems = [training.problem for training in trainings]
     seeds = [_parallel.seed_of(root, _FIT, *task) for task in tasks]
     solutions = solve_many(estimator, problems, tasks[0].rank, seeds)
     if not matrix.absent_weight:
@@ -155,8 +190,11 @@ def fit_trainings(
         for problem, solution in zip(problems, solutions, strict=True):
             unseen = (solvers.partner_counts(problem) == 0) & (problem.diagonal_weights == 0)
             solution.W[unseen] = 0.0
-    ranges = _threads.mapped(solvers.observed_range, problems, n_threads)
-    return [(solution, low, high) for solution, (low, high) in zip(solutions, ranges, strict=True)]
+    return solutions
+
+
+def _bytes_of(problem: solvers.Problem) -> int:
+    return sum(part.nbytes for part in vars(problem).values() if isinstance(part, np.ndarray))
 
 
 def predict(W: np.ndarray, rows: np.ndarray, columns: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -173,45 +211,51 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
     """The errors of all fits of one rank on their folds: of the combined predictions, and of each fit alone.
 
     The combined predictions are the means of all fits for which the pair was held out, or if `rescaled` those of the
-    fit of its fold after a linear transformation (see `_on_a_line`). Also returns what standard errors need: the
+    fit of its fold after a linear transformation (see `_lines`). Also returns what standard errors need: the
     contribution of each item, and of each pair of a sample, to both mean errors.
     """
-    pairs = splits.pairs
+    pairs, n_threads = splits.pairs, splits.n_threads
     n_pairs = len(pairs.rows)
     folds = {repeat: splits.folds(repeat) for repeat in {fit.task.repeat for fit in fits}}
     total, count = np.zeros(n_pairs), np.zeros(n_pairs, dtype=np.int32)
-    held, alone = [], []
+    held = []
 
-    def of_unseen(fit: Fit) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def of_unseen(fit: Fit) -> tuple[np.ndarray, np.ndarray, _Held]:
         own = folds[fit.task.repeat]
         in_fold = own == fit.task.fold
         unseen = np.flatnonzero(in_fold if rescaled else in_fold | (own < 0))
         predicted = predict(fit.W, pairs.rows[unseen], pairs.columns[unseen], fit.low, fit.high)
-        return unseen, predicted, in_fold[unseen]
+        is_held = in_fold[unseen]
+        those = unseen[is_held]
+        return unseen, predicted, _Held(those, predicted[is_held], pairs.values[those], pairs.weights[those])
 
-    for unseen, predicted, is_held in _threads.mapped(of_unseen, fits, splits.n_threads):
+    for unseen, predicted, own_pairs in _threads.mapped(of_unseen, fits, n_threads):
         if not rescaled:
             total[unseen] += predicted
             count[unseen] += 1
-        held.append(unseen[is_held])
-        alone.append(predicted[is_held])
-    rows = []
+        held.append(own_pairs)
     repeats = np.array([fit.task.repeat for fit in fits])
-    judged = _on_a_line(pairs, held, alone, repeats) if rescaled else [total[those] / count[those] for those in held]
-    place, n_sampled = sample_of_pairs(n_pairs, splits.design.root)
+    lines = _lines(held, repeats, n_threads) if rescaled else []
+    place, n_sampled = splits.sample
+
+    def of_fold(number: int) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray], np.ndarray]:
+        those, alone, values, weights = held[number]
+        judged = lines[number].of(alone) if rescaled else total[those] / count[those]
+        share = weights / weights.sum()
+        squares = [share * (predicted - values) ** 2 for predicted in (judged, alone)]
+        return [*squares, share], (pairs.rows[those], pairs.columns[those]), place[those]
+
+    rows = []
     items, sample = np.zeros((3, splits.matrix.n_items)), np.zeros((3, n_sampled))
-    for fit, those, *both in zip(fits, held, judged, alone, strict=True):
-        share = pairs.weights[those] / pairs.weights[those].sum()
-        squares = [share * (predicted - pairs.values[those]) ** 2 for predicted in both]
-        ends = (pairs.rows[those], pairs.columns[those])
-        add_parts(items, sample, ends, place[those], [*squares, share])
+    for fit, (parts, ends, sampled) in zip(fits, _threads.mapped(of_fold, range(len(fits)), n_threads), strict=True):
+        add_parts(items, sample, ends, sampled, parts)
         rows.append(
             {
                 "rank": fit.task.rank,
                 "repeat": fit.task.repeat,
                 "fold": fit.task.fold,
-                "error": float(squares[0].sum()),
-                "error_alone": float(squares[1].sum()),
+                "error": float(parts[0].sum()),
+                "error_alone": float(parts[1].sum()),
                 "iterations": fit.iterations,
                 "converged": fit.converged,
                 "seconds": fit.seconds,
@@ -220,29 +264,47 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
     return Score(rows, items / len(fits), sample / len(fits), n_pairs / n_sampled)
 
 
-def _on_a_line(
-    pairs: Pairs, held: Sequence[np.ndarray], predicted: Sequence[np.ndarray], repeats: np.ndarray
-) -> list[np.ndarray]:
-    """Predictions of every fold: a + b w_i . w_j with a and b >= 0 from the other folds of its repeat.
+class _Held(NamedTuple):
+    """The pairs of a fold, their predictions by its fit, their similarities and weights."""
+
+    those: np.ndarray
+    predicted: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+
+
+class _Line(NamedTuple):
+    """Predictions y = mean_y + slope (x - mean_x)."""
+
+    mean_y: float
+    slope: float
+    mean_x: float
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """The predictions of all x."""
+        return self.mean_y + self.slope * (x - self.mean_x)
+
+
+def _lines(held: Sequence[_Held], repeats: np.ndarray, n_threads: int) -> list[_Line]:
+    """For every fold, the line a + b w_i . w_j with b >= 0 from the other folds of its repeat.
 
     A penalty makes all predictions too small and shifts the mean; with strong noise, that costs more than a weak
     dimension gains. After a linear transformation only differences between pairs count.
     """
+
+    def sums_of(fold: _Held) -> list[float]:
+        _, x, y, weights = fold
+        return [np.sum(weights * part) for part in (1.0, x, y, x * x, x * y)]
+
     # Sums of 1, x, y, x^2 and x y over the pairs of each fold determine the line for any union of folds.
-    sums = np.array(
-        [
-            [np.sum(pairs.weights[those] * part) for part in (1.0, x, y, x * x, x * y)]
-            for those, x in zip(held, predicted, strict=True)
-            for y in (pairs.values[those],)
-        ]
-    )
-    on_line = []
-    for fold, x in enumerate(predicted):
-        n, sx, sy, sxx, sxy = sums[repeats == repeats[fold]].sum(axis=0) - sums[fold]
+    sums = np.array(list(_threads.mapped(sums_of, held, n_threads)))
+    lines = []
+    for fold, repeat in enumerate(repeats):
+        n, sx, sy, sxx, sxy = sums[repeats == repeat].sum(axis=0) - sums[fold]
         spread = sxx - sx * sx / n
         slope = max(0.0, (sxy - sx * sy / n) / spread) if spread > _CONSTANT * sxx else 0.0
-        on_line.append(sy / n + slope * (x - sx / n))
-    return on_line
+        lines.append(_Line(sy / n, slope, sx / n))
+    return lines
 
 
 def score_mean(splits: Splits) -> Score:
@@ -254,15 +316,19 @@ def score_mean(splits: Splits) -> Score:
     n_pairs = len(pairs.rows)
     mean = np.average(pairs.values, weights=pairs.weights)
     squares = (pairs.values - mean) ** 2 if variance_of(pairs) > _CONSTANT * mean**2 else np.zeros(n_pairs)
-    place, n_sampled = sample_of_pairs(n_pairs, design.root)
+    place, n_sampled = splits.sample
     items, sample = np.zeros((2, splits.matrix.n_items)), np.zeros((2, n_sampled))
     rows = []
     for repeat in range(design.n_repeats):
         folds = splits.folds(repeat)
-        for fold in range(design.n_folds):
+
+        def of_fold(fold: int, folds: np.ndarray = folds) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             those = np.flatnonzero(folds == fold)
-            share = pairs.weights[those] / pairs.weights[those].sum()
-            errors = share * squares[those]
+            weights = pairs.weights[those]
+            share = weights / weights.sum()
+            return those, share * squares[those], share
+
+        for those, errors, share in _threads.mapped(of_fold, range(design.n_folds), splits.n_threads):
             ends = (pairs.rows[those], pairs.columns[those])
             add_parts(items, sample, ends, place[those], [errors, share])
             rows.append({"error": float(errors.sum()), "error_alone": float(errors.sum())})

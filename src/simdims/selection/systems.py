@@ -150,7 +150,7 @@ def compare_systems(
             assert of_systems is not None
             equal = of_systems[0], of_systems[1]
         alone = _errors_alone(problem, design, estimator, rank, n_jobs, journal, reporter)
-    errors = {"average": equal[0], "scale": equal[1], "weights": weighted, "alone": alone}
+    errors = {"average": equal[0], "scale": equal[1], "weights": weighted, "alone": alone, "weights on line": on_line}
     return compare(errors, baseline, systems.names, rank, shrinkage)
 
 

@@ -54,7 +54,9 @@ def as_table(x: Any, name: str) -> Any:
     if table.dtype.kind == "c":
         raise ParameterError(name, "must be real", f"dtype {table.dtype} (Complex data not supported)")
     if table.ndim != 2:
-        raise ParameterError(name, "must be a square matrix", f"{table.ndim} dimension(s), shape {table.shape}")
+        remedy = "for several systems, pass a SimilaritySet" if table.ndim == 3 else None
+        got = f"{table.ndim} dimension(s), shape {table.shape}"
+        raise ParameterError(name, "must be a square matrix", got, remedy)
     if table.shape[1] == 0:
         got = f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required"
         raise ParameterError(name, "must have a row and a column for every item", got)

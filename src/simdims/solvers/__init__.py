@@ -3,13 +3,14 @@
 `solve` fits on the CPU: by block coordinate descent (planned in plan.py, bcd.py, outer loop in loop.py) or by the
 paper's algorithm (admm.py), the reference. Each storage has its own sweeps: products with a complete matrix
 (complete.py), a matrix whose missing pairs are filled in (filled.py), lists of pairs (listed.py). `solve_on` fits on a
-GPU (torch.py).
+GPU (torch.py, listed_torch.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from simdims.solvers.joint_resampling import (
     variance_explained_jointly,
 )
 from simdims.solvers.loop import Report
-from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha
+from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha, has_many_minima
 from simdims.solvers.penalty import noise_scale, penalised, penalty_of_rows
 from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
@@ -81,9 +82,11 @@ __all__ = [
     "choose_alpha",
     "choose_jointly",
     "determinacy",
+    "devices_for",
     "embed",
     "factor_problem",
     "given_start",
+    "has_many_minima",
     "has_missing",
     "joint_problem",
     "joint_start",
@@ -164,16 +167,25 @@ def solve_on(
 ) -> list[Solution]:
     """Fit several problems of one kind and size on a torch device."""
     try:
+        from simdims.solvers.listed_torch import fit_lists
         from simdims.solvers.torch import fit_together
     except ModuleNotFoundError as error:
         raise without_torch(device, error) from None
+    lists = [problem for problem in problems if isinstance(problem, PairProblem)]
     dense = [problem for problem in problems if not isinstance(problem, PairProblem)]
-    if len(dense) < len(problems):
-        raise ValueError(
-            f"device={device!r} fits dense and implicit similarities, got sparse ones: fit them with device='cpu', or "
-            "pass a dense matrix with NaN where a pair is missing."
-        )
-    return fit_together(dense, starts, device=device, max_iter=max_iter, tol=tol, report=report)
+    how: dict[str, Any] = {"device": device, "max_iter": max_iter, "tol": tol, "report": report}
+    return fit_lists(lists, starts, **how) if lists else fit_together(dense, starts, **how)
+
+
+def devices_for(device: str, most: int) -> list[str]:
+    """The devices that fits are divided among: with "cuda" up to `most` GPUs, and otherwise `device` alone."""
+    if device != "cuda" or most == 1:
+        return [device]
+    try:
+        from simdims.solvers.torch import n_gpus
+    except ModuleNotFoundError as error:
+        raise without_torch(device, error) from None
+    return [f"cuda:{number}" for number in range(min(most, n_gpus()))] or [device]
 
 
 def can_fill(problem: Problem) -> bool:

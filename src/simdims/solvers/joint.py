@@ -249,7 +249,7 @@ def penalised_jointly(
     half = alpha * edge
     penalty = Penalty((1.0 - l1_ratio) * half, l1_ratio * half * np.sqrt(deviation))
     limits = problem.limits if alpha == 0.0 else np.full(problem.n_items, np.inf)
-    mu = shrinkage * problem.squares / (problem.n_systems * rank)
+    mu = shrinkage if np.isinf(shrinkage) else shrinkage * problem.squares / (problem.n_systems * rank)
     return replace(problem, penalty=penalty, limits=limits, mu=mu)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, revived
 from simdims.solvers.problem import Penalty
 
 #: The share of the known pairs held out; further splits are added below this many held-out pairs, up to this number.
-_HELD_OUT, _FEW_HELD_OUT, _MOST_SPLITS = 0.1, 500, 5
+_HELD_OUT, _FEW_HELD_OUT, _MOST_SPLITS = 0.1, 2500, 5
 
 #: Above this many known pairs of all systems times squared dimensions (the work of a sweep), only the pairs between a
 #: sample of the items are used.
@@ -28,11 +27,11 @@ _FROM, _N_STEPS = 0.5, 6
 
 #: Width, in log(alpha), of the kernel that smooths held-out errors along the path, and the part of what the best
 #: penalty explains that a weaker one may lose: a stronger penalty has to be worth its bias.
-_WIDTH, _MAY_LOSE = 0.4, 0.01
+_WIDTH, _MAY_LOSE = 0.4, 0.001
 
 #: The shrinkage at which the penalty is chosen, and the values that are then compared, strongest first.
 _WHILE_CHOOSING_ALPHA = 1.0
-_SHRINKAGES = (np.inf, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+_SHRINKAGES = (np.inf, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 
 #: Fraction of the gain of the best shrinkage over equal weights that a weaker one has to keep: a stronger shrinkage has
 #: to be worth its bias, which hides that a system lacks a dimension.
@@ -45,15 +44,19 @@ Fit = tuple[np.ndarray, np.ndarray]
 
 
 def approach_jointly(problem: JointProblem, W: np.ndarray, alpha: float, device: str = "cpu") -> np.ndarray:
-    """A start for a problem with penalty `alpha`: fits under decreasing ridge penalties if few pairs are known.
+    """A start for a problem with penalty `alpha`: fits under decreasing penalties if pairs are missing.
 
-    If each pair is known in some system, random starts are as good.
+    The ridge penalty and the shrinkage decrease together: free weights have poor minima of their own. If all systems
+    know all pairs, random starts are nearly as good and much faster.
     """
     if not 0.0 < alpha < _FROM or knows_all_pairs(problem):
         return W
-    for stronger in np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1]:
-        steeper = replace(problem, penalty=Penalty(stronger * problem.noise[0], 0.0))
-        W = solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL, device=device).W
+    start, unit = W, problem.squares / (problem.n_systems * W.shape[1])  # mu of a shrinkage of 1
+    last = max(problem.mu, _SHRINKAGES[-1] * unit)
+    mus = np.geomspace(max(last, unit), last, _N_STEPS + 1) if np.isfinite(last) else np.full(_N_STEPS + 1, last)
+    for stronger, mu in zip(np.geomspace(_FROM, alpha, _N_STEPS + 1)[:-1], mus[:-1], strict=True):
+        steeper = replace(problem, penalty=Penalty(stronger * problem.noise[0], 0.0), mu=float(mu))
+        W = revived(solve_jointly(steeper, W, max_iter=STEP_SWEEPS, tol=STEP_TOL, device=device).W, start)
     return W
 
 
@@ -120,7 +123,6 @@ class _Search:
         errors: dict[float, float] = {}
         fits, n_idle = self._starts(), 0
         for alpha in _ALPHAS:
-            fits = [(revived(W, self.start), a) for W, a in fits]
             fits, squares = self._follow(fits, float(alpha), shrinkage)
             error = float(np.average(squares, weights=self.weights))
             n_idle = 0 if error < (1 - _GAIN) * min(errors.values(), default=np.inf) else n_idle + 1
@@ -154,7 +156,7 @@ class _Search:
         for (training, held), (W, a) in zip(self.splits, fits, strict=True):
             problem = penalised_jointly(training, W.shape[1], alpha, self.l1_ratio, shrinkage)
             weights = np.ones_like(a) if np.isinf(shrinkage) else a
-            solution = solve_jointly(problem, W, weights, max_iter=STEP_SWEEPS, tol=STEP_TOL)
+            solution = solve_jointly(problem, revived(W, self.start), weights, max_iter=STEP_SWEEPS, tol=STEP_TOL)
             found.append((solution.W, solution.weights))
             squares.append(held.squares(solution.W, solution.weights, *self.range))
         return found, np.concatenate(squares)
@@ -235,12 +237,5 @@ def _all_pairs(
 
 
 def knows_all_pairs(problem: JointProblem) -> bool:
-    """Whether each pair of items is known in some system."""
-    n, listed = problem.n_items, problem.listed
-    keys = np.repeat(np.arange(n), np.diff(listed.starts)) * n + listed.partners
-    known = listed.weights > 0
-    if not problem.zeros.any():
-        return len(np.unique(keys[known])) == n * (n - 1)
-    # Unknown pairs are listed with weight zero in each system in which all others are known.
-    unknown = reduce(np.intersect1d, (keys[(listed.systems == m) & ~known] for m in np.flatnonzero(problem.zeros)))
-    return len(np.setdiff1d(unknown, keys[known])) == 0
+    """Whether every system knows all pairs."""
+    return problem.n_known == problem.n_systems * problem.n_items * (problem.n_items - 1)

@@ -21,6 +21,7 @@ from simdims.solvers.problem import (
     MatrixProblem,
     PairProblem,
     Problem,
+    has_missing,
     matrix_problem,
     misses_pairs,
     observed_range,
@@ -32,6 +33,9 @@ _STRONGEST, _WEAKEST = 1.0, 3e-4
 
 #: The steps towards a given penalty: the first penalty and the number of steps.
 _FROM, _N_STEPS = 0.5, 6
+
+#: Penalties up to this one are chosen for complete similarities with little noise.
+_WEAK = 0.03
 
 #: tol and max_iter of a step.
 STEP_TOL, STEP_SWEEPS = 1e-3, 20
@@ -52,6 +56,10 @@ _WIDTH = 0.4
 #: penalty has to be worth its bias. With rescaled predictions the fraction is one over the root of the number of pairs,
 #: which is due to chance.
 _NEARLY = 0.02
+
+#: The penalty for rescaled predictions may increase the error of predictions as they are by this factor. With little
+#: noise they have to be right as they are.
+_WORSE = 1.5
 
 #: The share of the known pairs held out, and their maximum number.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 1_000_000
@@ -127,6 +135,15 @@ def approach(problems: Sequence[Problem], starts: Sequence[np.ndarray], alpha: f
     return starts
 
 
+def has_many_minima(problem: Problem, alpha: float) -> bool:
+    """Whether starts should compete for a penalised fit.
+
+    If only the diagonal is unknown, and a weak penalty shows that there is little noise, one start is as good as
+    another, and that of a fit without a penalty leads to nearly the same W.
+    """
+    return misses_pairs(problem) or (has_missing(problem) and alpha > _WEAK)
+
+
 def choose_alpha(
     problem: Problem, W: np.ndarray, l1_ratio: float, fit: Fit, rng: np.random.RandomState
 ) -> tuple[float, np.ndarray]:
@@ -193,13 +210,17 @@ class _Path:
         width = _WIDTH * min(1.0, np.sqrt(2 * _FEW_HELD_OUT / n_held_out))
         kernel = np.exp(-0.5 * ((np.log(alphas)[:, None] - np.log(alphas)) / width) ** 2)
         kernel /= kernel.sum(axis=1, keepdims=True)
-        weakest = []
-        for found, nearly in ((self.errors, _NEARLY), (self.rescaled, 1 / np.sqrt(n_held_out))):
-            errors = kernel @ np.array(list(found.values()))
-            least = float(errors.min())
-            allowed = nearly * max(1.0 - least, 0.0) * max(least, 0.0)  # rounding may make these negative
-            weakest.append(alphas[errors <= least + allowed].min())
-        return float(max(weakest))
+        errors, rescaled = (kernel @ np.array(list(found.values())) for found in (self.errors, self.rescaled))
+        rescaled = np.where(errors <= _WORSE * errors.min(), rescaled, np.inf)
+        return max(
+            float(alphas[values <= _nearly_least(values.min(), nearly)].min())
+            for values, nearly in ((errors, _NEARLY), (rescaled, 1 / np.sqrt(n_held_out)))
+        )
+
+
+def _nearly_least(least: float, nearly: float) -> float:
+    """What counts as nearly the least unexplained share; rounding may make that share negative, or more than 1."""
+    return least + nearly * max(1.0 - least, 0.0) * max(least, 0.0)
 
 
 def revived(W: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ similarities after removing their mean, the edge of the noise spectrum.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -38,7 +39,9 @@ def penalised(problem: Problem, alpha: float, l1_ratio: float = 0.0) -> Problem:
         return problem
     half = alpha * edge
     penalty = Penalty((1.0 - l1_ratio) * half, l1_ratio * half * np.sqrt(deviation))
-    return replace(problem, penalty=penalty, limits=np.full(problem.n_items, np.inf))
+    found = replace(problem, penalty=penalty, limits=np.full(problem.n_items, np.inf))
+    object.__setattr__(found, "noise", (edge, deviation))
+    return found
 
 
 def penalty_of_rows(problem: Problem, alpha: float, l1_ratio: float) -> Penalty:
@@ -56,56 +59,82 @@ def penalty_of_rows(problem: Problem, alpha: float, l1_ratio: float) -> Penalty:
 def noise_scale(problem: Problem) -> tuple[float, float]:
     """The edge of the spectrum of shuffled similarities, and the standard deviation of the similarities.
 
-    Both are over pairs of different items, in the problem's weights; zero if all similarities are the same.
+    Both are over pairs of different items, in the problem's weights; zero if all similarities are the same. The problem
+    keeps them, because paths of penalties ask again.
     """
-    weight, first, squares, spread = _moments(problem, 0.0)
+    if problem.noise is None:
+        object.__setattr__(problem, "noise", _noise_scale(problem))
+    return problem.noise  # type: ignore[return-value]
+
+
+def _noise_scale(problem: Problem) -> tuple[float, float]:
+    weight, total = _sums(problem)
     if weight == 0.0:
         return 0.0, 0.0
-    mean = first / weight
-    _, _, squares, spread = _moments(problem, mean)
+    squares, spread = _squares(problem, total / weight)
     return 2.0 * np.sqrt(spread / problem.n_items), float(np.sqrt(squares / weight))
 
 
-def _moments(problem: Problem, mean: float) -> tuple[float, float, float, float]:
-    """The sums of Omega, Omega S, Omega (S - mean)^2 and Omega^2 (S - mean)^2 over pairs of different items."""
+def _sums(problem: Problem) -> tuple[float, float]:
+    """The sums of Omega and Omega S over pairs of different items."""
+    n = problem.n_items
     if isinstance(problem, FactorProblem):
-        return _factor_moments(problem, mean)
-    if isinstance(problem, MatrixProblem):
-        return _matrix_moments(problem, mean)
-    return _listed_moments(problem, mean)
+        return float(n * (n - 1)), problem.total - float(problem.diagonal.sum())
+    if isinstance(problem, PairProblem):
+        weights = problem.weights.astype(np.float64)
+        zeros = problem.background * (n * (n - 1) - len(weights))
+        return float(weights.sum()) + zeros, float((weights * problem.values).sum())
+    weight = total = 0.0
+    for values, unknown, omega in _others(problem):
+        _clear(values, unknown)
+        weight += float(omega.sum() if omega is not None else unknown.size - np.count_nonzero(unknown))
+        total += float((values if omega is None else omega * values).sum())
+    return weight, total
 
 
-def _matrix_moments(problem: MatrixProblem, mean: float) -> tuple[float, float, float, float]:
-    weight = first = squares = spread = 0.0
+def _squares(problem: Problem, mean: float) -> tuple[float, float]:
+    """The sums of Omega (S - mean)^2 and Omega^2 (S - mean)^2 over pairs of different items."""
+    if isinstance(problem, FactorProblem):
+        return (_factor_squares(problem, mean),) * 2
+    if isinstance(problem, PairProblem):
+        weights = problem.weights.astype(np.float64)
+        part = weights * (problem.values - mean) ** 2
+        zeros = problem.background * (problem.n_items * (problem.n_items - 1) - len(weights))
+        squares, spread = float(part.sum()) + zeros * mean**2, float((weights * part).sum())
+        return squares, spread + problem.background * zeros * mean**2
+    squares = spread = 0.0
+    for values, unknown, omega in _others(problem):
+        values -= mean
+        _clear(values, unknown)
+        values *= values
+        part = values if omega is None else omega * values
+        squares += float(part.sum())
+        spread += float(part.sum() if omega is None else (omega * part).sum())
+    return squares, spread
+
+
+def _others(problem: MatrixProblem) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+    """Blocks of rows of a matrix: a copy of its values, the entries that do not count, and weights unless all are 1."""
     for rows in row_blocks(0, problem.n_items):
         values = problem.values[rows].astype(np.float64)
-        known = ~np.isnan(values)
-        known[np.arange(len(known)), np.arange(rows.start, rows.stop)] = False
-        omega = known * problem.weights[rows] if problem.weights.size else known.astype(np.float64)
-        values[~known] = 0.0
-        part = omega * (values - mean) ** 2
-        weight += float(omega.sum())
-        first += float((omega * values).sum())
-        squares += float(part.sum())
-        spread += float((omega * part).sum())
-    return weight, first, squares, spread
+        unknown = np.isnan(values)
+        unknown[np.arange(len(unknown)), np.arange(rows.start, rows.stop)] = True
+        omega = None
+        if problem.weights.size:
+            omega = problem.weights[rows].copy()
+            _clear(omega, unknown)
+        yield values, unknown, omega
 
 
-def _listed_moments(problem: PairProblem, mean: float) -> tuple[float, float, float, float]:
-    omega = problem.weights.astype(np.float64)
-    part = omega * (problem.values - mean) ** 2
-    n_unlisted = problem.n_items * (problem.n_items - 1) - len(omega)
-    zeros = problem.background * n_unlisted
-    weight, squares = float(omega.sum()) + zeros, float(part.sum()) + zeros * mean**2
-    spread = float((omega * part).sum()) + problem.background * zeros * mean**2
-    return weight, float((omega * problem.values).sum()), squares, spread
+def _clear(values: np.ndarray, unknown: np.ndarray) -> None:
+    """Set entries to zero by masking their bits, five times as fast as an assignment if they are scattered."""
+    bits = np.dtype(f"i{values.itemsize}")
+    values.view(bits)[...] &= np.subtract(unknown, 1, dtype=bits)
 
 
-def _factor_moments(problem: FactorProblem, mean: float) -> tuple[float, float, float, float]:
-    """Sums over all of S = F F^T except its diagonal; centred by `mean`, with F^T F and the sums of F."""
+def _factor_squares(problem: FactorProblem, mean: float) -> float:
+    """The sum of (S - mean)^2 over all of S = F F^T except its diagonal, with F^T F and the sums of F."""
     n, own = problem.n_items, problem.diagonal
-    first = problem.total - float(own.sum())
     gram = sum(block.T @ block for block in float_blocks(problem.factors))
     centred = float(np.sum(gram**2)) - 2.0 * mean * problem.total + (n * mean) ** 2 - float(np.sum((own - mean) ** 2))
-    centred = max(centred, 0.0)
-    return float(n * (n - 1)), first, centred, centred
+    return max(centred, 0.0)

@@ -56,7 +56,8 @@ NO_PENALTY = Penalty()
 class _Stored:
     """What every storage has: the similarities of items to themselves, and the largest weight as `scale`.
 
-    `unknown` lists the items whose self-similarity is not known.
+    `unknown` lists the items whose self-similarity is not known. `noise` keeps what penalty.noise_scale has computed;
+    `replace` drops it.
     """
 
     diagonal: np.ndarray
@@ -65,6 +66,7 @@ class _Stored:
     scale: float = 1.0
     penalty: Penalty = NO_PENALTY
     unknown: np.ndarray = field(init=False)
+    noise: tuple[float, float] | None = field(init=False, default=None, compare=False)
 
     def __post_init__(self) -> None:
         # No cached_property: its lock is shared by all problems, and a forked process may inherit it locked.

@@ -1,4 +1,4 @@
-"""Fits on a GPU: all rows simultaneously, several fits per batch.
+"""Fits of matrices and factors on a GPU: all rows simultaneously, several fits per batch.
 
 Row-by-row updates are slow on a GPU, so here all rows move together. Around Y the objective is modelled by
 
@@ -10,14 +10,15 @@ pairs c_i is about twice the known share of row i, as in filling. Nesterov's ext
 next point. If a point is higher than the last one, it is rejected and its momentum is reset; if it had none, c is
 raised. Each iteration evaluates the gradient once: two products with an n x n matrix, or one if no pair is missing.
 
-Computed in float32; sums and final figures are in float64 if the device supports it.
+Computed in float32; sums and final figures are in float64 if the device supports it. `descend` is the outer loop, which
+listed_torch.py uses too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ from simdims.solvers.accelerated import SMALLEST, stalled
 from simdims.solvers.criterion import Evaluation, Solution, evaluate, solution
 from simdims.solvers.filled import over_relaxation
 from simdims.solvers.loop import WINDOW, Report
-from simdims.solvers.problem import FactorProblem, MatrixProblem
+from simdims.solvers.problem import FactorProblem, MatrixProblem, Problem
 
 #: Problems that run here: all except lists of pairs.
 DenseProblem = MatrixProblem | FactorProblem
@@ -38,7 +39,7 @@ _INNER_STEPS = 24
 _ROUNDING = 2e-6
 
 #: Rounding error relative to f(0) if f is a difference of large sums.
-_CANCELLATION = 3e-8
+CANCELLATION = 3e-8
 
 #: Damping beyond which steps are too short for a stall to indicate convergence.
 MOST_DAMPING = 100.0
@@ -50,7 +51,7 @@ _FEW_DIGITS = 0.01
 _BLOCK_BYTES = 2**28
 
 #: Arrays of the size of W that one iteration holds.
-_COPIES = 12
+COPIES = 12
 
 #: Fraction of the free memory that fits may use; the rest is workspace of the library.
 _USABLE = 0.85
@@ -66,6 +67,11 @@ def check_device(name: str) -> torch.device:
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError(f"device={name!r} needs a Mac's GPU, and PyTorch {torch.__version__} sees none.")
     return device
+
+
+def n_gpus() -> int:
+    """The number of GPUs that "cuda:0", "cuda:1", ... name."""
+    return torch.cuda.device_count()
 
 
 def fit_together(
@@ -92,6 +98,26 @@ def fit_together(
     except torch.cuda.OutOfMemoryError:
         raise _too_large(problems[0], starts[0].shape[1], place) from None
     return found
+
+
+class Batch(Protocol):
+    """The data of a batch of fits on a device."""
+
+    @property
+    def sizes(self) -> torch.Tensor:
+        """Sum Omega S^2 of each fit."""
+
+    def take(self, which: list[int]) -> Batch:
+        """The data of some of the fits."""
+
+    def first_state(self, Y: torch.Tensor) -> State:
+        """The state at the start, without momentum."""
+
+    def step(self, state: State) -> State:
+        """One iteration of every fit."""
+
+    def floor(self) -> float:
+        """The fraction of sum Omega S^2 at which f is rounding error."""
 
 
 class _Data(NamedTuple):
@@ -124,6 +150,21 @@ class _Data(NamedTuple):
         }
         return self._replace(**tensors)
 
+    def first_state(self, Y: torch.Tensor) -> State:
+        """The state at the start, without momentum."""
+        return first_state(Y, *_objective_and_gradient(self, Y))
+
+    def step(self, state: State) -> State:
+        """One iteration of every fit."""
+        gram = state.Y.mT @ state.Y
+        moved = minimise_model(state, gram, self.curvature, self.ridge, self.limits)
+        rounding = CANCELLATION * self.sizes if self.complete else 0.0
+        return advance(state, *moved, self.limits, partial(_objective_and_gradient, self), rounding)
+
+    def floor(self) -> float:
+        """The fraction of sum Omega S^2 at which f is rounding error."""
+        return smallest_share(cancels=self.complete)
+
 
 class State(NamedTuple):
     """The state of a batch: the last minimum of a model X, and the point Y with f and the gradient G there.
@@ -155,19 +196,38 @@ def _fit_batch(
 ) -> list[Solution]:
     units = [_unit(problem) for problem in problems]
     some = slice(1) if shared else slice(None)
-    everything = data = _upload(problems[some], units[some], starts[0].shape[1], device)
+    data = _upload(problems[some], units[some], starts[0].shape[1], device)
     Y = torch.stack([to_device(W, device, unit**0.5) for W, unit in zip(starts, units, strict=True)])
-    f, G = _objective_and_gradient(data, Y)
-    state = first_state(Y, f, G)
-    floors = (_floor(data) * data.sizes).expand(len(Y)).tolist()
+    ends = descend(data, Y, units, max_iter=max_iter, tol=tol, report=report)
+    found = []
+    for at, (problem, end) in enumerate(zip(problems, ends, strict=True)):
+        own = data.take([at])
+        evaluate_there = partial(_evaluate_factors if data.factored else _evaluate_matrix, own)
+        found.append(conclude(problem, end, units[at], evaluate_there))
+    return found
+
+
+class End(NamedTuple):
+    """The end of a fit, in the units of the device."""
+
+    W: torch.Tensor
+    history: np.ndarray
+    converged: bool
+
+
+def descend(
+    data: Batch, Y: torch.Tensor, units: Sequence[float], *, max_iter: int, tol: float, report: Report
+) -> list[End]:
+    """Iterate from Y until every fit has converged. Similarities were divided by `units`."""
+    state = data.first_state(Y)
+    floors = (data.floor() * data.sizes).expand(len(Y)).tolist()
     histories = np.empty((len(Y), max_iter + 1))
-    histories[:, 0] = f.tolist()
+    histories[:, 0] = state.f.tolist()
     lowest = histories.copy()  # lowest so far: f wavers by rounding, which is not progress
-    done = [max_iter] * len(Y)
-    ended: dict[int, tuple[torch.Tensor, bool]] = {}
-    active = list(range(len(problems)))
+    ended: dict[int, End] = {}
+    active = list(range(len(Y)))
     for iteration in range(1, max_iter + 1):
-        state = _step(data, state)
+        state = data.step(state)
         histories[active, iteration] = state.f.tolist()
         lowest[active, iteration] = np.minimum(histories[active, iteration], lowest[active, iteration - 1])
         if report is not None:
@@ -178,17 +238,14 @@ def _fit_batch(
         still = [place for place, end in enumerate(ends) if tied[place] or not end]
         if len(still) < len(active):
             for place in sorted(set(range(len(active))) - set(still)):
-                ended[active[place]], done[active[place]] = (state.Y[place], True), iteration
+                at = active[place]
+                ended[at] = End(state.Y[place], histories[at, : iteration + 1], True)
             active = [active[place] for place in still]
             if not active:
                 break
             data, state = data.take(still), state.take(still)
-    ended |= {at: (state.Y[place], False) for place, at in enumerate(active)}
-    found = []
-    for at, problem in enumerate(problems):
-        own = everything.take([at])
-        found.append(_conclude(problem, own, ended[at][0], units[at], histories[at, : done[at] + 1], ended[at][1]))
-    return found
+    ended |= {at: End(state.Y[place], histories[at], False) for place, at in enumerate(active)}
+    return [ended[at] for at in range(len(Y))]
 
 
 def first_state(Y: torch.Tensor, f: torch.Tensor, G: torch.Tensor) -> State:
@@ -201,14 +258,6 @@ def _unit(problem: DenseProblem) -> float:
     """About the root mean square of the similarities: a power of four, so that dividing by it or its root is exact."""
     size = float(np.sqrt(problem.squares)) / problem.n_items
     return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
-
-
-def _step(data: _Data, state: State) -> State:
-    """One iteration of every fit."""
-    gram = state.Y.mT @ state.Y
-    moved = minimise_model(state, gram, data.curvature, data.ridge, data.limits)
-    rounding = _CANCELLATION * data.sizes if data.complete else 0.0
-    return advance(state, *moved, data.limits, partial(_objective_and_gradient, data), rounding)
 
 
 def advance(
@@ -290,11 +339,11 @@ def _objective_and_gradient(data: _Data, W: torch.Tensor) -> tuple[torch.Tensor,
     f, G = _from_products(data, W) if data.complete else _from_residuals(data, W)
     if data.ridge is not None and data.lasso is not None:
         G += 2 * (data.ridge * W + data.lasso)
-        f += _penalty(data.ridge, data.lasso, W.to(precise_type(W.device)))
+        f += penalty_of(data.ridge, data.lasso, W.to(precise_type(W.device)))
     return f, G
 
 
-def _penalty(ridge: torch.Tensor, lasso: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
+def penalty_of(ridge: torch.Tensor, lasso: torch.Tensor, W: torch.Tensor) -> torch.Tensor:
     """The penalty of every fit: ridge |W|^2 + 2 lasso sum W."""
     return torch.sum(ridge * W**2 + 2 * lasso * W, dim=(1, 2))
 
@@ -393,25 +442,19 @@ def to_device(array: np.ndarray, device: torch.device, unit: float = 1.0) -> tor
     return target
 
 
-def _conclude(
-    problem: DenseProblem, data: _Data, W: torch.Tensor, unit: float, history: np.ndarray, converged: bool
-) -> Solution:
-    """Final figures of a fit, computed from scratch."""
-    result = (W.cpu().numpy().astype(np.float64) * np.sqrt(unit)).astype(problem.dtype)
-    if W.device.type == "mps":  # has no float64
+def conclude(problem: Problem, end: End, unit: float, evaluate_there: Callable[[torch.Tensor], Evaluation]) -> Solution:
+    """The result of a fit, with final figures in float64 from `evaluate_there` if the device supports that."""
+    result = (end.W.cpu().numpy().astype(np.float64) * np.sqrt(unit)).astype(problem.dtype)
+    if end.W.device.type == "mps":  # has no float64
         figures = evaluate(problem, result)
     else:
-        value, residual = _evaluate_factors(data, W) if data.factored else _evaluate_matrix(data, W)
-        penalty = 0.0
-        if data.ridge is not None and data.lasso is not None:
-            penalty = float(_penalty(data.ridge.double(), data.lasso.double(), W.double()[None])[0])
-        figures = Evaluation((value + penalty) * unit**2, value * unit**2, residual)
-    return solution(result, figures, problem.scale, history * unit**2 * problem.scale, converged)
+        objective, data_objective, residual = evaluate_there(end.W.double())
+        figures = Evaluation(objective * unit**2, data_objective * unit**2, residual)
+    return solution(result, figures, problem.scale, end.history * unit**2 * problem.scale, end.converged)
 
 
-def _evaluate_matrix(data: _Data, W: torch.Tensor) -> tuple[float, float]:
-    """f(W) and the KKT residual in float64; see criterion.evaluate."""
-    W = W.double()
+def _evaluate_matrix(data: _Data, W: torch.Tensor) -> Evaluation:
+    """The objective and the KKT residual in float64; see criterion.evaluate."""
     n = len(W)
     objective, slope, pull = 0.0, torch.empty_like(W), torch.empty_like(W)
     n_rows = max(1, _BLOCK_BYTES // (8 * n))
@@ -427,12 +470,11 @@ def _evaluate_matrix(data: _Data, W: torch.Tensor) -> tuple[float, float]:
         slope[rows] = -2 * (weighted @ W)
         known = values.nan_to_num_(nan=0.0)
         pull[rows] = (known if data.roots is None else known * data.roots[0, rows].double() ** 2) @ W
-    return objective, _kkt_residual(data, W, slope, pull)
+    return evaluation(W, objective, slope, pull, data.ridge, data.lasso, data.limits)
 
 
-def _evaluate_factors(data: _Data, W: torch.Tensor) -> tuple[float, float]:
+def _evaluate_factors(data: _Data, W: torch.Tensor) -> Evaluation:
     """`_evaluate_matrix` for S = F F^T."""
-    W = W.double()
     factors = data.values[0]
     n_rows = max(1, _BLOCK_BYTES // (8 * factors.shape[1]))
     blocks = [slice(start, start + n_rows) for start in range(0, len(W), n_rows)]
@@ -444,27 +486,39 @@ def _evaluate_factors(data: _Data, W: torch.Tensor) -> tuple[float, float]:
         own = torch.stack([factors[rows].double().mT @ factors[rows].double() for rows in blocks]).sum(dim=0)
         objective = 0.5 * float(torch.sum(own**2) + explained)
     pull = torch.cat([factors[rows].double() @ projection for rows in blocks])
-    return max(objective, 0.0), _kkt_residual(data, W, -2 * (pull - W @ gram), pull)
+    slope = -2 * (pull - W @ gram)
+    return evaluation(W, max(objective, 0.0), slope, pull, data.ridge, data.lasso, data.limits)
 
 
-def _kkt_residual(data: _Data, W: torch.Tensor, slope: torch.Tensor, pull: torch.Tensor) -> float:
-    if data.ridge is not None and data.lasso is not None:
-        slope = slope + 2 * (data.ridge[0].double() * W + data.lasso[0].double())
+def evaluation(
+    W: torch.Tensor,
+    value: float,
+    slope: torch.Tensor,
+    pull: torch.Tensor,
+    ridge: torch.Tensor | None,
+    lasso: torch.Tensor | None,
+    limits: torch.Tensor | None,
+) -> Evaluation:
+    """The figures of one fit from f(W), its gradient and (Omega * S) W, with the penalty and limits of its data."""
+    penalty = 0.0
+    if ridge is not None and lasso is not None:
+        slope = slope + 2 * (ridge[0].double() * W + lasso[0].double())
+        penalty = float(penalty_of(ridge.double(), lasso.double(), W[None])[0])
     slope = torch.where(W > 0, slope, slope.clamp(max=0))
-    if data.limits is not None:
-        slope = torch.where((1 - 1e-6) * data.limits[0].double() > W, slope, slope.clamp(min=0))
+    if limits is not None:
+        slope = torch.where((1 - 1e-6) * limits[0].double() > W, slope, slope.clamp(min=0))
     projected, scale = float(torch.linalg.norm(slope)), 2.0 * float(torch.linalg.norm(pull))
-    return projected / scale if scale > 0 else projected
+    return Evaluation(value + penalty, value, projected / scale if scale > 0 else projected)
 
 
-def _floor(data: _Data) -> float:
-    """The fraction of sum Omega S^2 at which f is rounding error."""
-    return max((100.0 * torch.finfo(torch.float32).eps) ** 2, _CANCELLATION if data.complete else 0.0)
+def smallest_share(*, cancels: bool) -> float:
+    """The fraction of sum Omega S^2 at which f is rounding error; more if f is a difference of large sums."""
+    return max((100.0 * torch.finfo(torch.float32).eps) ** 2, CANCELLATION if cancels else 0.0)
 
 
 def _bytes_of(problem: DenseProblem, rank: int) -> tuple[int, int]:
     """Bytes of a problem on the device, and of one fit in addition to it."""
-    n, loadings = problem.n_items, 4 * _COPIES * problem.n_items * rank
+    n, loadings = problem.n_items, 4 * COPIES * problem.n_items * rank
     if isinstance(problem, FactorProblem):
         return 4 * problem.factors.size, loadings
     matrix = 4 * n * n
@@ -506,7 +560,7 @@ def _too_large(problem: DenseProblem, rank: int, device: torch.device) -> Memory
     if isinstance(problem, FactorProblem):
         fitting = int(n * usable / needed)
     else:  # solve a m^2 + b m = usable
-        b = 4.0 * _COPIES * rank
+        b = 4.0 * COPIES * rank
         a = (needed - b * n) / n**2
         fitting = int((np.sqrt(b * b + 4 * a * usable) - b) / (2 * a))
     return MemoryError(
