@@ -1,16 +1,17 @@
 """Accuracy and speed of finding the number of dimensions.
 
-    python benchmarks/bench_selection.py accuracy [--quick] [--jobs -1] [--limit SECONDS] [--first-seed 4] [--add]
+    python benchmarks/bench_selection.py accuracy [--quick] [--jobs -1] [--limit SECONDS] [--first-seed 4] [--alone]
     python benchmarks/bench_selection.py noise    [--quick] [--jobs -1] [--limit SECONDS] [--first-seed 4]
     python benchmarks/bench_selection.py admm     [--quick] [--jobs -1] [--limit SECONDS]
     python benchmarks/bench_selection.py speed    [--quick]
 
 accuracy: simulations of the paper (150 items, Dirichlet loadings, Gaussian noise on S, all or half of the pairs
 observed); the mean absolute error of the rank found by select_rank, the paper's protocol, the scree test, parallel
-analysis and detectable_dimensions ("told from noise"), and of the detectable rank, which limits all of them. noise: the
-same for other kinds of noise, weights and structure. admm: the same with the paper's solver at its settings (200 x 50
-iterations) on a subset, against bcd on the same splits and candidates. speed: select_rank with bcd against admm, and
-calibrate. Prints Markdown tables and writes every number to benchmarks/results/selection_*.json.
+analysis and detectable_dimensions ("told from noise"), and of the detectable rank, which limits all of them. --alone
+leaves out all other rules, which takes a third of the time. noise: the same for other kinds of noise, weights and
+structure. admm: the same with the paper's solver at its settings (200 x 50 iterations) on a subset, against bcd on the
+same splits and candidates. speed: select_rank with bcd against admm, and calibrate. Prints Markdown tables and writes
+every number to benchmarks/results/selection_*.json; --add keeps the runs that the file has.
 
 Problems that have not started after --limit seconds are skipped, and the tables report how many.
 """
@@ -61,6 +62,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds after which no problem is begun")
     parser.add_argument("--out", type=Path, help="folder of the JSON file")
     parser.add_argument("--add", action="store_true", help="keep the runs that the JSON file has")
+    parser.add_argument("--alone", action="store_true", help="leave out all rules but select_rank")
     options = parser.parse_args()
     run, show = {
         "accuracy": (accuracy, show_accuracy),
@@ -114,26 +116,42 @@ def within(function: Callable[[dict], dict], cell: dict, end: float) -> dict | N
 
 def accuracy(options: argparse.Namespace) -> list[dict]:
     return spread_over(
-        measure_accuracy,
+        measure_default if options.alone else measure_accuracy,
         problems(DESIGN, range(options.first_seed, options.first_seed + options.seeds), options.quick),
         options,
     )
+
+
+def measure_default(cell: dict) -> dict:
+    """The rank that select_rank finds, and the detectable rank."""
+    S = similarities(cell)
+    start = time.perf_counter()
+    selection = select_rank(S, random_state=FIT_SEEDS + cell["seed"], n_jobs=1, progress=False)
+    W = simulate.dirichlet(N_ITEMS, cell["rank"], alpha=cell["alpha"], random_state=cell["seed"])
+    return {
+        "select_rank": selection.rank,
+        "detectable": simulate.detectable_rank(W, snr=cell["snr"], observed=cell["observed"]),
+        "seconds": time.perf_counter() - start,
+        "resampled": selection.resampled.interval(),
+        "sampling": selection.sampling,
+        "cutoff": selection.calibration.cutoff,
+        "valley": selection.valley,
+        "tried": selection.tried,
+        "curve": selection.curve.to_dict("list"),
+    }
 
 
 def measure_accuracy(cell: dict) -> dict:
     """The rank that each method finds, and the eigenvalues of the last true dimension and the one after it."""
     S = similarities(cell)
     seed = FIT_SEEDS + cell["seed"]
+    default = measure_default(cell)
     start = time.perf_counter()
-    selection = select_rank(S, random_state=seed, n_jobs=1, progress=False)
-    seconds = time.perf_counter() - start
     plain = select_rank(S, alpha=0.0, random_state=seed, n_jobs=1, progress=False)
-    seconds_plain = time.perf_counter() - start - seconds
+    seconds_plain = time.perf_counter() - start
     alone = plain.scores.groupby("rank")["error_alone"].mean()
-    W = simulate.dirichlet(N_ITEMS, cell["rank"], alpha=cell["alpha"], random_state=cell["seed"])
     eigenvalues = np.linalg.eigvalsh(np.nan_to_num(S))[::-1]
-    return {
-        "select_rank": selection.rank,
+    return default | {
         "without penalty": plain.rank,
         "smallest averaged error": plain.minimum,
         "paper's protocol": int(alone.idxmin()),
@@ -141,15 +159,7 @@ def measure_accuracy(cell: dict) -> dict:
         "parallel 95%": parallel_analysis(S, random_state=0),
         "parallel median": parallel_analysis(S, quantile=0.5, random_state=0),
         "told from noise": detectable_dimensions(S, random_state=seed).rank,
-        "detectable": simulate.detectable_rank(W, snr=cell["snr"], observed=cell["observed"]),
-        "seconds": seconds,
         "seconds without penalty": seconds_plain,
-        "resampled": selection.resampled.interval(),
-        "sampling": selection.sampling,
-        "cutoff": selection.calibration.cutoff,
-        "valley": selection.valley,
-        "tried": selection.tried,
-        "curve": selection.curve.to_dict("list"),
         "eigenvalues": eigenvalues[cell["rank"] - 1 : cell["rank"] + 1].tolist(),
     }
 
@@ -168,14 +178,16 @@ METHODS = [
 
 
 def show_accuracy(runs: list[dict]) -> None:
+    methods = [method for method in METHODS if all(method in run for run in runs)]
+
     def row(name: str, chosen: list[dict]) -> None:
         if chosen:
-            errors = [np.mean([abs(run[method] - run["rank"]) for run in chosen]) for method in METHODS]
+            errors = [np.mean([abs(run[method] - run["rank"]) for run in chosen]) for method in methods]
             print(f"| {name} | {len(chosen)} | " + " | ".join(f"{error:.2f}" for error in errors) + " |")
 
     print("Mean absolute error of the number of dimensions\n")
-    print("| simulations | n | " + " | ".join(METHODS) + " |")
-    print("|---" * (2 + len(METHODS)) + "|")
+    print("| simulations | n | " + " | ".join(methods) + " |")
+    print("|---" * (2 + len(methods)) + "|")
     row("all", runs)
     row("SNR >= 0.5, alpha <= 0.5, rank <= 12", [run for run in runs if is_core(run)])
     for name in ("observed", "snr", "alpha", "rank"):
@@ -183,17 +195,19 @@ def show_accuracy(runs: list[dict]) -> None:
             row(f"{name} {level:g}", [run for run in runs if run[name] == level])
     print("\nMean difference to select_rank (and its standard error), all simulations\n")
     ours = np.array([abs(run["select_rank"] - run["rank"]) for run in runs])
-    for method in METHODS[1:]:
+    for method in methods[1:]:
         differences = np.array([abs(run[method] - run["rank"]) for run in runs]) - ours
         print(f"- {method}: {differences.mean():+.2f} ({differences.std(ddof=1) / len(runs) ** 0.5:.2f})")
+    inside = np.mean([run["resampled"][0] <= run["detectable"] <= run["resampled"][1] for run in runs])
+    print(f"\nThe 90% range over resamples contains the detectable rank in {inside:.0%} of the simulations.")
+    if "scree" not in methods:
+        return
     times = np.array([[run["seconds"], run["seconds without penalty"]] for run in runs])
     ratio = np.median(times[:, 0] / times[:, 1])
     print(
-        f"\nselect_rank took {np.median(times[:, 0]):.1f} s (median), without a penalty {np.median(times[:, 1]):.1f} s "
+        f"select_rank took {np.median(times[:, 0]):.1f} s (median), without a penalty {np.median(times[:, 1]):.1f} s "
         f"(median of the ratios {ratio:.2f}), one process each."
     )
-    inside = np.mean([run["resampled"][0] <= run["detectable"] <= run["resampled"][1] for run in runs])
-    print(f"The 90% range over resamples contains the detectable rank in {inside:.0%} of the simulations.")
     show_rows_lost(runs)
     hidden = [run for run in runs if run["rank"] > 12 and run["snr"] <= 0.5]
     if hidden:
