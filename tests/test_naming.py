@@ -133,6 +133,15 @@ def test_a_table_without_numbers_suggests_nothing():
             suggested_names(pd.DataFrame({"dimension": ["d"], "property": ["p"], "correlation": [value]}))
 
 
+def test_noise_gets_no_names(tmp_path):
+    rng = np.random.default_rng(0)
+    table = label_dimensions(rng.gamma(0.3, size=(40, 2)), {"size": rng.normal(size=40)}, n_permutations=39)
+    assert table.empty and (table.dtypes[2:] == float).all()
+    table.to_csv(tmp_path / "table.csv", index=False)
+    for same in (table, pd.read_csv(tmp_path / "table.csv")):
+        assert suggested_names(same) == {}
+
+
 def test_units_do_not_matter():
     W = np.random.default_rng(5).gamma(0.3, size=(80, 3))
     properties = pd.DataFrame({"a": W[:, 0], "b": W[:, 1] > 0.3, "c": 1000 + W[:, 2]})

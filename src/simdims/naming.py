@@ -145,7 +145,7 @@ def label_dimensions(
             chosen = _distinct(y, table, first, fold, orders, alpha, min_correlation)
             rows += [(name, table.names[j], first.signed[j], unique, first.pvalues[j], max(level, first.pvalues[j]))
                      for j, unique in chosen]  # fmt: skip
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(COLUMNS[2:], float))
 
 
 def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, str]:
@@ -183,7 +183,7 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
     if not is_frame(table) or not {"dimension", "property", "correlation"} <= set(table.columns):
         rule = "must be a table of label_dimensions, with columns dimension, property and correlation"
         raise ParameterTypeError("table", rule, type(table).__name__)
-    if not _is_numeric(table["correlation"]) or table["correlation"].isna().any():
+    if len(table) and (not _is_numeric(table["correlation"]) or table["correlation"].isna().any()):
         raise ParameterTypeError("table", "must have numbers in its column correlation", "text or missing values")
     full = {str(name) for name in table["property"]}
     short = {name: _without_prefix(name) for name in full}
