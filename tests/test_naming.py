@@ -136,7 +136,8 @@ def test_a_table_without_numbers_suggests_nothing():
 def test_noise_gets_no_names(tmp_path):
     rng = np.random.default_rng(0)
     table = label_dimensions(rng.gamma(0.3, size=(40, 2)), {"size": rng.normal(size=40)}, n_permutations=39)
-    assert table.empty and (table.dtypes[2:] == float).all()
+    assert table.empty
+    assert all(pd.api.types.is_float_dtype(kind) for kind in table.dtypes.iloc[2:])
     table.to_csv(tmp_path / "table.csv", index=False)
     for same in (table, pd.read_csv(tmp_path / "table.csv")):
         assert suggested_names(same) == {}
