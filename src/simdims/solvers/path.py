@@ -53,9 +53,10 @@ _PATIENCE, _GAIN, _EXPLAINED = 3, 1e-3, 1e-5
 _WIDTH = 0.4
 
 #: What a weaker penalty than the best may lose, as a fraction of R2 (1 - R2), with predictions as they are: a stronger
-#: penalty has to be worth its bias. With rescaled predictions the fraction is one over the root of the number of pairs,
+#: penalty has to be worth its bias. The second is for complete similarities, which determine W without a penalty; there
+#: it mixes dimensions that overlap. With rescaled predictions the fraction is one over the root of the number of pairs,
 #: which is due to chance.
-_NEARLY = 0.02
+_NEARLY, _NEARLY_COMPLETE = 0.02, 0.04
 
 #: The penalty for rescaled predictions may increase the error of predictions as they are by this factor. With little
 #: noise they have to be right as they are.
@@ -167,7 +168,11 @@ def choose_alpha(
     n_fine = round(np.log(_COARSE) / np.log(_FINE))
     for step in range(n_fine - 1, -n_fine, -1):
         path.follow(best * _COARSE ** (step / n_fine))
-    chosen = path.best()
+    if misses_pairs(problem):
+        chosen = path.best(_NEARLY)
+    else:
+        path.follow(_WEAKEST)  # where the path ended, the penalty may still be stronger than it need be
+        chosen = path.best(_NEARLY_COMPLETE)
     return chosen, path.fits[chosen][0] if problem.n_items == n_items else start
 
 
@@ -199,7 +204,7 @@ class _Path:
         self.errors[alpha], self.rescaled[alpha] = map(float, judged)
         return self.errors[alpha]
 
-    def best(self) -> float:
+    def best(self, nearly: float) -> float:
         """The weakest penalty that explains nearly as much as the best, by errors smoothed along the path.
 
         Of the penalties for predictions as they are and for rescaled ones, it returns the stronger: in mostly noisy
@@ -213,8 +218,8 @@ class _Path:
         errors, rescaled = (kernel @ np.array(list(found.values())) for found in (self.errors, self.rescaled))
         rescaled = np.where(errors <= _WORSE * errors.min(), rescaled, np.inf)
         return max(
-            float(alphas[values <= _nearly_least(values.min(), nearly)].min())
-            for values, nearly in ((errors, _NEARLY), (rescaled, 1 / np.sqrt(n_held_out)))
+            float(alphas[values <= _nearly_least(values.min(), allowed)].min())
+            for values, allowed in ((errors, nearly), (rescaled, 1 / np.sqrt(n_held_out)))
         )
 
 
