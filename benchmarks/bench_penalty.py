@@ -54,7 +54,7 @@ from simdims.metrics import (
 )
 
 RESULTS = Path(__file__).parent / "results"
-DATA = Path(os.environ.get("SIMDIMS_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DATA = Path(os.environ.setdefault("SIMDIMS_DATA", str(Path(__file__).resolve().parents[2] / "shared" / "data")))
 N_ITEMS = 150
 
 #: Rank, Dirichlet concentration, SNR and share of observed pairs.
