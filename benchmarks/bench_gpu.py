@@ -5,10 +5,10 @@
 One observed fit of 9,841 items, 62% of the pairs, 78 dimensions, and 25 of them; one complete fit of 30,000 items and
 80 dimensions; one of a million items given by 512 features and 50 dimensions; one of 100,000 items and ten million
 listed pairs, the others missing or zeros of a weight, and 30 dimensions; select_rank and fit_consensus with 1,854
-items, on one GPU and on all; and what select_rank does around its fits. Data are Dirichlet(0.3) loadings with noise at
-SNR 0.7. The best objective is that of three long fits (tol 1e-7), the first from the timed start. Times are those of
-whole calls of SRF.fit on a Similarity, including the transfer to the device and the final metrics in float64, but not
-the first use of the device. Prints every number and writes it to a JSON file.
+items, on one GPU and on all; what select_rank does around its fits; and joint fits of several complete systems. Data
+are Dirichlet(0.3) loadings with noise at SNR 0.7. The best objective is that of three long fits (tol 1e-7), the first
+from the timed start. Times are those of whole calls of SRF.fit on a Similarity, including the transfer to the device
+and the final metrics in float64, but not the first use of the device. Prints every number and writes it to a JSON file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import torch
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from simdims import SRF, Similarity, fit_consensus, select_rank, simulate, solvers
+from simdims import SRF, JointSRF, Similarity, SimilaritySet, fit_consensus, select_rank, simulate, solvers
 from simdims._threads import n_cores
 from simdims.srf import solve_many
 
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small problems, to see that it runs")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--only", nargs="*", help="some of: observed complete implicit listed many around")
+    parser.add_argument("--only", nargs="*", help="some of: observed complete implicit listed many around joint")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gpu.json")
     options = parser.parse_args()
     SRF(2, device=options.device, max_iter=3).fit(np.ones((8, 8)))  # initialise the device
@@ -46,6 +46,7 @@ def main() -> None:
         "listed": listed,
         "many": many,
         "around": around,
+        "joint": joint,
     }
     results: dict = {"device": describe(options.device)}
     for name, measure in measures.items():
@@ -178,6 +179,24 @@ def around(device: str, quick: bool) -> dict:
     return found
 
 
+def joint(device: str, quick: bool) -> dict:
+    """Seconds of joint fits of complete systems with penalties given: three calls each, on the device and without."""
+    found = {}
+    for n_systems, n, rank in [(4, 30, 3)] if quick else [(16, 92, 8), (50, 300, 10), (10, 1000, 20), (20, 1854, 40)]:
+        rng = np.random.default_rng(0)
+        W = simulate.dirichlet(n, rank, alpha=0.3, random_state=0)
+        a = rng.gamma(2.0, 0.5, size=(n_systems, rank))
+        noise = rng.normal(0, 0.05, size=(n_systems, n, n))
+        systems = np.einsum("ik,mk,jk->mij", W, a / a.mean(axis=0), W, optimize=True)
+        systems = SimilaritySet(np.maximum(systems + (noise + noise.transpose(0, 2, 1)) / np.sqrt(2), 0))
+        for place in (device, "cpu"):
+            fit = JointSRF(rank, alpha=0.05, shrinkage=0.01, random_state=0, device=place)
+            seconds = [timed(fit, systems) for _ in range(3)]
+            name = f"{n_systems} systems of {n} items, {rank} dimensions, {place}"
+            found[name] = {"seconds": seconds, "iterations": fit.n_iter_, "objective": fit.objective_}
+    return found
+
+
 def to_best(S: Similarity, rank: int, device: str, starts: int = 3) -> dict:
     """Seconds of a default fit, and of one stopped within 0.1% of the best objective."""
     long = [SRF(rank, device=device, random_state=seed, tol=1e-7, max_iter=3000).fit(S) for seed in range(starts)]
@@ -195,7 +214,7 @@ def to_best(S: Similarity, rank: int, device: str, starts: int = 3) -> dict:
     return found
 
 
-def timed(estimator: SRF, S: Similarity) -> float:
+def timed(estimator: SRF | JointSRF, S: Similarity | SimilaritySet) -> float:
     start = time.perf_counter()
     estimator.fit(S)
     return time.perf_counter() - start

@@ -340,7 +340,7 @@ def test_lists_are_fitted_alike_in_blocks_of_any_size(block_bytes, n_blocks, abs
     assert parts.converged
     assert parts.kkt_residual < 1e-3
     assert parts.objective == pytest.approx(objective(S, weights, parts.W), rel=1e-6)
-    np.testing.assert_allclose(parts.history[:10], whole.history[:10], rtol=1e-5)
+    np.testing.assert_allclose(parts.history[:10], whole.history[:10], rtol=1e-4)  # float32, summed in another order
     assert parts.objective == pytest.approx(whole.objective, rel=1e-4)
     reference = solve_many(SRF(max_iter=3000, tol=1e-9).set_params(init=parts.W), [problem], N_COMPONENTS, [0])[0]
     assert parts.objective == pytest.approx(reference.objective, rel=1e-4)
