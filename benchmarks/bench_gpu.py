@@ -1,6 +1,6 @@
 """Fits on a GPU: time to 0.1% of the best objective, many fits at once, and the largest problems.
 
-    python benchmarks/bench_gpu.py [--quick] [--device cuda] [--out benchmarks/results/gpu.json]
+    python benchmarks/bench_gpu.py [--quick] [--device cuda] [--only many joint] [--alone] [--out FILE]
 
 One observed fit of 9,841 items, 62% of the pairs, 78 dimensions, and 25 of them; one complete fit of 30,000 items and
 80 dimensions; one of a million items given by 512 features and 50 dimensions; one of 100,000 items and ten million
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small problems, to see that it runs")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--only", nargs="*", help="some of: observed complete implicit listed many around joint")
+    parser.add_argument("--alone", action="store_true", help="leave out the processor, and long fits of lists")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gpu.json")
     options = parser.parse_args()
     SRF(2, device=options.device, max_iter=3).fit(np.ones((8, 8)))  # initialise the device
@@ -52,14 +53,14 @@ def main() -> None:
     for name, measure in measures.items():
         if options.only and name not in options.only:
             continue
-        results[name] = measure(options.device, options.quick)
+        results[name] = measure(options.device, options.quick, options.alone)
         print(name, json.dumps(results[name]), flush=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=1))
     print(f"\nWritten to {options.out}")
 
 
-def observed(device: str, quick: bool) -> dict:
+def observed(device: str, quick: bool, alone: bool) -> dict:
     n, rank = (300, 5) if quick else (9841, 78)
     S = Similarity(noisy(n, rank, 0.62, device))
     found = to_best(S, rank, device)
@@ -79,7 +80,7 @@ def observed(device: str, quick: bool) -> dict:
     return found
 
 
-def complete(device: str, quick: bool) -> dict:
+def complete(device: str, quick: bool, alone: bool) -> dict:
     n, rank = (300, 5) if quick else (30_000, 80)
     start = time.perf_counter()
     S = Similarity(noisy(n, rank, 1.0, device))
@@ -87,7 +88,7 @@ def complete(device: str, quick: bool) -> dict:
     return {"data_seconds": made, **to_best(S, rank, device)}
 
 
-def implicit(device: str, quick: bool) -> dict:
+def implicit(device: str, quick: bool, alone: bool) -> dict:
     n, d, rank = (2000, 20, 5) if quick else (1_000_000, 512, 50)
     rng = np.random.default_rng(0)
     mixing = rng.gamma(0.3, size=(rank, d)).astype(np.float32)
@@ -104,7 +105,7 @@ def implicit(device: str, quick: bool) -> dict:
     return {"from_factors_seconds": made, **to_best(S, rank, device, starts=1)}
 
 
-def listed(device: str, quick: bool) -> dict:
+def listed(device: str, quick: bool, alone: bool) -> dict:
     n, n_pairs, rank = (2000, 40_000, 5) if quick else (100_000, 10_000_000, 30)
     rng = np.random.default_rng(0)
     W = simulate.dirichlet(n, rank, alpha=0.3, random_state=0)
@@ -117,18 +118,22 @@ def listed(device: str, quick: bool) -> dict:
     found: dict = {}
     for name, absent in (("others missing", "missing"), ("others zeros of weight 0.01", 0.01)):
         S = Similarity(stored, absent=absent)
-        found[name] = to_best(S, rank, device, starts=1)
+        found[name] = {} if alone else to_best(S, rank, device, starts=1)
         if device.startswith("cuda"):
             torch.cuda.reset_peak_memory_stats(device)
             fit = SRF(rank, device=device, random_state=0, max_iter=20, tol=0.0)
-            found[name]["20 iterations, seconds"] = timed(fit, S)
+            found[name]["20 iterations, seconds"] = [timed(fit, S) for _ in range(2)]
             found[name]["peak GiB on the device"] = torch.cuda.max_memory_allocated(device) / 2**30
-        cpu = SRF(rank, random_state=0, max_iter=5, tol=0.0)
-        found[name]["5 sweeps on the processor, seconds"] = timed(cpu, S)
+            default = SRF(rank, device=device, random_state=0)
+            found[name]["default fit, seconds"] = timed(default, S)
+            found[name]["default fit"] = [default.n_iter_, default.converged_, default.kkt_residual_]
+        if not alone:
+            cpu = SRF(rank, random_state=0, max_iter=5, tol=0.0)
+            found[name]["5 sweeps on the processor, seconds"] = timed(cpu, S)
     return found
 
 
-def many(device: str, quick: bool) -> dict:
+def many(device: str, quick: bool, alone: bool) -> dict:
     n, rank = (100, 4) if quick else (1854, 40)
     S = Similarity(noisy(n, rank, 1.0, device).astype(np.float64))
     found = {}
@@ -138,14 +143,17 @@ def many(device: str, quick: bool) -> dict:
         ranks = [rank // 2, 3 * rank // 4, rank]
         select_rank(S, ranks, sampling=0.7, estimator=estimator, random_state=0, n_jobs=n_gpus, progress=False)
         found[f"select_rank, penalised, 48 fits, {n_gpus} GPUs, seconds"] = time.perf_counter() - start
-    for name, estimator in {"device": SRF(device=device, tol=1e-2, max_iter=300), "cpu": None}.items():
+    places = {"device": device} if alone else {"device": device, "cpu": "cpu"}
+    for name, place in places.items():
+        estimator = None if name == "cpu" else SRF(device=place, tol=1e-2, max_iter=300)
         start = time.perf_counter()
         selection = select_rank(
             S, [rank // 2, rank], sampling=0.7, estimator=estimator, random_state=0, n_jobs=1, progress=False
         )
         found[f"select_rank, 50 fits, {name}, seconds"] = time.perf_counter() - start
         found[f"select_rank, {name}, errors"] = selection.curve["error"].tolist()
-    for name, estimator in {"device": SRF(device=device, max_iter=2000), "cpu": SRF(max_iter=2000)}.items():
+    for name, place in places.items():
+        estimator = SRF(device=place, max_iter=2000)
         runs = 30 if name == "device" else 4
         start = time.perf_counter()
         consensus = fit_consensus(
@@ -156,7 +164,7 @@ def many(device: str, quick: bool) -> dict:
     return found
 
 
-def around(device: str, quick: bool) -> dict:
+def around(device: str, quick: bool, alone: bool) -> dict:
     """select_rank without its fits, which return their starts: splits and scores, on the processor."""
     from simdims.solvers import torch as on_device
 
@@ -179,7 +187,7 @@ def around(device: str, quick: bool) -> dict:
     return found
 
 
-def joint(device: str, quick: bool) -> dict:
+def joint(device: str, quick: bool, alone: bool) -> dict:
     """Seconds of joint fits of complete systems with penalties given: three calls each, on the device and without."""
     found = {}
     for n_systems, n, rank in [(4, 30, 3)] if quick else [(16, 92, 8), (50, 300, 10), (10, 1000, 20), (20, 1854, 40)]:
@@ -189,7 +197,7 @@ def joint(device: str, quick: bool) -> dict:
         noise = rng.normal(0, 0.05, size=(n_systems, n, n))
         systems = np.einsum("ik,mk,jk->mij", W, a / a.mean(axis=0), W, optimize=True)
         systems = SimilaritySet(np.maximum(systems + (noise + noise.transpose(0, 2, 1)) / np.sqrt(2), 0))
-        for place in (device, "cpu"):
+        for place in (device,) if alone else (device, "cpu"):
             fit = JointSRF(rank, alpha=0.05, shrinkage=0.01, random_state=0, device=place)
             seconds = [timed(fit, systems) for _ in range(3)]
             name = f"{n_systems} systems of {n} items, {rank} dimensions, {place}"
