@@ -148,12 +148,12 @@ def saved(page, button):
 
 def test_the_page_opens_and_shows_every_dimension(found, page):
     assert page.title() == "<i>Words</i>"
-    assert page.locator(".card").count() == found.n_components
+    expect(page.locator(".card")).to_have_count(found.n_components)
     top = int(np.argmax(found.embedding[:, 0]))
     assert page.locator(".card .word").first.inner_text() == found.labels[top]
-    assert page.locator("#fit-chart rect.cell").count() > 10
-    assert page.locator("#number-chart circle").count() == 3
-    assert page.locator("#tests tbody tr").count() == 2
+    expect(page.locator("#fit-chart rect.cell").nth(10)).to_be_attached()
+    expect(page.locator("#number-chart circle")).to_have_count(3)
+    expect(page.locator("#tests tbody tr")).to_have_count(2)
 
 
 def test_no_label_runs(page):
@@ -162,12 +162,12 @@ def test_no_label_runs(page):
     for item in range(len(LABELS)):
         page.evaluate(f"location.hash = '#item-{item}'")
         expect(page.locator("#panel-title")).to_have_text(LABELS[item])
-    assert page.locator("img[src=x]").count() == 0
+    expect(page.locator("img[src=x]")).to_have_count(0)
     page.evaluate("location.hash = ''")
     name_card(page, "<img src=x onerror=alert(4)>")
     page.click(".card-number")
     expect(page.locator("#panel .name")).to_have_value("<img src=x onerror=alert(4)>")
-    assert page.locator("img").count() == 0
+    expect(page.locator("img")).to_have_count(0)
 
 
 def test_search_finds_an_item_and_shows_why_others_are_near(found, page):
@@ -370,11 +370,11 @@ def test_the_curve_shows_resamples_and_where_noise_begins(found, page):
     expect(page.locator("#number-words")).to_contain_text(found.selection.resampled.words())
     expect(page.locator("#number-words")).to_contain_text(found.detectable.words())
     chart = page.locator("#number-chart")
-    assert chart.locator("rect.resampled").count() == 1
+    expect(chart.locator("rect.resampled")).to_have_count(1)
     line, chosen = chart.locator("line.noise"), chart.locator("circle.chosen")
     assert found.detectable.rank == found.selection.rank
     assert float(line.get_attribute("x1")) == pytest.approx(float(chosen.get_attribute("cx")))
-    assert chart.locator("rect.noise").count() == 1
+    expect(chart.locator("rect.noise")).to_have_count(1)
 
 
 def test_the_tree_has_a_mark_per_dimension_and_opens_those_of_this_result(found, page):
@@ -403,7 +403,7 @@ def test_cards_show_how_sure_they_are(resampled_page, open_page):
     assert "95% interval" in card.locator("li").first.get_attribute("title")
     page.evaluate("location.hash = '#dimension-5'")
     expect(page.locator("#panel")).to_contain_text(f"It {sure.words(4)}.")
-    assert page.locator("#panel .whisker").count() > 5
+    expect(page.locator("#panel .whisker").nth(5)).to_be_attached()
 
 
 def test_shared_dimensions_stand_side_by_side_and_others_below(resampled_page, open_page):
@@ -462,7 +462,7 @@ def test_ten_thousand_items_by_300_dimensions_answer_at_once(large_page, open_pa
         "const field = document.getElementById('sought'); field.value = step; field.dispatchEvent(new Event('input'));"
     )
     assert takes_ms(typing, ["d", "do", "dog", "dog 99", "9", "oak 7"]) < AT_ONCE_MS
-    assert page.locator("#found [role=option]").count() > 0
+    expect(page.locator("#found [role=option]").nth(0)).to_be_attached()
     assert takes_ms("location.hash = '#dimension-' + step;", [1, 50, 299, 300, 7]) < AT_ONCE_MS
     page.wait_for_selector("#panel .list-row")
     assert page.locator("#panel .list-row").count() < 100
@@ -550,7 +550,7 @@ def test_a_print_has_all_cards_and_no_controls(images_page, open_page):
     page.emulate_media(media="print", color_scheme="dark")
     assert not page.locator(".bar").is_visible()
     assert not page.locator("#data").is_visible()
-    assert page.locator(".card").count() == 5
+    expect(page.locator(".card")).to_have_count(5)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
@@ -648,9 +648,9 @@ def test_the_similarities_are_read_by_keys(found, page):
 
 
 def test_the_map_opens_items_and_is_coloured_by_a_dimension(found, page):
-    assert page.locator("#map-chart path.dots").count() == found.n_components + 1
+    expect(page.locator("#map-chart path.dots")).to_have_count(found.n_components + 1)
     page.select_option("#map-colours", "1")
-    assert page.locator("#map-chart path.loaded").count() == 6
+    expect(page.locator("#map-chart path.loaded")).to_have_count(6)
     box = page.locator("svg.map").bounding_box()
     dots = page.evaluate(
         """() => [...document.querySelectorAll("#map-chart path.dots")].at(-1).getAttribute("d").match(/[\\d.]+/g)"""
@@ -691,9 +691,9 @@ def test_the_curve_is_enlarged_around_the_choice(open_page, tmp_path):
     n_beyond = chart.locator("path.off-scale").count()
     assert n_beyond > 0
     page.click("#curve-scale")
-    assert chart.locator("circle").count() == 7
+    expect(chart.locator("circle")).to_have_count(7)
     page.click("#curve-scale")
-    assert chart.locator("path.off-scale").count() == n_beyond
+    expect(chart.locator("path.off-scale")).to_have_count(n_beyond)
 
 
 def test_a_print_has_pictures_of_its_width_with_captions(page):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -89,8 +90,13 @@ def mapped(function: Callable[[S], T], items: Sequence[S], n_threads: int) -> It
         yield from map(function, items)
         return
     with ThreadPoolExecutor(n_threads) as pool:
-        for start in range(0, len(items), n_threads):
-            yield from pool.map(function, items[start : start + n_threads])
+        begun: deque[Future[T]] = deque()
+        for item in items:
+            if len(begun) == n_threads:
+                yield begun.popleft().result()
+            begun.append(pool.submit(function, item))
+        while begun:
+            yield begun.popleft().result()
 
 
 def n_cores() -> int:
