@@ -29,14 +29,10 @@ _MOST_LISTED = 8
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "check",
-        _check,
-        summary="show the contents of a file and what discover would do with it, without fitting",
-        details="FILE is read as by `simdims discover`, with the same options.",
-        example="simdims check animals.csv",
-    )
+    summary = "show the contents of a file and what discover would do with it, without fitting"
+    details = "FILE is read as by `simdims discover`, with the same options."
+    example = "simdims check animals.csv"
+    parser = shared.add_command(commands, "check", _check, summary=summary, details=details, example=example)
     discover.add_source(parser)
     discover.add_settings(parser)
     shared.add_jobs(parser)
@@ -45,6 +41,8 @@ def add(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> Findings:
+    from simdims.discovery.methods import describe_data
+
     read = discover.read_data(options)
     S = read.similarity
     columns = [] if read.table is None else _columns(read, read.table)
@@ -55,17 +53,12 @@ def _check(options: argparse.Namespace) -> Findings:
     values["plan"] = discover.plan_values(planned, S)
     counted = "" if not rows else f" ({rows['n_rows']:,} rows, {rows['n_columns']:,} columns)"
     words = [f"{options.source.name}: {read.why}{counted}.", *_columns_in_words(columns, read.table)]
-    words += [f"Data: {_sentences(S)}", *_facts_in_words(facts, S), discover.plan_in_words(planned, options)]
+    words += [
+        f"Data: {' '.join(describe_data(S))}",
+        *_facts_in_words(facts, S),
+        discover.plan_in_words(planned, options),
+    ]
     return Findings("\n".join(words), values)
-
-
-def _sentences(S: Similarity | SimilaritySet) -> str:
-    from simdims.discovery.methods import describe_data
-
-    return " ".join(describe_data(S))
-
-
-# Columns
 
 
 def _columns(read: discover.Read, table: Table) -> list[dict[str, Any]]:
@@ -129,9 +122,6 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
             lines.append((names, f"{use}{missing}"))
     width = max((len(names) for names, _ in lines), default=0)
     return ["Columns:", *(f"  {names:<{width}}  {use}" for names, use in lines)] if lines else []
-
-
-# Similarities
 
 
 def _coverage(S: Similarity | SimilaritySet) -> dict[str, Any]:

@@ -22,12 +22,8 @@ _LEFT_OUT = ("out", "checkpoint", "overwrite", "quiet", "verbose", "json", "conf
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Add --config, from which required arguments may then come."""
-    parser.add_argument(
-        "--config",
-        type=Path,
-        metavar="TOML",
-        help="a file of options, such as run.toml of an earlier result; the command line overrides it",
-    )
+    config = "a file of options, such as run.toml of an earlier result; the command line overrides it"
+    parser.add_argument("--config", type=Path, metavar="TOML", help=config)
     for action in parser._actions:
         action.required = False  # checked in `require`
 

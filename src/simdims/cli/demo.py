@@ -28,19 +28,14 @@ _FULL: dict[str, Any] = {"ranks": "auto", "n_repeats": None, "n_runs": None}
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "demo",
-        _demo,
-        summary="run discover on handwritten digits or the characters of a novel, in a minute",
-        example="simdims demo",
-    )
+    summary = "run discover on handwritten digits or the characters of a novel, in a minute"
+    example = "simdims demo"
+    parser = shared.add_command(commands, "demo", _demo, summary=summary, example=example)
     parser.add_argument("--words", action="store_true", help="Les Miserables: which characters appear together")
     parser.add_argument("--full", action="store_true", help="all items, default settings (45 minutes on one core)")
     shared.add_count(parser, "n_items", None, f"number of digits (default {_N_QUICK})")
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="FOLDER", help=f"output folder (default {_FOLDER}/digits or /words)"
-    )
+    out = f"output folder (default {_FOLDER}/digits or /words)"
+    parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", help=out)
     shared.add_overwrite(parser, "an earlier result in FOLDER")
     shared.add_running(parser, seed=0, jobs=-1)
 

@@ -40,19 +40,15 @@ _SHARED = (
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "discover",
-        _discover,
-        summary="find the dimensions behind the data in a file, and write a page to explore them",
-        details=(
-            "FILE may contain similarities (a matrix or a list of pairs), triplets, comparisons, ratings, word "
-            "associations, features or dissimilarities. This is detected automatically; use --as to set it explicitly. "
-            "A folder with one file per person or other system, and --by, keep these apart: all are fitted jointly, "
-            "with weights."
-        ),
-        example="simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2",
+    summary = "find the dimensions behind the data in a file, and write a page to explore them"
+    details = (
+        "FILE may contain similarities (a matrix or a list of pairs), triplets, comparisons, ratings, word "
+        "associations, features or dissimilarities. This is detected automatically; use --as to set it explicitly. "
+        "A folder with one file per person or other system, and --by, keep these apart: all are fitted jointly, "
+        "with weights."
     )
+    example = "simdims discover animals.csv -o animals --checkpoint animals-work --jobs 2"
+    parser = shared.add_command(commands, "discover", _discover, summary=summary, details=details, example=example)
     add_source(parser)
     parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", help="output folder")
     add_settings(parser)
@@ -70,9 +66,8 @@ def add(commands: Any) -> None:
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Add FILE and --as."""
     parser.add_argument("source", metavar="FILE", type=Path, help="the data: a file, or a folder of files")
-    parser.add_argument(
-        "--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=f"content of FILE: {', '.join(sources.KINDS)}"
-    )
+    content = f"content of FILE: {', '.join(sources.KINDS)}"
+    parser.add_argument("--as", dest="kind", choices=sources.KINDS, metavar="KIND", help=content)
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -109,6 +104,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any
 
 
 def _discover(options: argparse.Namespace) -> Findings:
+    from simdims._journal import replacing
+    from simdims.discovery.storage import RUN_FILE
+
     for name in ("images", "title"):
         if options.no_report and getattr(options, name) is not None:
             raise UsageError(f"--{name} does not apply with --no-report.")
@@ -122,16 +120,9 @@ def _discover(options: argparse.Namespace) -> Findings:
     found = run(S, options)
     found = replace(found, settings={**found.settings, "data": data})
     told = finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
-    _write_run_file(options, found.seed)
-    return told
-
-
-def _write_run_file(options: argparse.Namespace, seed: int | None) -> None:
-    from simdims._journal import replacing
-    from simdims.discovery.storage import RUN_FILE
-
     with replacing(options.out / RUN_FILE) as part:
-        part.write_text(config.run_file(options, seed), encoding="utf-8")
+        part.write_text(config.run_file(options, found.seed), encoding="utf-8")
+    return told
 
 
 def check_folder(folder: Path, overwrite: bool) -> None:
@@ -147,9 +138,8 @@ def check_folder(folder: Path, overwrite: bool) -> None:
         try:
             check_target(page)
         except (FileExistsError, ParameterError):
-            raise FileExistsError(
-                f"{str(page)!r} is not an earlier report: move it, or choose another FOLDER."
-            ) from None
+            other = f"{str(page)!r} is not an earlier report: move it, or choose another FOLDER."
+            raise FileExistsError(other) from None
     check_writable(folder)
 
 
@@ -220,12 +210,8 @@ def _refuse_others(options: argparse.Namespace, kind: str) -> None:
 
 
 def _options_of(options: argparse.Namespace, kind: str) -> set[str]:
-    common = (
-        ("key", "sheet", "na_values", "label_file", "negative", "low", "high")
-        if kind == "matrix"
-        else sources.SOURCES[kind].shared
-    )
-    return {*common, *options.own[kind]}
+    of_matrices = ("key", "sheet", "na_values", "label_file", "negative", "low", "high")
+    return {*(of_matrices if kind == "matrix" else sources.SOURCES[kind].shared), *options.own[kind]}
 
 
 def _say_read(source: Path, why: str, *, guessed: bool = True) -> None:
@@ -292,19 +278,16 @@ def plan_in_words(planned: Plan, options: argparse.Namespace) -> str:
 
     listed = ", ".join(map(str, planned.candidates))
     many = len(planned.candidates) > 1
-    tried = (
-        f"try {len(planned.candidates)} numbers of dimensions ({listed})"
-        if many
-        else f"fit {listed} {plural('dimension', planned.candidates[0])}"
-    )
+    tried = f"fit {listed} {plural('dimension', planned.candidates[0])}"
+    if many:
+        tried = f"try {len(planned.candidates)} numbers of dimensions ({listed})"
     if planned.is_search:
         most = "" if planned.largest is None else f", at most {planned.largest:,}"
         tried = f"search for the number of dimensions (first {listed}, then others{most})"
     folds = f"{planned.n_repeats} x {planned.n_folds} folds{' each' if many else ''}"
     validated = f"cross-validate by {folds}" if planned.n_folds else f"not cross-validate ({planned.reason})"
-    penalty = {"auto": "choose a penalty by held-out pairs", 0: "use no penalty"}.get(
-        options.alpha, f"use the penalty alpha = {options.alpha}"
-    )
+    penalties = {"auto": "choose a penalty by held-out pairs", 0: "use no penalty"}
+    penalty = penalties.get(options.alpha, f"use the penalty alpha = {options.alpha}")
     more = " or more" if planned.is_search else ""
     return (
         f"discover would {tried}, {validated}, {penalty}, and start the final fit from {planned.n_runs} random starts: "
@@ -395,18 +378,15 @@ def findings(found: Discovery) -> list[str]:
         number = " ".join(sentence for sentence in sentences if sentence)
     reliability = found.consensus.reliability
     figures = [found.held_out_words]
-    explained = found.metrics.get("explained_variance")
-    if explained is not None:
+    if (explained := found.metrics.get("explained_variance")) is not None:
         share = f"{explained:.1%}" if explained > 0 else "none"
         figures.append(f"in sample, {'they explain' if many else 'it explains'} {share} of the variance")
     figures.append(
         f"mean reliability across random starts {reliability.mean():.2f}, lowest {reliability.min():.2f}, over "
         f"{found.consensus.n_runs} runs{penalty_words(found.consensus.alpha)}"
     )
-    frame = found.dimensions_frame().head(_N_ABOUT)
-    about = "; ".join(
-        f"dimension {k + 1} ({row.share:.0%}): {_some_items(found, k)}" for k, row in enumerate(frame.itertuples())
-    )
+    shares = enumerate(found.dimensions_frame().head(_N_ABOUT)["share"])
+    about = "; ".join(f"dimension {k + 1} ({share:.0%}): {_some_items(found, k)}" for k, share in shares)
     verdict = [] if found.held_out is None or found.held_out.is_evidence else [found.held_out.verdict()]
     of_systems = [] if found.systems is None else [found.systems.summary()]
     of_systems += [] if found.noise_ceiling is None else [found.noise_ceiling_words]

@@ -9,7 +9,7 @@ from typing import Any
 
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
-from simdims.cli.outputs import check_target, write_result
+from simdims.cli.outputs import write_result
 from simdims.cli.sources import add_comparison_columns
 
 
@@ -18,13 +18,9 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("evaluate", help=summary, description=f"{summary.capitalize()}.")
     kinds = parser.add_subparsers(metavar="KIND", required=True)
 
-    parser = shared.add_command(
-        kinds,
-        "triplets",
-        _triplets,
-        summary="proportion of odd-one-out choices that an embedding predicts",
-        example="simdims evaluate triplets embedding.csv answers.csv --odd chosen",
-    )
+    summary = "proportion of odd-one-out choices that an embedding predicts"
+    example = "simdims evaluate triplets embedding.csv answers.csv --odd chosen"
+    parser = shared.add_command(kinds, "triplets", _triplets, summary=summary, example=example)
     shared.add_embedding(parser)
     parser.add_argument("answers", metavar="TRIPLETS", type=Path, help="one answer per row: .npy or a table")
     shared.add_triplet_columns(parser)
@@ -32,13 +28,9 @@ def add(commands: Any) -> None:
     shared.add_header(parser)
     shared.add_table(parser, "TRIPLETS", has_numbers=False)
 
-    parser = shared.add_command(
-        kinds,
-        "comparisons",
-        _comparisons,
-        summary='proportion of answers "A is more like B than C" that an embedding predicts',
-        example="simdims evaluate comparisons embedding.csv answers.csv --by participant",
-    )
+    summary = 'proportion of answers "A is more like B than C" that an embedding predicts'
+    example = "simdims evaluate comparisons embedding.csv answers.csv --by participant"
+    parser = shared.add_command(kinds, "comparisons", _comparisons, summary=summary, example=example)
     shared.add_embedding(parser)
     parser.add_argument("answers", metavar="ANSWERS", type=Path, help="a table with one answer per row")
     add_comparison_columns(parser)
@@ -46,26 +38,18 @@ def add(commands: Any) -> None:
     shared.add_table(parser, "ANSWERS", has_numbers=False)
     shared.add_choice(parser, "--similarity", "dot", "cosine")
 
-    parser = shared.add_command(
-        kinds,
-        "pairs",
-        _pairs,
-        summary="rank correlation of an embedding's similarities with ratings of pairs",
-        example="simdims evaluate pairs words.csv simlex.tsv --item1 word1 --item2 word2 --rating SimLex999",
-    )
+    summary = "rank correlation of an embedding's similarities with ratings of pairs"
+    example = "simdims evaluate pairs words.csv simlex.tsv --item1 word1 --item2 word2 --rating SimLex999"
+    parser = shared.add_command(kinds, "pairs", _pairs, summary=summary, example=example)
     shared.add_embedding(parser)
     parser.add_argument("ratings", metavar="PAIRS", type=Path, help="a table with one pair per row")
     shared.add_rated_pairs(parser)
     shared.add_table(parser, "PAIRS")
     shared.add_choice(parser, "--similarity", "cosine", "dot")
 
-    parser = shared.add_command(
-        kinds,
-        "readout",
-        _readout,
-        summary="how well an embedding predicts ratings of items (ridge regression, nested cross-validation)",
-        example="simdims evaluate readout embedding.csv norms.csv --labels word --seed 0 -o readout.csv",
-    )
+    summary = "how well an embedding predicts ratings of items (ridge regression, nested cross-validation)"
+    example = "simdims evaluate readout embedding.csv norms.csv --labels word --seed 0 -o readout.csv"
+    parser = shared.add_command(kinds, "readout", _readout, summary=summary, example=example)
     shared.add_embedding(parser)
     parser.add_argument("ratings", metavar="RATINGS", type=Path, help="one row per item, one column per rating")
     shared.add_label_column(parser, "RATINGS")
@@ -147,8 +131,7 @@ def _pairs(options: argparse.Namespace) -> Findings:
 
 
 def _readout(options: argparse.Namespace) -> Findings:
-    read = [("EMBEDDING", options.source), ("RATINGS", options.ratings)]
-    check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
+    shared.check_out(options, (".json", ".csv"), "source", "ratings")
     from simdims import metrics
     from simdims.io import raw
 
@@ -157,6 +140,5 @@ def _readout(options: argparse.Namespace) -> Findings:
     seed = shared.settled_seed(options)
     found = metrics.readout(W, ratings, random_state=seed)
     values = {"readout": found.table, "seed": seed}
-    if options.out is not None:
-        write_result(options.out, values, found.table)
+    write_result(options.out, values, found.table)
     return Findings(found.table.to_string(index=False), values, seed)

@@ -6,20 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from simdims.cli.options import Findings, add_command, add_overwrite
+from simdims.cli.options import Findings, add_command, add_folder, add_overwrite
 from simdims.cli.outputs import check_writable
 
 
 def add(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "export",
-        _export,
-        summary="write the tables of a discover result as a BIDS derivative: .tsv, with .json files of descriptions",
-        example="simdims export animals -o derivatives/simdims",
-    )
-    result = "a folder written by `simdims discover`"
-    parser.add_argument("folder", metavar="RESULT", type=Path, help=result)
+    summary = "write the tables of a discover result as a BIDS derivative: .tsv, with .json files of descriptions"
+    example = "simdims export animals -o derivatives/simdims"
+    parser = add_command(commands, "export", _export, summary=summary, example=example)
+    add_folder(parser, "RESULT")
     parser.add_argument("-o", "--out", type=Path, metavar="FOLDER", required=True, help="output folder")
     add_overwrite(parser, "an earlier export in FOLDER")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simdims._parameters import shortlist
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
-from simdims.cli.outputs import check_target, write_result
+from simdims.cli.outputs import write_result
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -19,31 +19,21 @@ _NAMES = ("n_permutations", "alternative", "alpha", "n_jobs", "progress")
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "test",
-        _test,
-        summary="test which item properties the dimensions encode",
-        example="simdims test embedding.csv properties.csv --labels name --seed 0 -o tests.csv",
-    )
+    summary = "test which item properties the dimensions encode"
+    example = "simdims test embedding.csv properties.csv --labels name --seed 0 -o tests.csv"
+    parser = shared.add_command(commands, "test", _test, summary=summary, example=example)
     shared.add_embedding(parser)
     _add_hypotheses(parser)
-    parser.add_argument(
-        "--matching",
-        choices=["auto", "joint", "separate"],
-        default="auto",
-        help="joint: one-to-one assignment of properties to dimensions; separate: each property takes its best "
-        "dimension, which may be shared; auto (default): joint, unless properties share much of their variance",
+    matching = (
+        "joint: one-to-one assignment of properties to dimensions; separate: each property takes its best "
+        "dimension, which may be shared; auto (default): joint, unless properties share much of their variance"
     )
+    parser.add_argument("--matching", choices=["auto", "joint", "separate"], default="auto", help=matching)
     _add_testing(parser)
 
-    parser = shared.add_command(
-        commands,
-        "rsa",
-        _rsa,
-        summary="test which item properties the similarities reflect (Mantel test)",
-        example="simdims rsa animals.npz properties.csv --labels name --method spearman --seed 0",
-    )
+    summary = "test which item properties the similarities reflect (Mantel test)"
+    example = "simdims rsa animals.npz properties.csv --labels name --method spearman --seed 0"
+    parser = shared.add_command(commands, "rsa", _rsa, summary=summary, example=example)
     shared.add_similarity(parser, beside_table=True)
     _add_hypotheses(parser)
     shared.add_choice(parser, "--method", "pearson", "spearman")
@@ -53,19 +43,14 @@ def add(commands: Any) -> None:
 def _add_hypotheses(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("hypotheses", metavar="PROPERTIES", type=Path, help="one row per item, one column per property")
     shared.add_label_column(parser, "PROPERTIES")
-    parser.add_argument(
-        "--nuisance",
-        nargs="+",
-        metavar="COLUMN",
-        help="nuisance columns of PROPERTIES, controlled for when the others are tested",
-    )
+    nuisance = "nuisance columns of PROPERTIES, controlled for when the others are tested"
+    parser.add_argument("--nuisance", nargs="+", metavar="COLUMN", help=nuisance)
 
 
 def _add_testing(parser: argparse.ArgumentParser) -> None:
     shared.add_choice(parser, "--alternative", "greater", "two-sided")
     shared.add_count(parser, "n_permutations", 1000, "number of permutations")
-    level = "false discovery rate at which properties are significant (default 0.05)"
-    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    shared.add_fdr(parser, "false discovery rate at which properties are significant")
     parser.add_argument("--alpha", type=float, action=_Deprecated, help=argparse.SUPPRESS)
     shared.add_running(parser)
     shared.add_out(parser, ".json or .csv")
@@ -80,29 +65,23 @@ class _Deprecated(argparse.Action):
 
 
 def _test(options: argparse.Namespace) -> Findings:
-    _check_target(options, "EMBEDDING")
+    shared.check_out(options, (".json", ".csv"), "source", "hypotheses")
     from simdims.inference import dimension_test
 
     W, seed = shared.read_embedding(options), shared.settled_seed(options)
-    tests = dimension_test(
-        W, **_properties(options), random_state=seed, **shared.arguments(options, "matching", *_NAMES)
-    )
+    given = shared.arguments(options, "matching", *_NAMES)
+    tests = dimension_test(W, **_properties(options), random_state=seed, **given)
     return _findings(options, tests, seed)
 
 
 def _rsa(options: argparse.Namespace) -> Findings:
-    _check_target(options, "IN")
+    shared.check_out(options, (".json", ".csv"), "source", "hypotheses")
     S = shared.read_similarity(options)
     from simdims.inference import rsa_test
 
     seed = shared.settled_seed(options)
     tests = rsa_test(S, **_properties(options), random_state=seed, **shared.arguments(options, "method", *_NAMES))
     return _findings(options, tests, seed)
-
-
-def _check_target(options: argparse.Namespace, source: str) -> None:
-    read = [(source, options.source), ("PROPERTIES", options.hypotheses)]
-    check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
 
 
 def _properties(options: argparse.Namespace) -> dict[str, Any]:
@@ -127,6 +106,5 @@ def _properties(options: argparse.Namespace) -> dict[str, Any]:
 
 def _findings(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:
     found = Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict(), seed)
-    if options.out is not None:
-        write_result(options.out, found.plain(), tests.table)
+    write_result(options.out, found.plain(), tests.table)
     return found

@@ -6,77 +6,60 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simdims._parameters import ParameterError
+from simdims._parameters import ParameterError, plural
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
-from simdims.cli.outputs import check_target, write_result
+from simdims.cli.outputs import write_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "encode",
-        _encode,
-        summary="predict the dimensions of new items from features",
-        details="Fits ridge regressions to the items of EMBEDDING, prints how well they predict items left out, and "
-        "writes the loadings of the items that only FEATURES or --new has.",
-        example="simdims encode animals activations.csv --labels name -o new-animals.csv",
+    summary = "predict the dimensions of new items from features"
+    details = (
+        "Fits ridge regressions to the items of EMBEDDING, prints how well they predict items left out, and "
+        "writes the loadings of the items that only FEATURES or --new has."
     )
+    example = "simdims encode animals activations.csv --labels name -o new-animals.csv"
+    parser = shared.add_command(commands, "encode", _encode, summary=summary, details=details, example=example)
     shared.add_embedding(parser)
     parser.add_argument("features", metavar="FEATURES", type=Path, help="one row per item, one column per feature")
     shared.add_label_column(parser, "FEATURES")
-    parser.add_argument(
-        "--new",
-        type=Path,
-        metavar="FILE",
-        help="the same features of new items (default: the items of FEATURES that EMBEDDING does not have)",
-    )
+    new = "the same features of new items (default: the items of FEATURES that EMBEDDING does not have)"
+    parser.add_argument("--new", type=Path, metavar="FILE", help=new)
     shared.add_choice(parser, "--kernel", "linear", "rbf")
     shared.add_count(parser, "n_folds", 5, "number of cross-validation folds")
     shared.add_seed(parser)
     shared.add_out(parser, ".csv, one row per new item")
 
-    parser = shared.add_command(
-        commands,
-        "label",
-        _label,
-        summary="suggest a name for each dimension from properties of the items",
-        details="Properties may be numbers, 0 and 1, or words for categories. `simdims report --suggestions` shows the "
-        ".csv file in a report.",
-        example="simdims label animals properties.csv --labels name --seed 0 -o names.csv",
+    summary = "suggest a name for each dimension from properties of the items"
+    details = (
+        "Properties may be numbers, 0 and 1, or words for categories. `simdims report --suggestions` shows the "
+        ".csv file in a report."
     )
+    example = "simdims label animals properties.csv --labels name --seed 0 -o names.csv"
+    parser = shared.add_command(commands, "label", _label, summary=summary, details=details, example=example)
     shared.add_embedding(parser)
     parser.add_argument("properties", metavar="PROPERTIES", type=Path, help="one row per item, one column per property")
     shared.add_label_column(parser, "PROPERTIES")
-    parser.add_argument(
-        "--min-correlation",
-        type=float,
-        default=0.2,
-        metavar="R",
-        help="smallest cross-validated correlation of a suggestion (default 0.2)",
-    )
+    min_correlation = "smallest cross-validated correlation of a suggestion (default 0.2)"
+    parser.add_argument("--min-correlation", type=float, default=0.2, metavar="R", help=min_correlation)
     shared.add_count(parser, "n_permutations", 1000, "number of permutations")
-    level = "significance level, adjusted over properties and dimensions (default 0.05)"
-    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    shared.add_fdr(parser, "significance level, adjusted over properties and dimensions")
     shared.add_seed(parser)
     shared.add_out(parser, ".json or .csv")
 
 
 def _encode(options: argparse.Namespace) -> Findings:
-    read = [("EMBEDDING", options.source), ("FEATURES", options.features)]
-    read += [] if options.new is None else [("--new", options.new)]
-    check_target(options.out, (".csv",), read, overwrite=options.overwrite)
+    shared.check_out(options, (".csv",), "source", "features", "new")
     from simdims.encoder import DimensionEncoder
 
     W, X = shared.read_embedding(options), _table(options, options.features)
     known, new = _split(W, X) if options.new is None else (X, _table(options, options.new))
     if options.out is not None and not len(new):
-        raise ValueError(
-            "FEATURES has no items that EMBEDDING does not have: add new items, or a file of them as --new."
-        )
+        lack = "FEATURES has no items that EMBEDDING does not have"
+        raise ValueError(f"{lack}: add new items, or a file of them as --new.")
     seed = shared.settled_seed(options)
     encoder = DimensionEncoder(options.kernel, n_folds=options.n_folds, random_state=seed).fit(known, W)
     scores = encoder.scores_frame().reset_index()
@@ -89,18 +72,14 @@ def _encode(options: argparse.Namespace) -> Findings:
     if len(new):
         predicted = encoder.predict(new).rename_axis("item").reset_index()
         values["loadings"] = predicted
-        words.append(f"Predicted the loadings of {len(new)} new {'item' if len(new) == 1 else 'items'}.")
-        if options.out is None:
-            words.append("Use -o to write them.")
-        else:
-            write_result(options.out, values, predicted)
-            words.append(f"Wrote {options.out}")
+        write_result(options.out, values, predicted)
+        words.append(f"Predicted the loadings of {len(new)} new {plural('item', len(new))}.")
+        words.append("Use -o to write them." if options.out is None else f"Wrote {options.out}")
     return Findings("\n".join(words), values, seed)
 
 
 def _label(options: argparse.Namespace) -> Findings:
-    read = [("EMBEDDING", options.source), ("PROPERTIES", options.properties)]
-    check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
+    shared.check_out(options, (".json", ".csv"), "source", "properties")
     from simdims import naming
     from simdims.io import raw
 
@@ -117,14 +96,11 @@ def _label(options: argparse.Namespace) -> Findings:
         raise ParameterError(error.name, error.rule, error.got, remedy) from None
     names = naming.suggested_names(table)
     n_dimensions = W.shape[1]
-    words = [
-        f"Properties describe {len(names)} of {n_dimensions} {'dimension' if n_dimensions == 1 else 'dimensions'}."
-    ]
+    words = [f"Properties describe {len(names)} of {n_dimensions} {plural('dimension', n_dimensions)}."]
     words += [f"  {dimension}: {name}" for dimension, name in names.items()]
     values = {"n_dimensions": n_dimensions, "suggestions": names, "properties": table}
     found = Findings("\n".join(words), values, seed)
-    if options.out is not None:
-        write_result(options.out, found.plain(), table)
+    write_result(options.out, found.plain(), table)
     return found
 
 

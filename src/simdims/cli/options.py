@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simdims.cli.outputs import check_writable
+from simdims.cli.outputs import check_target, check_writable
 from simdims.cli.spelling import option_of
 from simdims.cli.terminal import say
 
@@ -64,12 +64,8 @@ def add_command(
 
 
 def add_similarity(parser: argparse.ArgumentParser, *, beside_table: bool = False) -> None:
-    parser.add_argument(
-        "source",
-        metavar="IN",
-        type=Path,
-        help="similarities: a file written by `simdims similarity`, a square table or a list of pairs",
-    )
+    source = "similarities: a file written by `simdims similarity`, a square table or a list of pairs"
+    parser.add_argument("source", metavar="IN", type=Path, help=source)
     add_key(parser, "similarities")
     if not beside_table:
         add_sheet(parser)
@@ -83,24 +79,18 @@ def add_similarity(parser: argparse.ArgumentParser, *, beside_table: bool = Fals
 def add_matrix_options(parser: Any) -> None:
     """Add the options that apply only to similarity files."""
     parser.add_argument("--form", choices=["square", "long"], help="read a small table as a square or a list of pairs")
-    parser.add_argument(
-        "--absent",
-        type=number_or_text,
-        metavar="missing|zero|WEIGHT",
-        help="how to treat pairs not listed in a sparse matrix, graph or pair list",
-    )
-    parser.add_argument(
-        "--symmetrize", choices=["mean", "max"], help="how to combine S[i,j] and S[j,i] where they differ"
-    )
+    absent = "how to treat pairs not listed in a sparse matrix, graph or pair list"
+    parser.add_argument("--absent", type=number_or_text, metavar="missing|zero|WEIGHT", help=absent)
+    symmetrize = "how to combine S[i,j] and S[j,i] where they differ"
+    parser.add_argument("--symmetrize", choices=["mean", "max"], help=symmetrize)
 
 
 def add_negative(parser: Any) -> None:
-    parser.add_argument(
-        "--negative",
-        choices=["clip", "shift"],
-        help="negative values: clip sets them to 0, shift rescales correlations r as (1 + r)/2 (default: an error; "
-        "features: kept, and only clip applies)",
+    negative = (
+        "negative values: clip sets them to 0, shift rescales correlations r as (1 + r)/2 (default: an error; "
+        "features: kept, and only clip applies)"
     )
+    parser.add_argument("--negative", choices=["clip", "shift"], help=negative)
     parser.add_argument("--clip", action="store_const", const="clip", dest="negative", help="short for --negative clip")
 
 
@@ -151,11 +141,8 @@ def table_reading(options: argparse.Namespace) -> Reading:
 
 
 def add_header(parser: Any) -> None:
-    parser.add_argument(
-        "--header",
-        action=argparse.BooleanOptionalAction,
-        help="whether the first row of a text file names the columns (default: unless it holds numbers only)",
-    )
+    header = "whether the first row of a text file names the columns (default: unless it holds numbers only)"
+    parser.add_argument("--header", action=argparse.BooleanOptionalAction, help=header)
 
 
 def read_similarity(options: argparse.Namespace) -> Similarity:
@@ -252,12 +239,8 @@ def described(S: Similarity | SimilaritySet) -> str:
 
 
 def add_embedding(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        metavar="EMBEDDING",
-        type=Path,
-        help="a file with one row per item, or a folder written by `simdims discover`",
-    )
+    source = "a file with one row per item, or a folder written by `simdims discover`"
+    parser.add_argument("source", metavar="EMBEDDING", type=Path, help=source)
     parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING with the labels (default: item)")
     add_key(parser, "embedding")
 
@@ -287,13 +270,8 @@ def read_embedding(options: argparse.Namespace) -> Any:
 
 
 def add_triplet_columns(parser: Any) -> None:
-    parser.add_argument(
-        "--odd",
-        type=whole_or_text,
-        default=-1,
-        metavar="COLUMN",
-        help="name or position (from 0; -1, the default, is the last) of the column with the odd one out",
-    )
+    odd = "name or position (from 0; -1, the default, is the last) of the column with the odd one out"
+    parser.add_argument("--odd", type=whole_or_text, default=-1, metavar="COLUMN", help=odd)
     parser.add_argument("--columns", nargs=3, metavar="COLUMN", help="the three columns, if a table has more")
 
 
@@ -352,40 +330,27 @@ def check_running(options: argparse.Namespace) -> None:
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dry-run", action="store_true", help="check the input and the options, describe the run, and stop"
-    )
+    dry_run = "check the input and the options, describe the run, and stop"
+    parser.add_argument("--dry-run", action="store_true", help=dry_run)
 
 
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--checkpoint", type=Path, metavar="DIR", help="a folder for completed fits, which makes the run resumable"
-    )
+    checkpoint = "a folder for completed fits, which makes the run resumable"
+    parser.add_argument("--checkpoint", type=Path, metavar="DIR", help=checkpoint)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--device",
-        default="cpu",
-        metavar="cpu|cuda|cuda:N|mps|torch-cpu",
-        help="where to compute: cpu (default), or with PyTorch on a GPU (cuda, mps) or the CPU (torch-cpu)",
-    )
-
-
-def add_solver(parser: argparse.ArgumentParser) -> None:
-    add_choice(parser, "--solver", "bcd", "admm")
+    device = "where to compute: cpu (default), or with PyTorch on a GPU (cuda, mps) or the CPU (torch-cpu)"
+    parser.add_argument("--device", default="cpu", metavar="cpu|cuda|cuda:N|mps|torch-cpu", help=device)
 
 
 def add_alpha(parser: Any, default: float | str) -> None:
     """Add the penalty on the loadings."""
-    parser.add_argument(
-        "--alpha",
-        type=number_or_text,
-        default=default,
-        metavar="auto|NUMBER",
-        help="penalty on the loadings, for few or noisy pairs: auto is chosen by held-out pairs, 0 is none (default "
-        f"{default if isinstance(default, str) else 0})",
+    alpha = (
+        "penalty on the loadings, for few or noisy pairs: auto is chosen by held-out pairs, 0 is none (default "
+        f"{default if isinstance(default, str) else 0})"
     )
+    parser.add_argument("--alpha", type=number_or_text, default=default, metavar="auto|NUMBER", help=alpha)
 
 
 def check_solver(options: argparse.Namespace) -> None:
@@ -407,6 +372,14 @@ def add_choice(parser: Any, flag: str, default: str, other: str) -> None:
     parser.add_argument(flag, choices=[default, other], default=default, help=f"{default} (default) or {other}")
 
 
+def add_fdr(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=f"{what} (default 0.05)")
+
+
+def add_folder(parser: argparse.ArgumentParser, metavar: str = "FOLDER", of: str = "") -> None:
+    parser.add_argument("folder", metavar=metavar, type=Path, help=f"a folder written by `simdims discover`{of}")
+
+
 def add_label_column(parser: Any, table: str) -> None:
     parser.add_argument("--labels", metavar="COLUMN", help=f"the column of {table} with the labels")
     add_table(parser, table)
@@ -415,6 +388,12 @@ def add_label_column(parser: Any, table: str) -> None:
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", required=required, help=f"output file: {what}")
     add_overwrite(parser)
+
+
+def check_out(options: argparse.Namespace, endings: tuple[str, ...], *inputs: str) -> None:
+    """Check --out before the run; `inputs` are the options of the files that are read."""
+    read = [(str(option_of(options.command, name)), path) for name in inputs if (path := getattr(options, name))]
+    check_target(options.out, endings, read, overwrite=options.overwrite)
 
 
 def add_overwrite(parser: argparse.ArgumentParser, what: str = "OUT") -> None:

@@ -16,22 +16,10 @@ if TYPE_CHECKING:
 def check_target(
     target: Path | None, endings: tuple[str, ...], sources: Iterable[tuple[str, Path]] = (), *, overwrite: bool
 ) -> None:
-    """Check before the run that OUT can be written and that nothing is overwritten.
-
-    Parameters
-    ----------
-    target : Path or None
-        OUT, if it was given.
-    endings : tuple of str
-        Allowed file types.
-    sources : iterable of (name, path)
-        Input files, which must not be overwritten, with their names in the help.
-    overwrite : bool
-        Whether an existing file may be replaced.
-    """
+    """Check before the run that OUT can be written, and overwrites no other file; inputs are named as in the help."""
     if target is None:
         return
-    if endings and target.suffix.lower() not in endings:
+    if target.suffix.lower() not in endings:
         raise ValueError(f"OUT must end in {' or '.join(endings)}, got {str(target)!r}.")
     if target.is_dir():
         raise ValueError(f"OUT must be a file, got the folder {str(target)!r}.")
@@ -70,15 +58,17 @@ def check_writable(target: Path, *, is_filled: bool = False) -> None:
             one.rmdir()
 
 
-def write_result(target: Path, values: dict[str, Any], table: pd.DataFrame | None = None) -> None:
-    """Write a result as .json (everything) or .csv (its table); an existing file is replaced in one step."""
+def write_result(target: Path | None, values: dict[str, Any], table: pd.DataFrame) -> None:
+    """Write a result to OUT, if it was given: as .json (everything) or .csv (its table), in one step."""
+    if target is None:
+        return
     from simdims._journal import replacing
     from simdims.io.tables import write_csv
 
     with replacing(target) as part:
         if target.suffix.lower() == ".json":
             part.write_text(as_json(values, indent=1) + "\n", encoding="utf-8")
-        elif table is not None:
+        else:
             write_csv(table, part)
 
 

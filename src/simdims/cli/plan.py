@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simdims.cli import options as shared
 from simdims.cli.options import Findings, UsageError
-from simdims.cli.outputs import check_target, write_result
+from simdims.cli.outputs import write_result
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,28 +19,22 @@ _FIGURES = (".pdf", ".svg", ".png")
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "plan",
-        _plan,
-        summary="plan a study: how many pairs and answers are needed to find the dimensions",
-        details=(
-            "Simulates studies of different sizes, from the similarities of a pilot (PILOT) or from random dimensions "
-            "(--items and --dimensions)."
-        ),
-        example="simdims plan pilot.npz --answers 1 2 5 --target 0.9 -o plan.pdf",
+    summary = "plan a study: how many pairs and answers are needed to find the dimensions"
+    details = (
+        "Simulates studies of different sizes, from the similarities of a pilot (PILOT) or from random dimensions "
+        "(--items and --dimensions)."
     )
-    parser.add_argument(
-        "source", metavar="PILOT", type=Path, nargs="?", help="similarities of a pilot; weights are numbers of answers"
-    )
+    example = "simdims plan pilot.npz --answers 1 2 5 --target 0.9 -o plan.pdf"
+    parser = shared.add_command(commands, "plan", _plan, summary=summary, details=details, example=example)
+    source = "similarities of a pilot; weights are numbers of answers"
+    parser.add_argument("source", metavar="PILOT", type=Path, nargs="?", help=source)
     design = parser.add_argument_group("without a pilot")
     design.add_argument("--items", type=int, metavar="N", help="number of items")
     design.add_argument("--dimensions", type=int, metavar="N", help="number of dimensions (of a pilot: selected)")
     snr = "signal-to-noise ratio of one answer, above 0, at most 1 (default: 0.5; of a pilot: estimated)"
     parser.add_argument("--snr", type=float, help=snr)
-    parser.add_argument(
-        "--spread", type=float, help="standard deviation of people's weights, which have mean 1 (default 0)"
-    )
+    spread = "standard deviation of people's weights, which have mean 1 (default 0)"
+    parser.add_argument("--spread", type=float, help=spread)
     shares = "shares of all pairs to ask about (default: 0.05 0.1 0.2 0.4 0.7 1)"
     parser.add_argument("--pairs", type=float, nargs="+", metavar="SHARE", help=shares)
     parser.add_argument("--answers", type=int, nargs="+", default=[1, 2, 5], metavar="N", help="answers per pair")
@@ -61,8 +55,7 @@ def add(commands: Any) -> None:
 
 
 def _plan(options: argparse.Namespace) -> Findings:
-    read = [] if options.source is None else [("PILOT", options.source)]
-    check_target(options.out, (".json", ".csv", *_FIGURES), read, overwrite=options.overwrite)
+    shared.check_out(options, (".json", ".csv", *_FIGURES), "source")
     is_figure = options.out is not None and options.out.suffix.lower() in _FIGURES
     sizes = {"pairs": options.pairs, "answers": options.answers, "people": options.people}
     varied = [axis for axis, given in sizes.items() if len(set(given or ())) > 1 or (axis == "pairs" and not given)]
@@ -89,7 +82,7 @@ def _plan(options: argparse.Namespace) -> Findings:
         from simdims import plots
 
         plots.save_figure(plots.study_plan(plan, against=varied[0]), options.out)
-    elif options.out is not None:
+    else:
         write_result(options.out, values, plan.table)
     return Findings(plan.summary(), values, seed)
 
@@ -108,5 +101,4 @@ def _source(options: argparse.Namespace, seed: int) -> Similarity | np.ndarray:
     from simdims.simulate import dirichlet
 
     require_count("items", options.items, at_least=4)
-
     return dirichlet(options.items, options.dimensions, alpha=0.3, random_state=seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from simdims._dependencies import library
 from simdims._parameters import shortlist
 from simdims.cli import options as shared
 from simdims.cli.options import Findings, UsageError
-from simdims.cli.outputs import check_target, check_writable
+from simdims.cli.outputs import check_writable
 from simdims.cli.spelling import option_of
 from simdims.cli.steps import ranks
 from simdims.cli.uncertainty import compare_with, plain_comparison
@@ -48,42 +48,24 @@ _FORMATS = (".pdf", ".svg", ".png", ".eps", ".jpg")
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "report",
-        _report,
-        summary="write an interactive page of a discover result: one HTML file that needs no network",
-        example="simdims report animals --images pictures --tests properties.csv --labels name",
-    )
-    _add_folder(parser)
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="FILE", help="output file: .html (default: report.html in FOLDER)"
-    )
+    summary = "write an interactive page of a discover result: one HTML file that needs no network"
+    example = "simdims report animals --images pictures --tests properties.csv --labels name"
+    parser = shared.add_command(commands, "report", _report, summary=summary, example=example)
+    shared.add_folder(parser)
+    out = "output file: .html (default: report.html in FOLDER)"
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=out)
     add_look(parser)
     _add_tests(parser, " for --tests, --lineage and --compare")
     _add_names(parser)
-    parser.add_argument(
-        "--lineage",
-        type=ranks,
-        nargs="?",
-        const="auto",
-        metavar="RANKS",
-        help="show how dimensions split as their number grows: fits each number in RANKS, such as 2:12 (default: those "
-        "that discover tried, up to twice the selected one)",
+    lineage = (
+        "show how dimensions split as their number grows: fits each number in RANKS, such as 2:12 (default: those "
+        "that discover tried, up to twice the selected one)"
     )
-    parser.add_argument(
-        "--uncertainty",
-        type=Path,
-        metavar="FILE",
-        help="show intervals and how often dimensions came back: an .npz file written by `simdims bootstrap`",
-    )
-    parser.add_argument(
-        "--compare",
-        type=Path,
-        nargs="+",
-        metavar="OTHER",
-        help="show the dimensions shared with other embeddings: files, or folders written by `simdims discover`",
-    )
+    parser.add_argument("--lineage", type=ranks, nargs="?", const="auto", metavar="RANKS", help=lineage)
+    uncertainty = "show intervals and how often dimensions came back: an .npz file written by `simdims bootstrap`"
+    parser.add_argument("--uncertainty", type=Path, metavar="FILE", help=uncertainty)
+    compare = "show the dimensions shared with other embeddings: files, or folders written by `simdims discover`"
+    parser.add_argument("--compare", type=Path, nargs="+", metavar="OTHER", help=compare)
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
     _add_plot(commands)
 
@@ -114,70 +96,46 @@ def pictures_of(folder: Path, labels: Sequence[str] | None, n_items: int) -> lis
     return [by_stem[label] for label in labels]
 
 
-def _add_folder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder written by `simdims discover`")
-
-
 def _add_tests(parser: argparse.ArgumentParser, of_seed: str) -> None:
-    parser.add_argument(
-        "--tests",
-        type=Path,
-        metavar="PROPERTIES",
-        help="test which properties the dimensions encode, and show the results; a table with one row per item",
-    )
+    tests = "test which properties the dimensions encode, and show the results; a table with one row per item"
+    parser.add_argument("--tests", type=Path, metavar="PROPERTIES", help=tests)
     shared.add_label_column(parser, "PROPERTIES")
-    parser.add_argument(
-        "--matching",
-        choices=["auto", "joint", "separate"],
-        help="how properties are matched with dimensions; see `simdims test --help`",
-    )
+    matching = "how properties are matched with dimensions; see `simdims test --help`"
+    parser.add_argument("--matching", choices=["auto", "joint", "separate"], help=matching)
     shared.add_count(parser, "n_permutations", None, f"number of permutations for --tests (default {_N_PERMUTATIONS})")
     shared.add_seed(parser, of=of_seed)
 
 
 def _add_images(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--images",
-        type=Path,
-        metavar="DIR",
-        help="a folder with one picture per item; file names must match the labels (without labels: files are used in "
-        "alphabetical order)",
+    images = (
+        "a folder with one picture per item; file names must match the labels (without labels: files are used in "
+        "alphabetical order)"
     )
+    parser.add_argument("--images", type=Path, metavar="DIR", help=images)
 
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--suggestions",
-        type=Path,
-        metavar="NAMES",
-        help="names of dimensions to suggest to the reader: a .csv file written by `simdims label`",
+    suggestions = "names of dimensions to suggest to the reader: a .csv file written by `simdims label`"
+    parser.add_argument("--suggestions", type=Path, metavar="NAMES", help=suggestions)
+    names = (
+        "name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
+        "columns dimension and name"
     )
-    parser.add_argument(
-        "--names",
-        type=Path,
-        metavar="FILE",
-        help="name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
-        "columns dimension and name",
-    )
+    parser.add_argument("--names", type=Path, metavar="FILE", help=names)
 
 
 def _add_plot(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "plot",
-        _plot,
-        summary="draw publication figures from a discover result",
-        example="simdims plot dimensions animals -o dimensions.pdf",
-    )
+    summary = "draw publication figures from a discover result"
+    example = "simdims plot dimensions animals -o dimensions.pdf"
+    parser = shared.add_command(commands, "plot", _plot, summary=summary, example=example)
     shown = "; ".join(f"{name}: {what}" for name, (_, what) in PLOTS.items())
     parser.add_argument("picture", metavar="FIGURE", choices=list(PLOTS), help=shown)
-    _add_folder(parser)
+    shared.add_folder(parser)
     _add_images(parser)
     shared.add_count(parser, "page", None, "which page of dimensions (FIGURE dimensions)")
     parser.add_argument("--by", metavar="COLUMN", help="groups of the systems: a column of their info (FIGURE weights)")
-    parser.add_argument(
-        "--width", choices=["single", "double"], help="columns of a journal (FIGURE panel; default double)"
-    )
+    width = "columns of a journal (FIGURE panel; default double)"
+    parser.add_argument("--width", choices=["single", "double"], help=width)
     _add_tests(parser, " for --tests")
     shared.add_out(parser, ", ".join(_FORMATS), required=True)
 
@@ -278,8 +236,9 @@ def _suggestions(path: Path) -> Any:
 
 
 def _plot(options: argparse.Namespace) -> Findings:
-    check_target(options.out, _FORMATS, overwrite=options.overwrite)
+    shared.check_out(options, _FORMATS)
     from simdims import plots
+    from simdims._journal import replacing
     from simdims.discovery import Discovery
 
     for name, figures in _APPLIES.items():
@@ -296,8 +255,9 @@ def _plot(options: argparse.Namespace) -> Findings:
         arguments = {"tests": tests, "images": _images(options, found), "width": options.width or "double"}
     if options.by is not None:
         arguments = {"by": options.by}
-    draw: Callable[..., Any] = getattr(plots, PLOTS[options.picture][0])
-    _save(draw(found, **arguments), options.out)
+    axes = getattr(plots, PLOTS[options.picture][0])(found, **arguments)
+    with replacing(options.out, ending=f"part{options.out.suffix}") as part:  # the ending determines the format
+        plots.save_figure(axes, part)
     return Findings(f"Wrote {options.out}", {"written": options.out}, seed)
 
 
@@ -305,19 +265,9 @@ def _page(options: argparse.Namespace, found: Discovery) -> int:
     n_pages = -(-found.n_components // _PER_PAGE)
     page = 1 if options.page is None else int(options.page)
     if not 1 <= page <= n_pages:
-        raise ValueError(
-            f"--page must be between 1 and {n_pages} for {found.n_components} dimensions ({_PER_PAGE} per page), got "
-            f"{page}."
-        )
+        pages = f"{n_pages} for {found.n_components} dimensions ({_PER_PAGE} per page)"
+        raise ValueError(f"--page must be between 1 and {pages}, got {page}.")
     return page
-
-
-def _save(axes: Any, target: Path) -> None:
-    from simdims import plots
-    from simdims._journal import replacing
-
-    with replacing(target, ending=f"part{target.suffix}") as part:  # the ending determines the format
-        plots.save_figure(axes, part)
 
 
 def _images(options: argparse.Namespace, found: Discovery) -> list[Path] | None:

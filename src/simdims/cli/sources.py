@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simdims.cli.options import (
-    Findings,
-    UsageError,
-    add_command,
-    add_header,
-    add_key,
-    add_label_file,
-    add_na_values,
-    add_negative,
-    add_overwrite,
-    add_rated_pairs,
-    add_scale,
-    add_sheet,
-    add_triplet_columns,
-    arguments,
-    described,
-    number_or_text,
-    read_labels,
-    reading,
-    say_if_shifted,
-)
+from simdims.cli import options as shared
+from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_target
 
 if TYPE_CHECKING:
@@ -36,20 +17,9 @@ if TYPE_CHECKING:
 
 #: Options that name columns, which are otherwise detected.
 COLUMNS = (
-    "item1",
-    "item2",
-    "rating",
-    "participant",
-    "cue",
-    "response",
-    "count",
-    "columns",
-    "odd",
-    "head",
-    "winner",
-    "loser",
+    "item1", "item2", "rating", "participant", "cue", "response", "count", "columns", "odd", "head", "winner", "loser",
     "dissimilarity",
-)
+)  # fmt: skip
 
 _TABLES = "a table (.csv, .tsv, .xlsx, .ods, .parquet, .feather, .rds, ...)"
 
@@ -75,31 +45,30 @@ def add(commands: Any) -> None:
     similarity = commands.add_parser("similarity", help=summary, description=f"{summary.capitalize()}.")
     parsers = similarity.add_subparsers(metavar="SOURCE", required=True)
     for name, source in SOURCES.items():
-        parser = add_command(parsers, name, _make, summary=source.summary, example=source.example)
+        parser = shared.add_command(parsers, name, _make, summary=source.summary, example=source.example)
         parser.add_argument("source", metavar="IN", type=Path, help=f"the file to read: {source.reads}")
         target = "the file to write: .npz (keeps everything) or .csv"
         parser.add_argument("target", metavar="OUT", type=Path, help=target)
         source.add_options(parser)
         add_shared(parser, source.shared)
-        add_overwrite(parser)
+        shared.add_overwrite(parser)
         parser.set_defaults(build=source.build)
 
 
-def add_shared(parser: Any, names: Iterable[str]) -> None:
+def add_shared(parser: Any, names: tuple[str, ...]) -> None:
     """Add options that several sources share."""
-    names = tuple(names)
     if "key" in names:
-        add_key(parser, "data")
+        shared.add_key(parser, "data")
     if "sheet" in names:
-        add_sheet(parser)
+        shared.add_sheet(parser)
     if "na_values" in names:
-        add_na_values(parser)
+        shared.add_na_values(parser)
     if "label_file" in names:
-        add_label_file(parser)
+        shared.add_label_file(parser)
     if "header" in names:
-        add_header(parser)
+        shared.add_header(parser)
     if "low" in names:
-        add_scale(parser)
+        shared.add_scale(parser)
     if "weights" in names:
         weights = "weight each pair by its number of answers, ratings or people"
         parser.add_argument("--weights", choices=["counts"], help=weights)
@@ -113,7 +82,7 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
         by = "the column that tells people or other systems apart (for a stack of matrices: what they are), whose "
         parser.add_argument("--by", metavar="COLUMN", help=f"{by}similarities are kept apart; OUT must end in .npz")
     if "negative" in names:
-        add_negative(parser)
+        shared.add_negative(parser)
 
 
 def _make(options: argparse.Namespace) -> Findings:
@@ -121,11 +90,10 @@ def _make(options: argparse.Namespace) -> Findings:
     similarity = options.build(options)
     similarity.save(options.target)
     values = {"written": options.target, "n_items": similarity.n_items, "density": similarity.density}
+    values["labelled"] = similarity.labels is not None
     is_one = getattr(options, "by", None) is None
     about = {"info": dict(similarity.info)} if is_one else {"systems": list(similarity.names)}
-    return Findings(
-        f"Wrote {options.target}: {described(similarity)}", values | {"labelled": similarity.labels is not None} | about
-    )
+    return Findings(f"Wrote {options.target}: {shared.described(similarity)}", values | about)
 
 
 def _check_target(options: argparse.Namespace) -> None:
@@ -165,15 +133,11 @@ def _features(options: argparse.Namespace) -> Similarity:
     if options.labels is not None and options.label_file is not None:
         raise UsageError("--labels and --label-file must not both be given: either names the items.")
     return from_features(
-        raw.read_features(options.source, options.labels, options.header, reading(options)),
-        labels=read_labels(options),
+        raw.read_features(options.source, options.labels, options.header, shared.reading(options)),
+        labels=shared.read_labels(options),
         n_landmarks=options.landmarks,
-        **arguments(options, "kernel", "bandwidth", "negative", "implicit"),
+        **shared.arguments(options, "kernel", "bandwidth", "negative", "implicit"),
     )
-
-
-def _add_triplets(parser: Any) -> None:
-    add_triplet_columns(parser)
 
 
 def _triplets(options: argparse.Namespace) -> Similarity | SimilaritySet:
@@ -181,16 +145,17 @@ def _triplets(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.triplets import from_triplets
 
     return from_triplets(
-        raw.read_triplets(options.source, options.columns, options.header, options.by, reading(options)),
-        labels=read_labels(options),
-        **arguments(options, "odd"),
+        raw.read_triplets(options.source, options.columns, options.header, options.by, shared.reading(options)),
+        labels=shared.read_labels(options),
+        **shared.arguments(options, "odd"),
         **_answer_options(options),
     )
 
 
 def _answer_options(options: argparse.Namespace) -> dict[str, Any]:
     smoothing = 1.0 if options.smoothing is None else options.smoothing
-    return {**arguments(options, "n_items", "weights", "by"), "smoothing": smoothing, "diagonal": _diagonal(options)}
+    given = shared.arguments(options, "n_items", "weights", "by")
+    return {**given, "smoothing": smoothing, "diagonal": _diagonal(options)}
 
 
 def _diagonal(options: argparse.Namespace) -> str | None:
@@ -210,13 +175,13 @@ def _comparisons(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.comparisons import from_comparisons
     from simdims.io import raw
 
-    columns = arguments(options, "head", "winner", "loser")
-    table = raw.read_comparisons(options.source, list(columns.values()), reading(options))
-    return from_comparisons(table, **columns, labels=read_labels(options), **_answer_options(options))
+    columns = shared.arguments(options, "head", "winner", "loser")
+    table = raw.read_comparisons(options.source, list(columns.values()), shared.reading(options))
+    return from_comparisons(table, **columns, labels=shared.read_labels(options), **_answer_options(options))
 
 
 def _add_ratings(parser: Any) -> None:
-    add_rated_pairs(parser)
+    shared.add_rated_pairs(parser)
     parser.add_argument("--participant", metavar="COLUMN", help="the column with the person who gave the rating")
 
 
@@ -224,18 +189,19 @@ def _ratings(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.construct import from_ratings
     from simdims.io import raw
 
-    names = [options.item1, options.item2, options.participant, options.by]
-    table = raw.read_trials(
-        options.source, [name for name in names if name is not None], options.rating, reading(options)
-    )
+    given = (options.item1, options.item2, options.participant, options.by)
+    columns = [name for name in given if name is not None]
+    table = raw.read_trials(options.source, columns, options.rating, shared.reading(options))
     names = ["item1", "item2", "rating", "participant", "low", "high", "weights", "by"]
-    return from_ratings(table, **arguments(options, *names), diagonal=_diagonal(options))
+    return from_ratings(table, **shared.arguments(options, *names), diagonal=_diagonal(options))
 
 
 def _add_associations(parser: Any) -> None:
     add_association_columns(parser)
     absent = "how to treat pairs without an association: missing, zero, or zeros with a weight in (0, 1) (default 0.03)"
-    parser.add_argument("--absent", type=number_or_text, default=0.03, metavar="missing|zero|WEIGHT", help=absent)
+    parser.add_argument(
+        "--absent", type=shared.number_or_text, default=0.03, metavar="missing|zero|WEIGHT", help=absent
+    )
 
 
 def add_association_columns(parser: Any) -> None:
@@ -250,9 +216,10 @@ def _associations(options: argparse.Namespace) -> Similarity:
     from simdims.associations import from_associations
     from simdims.io import raw
 
-    table = raw.read_trials(options.source, [options.cue, options.response], options.count or None, reading(options))
     count = None if options.count is False else options.count
-    return from_associations(table, count=count, **arguments(options, "cue", "response", "absent"))
+    words = [options.cue, options.response]
+    table = raw.read_trials(options.source, words, options.count or None, shared.reading(options))
+    return from_associations(table, count=count, **shared.arguments(options, "cue", "response", "absent"))
 
 
 def _add_dissimilarity(parser: Any) -> None:
@@ -273,13 +240,14 @@ def add_distances(parser: Any) -> None:
 def _dissimilarity(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.construct import from_dissimilarity
 
-    given = arguments(options, "method", "sigma", "negative", "weights", "key", "by", "sheet", "na_values")
-    given |= arguments(options, "item1", "item2", "dissimilarity", "participant")
+    given = shared.arguments(options, "method", "sigma", "negative", "weights", "key", "by", "sheet", "na_values")
+    given |= shared.arguments(options, "item1", "item2", "dissimilarity", "participant")
     if given["by"] is not None and given["by"] == given["participant"]:
         given["participant"] = None
-    S: Any = from_dissimilarity(options.source, labels=read_labels(options), diagonal=_diagonal(options), **given)
+    given |= {"labels": shared.read_labels(options), "diagonal": _diagonal(options)}
+    S: Any = from_dissimilarity(options.source, **given)
     if options.by is None:
-        say_if_shifted(S)
+        shared.say_if_shifted(S)
     return S
 
 
@@ -297,7 +265,7 @@ SOURCES = {
         f"one answer per row, as three positions (from 0) or names: .npy or {_TABLES}",
         "simdims similarity triplets answers.csv objects.npz --odd chosen --weights counts",
         ("label_file", "key", "sheet", "header", "weights", "diagonal", "by", "n_items", "smoothing"),
-        _add_triplets,
+        shared.add_triplet_columns,
         _triplets,
     ),
     "comparisons": Source(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
-from simdims.cli.outputs import check_target, write_result
+from simdims.cli.outputs import write_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,34 +22,18 @@ _MOST_RANKS = 10_000
 
 
 def add(commands: Any) -> None:
-    calibrate = shared.add_command(
-        commands,
-        "calibrate",
-        _calibrate,
-        summary="find the fraction of pairs that cross-validation should train on",
-        example="simdims calibrate animals.npz --seed 0",
-    )
-    select_rank = shared.add_command(
-        commands,
-        "select-rank",
-        _select_rank,
-        summary="find the number of dimensions by calibrated cross-validation",
-        example="simdims select-rank animals.npz --ranks 2:30 --checkpoint animals-ranks --jobs 2 -o ranks.json",
-    )
-    fit = shared.add_command(
-        commands,
-        "fit",
-        _fit,
-        summary="fit a given number of dimensions once",
-        example="simdims fit animals.npz -n 10 -o embedding.csv",
-    )
-    consensus = shared.add_command(
-        commands,
-        "consensus",
-        _consensus,
-        summary="fit a given number of dimensions from many random starts and keep the most representative run",
-        example="simdims consensus animals.npz -n 10 --runs 30 --jobs 2 -o embedding.csv",
-    )
+    summary = "find the fraction of pairs that cross-validation should train on"
+    example = "simdims calibrate animals.npz --seed 0"
+    calibrate = shared.add_command(commands, "calibrate", _calibrate, summary=summary, example=example)
+    summary = "find the number of dimensions by calibrated cross-validation"
+    example = "simdims select-rank animals.npz --ranks 2:30 --checkpoint animals-ranks --jobs 2 -o ranks.json"
+    select_rank = shared.add_command(commands, "select-rank", _select_rank, summary=summary, example=example)
+    summary = "fit a given number of dimensions once"
+    example = "simdims fit animals.npz -n 10 -o embedding.csv"
+    fit = shared.add_command(commands, "fit", _fit, summary=summary, example=example)
+    summary = "fit a given number of dimensions from many random starts and keep the most representative run"
+    example = "simdims consensus animals.npz -n 10 --runs 30 --jobs 2 -o embedding.csv"
+    consensus = shared.add_command(commands, "consensus", _consensus, summary=summary, example=example)
     for parser in (calibrate, select_rank, fit, consensus):
         shared.add_similarity(parser)
     _add_calibrate(calibrate)
@@ -59,7 +44,7 @@ def add(commands: Any) -> None:
         shared.add_alpha(parser, 0.0)
         shared.add_device(parser)
         shared.add_out(parser, ".csv, one row per item", required=True)
-    shared.add_solver(fit)
+    shared.add_choice(fit, "--solver", "bcd", "admm")
     shared.add_count(fit, "max_iter", 500, "maximum number of sweeps")
     fit.add_argument("--tol", type=float, default=1e-4, help="relative tolerance (default 1e-4)")
     shared.add_seed(fit)
@@ -83,14 +68,13 @@ def _add_select_rank(parser: argparse.ArgumentParser) -> None:
     add_ranks(parser)
     shared.add_count(parser, "n_folds", None, "number of folds (default: 8 with a penalty, 5 without)")
     shared.add_count(parser, "n_repeats", None, "number of repeats (default: 2 with a penalty, 5 without)")
-    parser.add_argument(
-        "--protocol",
-        choices=["penalised", "averaged", "paper"],
-        help="predict a held-out pair by one fit with a penalty (penalised, the default), by the average of all fits "
-        "not trained on it (averaged, the default with --alpha 0), or by one fit without a penalty (paper)",
+    protocol = (
+        "predict a held-out pair by one fit with a penalty (penalised, the default), by the average of all fits "
+        "not trained on it (averaged, the default with --alpha 0), or by one fit without a penalty (paper)"
     )
+    parser.add_argument("--protocol", choices=["penalised", "averaged", "paper"], help=protocol)
     shared.add_alpha(parser, "auto")
-    shared.add_solver(parser)
+    shared.add_choice(parser, "--solver", "bcd", "admm")
     shared.add_device(parser)
     shared.add_checkpoint(parser)
     shared.add_running(parser)
@@ -116,9 +100,8 @@ def ranks(text: str) -> str | list[int]:
             last, step = (*rest, 1) if len(rest) == 1 else rest or (first, 1)
             candidates = range(first, last + 1, step)
         except ValueError:
-            raise argparse.ArgumentTypeError(
-                f"must be auto, or numbers and ranges such as 2:30, got {text!r}"
-            ) from None
+            rule = "must be auto, or numbers and ranges such as 2:30"
+            raise argparse.ArgumentTypeError(f"{rule}, got {text!r}") from None
         if not candidates or step < 1:
             raise argparse.ArgumentTypeError(f"must be ranges from low to high, got {part!r}")
         if len(found) + len(candidates) > _MOST_RANKS:
@@ -128,7 +111,7 @@ def ranks(text: str) -> str | list[int]:
 
 
 def _calibrate(options: argparse.Namespace) -> Findings:
-    check_target(options.out, (".json", ".csv"), [("IN", options.source)], overwrite=options.overwrite)
+    shared.check_out(options, (".json", ".csv"), "source")
     S = shared.read_similarity(options)
     from simdims.selection import calibrate
 
@@ -145,7 +128,7 @@ def _calibrate(options: argparse.Namespace) -> Findings:
 
 def _select_rank(options: argparse.Namespace) -> Findings:
     shared.check_solver(options)
-    check_target(options.out, (".json", ".csv"), [("IN", options.source)], overwrite=options.overwrite)
+    shared.check_out(options, (".json", ".csv"), "source")
     S = shared.read_similarity(options)
     from simdims.selection import select_rank
 
@@ -154,8 +137,7 @@ def _select_rank(options: argparse.Namespace) -> Findings:
     if options.dry_run:
         return _planned_selection(options, S, estimator)
     found = select_rank(S, options.ranks, estimator=estimator, **shared.arguments(options, *names))
-    if options.out is not None:
-        write_result(options.out, found.to_dict(), found.scores)
+    write_result(options.out, found.to_dict(), found.scores)
     values = {**found.to_dict(), "evidence_of_structure": found.evidence_of_structure}
     return Findings(f"{found.summary()}\nrank {found.rank}", values, found.seed)
 
@@ -181,13 +163,9 @@ def _planned_selection(options: argparse.Namespace, S: Similarity, estimator: SR
     )
     ranks = "a search" if settled.candidates is None else ", ".join(map(str, settled.candidates))
     values: dict[str, Any] = {"n_items": S.n_items, "largest": largest}
-    values |= {"n_folds": settled.n_folds, "n_repeats": settled.n_repeats}
-    values |= {"candidates": settled.candidates, "protocol": settled.protocol, "estimated_seconds": seconds}
-    return Findings(
-        f"select-rank would try these numbers of dimensions: {ranks}; with {folds} fits each. Estimated time: "
-        f"{in_words(seconds)}.",
-        values,
-    )
+    values |= {name: getattr(settled, name) for name in ("n_folds", "n_repeats", "candidates", "protocol")}
+    tried = f"select-rank would try these numbers of dimensions: {ranks}; with {folds} fits each"
+    return Findings(f"{tried}. Estimated time: {in_words(seconds)}.", {**values, "estimated_seconds": seconds})
 
 
 def _planned_consensus(options: argparse.Namespace, S: Similarity, estimator: SRF) -> Findings:
@@ -201,11 +179,8 @@ def _planned_consensus(options: argparse.Namespace, S: Similarity, estimator: SR
     check_halves(S.n_items)
     seconds = seconds_of_runs(S, options.n_components, options.n_runs, options.n_jobs, options.device)
     values = {"n_items": S.n_items, **shared.arguments(options, "n_components", "n_runs"), "estimated_seconds": seconds}
-    return Findings(
-        f"consensus would fit {options.n_components} dimensions of {S.n_items:,} items from {options.n_runs} random "
-        f"starts. Estimated time: {in_words(seconds)}.",
-        values,
-    )
+    fits = f"{options.n_components} dimensions of {S.n_items:,} items from {options.n_runs} random starts"
+    return Findings(f"consensus would fit {fits}. Estimated time: {in_words(seconds)}.", values)
 
 
 def _estimator(options: argparse.Namespace) -> SRF:
@@ -220,7 +195,7 @@ def _estimator(options: argparse.Namespace) -> SRF:
 
 def _fit(options: argparse.Namespace) -> Findings:
     shared.check_solver(options)
-    check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
+    shared.check_out(options, (".csv",), "source")
     S = shared.read_similarity(options)
     from simdims._parameters import plural
     from simdims.srf import SRF
@@ -230,38 +205,25 @@ def _fit(options: argparse.Namespace) -> Findings:
     srf = SRF(n, solver="auto" if options.solver == "bcd" else options.solver, random_state=seed, **given).fit(S)
     _write_embedding(options.out, srf.embedding_frame())
     explained, score = "", None
-    try:
+    with suppress(ValueError):  # equal similarities have no variance
         score = srf.score(S)
         they = "they explain" if n > 1 else "it explains"
         explained = (
             f" In sample, {they} {score:.1%} of the variance; a single fit has no held-out R2 (`simdims discover "
             f"--ranks {n}` computes it)."
         )
-    except ValueError:  # equal similarities have no variance
-        pass
-    return Findings(
-        f"{n} {plural('dimension', n)} of {S.n_items} items in {srf.n_iter_} "
-        f"{plural('iteration', srf.n_iter_)}{'' if srf.alpha_ == 0 else f', with a penalty of {srf.alpha_:.3g}'}."
-        f"{explained}\n"
-        f"Wrote {options.out}",
-        {
-            "written": options.out,
-            "n_items": S.n_items,
-            "n_components": n,
-            "explained_variance": score,
-            "held_out_r2": None,
-            "alpha": srf.alpha_,
-            "objective": srf.objective_,
-            "n_iter": srf.n_iter_,
-            "converged": srf.converged_,
-            "kkt_residual": srf.kkt_residual_,
-        },
-        seed,
+    penalty = "" if srf.alpha_ == 0 else f", with a penalty of {srf.alpha_:.3g}"
+    iterations = f"{srf.n_iter_} {plural('iteration', srf.n_iter_)}"
+    words = (
+        f"{n} {plural('dimension', n)} of {S.n_items} items in {iterations}{penalty}.{explained}\nWrote {options.out}"
     )
+    values = {"written": options.out, "n_items": S.n_items, "n_components": n, "explained_variance": score}
+    fitted = {name: getattr(srf, f"{name}_") for name in ("alpha", "objective", "n_iter", "converged", "kkt_residual")}
+    return Findings(words, {**values, "held_out_r2": None, **fitted}, seed)
 
 
 def _consensus(options: argparse.Namespace) -> Findings:
-    check_target(options.out, (".csv",), [("IN", options.source)], overwrite=options.overwrite)
+    shared.check_out(options, (".csv",), "source")
     S = shared.read_similarity(options)
     from simdims.consensus import fit_consensus
     from simdims.consensus.runs import default_estimator
@@ -274,16 +236,10 @@ def _consensus(options: argparse.Namespace) -> Findings:
     found = fit_consensus(S, options.n_components, estimator=estimator, **given)
     _write_embedding(options.out, found.embedding_frame())
     reported = (
-        "n_items",
-        "n_components",
-        "n_runs",
-        "selected",
-        "alpha",
-        "mean_reliability",
-        "reliability",
-        "objectives",
-    )
-    values = {"written": options.out, **{name: getattr(found, name) for name in (*reported, "converged")}}
+        "n_items", "n_components", "n_runs", "selected", "alpha", "mean_reliability", "reliability", "objectives",
+        "converged",
+    )  # fmt: skip
+    values = {"written": options.out, **{name: getattr(found, name) for name in reported}}
     return Findings(f"{found.summary()}\nWrote {options.out}", values, found.seed)
 
 

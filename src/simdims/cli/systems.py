@@ -22,19 +22,12 @@ if TYPE_CHECKING:
 _MATRIX = ("key", "sheet", "na_values", "form", "absent", "symmetrize", "negative", "low", "high")
 _DISSIMILARITY = ("key", "sheet", "na_values", "method", "sigma", "negative", "by")
 
-_TESTING = ("within", "n_permutations", "alpha", "random_state")
-
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "weights",
-        _weights,
-        summary="list the weights of people or other systems, and test if they differ between groups or follow a score",
-        example="simdims weights people --by group --seed 0 -o tests.csv",
-    )
-    result = "a folder written by `simdims discover` for several systems"
-    parser.add_argument("folder", metavar="RESULT", type=Path, help=result)
+    summary = "list the weights of people or other systems, and test if they differ between groups or follow a score"
+    example = "simdims weights people --by group --seed 0 -o tests.csv"
+    parser = shared.add_command(commands, "weights", _weights, summary=summary, example=example)
+    shared.add_folder(parser, "RESULT", " for several systems")
     by = "test if weights differ between the groups, or follow the scores or times, in this column of the systems' info"
     parser.add_argument("--by", metavar="COLUMN", help=by)
     within = "the column that groups repeated measurements, such as the sessions of one person"
@@ -42,8 +35,7 @@ def add(commands: Any) -> None:
     info = "a table with one row per system, named in its first column (default: the table stored in RESULT)"
     parser.add_argument("--info", type=Path, metavar="TABLE", help=info)
     shared.add_count(parser, "n_permutations", 10_000, "number of permutations; all of them if there are no more")
-    level = "false discovery rate at which dimensions are significant (default 0.05)"
-    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    shared.add_fdr(parser, "false discovery rate at which dimensions are significant")
     shared.add_seed(parser)
     shared.add_out(parser, ".json or .csv")
 
@@ -102,9 +94,8 @@ def read_set(options: argparse.Namespace) -> SimilaritySet:
             say(f"Read {options.source.name} as similarities, one file per system.")
             return found
     say(f"Read {options.source.name} as dissimilarities d, one file per system, which become 1 - d/max(d).")
-    _refuse(
-        options, ("weights", "header", "form", "absent", "symmetrize", "low", "high"), "a folder of dissimilarities"
-    )
+    others = ("weights", "header", "form", "absent", "symmetrize", "low", "high")
+    _refuse(options, others, "a folder of dissimilarities")
     given = {**shared.arguments(options, *_DISSIMILARITY), "by": options.by or "system"}
     given["method"] = options.method or "max"
     return from_dissimilarity(options.source, labels=labels, diagonal=options.diagonal, **given)
@@ -140,8 +131,7 @@ def _listed(options: argparse.Namespace, found: Discovery) -> Findings:
     words.append(f"Columns for --by: {', '.join(columns) or 'none; pass a table as --info'}.")
     compared = None if found.systems is None else found.systems.to_dict()
     values = {"systems": compared, "weights": weights, "columns": columns}
-    if options.out is not None:
-        write_result(options.out, values, weights)
+    write_result(options.out, values, weights)
     return Findings("\n".join(words), values)
 
 
@@ -149,12 +139,11 @@ def _tested(options: argparse.Namespace, found: Discovery) -> Findings:
     from simdims.inference import weight_test
 
     seed = shared.settled_seed(options)
-    given = {**shared.arguments(options, *_TESTING), "random_state": seed}
-    columns = {name: _column(options, found, getattr(options, name)) for name in ("by", "within")}
-    tests = weight_test(found, columns["by"], **{**given, "within": columns["within"]})
+    by, within = (_column(options, found, name) for name in (options.by, options.within))
+    given = shared.arguments(options, "n_permutations", "alpha")
+    tests = weight_test(found, by, within=within, random_state=seed, **given)
     told = Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict(), seed)
-    if options.out is not None:
-        write_result(options.out, told.plain(), tests.table)
+    write_result(options.out, told.plain(), tests.table)
     return told
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simdims.cli import options as shared
 from simdims.cli.options import Findings
-from simdims.cli.outputs import check_target, write_result
+from simdims.cli.outputs import write_result
 from simdims.cli.steps import ranks
 
 if TYPE_CHECKING:
@@ -19,15 +19,11 @@ _FIGURES = (".pdf", ".svg", ".png")
 
 
 def add(commands: Any) -> None:
-    parser = shared.add_command(
-        commands,
-        "bootstrap",
-        _bootstrap,
-        summary="estimate how dimensions vary with other people, items or pairs: intervals, how often they come back",
-        details="`simdims report --uncertainty` shows an .npz file on the page.",
-        example="simdims bootstrap people --over systems --jobs -1 --seed 0 -o people-sure.npz",
-    )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a folder written by `simdims discover`")
+    summary = "estimate how dimensions vary with other people, items or pairs: intervals, how often they come back"
+    details = "`simdims report --uncertainty` shows an .npz file on the page."
+    example = "simdims bootstrap people --over systems --jobs -1 --seed 0 -o people-sure.npz"
+    parser = shared.add_command(commands, "bootstrap", _bootstrap, summary=summary, details=details, example=example)
+    shared.add_folder(parser)
     over = "what is resampled (default: systems, or items if there is one system)"
     parser.add_argument("--over", choices=["systems", "items", "pairs"], help=over)
     shared.add_count(parser, "n_resamples", 200, "number of resamples")
@@ -39,20 +35,17 @@ def add(commands: Any) -> None:
     shared.add_running(parser)
     shared.add_out(parser, ".npz (all resamples), .json (all intervals) or .csv (one row per dimension)")
 
-    parser = shared.add_command(
-        commands,
-        "compare",
-        _compare,
-        summary="find the dimensions that two embeddings of the same items share, and those that only one has",
-        details="Of folders written by `simdims discover`, it also shows how much of the similarities of each the "
-        "shared dimensions explain. `simdims report --compare` shows a comparison on the page.",
-        example="simdims compare human monkey --seed 0 -o shared.pdf",
+    summary = "find the dimensions that two embeddings of the same items share, and those that only one has"
+    details = (
+        "Of folders written by `simdims discover`, it also shows how much of the similarities of each the "
+        "shared dimensions explain. `simdims report --compare` shows a comparison on the page."
     )
+    example = "simdims compare human monkey --seed 0 -o shared.pdf"
+    parser = shared.add_command(commands, "compare", _compare, summary=summary, details=details, example=example)
     shared.add_embedding(parser)
     parser.add_argument("other", metavar="OTHER", type=Path, help="another embedding of the same items, as EMBEDDING")
     shared.add_count(parser, "n_permutations", 1000, "number of permutations")
-    level = "false discovery rate at which dimensions are shared (default 0.05)"
-    parser.add_argument("--fdr", type=float, default=0.05, dest="alpha", metavar="RATE", help=level)
+    shared.add_fdr(parser, "false discovery rate at which dimensions are shared")
     shared.add_seed(parser)
     shared.add_out(parser, ".json (everything), .csv (the matched pairs), or .pdf, .svg or .png (a figure)")
 
@@ -66,7 +59,7 @@ def compare_with(options: argparse.Namespace, W: Any, S: Any, other: Path, seed:
 
 
 def _bootstrap(options: argparse.Namespace) -> Findings:
-    check_target(options.out, (".npz", ".json", ".csv"), overwrite=options.overwrite)
+    shared.check_out(options, (".npz", ".json", ".csv"))
     from simdims.discovery import Discovery
     from simdims.uncertainty import bootstrap
 
@@ -77,7 +70,7 @@ def _bootstrap(options: argparse.Namespace) -> Findings:
     told = Findings(sure.summary(), _plain(sure), sure.seed)
     if options.out is not None and options.out.suffix.lower() == ".npz":
         sure.save(options.out)
-    elif options.out is not None:
+    else:
         write_result(options.out, told.plain(), sure.dimensions_frame())
     return told
 
@@ -100,8 +93,7 @@ def _plain(sure: Bootstrap) -> dict[str, Any]:
 
 
 def _compare(options: argparse.Namespace) -> Findings:
-    read = [("EMBEDDING", options.source), ("OTHER", options.other)]
-    check_target(options.out, (".json", ".csv", *_FIGURES), read, overwrite=options.overwrite)
+    shared.check_out(options, (".json", ".csv", *_FIGURES), "source", "other")
     seed = shared.settled_seed(options)
     W, S = _read(options)
     compared = compare_with(options, W, S, options.other, seed, **shared.arguments(options, "n_permutations", "alpha"))
@@ -111,7 +103,7 @@ def _compare(options: argparse.Namespace) -> Findings:
 
         axes = plots.embedding_comparison(compared, names=(options.source.stem, options.other.stem))
         plots.save_figure(axes, options.out)
-    elif options.out is not None:
+    else:
         write_result(options.out, told.plain(), compared.table)
     return told
 
