@@ -6,20 +6,23 @@ similarity of a pair is the share of its answers that kept it: s_ij = (c_ij + al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._by_system import listed_set
+from simdims._by_system import covariates, listed_set
 from simdims._memory import require
 from simdims._parameters import ParameterError, ParameterTypeError, as_float, plural, require_count, require_number
-from simdims._tables import check_weights_option, count_weights, read_items, row_name
+from simdims._tables import check_weights_option, count_weights, read_items, read_systems, report, row_name
 from simdims.similarity import Similarity, is_frame
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.ownership import frozen
 from simdims.systems import SimilaritySet
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Answers counted at a time, unless there are more pairs: every chunk needs a count of all pairs.
 _CHUNK = 2**21
@@ -196,8 +199,8 @@ def shares_of_pairs(
     *,
     own: float,
     smoothing: float,
-    weighted: bool,
-    info: dict[str, Any],
+    weights: str | None,
+    source: str,
 ) -> Similarity:
     """How often each pair was kept when it was judged; `kept` and `parted` are the pairs of columns of an answer."""
     items, names, n = answers
@@ -210,39 +213,43 @@ def shares_of_pairs(
     values[unseen] = np.nan
     np.fill_diagonal(values, own)
     n_pairs_shown = (n**2 - int(np.count_nonzero(unseen))) // 2
-    info |= {
+    info = {
+        "source": source,
+        f"n_{source}": len(items),
         "n_items": n,
         "n_pairs": n * (n - 1) // 2,
         "n_pairs_shown": n_pairs_shown,
         "answers_per_shown_pair": (1 + len(parted)) * len(items) / n_pairs_shown,
         "smoothing": float(smoothing),
     }
-    return Similarity(frozen(values), names, frozen(count_weights(n_judged)) if weighted else None, info=info)
+    S = Similarity(frozen(values), names, frozen(count_weights(n_judged)) if weights else None, info=info)
+    report(f"from_{source}", S.info)
+    return S
 
 
 def shares_by_system(
     answers: Answers,
     kept: Pair,
     parted: Sequence[Pair],
-    groups: NDArray[np.intp],
-    systems: Sequence[str],
+    frame: pd.DataFrame,
+    by: Hashable,
+    columns: Sequence[Hashable],
     *,
     smoothing: float,
-    weighted: bool,
-    info: dict[str, Any] | None = None,
+    weights: str | None,
 ) -> SimilaritySet:
-    """`shares_of_pairs` for each system separately; `groups` tells which system gave each answer."""
+    """`shares_of_pairs` for each system in the column `by` of a table, whose other `columns` hold the items."""
+    groups, systems = read_systems(frame, by)
+    info = covariates(frame, groups, len(systems), [*columns, by])
     items, names, n = answers.items.astype(np.int64), answers.names, answers.n_items
-    keys = [
-        groups.astype(np.int64) * n**2 + np.minimum(items[:, one], items[:, two]) * n
-        + np.maximum(items[:, one], items[:, two])
-        for one, two in (kept, *parted)
-    ]  # fmt: skip
+    sides = [(items[:, one], items[:, other]) for one, other in (kept, *parted)]
+    own = groups.astype(np.int64) * n**2
+    keys = [own + np.minimum(one, other) * n + np.maximum(one, other) for one, other in sides]
     pairs, place = np.unique(np.concatenate(keys), return_inverse=True)
     n_kept, n_judged = np.bincount(place[: len(items)], minlength=len(pairs)), np.bincount(place)
-    values = (n_kept + smoothing) / (n_judged + 2 * smoothing)
+    values = (n_kept + float(smoothing)) / (n_judged + 2 * float(smoothing))
     of, pair = np.divmod(pairs, n**2)
-    return listed_set(of, systems, (pair // n, pair % n), values, n_judged if weighted else None, names, n, info)
+    return listed_set(of, systems, np.divmod(pair, n), values, n_judged if weights else None, names, n, info)
 
 
 def _count_pairs(

@@ -62,12 +62,6 @@ def warn_of_left_out(names: Sequence[str]) -> None:
     warn(f"Left out {len(names)} {plural('system', len(names))} without a judged pair: {shortlist(list(names))}.")
 
 
-def refuse_diagonal_beside(by: Any, diagonal: str | None) -> None:
-    """Refuse a diagonal of ones for separate systems: it would outweigh the few pairs that each of them judged."""
-    if by is not None and diagonal == "one":
-        raise ParameterError("diagonal", "must be None or 'missing' beside {by}", "'one'")
-
-
 def covariates(
     frame: pd.DataFrame, groups: NDArray[np.intp], n_systems: int, left_out: Sequence[Hashable]
 ) -> dict[str, Any]:

@@ -36,12 +36,9 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
     try:
         frame = pd.DataFrame(table)
     except UnicodeEncodeError as error:
-        raise ParameterError(
-            "table",
-            "must hold text that can be written to files",
-            f"bytes that are not UTF-8 in {error.object!a}",
-            "change it, as in os.fsencode(text).decode('latin-1')",
-        ) from None
+        got = f"bytes that are not UTF-8 in {error.object!a}"
+        remedy = "change it, as in os.fsencode(text).decode('latin-1')"
+        raise ParameterError("table", "must hold text that can be written to files", got, remedy) from None
     except ValueError as error:
         raise ParameterError("table", "must have columns of one length", f"a dictionary of others ({error})") from error
     present: list[Hashable] = list(frame.columns)
@@ -53,9 +50,8 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
         if found != 1:
             problem = "names no column" if found == 0 else f"names {found} columns"
             names = ", ".join(map(repr, present)) or "none"
-            raise ParameterError(
-                argument, "must name a column of table", f"{column!r}, which {problem}: it has {names}"
-            )
+            got = f"{column!r}, which {problem}: it has {names}"
+            raise ParameterError(argument, "must name a column of table", got)
         if column in roles:
             rule = f"and {{{roles[column]}}} must name two different columns"
             raise ParameterError(argument, rule, f"{column!r} for both")
@@ -180,10 +176,12 @@ def check_weights_option(weights: object) -> None:
     require_choice("weights", weights, (None, "counts"))
 
 
-def own_similarity(diagonal: object) -> float:
-    """Return the similarity of an item with itself if nobody judged it: 1, or NaN."""
-    require_choice("diagonal", diagonal, ("one", "missing"))
-    return 1.0 if diagonal == "one" else np.nan
+def own_similarity(diagonal: object, by: object) -> float:
+    """Return the similarity of an item with itself, which nobody judged: 1, or NaN; NaN for separate systems."""
+    require_choice("diagonal", "one" if diagonal is None else diagonal, ("one", "missing"))
+    if by is not None and diagonal == "one":  # ones would outweigh the few pairs that each system judged
+        raise ParameterError("diagonal", "must be None or 'missing' beside {by}", "'one'")
+    return 1.0 if diagonal != "missing" and by is None else np.nan
 
 
 def count_weights(counts: NDArray) -> NDArray[np.float64]:

@@ -17,8 +17,7 @@ from simdims._answers import (
     shares_by_system,
     shares_of_pairs,
 )
-from simdims._by_system import covariates, refuse_diagonal_beside
-from simdims._tables import as_frame, own_similarity, read_systems, report
+from simdims._tables import as_frame, own_similarity
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
 
@@ -139,30 +138,13 @@ def from_comparisons(
            [0.33,  nan, 0.75, 1.  ]])
     """
     check_options(weights, smoothing, n_items)
-    own = own_similarity("one" if diagonal is None else diagonal)
-    refuse_diagonal_beside(by, diagonal)
-    cells = _cells(table, head, winner, loser)
-    answers = read_answers(cells, labels, n_items)
+    own = own_similarity(diagonal, by)
+    answers = read_answers(_cells(table, head, winner, loser), labels, n_items)
+    judged = (answers, _KEPT, _PARTED)
     if by is not None:
         frame = as_frame(table, head=head, winner=winner, loser=loser, by=by)
-        groups, systems = read_systems(frame, by)
-        info = covariates(frame, groups, len(systems), [head, winner, loser, by])
-        return shares_by_system(
-            answers,
-            _KEPT,
-            _PARTED,
-            groups,
-            systems,
-            smoothing=float(smoothing),
-            weighted=weights is not None,
-            info=info,
-        )
-    counted = {"source": "comparisons", "n_comparisons": len(answers.items)}
-    S = shares_of_pairs(
-        answers, _KEPT, _PARTED, own=own, smoothing=smoothing, weighted=weights is not None, info=counted
-    )
-    report("from_comparisons", S.info)
-    return S
+        return shares_by_system(*judged, frame, by, [head, winner, loser], smoothing=smoothing, weights=weights)
+    return shares_of_pairs(*judged, own=own, smoothing=smoothing, weights=weights, source="comparisons")
 
 
 def read_comparisons(

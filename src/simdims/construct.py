@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import squareform
 
-from simdims._by_system import covariates, listed_set, pair_columns, refuse_diagonal_beside, warn_of_left_out
+from simdims._by_system import covariates, listed_set, pair_columns, warn_of_left_out
 from simdims._memory import require
 from simdims._parameters import (
     ParameterError,
@@ -144,8 +144,7 @@ def from_ratings(
            [ nan, 0.92, 1.  ]])
     """
     check_weights_option(weights)
-    own = own_similarity("one" if diagonal is None else diagonal)
-    refuse_diagonal_beside(by, diagonal)
+    own = own_similarity(diagonal, by)
     check_ends(low, high)
     roles = {"item1": item1, "item2": item2, "rating": rating}
     frame = as_frame(table, **roles, **({} if participant is None else {"participant": participant}))
@@ -158,54 +157,27 @@ def from_ratings(
     if not rated.size:
         raise ParameterError("table", "must hold at least one rating", f"none in {len(ratings)} rows")
     low, high = find_scale(float(rated.min()), float(rated.max()), low, high)
-    used, info = _used_rows(frame, rating, ratings, first == second, low, high, own if by is None else np.nan)
+    used, info = _used_rows(frame, rating, ratings, first == second, low, high, own)
 
     n = len(names)
     pairs = np.minimum(first, second)[used] * n + np.maximum(first, second)[used]
     scores = (ratings[used] - low) / (high - low)
     if by is not None:
-        left_out = [*roles.values(), by, participant]
-        return _ratings_by_system(frame, by, participant, left_out, used, pairs, scores, names, bool(weights))
+        groups, systems = read_systems(frame, by)
+        person = None if participant == by else participant
+        keys, means, counts = _mean_ratings(frame, person, used, groups[used] * n**2 + pairs, scores, info)
+        of, pair = np.divmod(keys, n**2)
+        known = covariates(frame, groups, len(systems), [*roles.values(), by, participant])
+        judged = (np.divmod(pair, n), np.minimum(means, 1.0), counts if weights else None)
+        return listed_set(of, systems, *judged, names, n, known)
     require(40 * n**2, f"A matrix of {n} items", "rate fewer items, or check that item1 and item2 name items")
-    if participant is not None:
-        (people,), persons = read_items(frame, [participant])
-        info["n_participants"] = len(persons)
-        answers, scores, _ = _means(pairs * len(persons) + people[used], scores)
-        pairs = answers // len(persons)
-    pairs, means, counts = _means(pairs, scores)
+    pairs, means, counts = _mean_ratings(frame, participant, used, pairs, scores, info)
     info |= {"n_items": n, "n_pairs": n * (n - 1) // 2, "n_pairs_rated": len(pairs), "low": low, "high": high}
     report("from_ratings", info)
     values = _filled(n, pairs, np.minimum(means, 1.0), np.nan)
     np.fill_diagonal(values, own)
     counted = frozen(count_weights(_filled(n, pairs, counts, 0.0))) if weights else None
     return Similarity(frozen(values), names, counted, info=info)
-
-
-def _ratings_by_system(
-    frame: pd.DataFrame,
-    by: str | int,
-    participant: Hashable | None,
-    left_out: list[Hashable],
-    used: NDArray[np.bool_],
-    pairs: NDArray[np.intp],
-    scores: NDArray[np.float64],
-    items: list[str],
-    weighted: bool,
-) -> SimilaritySet:
-    """The mean ratings of the pairs of each system, averaged over participants if that is another column."""
-    groups, names = read_systems(frame, by)
-    n_pairs = len(items) ** 2
-    answers = groups[used] * n_pairs + pairs
-    if participant is not None and participant != by:
-        (people,), persons = read_items(frame, [participant])
-        answers, scores, _ = _means(answers * len(persons) + people[used], scores)
-        answers = answers // len(persons)
-    answers, means, counts = _means(answers, scores)
-    of, pair = np.divmod(answers, n_pairs)
-    info = covariates(frame, groups, len(names), left_out)
-    both = (pair // len(items), pair % len(items))
-    means = np.minimum(means, 1.0)
-    return listed_set(of, names, both, means, counts if weighted else None, items, len(items), info)
 
 
 @overload
@@ -339,8 +311,7 @@ def from_dissimilarity(
            [0.  , 0.25, 1.  ]])
     """
     check_weights_option(weights)
-    own = own_similarity("one" if diagonal is None else diagonal)
-    refuse_diagonal_beside(by, diagonal)
+    own = own_similarity(diagonal, by)
     require_flag("clip", clip)
     if clip and negative not in (None, "clip"):
         raise ParameterError("negative", "must be None or 'clip' with {clip=True}", shown(negative))
@@ -494,12 +465,10 @@ def _squares_of_list(D: Any, columns: dict[str, Any], by: Hashable | None, label
     require(8 * len(items) ** 2 * len(names), f"{len(names)} matrices of {len(items)} items", "read fewer people")
     squares = []
     for g in range(len(names)):
-        square = np.full((len(items), len(items)), np.nan)
         rows = np.flatnonzero((groups == g) & ~np.isnan(values))
         keys = np.minimum(first, second)[rows] * len(items) + np.maximum(first, second)[rows]
         pairs, means, _ = _means(keys, values[rows])
-        i, j = np.divmod(pairs, len(items))
-        square[i, j] = square[j, i] = means
+        square = _filled(len(items), pairs, means, np.nan)
         squares.append(pd.DataFrame(square, index=items, columns=items).reindex(index=order, columns=order))
     info = None if by is None else covariates(frame, groups, len(names), [*columns.values(), by])
     return _Squares(squares, names, info)
@@ -530,11 +499,8 @@ def _used_rows(
     outside = (ratings < low) | (ratings > high)
     if outside.any():
         row = int(np.argmax(outside))
-        raise ParameterError(
-            f"Column {column!r}",
-            f"must lie between low = {low:g} and high = {high:g}",
-            f"{ratings[row]:g} in {row_name(row, frame.index)} ({np.count_nonzero(outside)} outside in all)",
-        )
+        got = f"{ratings[row]:g} in {row_name(row, frame.index)} ({np.count_nonzero(outside)} outside in all)"
+        raise ParameterError(f"Column {column!r}", f"must lie between low = {low:g} and high = {high:g}", got)
     unrated = np.isnan(ratings)
     used = ~unrated & ~is_self
     n_unrated, n_self = int(np.count_nonzero(unrated)), int(np.count_nonzero(is_self & ~unrated))
@@ -548,6 +514,23 @@ def _used_rows(
         warn(f"Excluded {n_self} of the {len(frame)} rows of table: ratings of an item with itself, {kept}.")
     rows = {"rows_read": len(frame), "rows_without_rating": n_unrated, "rows_of_an_item_with_itself": n_self}
     return used, {"source": "ratings", **rows}
+
+
+def _mean_ratings(
+    frame: pd.DataFrame,
+    participant: Hashable | None,
+    used: NDArray[np.bool_],
+    pairs: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    info: dict[str, Any],
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
+    """The distinct pairs, the means of their participants' mean scores, and the numbers of participants or scores."""
+    if participant is not None:
+        (people,), persons = read_items(frame, [participant])
+        info["n_participants"] = len(persons)
+        answers, scores, _ = _means(pairs * len(persons) + people[used], scores)
+        pairs = answers // len(persons)
+    return _means(pairs, scores)
 
 
 def _means(groups: NDArray[np.intp], scores: NDArray) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
@@ -644,9 +627,8 @@ def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray
         with np.errstate(over="ignore"):
             total = total + np.where(observed, square, 0.0).astype(np.float64)
     if np.isinf(total).any():
-        raise ParameterError(
-            "D", "must be small enough to be summed over people", "sums beyond all floats", "divide it"
-        )
+        rule = "must be small enough to be summed over people"
+        raise ParameterError("D", rule, "sums beyond all floats", "divide it")
     with np.errstate(invalid="ignore"):
         return total / counts, counts
 
@@ -680,11 +662,10 @@ def _correlations(distances: NDArray, negative: str | None) -> tuple[NDArray, di
     if negative is not None:
         return lift_negatives(values, negative)
     if n_negative:
-        raise ParameterError(
-            "D",
-            "must not exceed 1 for {method=correlation}",
-            f"{n_negative:,} {plural('pair', n_negative)} of negative similarity, the smallest {1 - largest:.6g}",
+        got = f"{n_negative:,} {plural('pair', n_negative)} of negative similarity, the smallest {1 - largest:.6g}"
+        remedy = (
             "pass {negative=clip} to set them to 0, {negative=shift} to rescale all correlations as (1 + r) / 2, or "
-            "use {method=max} or {method=gaussian}",
+            "use {method=max} or {method=gaussian}"
         )
+        raise ParameterError("D", "must not exceed 1 for {method=correlation}", got, remedy)
     return values, {}

@@ -8,17 +8,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._answers import (
-    cells_of,
-    check_options,
-    read_answers,
-    read_questions,
-    shares_by_system,
-    shares_of_pairs,
-)
-from simdims._by_system import covariates, refuse_diagonal_beside, split_columns
+from simdims._answers import cells_of, check_options, read_answers, read_questions, shares_by_system, shares_of_pairs
+from simdims._by_system import split_columns
 from simdims._parameters import ParameterError, is_whole, shown
-from simdims._tables import own_similarity, read_systems, report
+from simdims._tables import own_similarity
 from simdims.similarity import Similarity, is_frame
 from simdims.systems import SimilaritySet
 
@@ -119,24 +112,17 @@ def from_triplets(
            [0.33, 0.33, 0.75, 1.  ]])
     """
     check_options(weights, smoothing, n_items)
-    own = own_similarity("one" if diagonal is None else diagonal)
-    refuse_diagonal_beside(by, diagonal)
+    own = own_similarity(diagonal, by)
     frame = triplets
     if by is not None:
         triplets = answers_by(frame, by)
     odd_place = _odd_column(triplets, odd)
     first, second = (column for column in range(3) if column != odd_place)
-    pairs = (first, second), [(first, odd_place), (second, odd_place)]
     answers = read_answers(cells_of(triplets, "triplets"), labels, n_items)
+    judged = (answers, (first, second), [(first, odd_place), (second, odd_place)])
     if by is not None:
-        groups, systems = read_systems(frame, by)
-        known = covariates(frame, groups, len(systems), [by, *triplets.columns])
-        settings: dict[str, Any] = {"smoothing": float(smoothing), "weighted": weights is not None}
-        return shares_by_system(answers, *pairs, groups, systems, info=known, **settings)
-    info = {"source": "triplets", "n_triplets": len(answers.items)}
-    S = shares_of_pairs(answers, *pairs, own=own, smoothing=smoothing, weighted=weights is not None, info=info)
-    report("from_triplets", S.info)
-    return S
+        return shares_by_system(*judged, frame, by, triplets.columns, smoothing=smoothing, weights=weights)
+    return shares_of_pairs(*judged, own=own, smoothing=smoothing, weights=weights, source="triplets")
 
 
 def read_triplets(
