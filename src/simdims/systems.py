@@ -14,15 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from simdims import _memory
-from simdims._parameters import (
-    ParameterError,
-    ParameterTypeError,
-    is_whole,
-    plural,
-    shortlist,
-    shown,
-    warn,
-)
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, shortlist, shown, warn
 from simdims.similarity import (
     Similarity,
     aligned,
@@ -34,7 +26,8 @@ from simdims.similarity import (
     percent,
 )
 from simdims.similarity.ownership import frozen
-from simdims.similarity.validation import as_array
+from simdims.similarity.subset import chosen_places
+from simdims.similarity.validation import as_array, count_observed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,46 +176,18 @@ class SimilaritySet:
     def __getitem__(self, key: Any) -> Similarity | SimilaritySet:
         """One system by position or name, as a Similarity; or several, by a slice, a list or a mask, as a set."""
         if isinstance(key, str) or is_whole(key):
-            return self._similarities[self._place_of(key)]
-        places = self._places_of(key)
-        if not len(places):
-            raise ParameterError("systems", "must be at least one", "none")
+            return self._similarities[chosen_places([key], self.n_systems, self.names, "system")[0]]
+        if str(getattr(key, "dtype", "")) == "bool" and set(getattr(key, "index", ())) == set(self.names):
+            key = key.loc[list(self.names)]  # a pandas Series is matched by name
+        key = list(key) if isinstance(key, tuple) else key
+        places = chosen_places(key, self.n_systems, self.names, "system")
         chosen = SimilaritySet.__new__(SimilaritySet)
         chosen.names = tuple(self.names[m] for m in places)
-        if len(set(chosen.names)) < len(places):
-            raise ParameterError("systems", "must be different ones", shortlist(list(map(repr, chosen.names))))
         chosen.info = self.info.iloc[places]
         is_named = self.labels is not None
         chosen._set([_System(self._similarities[m], self._positions[m], self.n_items, is_named) for m in places])
         _check_connected(chosen)
         return chosen
-
-    def _place_of(self, key: Any) -> int:
-        if isinstance(key, str):
-            if key not in self.names:
-                raise KeyError(f"no system is called {key!r}: there are {shortlist(list(map(repr, self.names)))}")
-            return self.names.index(key)
-        if not -self.n_systems <= key < self.n_systems:
-            raise IndexError(f"system {key} does not exist: there are {self.n_systems}")
-        return int(key)
-
-    def _places_of(self, key: Any) -> list[int]:
-        if isinstance(key, slice):
-            return list(range(self.n_systems))[key]
-        if isinstance(key, Iterable):
-            # A pandas Series of system names is matched by name.
-            given: Any = key
-            if hasattr(given, "loc") and str(getattr(given, "dtype", "")) == "bool":
-                given = given.loc[list(self.names)] if set(given.index) == set(self.names) else given
-            chosen = list(given)
-            if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
-                if len(chosen) != self.n_systems:
-                    rule = f"must have one value for each of the {self.n_systems} systems"
-                    raise ParameterError("mask", rule, f"{len(chosen)}")
-                return np.flatnonzero(chosen).tolist()
-            if all(isinstance(one, str) or is_whole(one) for one in chosen):
-                return [self._place_of(one) % self.n_systems for one in chosen]
-        raise TypeError(f"systems are chosen by place, name, slice, list or mask, got {shown(key)}")
 
     def mean(self) -> Similarity:
         """Average over the systems that have a pair, weighted by the pair's weight in each.
@@ -614,26 +579,13 @@ def _check_items(systems: SimilaritySet) -> None:
     """Refuse items without a pair in any system."""
     n_partners = np.zeros(systems.n_items)
     for one, at in zip(systems, systems.positions, strict=True):
-        n_partners[at] += partners_of(one)
+        implicit = one.factors is not None
+        n_partners[at] += one.n_items - 1 if implicit else count_observed(one.values, one.weights, one.absent)[0]
     alone = np.flatnonzero(n_partners == 0)
     if alone.size:
         listed = [str(i) if systems.labels is None else repr(systems.labels[i]) for i in alone]
         got = f"none for {alone.size} {plural('item', alone.size)}: {shortlist(listed)}"
         raise ParameterError("similarities", "must hold a pair of every item in some system", got, "remove them")
-
-
-def partners_of(one: Similarity) -> NDArray[np.float64]:
-    """The number of other items with which each item has an observed pair."""
-    n = one.n_items
-    if one.factors is not None:
-        return np.full(n, n - 1.0)
-    if not sparse.issparse(one.values):
-        known = ~np.isnan(one.values) if one.weights is None else ~np.isnan(one.values) & (one.weights > 0)
-        return known.sum(axis=0) - known.diagonal().astype(np.float64)
-    rows, columns, _, weights = _entries(one, np.arange(n))
-    others = rows != columns
-    counts = np.bincount(rows[others & (weights > 0)], minlength=n).astype(np.float64)
-    return counts if one.absent_weight == 0 else n - 1 - np.bincount(rows[others], minlength=n) + counts
 
 
 def usual_scale(systems: SimilaritySet) -> float | None:

@@ -28,7 +28,7 @@ from simdims.similarity.labels import (
 )
 from simdims.similarity.ownership import frozen, held, may_share, read_only
 from simdims.similarity.scale import lift_negatives, rescale
-from simdims.similarity.subset import chosen_items, part_of
+from simdims.similarity.subset import chosen_places, part_of
 from simdims.similarity.validation import (
     as_numbers,
     as_table,
@@ -244,7 +244,7 @@ class Similarity:
         """
         if isinstance(key, tuple) and len(key) == 2 and all(isinstance(part, np.ndarray) for part in key):
             return np.asarray(self)[key]
-        return part_of(self, chosen_items(key, self.n_items, self.labels))
+        return part_of(self, chosen_places(key, self.n_items, self.labels))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """The values of a dense Similarity without weights, NaN for missing pairs; others raise TypeError."""
@@ -488,11 +488,8 @@ def _aligned_tables(x: Any, weights: Any, labels: Any) -> tuple[Any, Any, dict[s
 def _refuse_options(**options: Any) -> None:
     given = [name for name, value in options.items() if value is not None]
     if given:
-        raise ParameterError(
-            " and ".join(given),
-            "must be None where x is a Similarity, which has its own",
-            remedy="make a new Similarity from its values instead",
-        )
+        rule = "must be None where x is a Similarity, which has its own"
+        raise ParameterError(" and ".join(given), rule, remedy="make a new Similarity from its values instead")
 
 
 def _foreign_parts(x: Any) -> Parts | None:

@@ -1,4 +1,4 @@
-"""Select some items of a Similarity."""
+"""Select some items of a Similarity, or some systems of a SimilaritySet."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ if TYPE_CHECKING:
     from simdims.similarity.container import Similarity
 
 
-def chosen_items(key: Any, n_items: int, labels: Sequence[str] | None) -> NDArray[np.intp]:
+def chosen_places(key: Any, n: int, labels: Sequence[str] | None, noun: str = "item") -> NDArray[np.intp]:
     """The positions of the items selected by a slice, a mask, or a list of labels or positions."""
     if isinstance(key, slice):
-        places = np.arange(n_items)[key]
+        places = np.arange(n)[key]
     elif isinstance(key, Iterable) and not isinstance(key, str | bytes | tuple):
         chosen = list(key)
         if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
-            if len(chosen) != n_items:
-                raise ParameterError("mask", f"must have one value for each of the {n_items} items", f"{len(chosen)}")
+            if len(chosen) != n:
+                raise ParameterError("mask", f"must have one value for each of the {n} {noun}s", f"{len(chosen)}")
             places = np.flatnonzero(chosen)
         else:
             named = {label: place for place, label in enumerate(labels or ())}
-            places = np.array([_place_of(one, n_items, named) for one in chosen], dtype=np.intp)
+            places = np.array([_place_of(one, n, named, noun) for one in chosen], dtype=np.intp)
     else:
-        raise TypeError(f"items are chosen by a list of labels or positions, a slice or a mask, got {shown(key)}.")
+        raise TypeError(f"{noun}s are chosen by a list of labels or positions, a slice or a mask, got {shown(key)}.")
     if not len(places):
-        raise ParameterError("items", "must be at least one", "none")
+        raise ParameterError(f"{noun}s", "must be at least one", "none")
     if len(np.unique(places)) < len(places):
-        raise ParameterError("items", "must be different ones", shortlist([repr(one) for one in key]))
+        raise ParameterError(f"{noun}s", "must be different ones", shortlist([repr(one) for one in key]))
     return places
 
 
-def _place_of(one: Any, n_items: int, named: dict[str, int]) -> int:
+def _place_of(one: Any, n: int, named: dict[str, int], noun: str) -> int:
     if isinstance(one, str):
         if one not in named:
-            there = f"there are {shortlist(list(map(repr, named)))}" if named else "items have no labels"
-            raise KeyError(f"no item is called {one!r}: {there}")
+            there = f"there are {shortlist(list(map(repr, named)))}" if named else f"{noun}s have no labels"
+            raise KeyError(f"no {noun} is called {one!r}: {there}")
         return named[one]
     if not is_whole(one):
-        raise TypeError(f"items are chosen by label or position, got {shown(one)}.")
-    if not -n_items <= one < n_items:
-        raise IndexError(f"item {one} does not exist: there are {n_items}")
-    return int(one) % n_items
+        raise TypeError(f"{noun}s are chosen by label or position, got {shown(one)}.")
+    if not -n <= one < n:
+        raise IndexError(f"{noun} {one} does not exist: there are {n}")
+    return int(one) % n
 
 
 def part_of(S: Similarity, places: NDArray[np.intp]) -> Similarity:
