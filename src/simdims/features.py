@@ -272,12 +272,9 @@ def _products(X: NDArray) -> NDArray:
         raise ParameterError("X", rule, f"a largest of {np.abs(X).max():g}", "divide by it")
     if values.min() < 0:
         n_negative = int(np.count_nonzero(values < 0)) // 2
-        raise ParameterError(
-            "X",
-            "must not give negative similarities with {kernel=linear}",
-            f"{n_negative:,} negative {plural('pair', n_negative)}, the smallest {values.min():.3g}",
-            "use {kernel=rbf}, which is never negative, or {negative=clip} if features below 0 are rounding errors",
-        )
+        got = f"{n_negative:,} negative {plural('pair', n_negative)}, the smallest {values.min():.3g}"
+        remedy = "use {kernel=rbf}, which is never negative, or {negative=clip} if features below 0 are rounding errors"
+        raise ParameterError("X", "must not give negative similarities with {kernel=linear}", got, remedy)
     return values
 
 

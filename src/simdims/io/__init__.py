@@ -225,9 +225,8 @@ def as_path(path: str | os.PathLike[str], name: str = "path") -> Path:
     try:
         found = Path(path)
     except TypeError:
-        raise ParameterTypeError(
-            name, "must be the name of a file", f"an object of type {type(path).__name__}"
-        ) from None
+        got = f"an object of type {type(path).__name__}"
+        raise ParameterTypeError(name, "must be the name of a file", got) from None
     if not os.fspath(path):
         raise ParameterError(name, "must be the name of a file", "an empty text")
     refuse_name(found, name)

@@ -110,9 +110,8 @@ def _info_of(given: Any, files: dict[str, Path]) -> Any:
         return given
     if not is_frame(given):
         if not isinstance(given, str | os.PathLike):
-            raise ParameterTypeError(
-                "info", "must be a DataFrame, a mapping of columns or the name of a file", shown(given)
-            )
+            rule = "must be a DataFrame, a mapping of columns or the name of a file"
+            raise ParameterTypeError("info", rule, shown(given))
         path = io.as_path(given, "info")
         io.check_file(path, io.TABLES)
         with io.named_in_errors(path):
@@ -143,9 +142,8 @@ def _rows_of(table: pd.DataFrame, files: dict[str, Path]) -> pd.DataFrame:
     rows = [named.get(str(row).strip(), str(row).strip()) for row in table.index]
     repeated = sorted({row for row in rows if rows.count(row) > 1})
     if repeated:
-        raise ParameterError(
-            "info", "must have one row per system", f"several for {shortlist(list(map(repr, repeated)))}"
-        )
+        got = f"several for {shortlist(list(map(repr, repeated)))}"
+        raise ParameterError("info", "must have one row per system", got)
     missing = [repr(file.name) for name, file in files.items() if name not in rows]
     if missing:
         got = f"none for {shortlist(missing)}"

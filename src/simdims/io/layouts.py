@@ -167,12 +167,9 @@ def _is_long(square: NDArray[np.float64] | None, n_pairs: int | None, names_valu
     # Differences are NaN if one side is missing.
     if wanted.symmetrize is not None or not np.any(np.abs(square - square.T) > 0):
         return False
-    raise ParameterError(
-        "form",
-        "must be given for a table that could be a square or a list of pairs",
-        f"{len(square)} rows that could be an asymmetric matrix or a list of {n_pairs} pairs",
-        "pass {form=square} or {form=long}",
-    )
+    rule = "must be given for a table that could be a square or a list of pairs"
+    got = f"{len(square)} rows that could be an asymmetric matrix or a list of {n_pairs} pairs"
+    raise ParameterError("form", rule, got, "pass {form=square} or {form=long}")
 
 
 def _names_value(header: Sequence[str]) -> bool:

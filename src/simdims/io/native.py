@@ -95,9 +95,8 @@ def _as_json(info: Mapping[str, Any]) -> str:
     def plain(value: Any) -> Any:
         if isinstance(value, (np.generic, np.ndarray)):
             return value.tolist()
-        raise ParameterTypeError(
-            "info", "must hold plain values to be saved", f"an object of type {type(value).__name__}"
-        )
+        got = f"an object of type {type(value).__name__}"
+        raise ParameterTypeError("info", "must hold plain values to be saved", got)
 
     return json.dumps(dict(info), default=plain)
 
@@ -119,9 +118,8 @@ def _square_lines(S: Similarity) -> Iterator[str]:
 def _pair_lines(S: Similarity) -> Iterator[str]:
     """The list of pairs, starting with each item paired with itself to preserve the item order."""
     if S.absent != "missing":
-        raise ParameterError(
-            "absent", "must be 'missing' for sparse values to be saved as .csv", repr(S.absent), USE_NPZ
-        )
+        rule = "must be 'missing' for sparse values to be saved as .csv"
+        raise ParameterError("absent", rule, repr(S.absent), USE_NPZ)
     names = list(map(str, range(S.n_items)))
     if S.labels is not None:
         blank = [repr(label) for label in S.labels if not label.strip()]

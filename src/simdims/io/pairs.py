@@ -91,12 +91,11 @@ def _order(names: Sequence[str], labels: Sequence[str] | None) -> tuple[NDArray[
         return np.array([places[name] for name in names], dtype=np.intp), given
     if all(is_position(name) and int(name) < len(given) for name in names):
         return np.array([int(name) for name in names], dtype=np.intp), given
-    raise ParameterError(
-        "labels",
-        "must name every listed item",
+    got = (
         f"no label for {shortlist([repr(name) for name in unknown])} (items that are numbers may be positions among "
-        f"the labels, 0 to {len(given) - 1})",
+        f"the labels, 0 to {len(given) - 1})"
     )
+    raise ParameterError("labels", "must name every listed item", got)
 
 
 def _distinct(

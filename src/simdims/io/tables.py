@@ -448,12 +448,9 @@ def read_sheet(path: Path, header: bool | None, names: Sequence[str] | None, how
     if header is None:
         header = not set(top[1]).isdisjoint(names or ()) or _is_header(top[1], below, dialect)
     if header is None:
-        raise ParameterError(
-            "header",
-            "must be given where the first row could be a header or data",
-            f"a first row of the numbers 0 to {len(top[1]) - 1}",
-            "pass {header=True} or {header=False}",
-        )
+        rule = "must be given where the first row could be a header or data"
+        got = f"a first row of the numbers 0 to {len(top[1]) - 1}"
+        raise ParameterError("header", rule, got, "pass {header=True} or {header=False}")
     columns: list[Any] = top[1] if header else list(range(width))
     marks = [*MISSING_SPELLINGS, *how.na_values]
     missing = {} if names is None else {column: marks for column in columns if column not in names}

@@ -150,12 +150,9 @@ def refuse_other_numbers(names: Sequence[str] | None, what: str) -> None:
     numbers = [] if names is None else [str(place) for place in range(len(names))]
     if names is not None and list(names) != numbers and set(names) == set(numbers):
         place = next(place for place, number in enumerate(numbers) if names[place] != number)
-        raise ParameterError(
-            what,
-            "must list the items in order if the other table does not name them",
-            f"the number {names[place]} in row {place} of its index",
-            "sort it (sort_index), or renumber its rows (reset_index(drop=True))",
-        )
+        rule = "must list the items in order if the other table does not name them"
+        remedy = "sort it (sort_index), or renumber its rows (reset_index(drop=True))"
+        raise ParameterError(what, rule, f"the number {names[place]} in row {place} of its index", remedy)
 
 
 def name_of(item: int, labels: Sequence[str] | None) -> str:

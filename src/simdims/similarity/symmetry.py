@@ -136,13 +136,11 @@ def _refuse_unequal(
                 sides = tuple(np.broadcast_to(part, gap.shape)[place] for part in tile)
     if sides is not None:
         row, column, here, there = sides
-        raise ParameterError(
-            name,
-            "must be symmetric",
+        got = (
             f"{n_unequal} {plural('pair', n_unequal)} whose two sides differ, most of all "
-            f"{entry_shown((row, column, here), labels)} against {entry_shown((column, row, there), labels)}",
-            remedy,
+            f"{entry_shown((row, column, here), labels)} against {entry_shown((column, row, there), labels)}"
         )
+        raise ParameterError(name, "must be symmetric", got, remedy)
 
 
 def _merged(tile: Mirrored, how: str | None = None) -> np.ndarray:

@@ -81,12 +81,11 @@ def as_array(x: Any, name: str) -> np.ndarray:
         except ValueError as error:
             raise ParameterError(name, "must have rows of one length", "lists of different lengths") from error
     if not hasattr(x, "__array__") or hasattr(x, "columns"):
-        raise ParameterTypeError(
-            name,
+        rule = (
             "must be a NumPy array, a list of lists or a scipy sparse matrix (as_similarity also takes a pandas "
-            "DataFrame, a networkx graph, rsatoolbox RDMs and a Similarity)",
-            type(x).__name__,
+            "DataFrame, a networkx graph, rsatoolbox RDMs and a Similarity)"
         )
+        raise ParameterTypeError(name, rule, type(x).__name__)
     return np.asarray(x)
 
 
@@ -168,13 +167,12 @@ def _check_values(values: Matrix, labels: Sequence[str] | None, *, may_be_negati
     smallest = 0.0 if may_be_negative else smallest_entry(values)
     if smallest < 0:
         n_pairs = count_pairs(values, lambda here, there: (here < 0) | (there < 0), diagonal=True)
-        raise ParameterError(
-            "values",
-            "must be non-negative",
-            f"{n_pairs:,} negative {plural('pair', n_pairs)}, the smallest {smallest:.6g} (Negative values in data)",
+        got = f"{n_pairs:,} negative {plural('pair', n_pairs)}, the smallest {smallest:.6g} (Negative values in data)"
+        remedy = (
             "for correlations r, pass {negative=clip} to set them to 0, or {negative=shift} to rescale all pairs as "
-            "(1 + r) / 2; or go back to the features and use an RBF kernel, which is never negative",
+            "(1 + r) / 2; or go back to the features and use an RBF kernel, which is never negative"
         )
+        raise ParameterError("values", "must be non-negative", got, remedy)
 
 
 def _clean_weights(weights: Any, values: Matrix, labels: Sequence[str] | None) -> Matrix:
@@ -245,12 +243,9 @@ def check_observed(n_partners: np.ndarray, observed_self: np.ndarray, labels: Se
         raise ParameterError("values", "must hold at least one observed entry", "none: everything is missing")
     unobserved = np.flatnonzero(alone & ~observed_self)
     if unobserved.size:
-        raise ParameterError(
-            "values",
-            "must hold an observed similarity of every item",
-            f"none for {unobserved.size} {plural('item', unobserved.size)}: {_listed(unobserved, labels)}",
-            "remove it" if unobserved.size == 1 else "remove them",
-        )
+        got = f"none for {unobserved.size} {plural('item', unobserved.size)}: {_listed(unobserved, labels)}"
+        remedy = "remove it" if unobserved.size == 1 else "remove them"
+        raise ParameterError("values", "must hold an observed similarity of every item", got, remedy)
     only_self = np.flatnonzero(alone)
     if only_self.size and n_partners.size > 1:
         warn(
