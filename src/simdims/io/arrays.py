@@ -195,9 +195,6 @@ def require_all(variables: Mapping[str, Variable]) -> None:
     require(n_bytes, "Reading this file", "leave items out, or store float32 or a sparse matrix")
 
 
-# Formats
-
-
 def _opened(path: Path) -> ArrayFile:
     suffix = path.suffix.lower()
     if suffix == ".mat":

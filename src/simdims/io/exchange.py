@@ -220,13 +220,10 @@ def from_networkx(graph: Any) -> Parts:
     for node, attributes in graph.nodes(data=True):
         if "self_similarity" not in attributes:
             continue
-        entry = (
-            _number(attributes["self_similarity"], "self_similarity", f"the node {node!r}"),
-            attributes.get("self_weight"),
-        )
-        loop = entries.setdefault((place[node], place[node]), entry)
-        if not np.array_equal(loop[0], entry[0], equal_nan=True):
-            got = f"a self-loop of {loop[0]:.6g} and self_similarity {entry[0]:.6g} for {node!r}"
+        own = _number(attributes["self_similarity"], "self_similarity", f"the node {node!r}")
+        loop, _ = entries.setdefault((place[node], place[node]), (own, attributes.get("self_weight")))
+        if not np.array_equal(loop, own, equal_nan=True):
+            got = f"a self-loop of {loop:.6g} and self_similarity {own:.6g} for {node!r}"
             raise ParameterError("graph", "must have one similarity of each node to itself", got)
     if not entries:
         raise ParameterError("graph", "must have at least one edge", "none")
@@ -246,10 +243,8 @@ def from_networkx(graph: Any) -> Parts:
 def from_rsatoolbox(rdms: Any) -> Parts:
     """Return the parts of a Similarity from an rsatoolbox RDM, as documented in as_similarity."""
     if rdms.n_rdm != 1:
-        remedy = (
-            "pass rdms[0], average them with from_dissimilarity(rdms.get_matrices()), or keep them apart with "
-            "SimilaritySet(rdms)"
-        )
+        mean = "average them with from_dissimilarity(rdms.get_matrices())"
+        remedy = f"pass rdms[0], {mean}, or keep them apart with SimilaritySet(rdms)"
         raise ParameterError("RDMs", "must hold one RDM to become a Similarity", f"{rdms.n_rdm}", remedy)
     patterns = rdms.pattern_descriptors
     labels = _pattern_names(patterns, rdms.n_cond)

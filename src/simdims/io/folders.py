@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simdims import io
 from simdims._parameters import ParameterError, ParameterTypeError, plural, shortlist, shown, warn
 from simdims._tables import natural_order
 from simdims.io.layouts import Wanted
 from simdims.io.tables import read_sheet
-from simdims.similarity import Similarity, is_default_axis, is_frame
+from simdims.similarity import is_default_axis, is_frame
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
@@ -68,16 +67,11 @@ def _load(file: Path, options: dict[str, Any]) -> Any:
     wanted = Wanted(**{**given, "na_values": io.clean_na_values(options.get("na_values"))})
     changes = {name: options.get(name) for name in _CHANGES}
     found, present = io.read_similarity(file, wanted, changes, may_lack=True)
-    if present is None or wanted.labels is not None or not _is_numbered(found, present):
-        return found
+    if present is None or wanted.labels is not None or found.labels != tuple(map(str, np.flatnonzero(present))):
+        return found  # without missing items, or with names
     values = np.full((len(present), len(present)), np.nan)
     values[np.ix_(present, present)] = found.values
     return values
-
-
-def _is_numbered(found: Similarity, present: NDArray[np.bool_]) -> bool:
-    """Whether the items of a file have no names and are identified by position."""
-    return found.labels == tuple(str(i) for i in np.flatnonzero(present))
 
 
 def read_folder(path: Path, info: Any = None) -> Folder:
@@ -150,6 +144,6 @@ def _rows_of(table: pd.DataFrame, files: dict[str, Path]) -> pd.DataFrame:
         raise ParameterError("info", "must have a row for each file, named in the first column", got)
     unused = [row for row in rows if row not in files]
     if unused:
-        warn(f"Left out {len(unused)} {plural('row', len(unused))} without a file: {shortlist(unused)}.",
-             "This is about {info}.")  # fmt: skip
+        left_out = f"{len(unused)} {plural('row', len(unused))} without a file: {shortlist(unused)}"
+        warn(f"Left out {left_out}.", "This is about {info}.")
     return table.set_axis(rows, axis=0).loc[list(files)]

@@ -115,9 +115,6 @@ def _edge_weight(number: int, attributes: str) -> str:
         ) from None
 
 
-# Layout detection
-
-
 def _read_text(path: Path, dialect: Dialect, wanted: Wanted) -> Parts:
     all_rows = rows(path, dialect)
     head = list(islice(all_rows, N_HEAD))
@@ -183,9 +180,6 @@ def _attempt(read: Callable[[], Parts]) -> Parts | None:
         return None
 
 
-# Lists of pairs
-
-
 def _read_pairs(all_rows: Iterator[Row], numbers: Numbers, wanted: Wanted) -> Parts:
     """Read rows of item, item, value[, weight]; a first row whose value is text is a header."""
     places: dict[str, int] = {}
@@ -218,16 +212,10 @@ def _read_pairs(all_rows: Iterator[Row], numbers: Numbers, wanted: Wanted) -> Pa
     if header is not None and not _names_value(header) and not places.keys().isdisjoint(header[:2]):
         # Its items also occur in other rows, so it is a pair and not a header.
         raise _text_error(top_number, header, 2, None, numbers.dialect)
-    return from_pairs(
-        list(map(unguarded, places)),
-        np.array(first, dtype=np.intp),
-        np.array(second, dtype=np.intp),
-        np.array(values),
-        np.array(weights) if weights else None,
-        labels=wanted.labels,
-        absent=wanted.absent,
-        column=None if header is None else header[2].strip(),
-    )
+    names, column = list(map(unguarded, places)), None if header is None else header[2].strip()
+    pairs = (np.array(first, dtype=np.intp), np.array(second, dtype=np.intp))
+    given = (np.array(values), np.array(weights) if weights else None)
+    return from_pairs(names, *pairs, *given, labels=wanted.labels, absent=wanted.absent, column=column)
 
 
 def _frame_pairs(frame: Any, wanted: Wanted) -> Parts:
@@ -247,16 +235,9 @@ def _frame_pairs(frame: Any, wanted: Wanted) -> Parts:
     codes, names = pd.factorize(items.map(str).to_numpy(dtype=object).reshape(2, n_rows).T.ravel())
     frame = without_missing(frame, frame.columns[2:], wanted.how)
     values, *weights = (read_numbers(frame, column) for column in frame.columns[2:])
-    return from_pairs(
-        list(names),
-        codes[0::2].astype(np.intp),
-        codes[1::2].astype(np.intp),
-        values,
-        weights[0] if weights else None,
-        labels=wanted.labels,
-        absent=wanted.absent,
-        column=str(frame.columns[2]),
-    )
+    pairs, column = (codes[0::2].astype(np.intp), codes[1::2].astype(np.intp)), str(frame.columns[2])
+    given = (values, weights[0] if weights else None)
+    return from_pairs(list(names), *pairs, *given, labels=wanted.labels, absent=wanted.absent, column=column)
 
 
 def _check_header(header: Sequence[str]) -> None:
@@ -273,9 +254,6 @@ def _check_header(header: Sequence[str]) -> None:
 
 def _nameless(number: int, place: int) -> ValueError:
     return ValueError(f"each row must name two items, got none in row {number}, column {place + 1}.")
-
-
-# Squares
 
 
 def _read_square(all_rows: Iterator[Row], numbers: Numbers) -> Parts:

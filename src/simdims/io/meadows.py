@@ -40,16 +40,12 @@ def read_mat(file: ArrayFile) -> Parts | None:
     if not people or any(STIMULI + person not in file.variables for person in people):
         return None
     with reading(".mat"):
-        return _stacked(
-            [
-                Arrangement(
-                    person.lstrip("_").replace("_", "-"),
-                    [str(item) for item in file.texts(STIMULI + person)],
-                    np.asarray(file.read(PAIRS + person), dtype=np.float64).ravel(),
-                )
-                for person in people
-            ]
-        )
+        found = []
+        for person in people:
+            items = [str(item) for item in file.texts(STIMULI + person)]
+            pairs = np.asarray(file.read(PAIRS + person), dtype=np.float64).ravel()
+            found.append(Arrangement(person.lstrip("_").replace("_", "-"), items, pairs))
+        return _stacked(found)
 
 
 def read_json(path: Path) -> Parts:

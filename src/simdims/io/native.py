@@ -30,7 +30,7 @@ USE_NPZ = "save it as .npz, which keeps everything"
 
 def save_npz(S: Similarity, path: Path) -> None:
     """Write a Similarity as plain arrays, without a pickle; `info` becomes JSON."""
-    arrays: dict[str, Any] = {MARK: np.array(FORMAT), "info": np.array(_as_json(S.info))}
+    arrays: dict[str, Any] = {MARK: np.array(FORMAT), "info": np.array(json.dumps(dict(S.info), default=plain_value))}
     if S.labels is not None:
         arrays["labels"] = np.array(S.labels, dtype=np.str_)
     if S.factors is not None:
@@ -91,14 +91,12 @@ def save_csv(S: Similarity, path: Path) -> None:
         file.writelines(f"{line}\n".encode() for line in lines)
 
 
-def _as_json(info: Mapping[str, Any]) -> str:
-    def plain(value: Any) -> Any:
-        if isinstance(value, (np.generic, np.ndarray)):
-            return value.tolist()
-        got = f"an object of type {type(value).__name__}"
-        raise ParameterTypeError("info", "must hold plain values to be saved", got)
-
-    return json.dumps(dict(info), default=plain)
+def plain_value(value: Any) -> Any:
+    """A NumPy value in `info` as JSON can store it; refuse other objects."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    got = f"an object of type {type(value).__name__}"
+    raise ParameterTypeError("info", "must hold plain values to be saved", got)
 
 
 def _csr(data: np.ndarray, arrays: Mapping[str, np.ndarray]) -> sparse.csr_array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,7 @@ def read_features(
     row of a text file names the columns; None detects it. `how` has the variable of a file of several arrays, the sheet
     of a spreadsheet, and markers of missing values.
     """
-    io.check_file(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES))
-    suffix = path.suffix.lower()
-    with io.named_in_errors(path):
-        _refuse_options(suffix, how)
+    with _opened(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES), how) as suffix:
         if suffix in io.TABLES:
             return _as_features(read_sheet(path, header, [] if labels is None else [labels], how), labels, namer)
         _refuse_option(namer, labels, io.TABLES, suffix)
@@ -48,9 +45,7 @@ def read_features(
 
 def read_properties(path: Path, labels: str | None, how: Reading = PLAIN) -> pd.DataFrame:
     """Return item properties from a table: numbers, or text for categories; `labels` names the items."""
-    io.check_file(path, tuple(io.TABLES))
-    with io.named_in_errors(path):
-        _refuse_options(path.suffix.lower(), how)
+    with _opened(path, io.TABLES, how):
         sheet = read_sheet(path, None, [] if labels is None else [labels], how)
         frame = sheet.frame.copy()
         if labels is not None:
@@ -74,10 +69,8 @@ def read_triplets(
     path: Path, columns: Sequence[str] | None, header: bool | None, by: str | None = None, how: Reading = PLAIN
 ) -> Any:
     """Return triplets as a table of three columns: `columns`, or all but `by` and covariates, which are kept."""
-    io.check_file(path, (".npy", *io.TABLES))
-    with io.named_in_errors(path):
-        _refuse_options(path.suffix.lower(), how)
-        if path.suffix.lower() == ".npy":
+    with _opened(path, (".npy", *io.TABLES), how) as suffix:
+        if suffix == ".npy":
             _refuse_option("columns", columns, io.TABLES, ".npy")
             _refuse_option("by", by, io.TABLES, ".npy")
             return read_npy(path).values
@@ -95,9 +88,7 @@ def read_triplets(
 
 def read_comparisons(path: Path, columns: Sequence[str], how: Reading = PLAIN) -> pd.DataFrame:
     """Return a table of comparisons, whose `columns` hold the head, the winner and the loser."""
-    io.check_file(path, tuple(io.TABLES))
-    with io.named_in_errors(path):
-        _refuse_options(path.suffix.lower(), how)
+    with _opened(path, io.TABLES, how):
         sheet = read_sheet(path, True, None, how)
         items = [column for column in dict.fromkeys(columns) if list(sheet.frame.columns).count(column) == 1]
         if len(items) < len(columns):
@@ -129,9 +120,7 @@ def read_trials(path: Path, names: Sequence[str], number: str | None = None, how
 
     The column `number`, if given, holds numbers.
     """
-    io.check_file(path, tuple(io.TABLES))
-    with io.named_in_errors(path):
-        _refuse_options(path.suffix.lower(), how)
+    with _opened(path, io.TABLES, how):
         sheet = read_sheet(path, True, names, how)
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:
             return sheet.frame
@@ -182,10 +171,16 @@ def read_names(path: Path) -> list[str]:
         return path.read_text(encoding=find_encoding(path)).splitlines()
 
 
-def _refuse_options(suffix: str, how: Reading) -> None:
-    for name in Reading._fields:
-        if suffix not in io.OPTIONS[name]:
-            _refuse_option(name, getattr(how, name) or None, io.OPTIONS[name], suffix)
+@contextmanager
+def _opened(path: Path, endings: Sequence[str], how: Reading) -> Iterator[str]:
+    """Check a file and the options for it, yield its suffix, and name the file in errors about its content."""
+    io.check_file(path, endings)
+    suffix = path.suffix.lower()
+    with io.named_in_errors(path):
+        for name in Reading._fields:
+            if suffix not in io.OPTIONS[name]:
+                _refuse_option(name, getattr(how, name) or None, io.OPTIONS[name], suffix)
+        yield suffix
 
 
 def _refuse_option(name: str, value: object, endings: Iterable[str], suffix: str) -> None:

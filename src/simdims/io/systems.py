@@ -12,12 +12,13 @@ import numpy as np
 from scipy import sparse
 
 from simdims._journal import replacing_file
-from simdims._parameters import ParameterError, ParameterTypeError, shown
+from simdims._parameters import ParameterError, shown
 from simdims.io import as_path, check_file
 from simdims.io.arrays import checked, npz_variables, reading, require_all
 from simdims.io.folders import load_folder
-from simdims.io.native import MEMBERS, SET_MARK
+from simdims.io.native import MEMBERS, SET_MARK, plain_value
 from simdims.similarity import Similarity
+from simdims.similarity.arrays import arrays_of
 from simdims.similarity.ownership import frozen
 from simdims.systems import SimilaritySet
 
@@ -35,23 +36,17 @@ def save_set(systems: SimilaritySet, path: str | os.PathLike[str]) -> None:
         raise ParameterError("path", "must end in .npz", f"{target.name!r}")
     heads, data, weights, indices, starts, labels = [], [], [], [], [], []
     for one in systems:
-        heads.append({"n_items": one.n_items, "signed": one.signed, "absent": one.absent, "info": _plain(one.info)})
-        if one.factors is not None:
-            heads[-1] |= {"kind": "factors", "dtype": str(one.factors.dtype)}
-            data.append(one.factors.ravel())
-        elif sparse.issparse(one.values):
-            heads[-1] |= {"kind": "sparse", "dtype": str(one.values.dtype)}
-            data.append(one.values.data)
-            indices.append(one.values.indices)
-            starts.append(one.values.indptr)
-        else:
-            heads[-1] |= {"kind": "dense", "dtype": str(one.values.dtype)}
-            data.append(one.values.ravel())
-        heads[-1]["size"] = len(data[-1])
-        if one.weights is not None:
-            own = one.weights.data if sparse.issparse(one.weights) else one.weights.ravel()
-            heads[-1] |= {"weights": len(own), "weights_dtype": str(own.dtype)}
-            weights.append(own)
+        own = arrays_of(one)
+        kind = "factors" if own.implicit else "dense" if own.starts is None else "sparse"
+        head = {"n_items": one.n_items, "signed": one.signed, "absent": one.absent, "info": _plain(one.info)}
+        heads.append({**head, "kind": kind, "dtype": str(own.values.dtype), "size": own.values.size})
+        data.append(own.values.ravel())
+        if own.indices is not None:
+            indices.append(own.indices)
+            starts.append(own.starts)
+        if own.weights is not None:
+            heads[-1] |= {"weights": own.weights.size, "weights_dtype": str(own.weights.dtype)}
+            weights.append(own.weights.ravel())
         labels.append(None if one.labels is None else list(one.labels))
     shared = {"labels": None if systems.labels is None else list(systems.labels), "n_items": systems.n_items}
     text = {"names": list(systems.names), "systems": heads, "own_labels": labels, **shared}
@@ -179,9 +174,4 @@ def _is_na(cell: Any) -> bool:
 
 
 def _plain_value(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    rule = "must hold plain values to be saved"
-    raise ParameterTypeError("info", rule, f"an object of type {type(value).__name__}")
+    return value.isoformat() if hasattr(value, "isoformat") else plain_value(value)

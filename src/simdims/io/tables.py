@@ -333,9 +333,8 @@ def sample_table(path: Path, header: bool | None, how: Reading) -> Table:
         named = frame.reset_index() if frame.index.dtype.kind not in "iu" else frame
         head = named.head(_n_sampled(named.shape[1]))
         body = head.astype(object).where(head.notna(), "").astype(str).to_numpy().tolist()
-        return _counted(
-            list(map(str, named.columns)), list(enumerate(body)), len(named), Dialect("", ",", missing=how.missing)
-        )
+        columns, dialect = list(map(str, named.columns)), Dialect("", ",", missing=how.missing)
+        return _counted(columns, list(enumerate(body)), len(named), dialect)
     dialect = find_dialect(path, how)
     top, below, n_rows, width = _head(path, dialect)
     if not (_is_header(top[1], below, dialect) if header is None else header):
