@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -38,57 +37,42 @@ class RemoteFile:
         return f"{base.rstrip('/')}/{self.repository}/{self.commit}/{quote(self.path)}"
 
 
-_FEATURE_NORMS = ("ViCCo-Group/semantic_features_gpt_3", "3b132af668bc61706b944dcfd6b01672d3a49c34")
+# Repositories at a commit.
+_NORMS = ("ViCCo-Group/semantic_features_gpt_3", "3b132af668bc61706b944dcfd6b01672d3a49c34")
+_RSA = ("rsagroup/rsatoolbox", "f1f83cadb7243492a1aae7460466e0f0140b20ac")
+_PERCEPT2VEC = ("jcpeterson/percept2vec", "2f82c622a8c4677101364e0b22883fc32e782faf")
+_ENCODING = ("ViCCo-Group/dimension_encoding", "b1843e7eb92858c9c4a9ef88b4a5faea24752b49")
+_PERTURBATIONS = ("marrenj/cvpr_perturbations", "9820d612f66d3c2386e22159e1a6f841974efeb7")
 
-# Name of the local copy (in the cache, and in the folder of SIMDIMS_DATA) -> the original.
-FILES = MappingProxyType(
-    {
-        "mur92/92_behavRDMs.mat": RemoteFile(
-            "rsagroup/rsatoolbox",
-            "f1f83cadb7243492a1aae7460466e0f0140b20ac",
-            "demos/92imageData/92_behavRDMs.mat",
-            "7a8e118c144c3840adeeeef6ea0706a0be2b3e80df719af15fbb56fc62562f5f",
-        ),
-        "peterson_animals/turkResults_CogSci2016.mat": RemoteFile(
-            "jcpeterson/percept2vec",
-            "2f82c622a8c4677101364e0b22883fc32e782faf",
-            "turkResults_CogSci2016.mat",
-            "57317121aaa43f553b6551d523eaf0740269e695c0dc438f36735f2ccb85977e",
-        ),
-        "things/spose_embedding_66d_sorted.txt": RemoteFile(
-            *_FEATURE_NORMS,
-            "data/things/spose_embedding_66d_sorted.txt",
-            "6a485922fe22c10b2eb920140198488451d44ac6de0c6be5e8ee8eec8a2007cc",
-        ),
-        "things/unique_id.txt": RemoteFile(
-            *_FEATURE_NORMS,
-            "data/things/unique_id.txt",
-            "e2e59d02197e89776034938e7a73940a0823cacac4b6084b56b1d8959816ff76",
-        ),
-        "things/labels_short.txt": RemoteFile(
-            "ViCCo-Group/dimension_encoding",
-            "b1843e7eb92858c9c4a9ef88b4a5faea24752b49",
-            "data/66d/labels_short.txt",
-            "8bca7828c6d84ce2e19061a1314dc71060891153092869e0a3e2a0e0d09bafbd",
-        ),
-        "things/RDM48_triplet.mat": RemoteFile(
-            "marrenj/cvpr_perturbations",
-            "9820d612f66d3c2386e22159e1a6f841974efeb7",
-            "data/RDM48_triplet.mat",
-            "c08e207821fdba8d85e2d1018d89ca9a79afd106cc7db20506a69678528f094b",
-        ),
-        "words/SimLex-999.txt": RemoteFile(
-            *_FEATURE_NORMS,
-            "data/simlex999/SimLex-999.txt",
-            "065b7f0406494d7daece5b51b38d67f34801fb3e130c319e533fea7661875b73",
-        ),
-        "words/wordsim353_combined.csv": RemoteFile(
-            *_FEATURE_NORMS,
-            "data/wordsim353/combined.csv",
-            "b72497c835c075919512773e9d1cbc95a067ba986b2c1290bee7bf4c69c90281",
-        ),
-    }
-)
+#: Name of the local copy (in the cache, and in the folder of SIMDIMS_DATA) -> the original.
+FILES = {
+    "mur92/92_behavRDMs.mat": RemoteFile(
+        *_RSA, "demos/92imageData/92_behavRDMs.mat", "7a8e118c144c3840adeeeef6ea0706a0be2b3e80df719af15fbb56fc62562f5f"
+    ),
+    "peterson_animals/turkResults_CogSci2016.mat": RemoteFile(
+        *_PERCEPT2VEC, "turkResults_CogSci2016.mat", "57317121aaa43f553b6551d523eaf0740269e695c0dc438f36735f2ccb85977e"
+    ),
+    "things/spose_embedding_66d_sorted.txt": RemoteFile(
+        *_NORMS,
+        "data/things/spose_embedding_66d_sorted.txt",
+        "6a485922fe22c10b2eb920140198488451d44ac6de0c6be5e8ee8eec8a2007cc",
+    ),
+    "things/unique_id.txt": RemoteFile(
+        *_NORMS, "data/things/unique_id.txt", "e2e59d02197e89776034938e7a73940a0823cacac4b6084b56b1d8959816ff76"
+    ),
+    "things/labels_short.txt": RemoteFile(
+        *_ENCODING, "data/66d/labels_short.txt", "8bca7828c6d84ce2e19061a1314dc71060891153092869e0a3e2a0e0d09bafbd"
+    ),
+    "things/RDM48_triplet.mat": RemoteFile(
+        *_PERTURBATIONS, "data/RDM48_triplet.mat", "c08e207821fdba8d85e2d1018d89ca9a79afd106cc7db20506a69678528f094b"
+    ),
+    "words/SimLex-999.txt": RemoteFile(
+        *_NORMS, "data/simlex999/SimLex-999.txt", "065b7f0406494d7daece5b51b38d67f34801fb3e130c319e533fea7661875b73"
+    ),
+    "words/wordsim353_combined.csv": RemoteFile(
+        *_NORMS, "data/wordsim353/combined.csv", "b72497c835c075919512773e9d1cbc95a067ba986b2c1290bee7bf4c69c90281"
+    ),
+}
 
 
 def find(name: str) -> Path:
