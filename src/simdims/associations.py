@@ -124,11 +124,8 @@ def _connected_rows(
     _, component = connected_components(graph, directed=True, connection="strong")
     sizes = np.bincount(component)
     if sizes.max() < 2:
-        rule, remedy = (
-            "must contain a cycle of associations, such as cat - dog - cat",
-            "check that responses are also cues",
-        )
-        raise ParameterError("table", rule, f"none among {n_words} words", remedy)
+        rule = "must contain a cycle of associations, such as cat - dog - cat"
+        raise ParameterError("table", rule, f"none among {n_words} words", "check that responses are also cues")
     # Words are sorted, so among the largest components this one has the first word.
     largest = component[np.argmax(sizes[component] == sizes.max())]
     inside = component == largest
@@ -155,10 +152,6 @@ def _positive_pmi(symmetric: sparse.csr_array, info: dict[str, Any]) -> sparse.c
     info["n_pairs_counted"] = pairs.nnz // 2
     info["n_pairs_positive"] = int(np.count_nonzero(positive)) // 2
     words = np.arange(len(of_word))
-    return sparse.coo_array(
-        (
-            np.concatenate([information[positive], -np.log2(of_word / total)]),
-            (np.concatenate([pairs.row[positive], words]), np.concatenate([pairs.col[positive], words])),
-        ),
-        shape=symmetric.shape,
-    ).tocsr()
+    rows, columns = (np.concatenate([side[positive], words]) for side in (pairs.row, pairs.col))
+    values = np.concatenate([information[positive], -np.log2(of_word / total)])
+    return sparse.coo_array((values, (rows, columns)), shape=symmetric.shape).tocsr()

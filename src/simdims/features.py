@@ -139,12 +139,8 @@ def from_features(
         kernel = "linear" if features.min() >= 0 else "rbf"
     _check_options(kernel, bandwidth, implicit, n_landmarks, features)
     rng = generator_of(random_state)
-    info: dict[str, Any] = {
-        "source": "features",
-        "kernel": getattr(kernel, "__name__", "callable") if callable(kernel) else kernel,
-        "n_features": features.shape[1],
-        **found_negative,
-    }
+    name = getattr(kernel, "__name__", "callable") if callable(kernel) else kernel
+    info: dict[str, Any] = {"source": "features", "kernel": name, "n_features": features.shape[1], **found_negative}
     if implicit:
         factors = features
         if kernel == "rbf":
@@ -154,11 +150,9 @@ def from_features(
         return Similarity.from_factors(factors, labels, signed=kernel == "rbf", info=info)
     n = len(features)
     n_matrices = 1.5 if kernel == "rbf" else 1.0  # the distances of all pairs, for their median
-    _memory.require(
-        int(n_matrices * n * n * features.dtype.itemsize),
-        f"A matrix of {n} x {n} similarities",
-        "pass float32 features, fewer items, or implicit=True with kernel='linear' or 'rbf'",
-    )
+    n_bytes = int(n_matrices * n * n * features.dtype.itemsize)
+    remedy = "pass float32 features, fewer items, or implicit=True with kernel='linear' or 'rbf'"
+    _memory.require(n_bytes, f"A matrix of {n} x {n} similarities", remedy)
     if kernel == "rbf":
         values, info["sigma"] = _rbf(features, bandwidth)
         info["bandwidth"] = bandwidth
@@ -384,11 +378,9 @@ def _rbf_factors(
 
     n = len(X)
     m = min(n, _DEFAULT_LANDMARKS if n_landmarks is None else int(n_landmarks))
-    _memory.require(
-        n * m * X.dtype.itemsize + 2 * 8 * _LANDMARK_BLOCK * (m + X.shape[1]) + 4 * 8 * m * m,
-        f"The similarities of {n} items to {m} landmarks",
-        "pass float32 features or fewer n_landmarks",
-    )
+    n_bytes = n * m * X.dtype.itemsize + 2 * 8 * _LANDMARK_BLOCK * (m + X.shape[1]) + 4 * 8 * m * m
+    what = f"The similarities of {n} items to {m} landmarks"
+    _memory.require(n_bytes, what, "pass float32 features or fewer n_landmarks")
     centre, unit = _centre_and_unit(X)
     median, n_median_pairs = _sampled_median(X, unit, rng)
     gamma = 0.5 / (bandwidth * _require_distance(median)) ** 2

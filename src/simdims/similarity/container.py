@@ -430,11 +430,8 @@ def as_similarity(
     require_choice("negative", negative, (None, "clip", "shift"))
     require_flag("copy", copy)
     if hasattr(x, "n_systems"):
-        rule, remedy = (
-            "must be the similarities of one system",
-            "pass one of its systems or its mean(), or use JointSRF",
-        )
-        raise ParameterTypeError("values", rule, f"a {type(x).__name__}", remedy)
+        remedy = "pass one of its systems or its mean(), or use JointSRF"
+        raise ParameterTypeError("values", "must be the similarities of one system", f"a {type(x).__name__}", remedy)
     of_result = getattr(x, "mean_similarity", getattr(x, "similarity", None))  # of a Discovery
     x = of_result if isinstance(of_result, Similarity) else x
     if isinstance(x, Similarity):

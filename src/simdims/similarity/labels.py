@@ -99,17 +99,14 @@ def aligned(frame: Any, name: str, order: tuple[str, ...] | None = None) -> Any:
     """Sort the columns of a frame like its index, or both like `order`, if these name the same items."""
     if is_default_axis(frame.index) or is_default_axis(frame.columns):
         return frame
-    index, columns = (
-        axis_names(frame.index, f"the index of {name}"),
-        axis_names(frame.columns, f"the columns of {name}"),
-    )
+    index = axis_names(frame.index, f"the index of {name}")
+    columns = axis_names(frame.columns, f"the columns of {name}")
     order = index if order is None else order
     moved = [axis for axis, names in (("rows", index), ("columns", columns)) if names != order]
     if not moved or any(sorted(names) != sorted(set(order)) for names in (index, columns)):
         return frame
-    logger.info(
-        "The %s of %s were in another order than the other labels, and were aligned.", " and ".join(moved), name
-    )
+    what = f"The {' and '.join(moved)} of {name}"
+    logger.info("%s were in another order than the other labels, and were aligned.", what)
     rows, places = ({item: at for at, item in enumerate(names)} for names in (index, columns))
     return frame.iloc[[rows[item] for item in order], [places[item] for item in order]]
 

@@ -29,14 +29,10 @@ def as_rows(S: Any, estimator: Any) -> NDArray[np.floating]:
     for dtype in S.dtypes if is_frame(S) and S.ndim == 2 else [getattr(S, "dtype", None)]:
         if getattr(dtype, "kind", "f") in "mMV":  # check_array converts dates to numbers
             raise ParameterTypeError("S", "must hold numbers", f"dtype {dtype}")
+    kinds = [np.float64, np.float32]
     try:
         return check_array(
-            S,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-            order="C",
-            estimator=estimator,
-            input_name="S",
+            S, dtype=kinds, ensure_all_finite="allow-nan", order="C", estimator=estimator, input_name="S"
         )
     except (TypeError, ValueError, OverflowError) as error:
         # Omit the lines that print the data.

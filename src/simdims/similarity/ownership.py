@@ -25,12 +25,9 @@ def held(matrix: Matrix, given: Any, name: str, copy: bool = True) -> Matrix:
     is_writeable = any(array.flags.writeable for part in _arrays_in(matrix) for array in _with_bases(part))
     if not copy or not is_writeable or not may_share(matrix, given):
         return read_only(matrix)
-    require(
-        sum(part.nbytes for part in _arrays_in(matrix)),
-        f"A copy of {name}, which could be changed later,",
-        f"make it read-only ({name}.flags.writeable = False), or pass as_similarity(..., copy=False) and leave it as "
-        "it is",
-    )
+    n_bytes = sum(part.nbytes for part in _arrays_in(matrix))
+    remedy = f"make it read-only ({name}.flags.writeable = False), or pass as_similarity(..., copy=False)"
+    require(n_bytes, f"A copy of {name}, which could be changed later,", f"{remedy} and leave it as it is")
     return read_only(frozen(matrix.copy() if sparse.issparse(matrix) else matrix.copy(order="K")))
 
 
