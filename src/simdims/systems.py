@@ -96,11 +96,12 @@ class SimilaritySet:
     def __init__(self, similarities: Any, names: Sequence[str] | None = None, info: Any = None) -> None:
         given, own_names, own_info = _given_systems(similarities)
         n = len(given)
-        names = _first_named(names, own_names, info)
+        names = own_names if names is None else names
+        if names is None and is_frame(info) and not is_default_axis(info.index):
+            names = list(info.index)
         self.names = tuple(f"system{m + 1}" for m in range(n)) if names is None else _clean_names(names, n)
         self.info = _clean_info(own_info if info is None else info, self.names)
-        systems = _as_systems(given, self.names)
-        self._set(systems)
+        self._set(_as_systems(given, self.names))
         _check_connected(self)
         _check_items(self)
         warn_of_scales(self, usual_scale(self))
@@ -328,10 +329,7 @@ class SimilaritySet:
         return load_set(path, info, **options)
 
     def __repr__(self) -> str:
-        parts = [
-            f"{self.n_systems} {plural('system', self.n_systems)}",
-            f"{self.n_items} {plural('item', self.n_items)}",
-        ]
+        parts = [f"{n} {plural(noun, n)}" for n, noun in ((self.n_systems, "system"), (self.n_items, "item"))]
         parts.append(f"{percent(self.density)} of pairs observed")
         if self.labels is not None:
             parts.append("labelled")
@@ -379,26 +377,24 @@ def _entries(one: Similarity, at: NDArray[np.intp]) -> tuple[NDArray, NDArray, N
 def _given_systems(similarities: Any) -> tuple[list[Any], list[Any] | None, dict[str, Any] | None]:
     """One object per system, and the names and covariates that come with them."""
     if isinstance(similarities, SimilaritySet):
-        return (
-            list(similarities),
-            list(similarities.names),
-            {str(key): column for key, column in similarities.info.items()},
-        )
-    given: list[Any]
-    names: list[Any] | None
+        info = {str(key): column for key, column in similarities.info.items()}
+        return list(similarities), list(similarities.names), info
+    names: list[Any] | None = None
+    package = type(similarities).__module__.partition(".")[0]
     if isinstance(similarities, Mapping):
         given, names = list(similarities.values()), list(similarities)
-    elif type(similarities).__module__.partition(".")[0] == "rsatoolbox":
+    elif package == "rsatoolbox":
         return _of_rdms(similarities)
-    elif type(similarities).__module__.partition(".")[0] == "xarray":
-        given, names = _of_array(similarities)
-    elif isinstance(similarities, np.ndarray):
+    elif package == "xarray" or isinstance(similarities, np.ndarray):
         if similarities.ndim != 3 or similarities.shape[1] != similarities.shape[2]:
-            got = f"an array of shape {similarities.shape}"
+            got = f"{'a DataArray' if package == 'xarray' else 'an array'} of shape {similarities.shape}"
             raise ParameterError("similarities", "must have shape (n_systems, n_items, n_items)", got)
-        given, names = list(similarities), None
+        given = list(similarities)
+        if package == "xarray":
+            systems, given = similarities.dims[0], [one.to_pandas() for one in given]
+            names = similarities[systems].values.tolist() if systems in similarities.coords else None
     elif isinstance(similarities, Sequence) and not isinstance(similarities, str | bytes):
-        given, names = list(similarities), None
+        given = list(similarities)
     else:
         rule = "must be a list, a mapping or an array of similarities, systems first, a DataArray or rsatoolbox RDMs"
         raise ParameterTypeError("similarities", rule, type(similarities).__name__)
@@ -418,23 +414,6 @@ def _of_rdms(rdms: Any) -> tuple[list[Any], list[Any] | None, dict[str, Any]]:
     described = {key: list(column) for key, column in rdms.rdm_descriptors.items() if key not in _OF_RDMS}
     is_named = len(set(map(str, described.get("name", ())))) == len(given)
     return given, described.pop("name") if is_named else None, described
-
-
-def _of_array(array: Any) -> tuple[list[Any], list[Any] | None]:
-    """The tables of a DataArray with systems first, and their coordinates."""
-    if array.ndim != 3 or array.shape[1] != array.shape[2]:
-        got = f"a DataArray of shape {array.shape}"
-        raise ParameterError("similarities", "must have shape (n_systems, n_items, n_items)", got)
-    systems = array.dims[0]
-    return [one.to_pandas() for one in array], array[systems].values.tolist() if systems in array.coords else None
-
-
-def _first_named(names: Any, own_names: Any, info: Any) -> Any:
-    if names is not None:
-        return names
-    if own_names is not None:
-        return own_names
-    return list(info.index) if is_frame(info) and not is_default_axis(info.index) else None
 
 
 def _clean_names(names: Any, n_systems: int) -> tuple[str, ...]:
@@ -613,9 +592,8 @@ def _scales(systems: SimilaritySet) -> dict[str, float]:
     """The largest similarity of each system with enough pairs, if it is positive."""
     largest = {}
     for name, one in systems.items():
-        stored = (
-            one.factors if one.factors is not None else one.values.data if sparse.issparse(one.values) else one.values
-        )
+        values = one.values if one.factors is None else one.factors
+        stored = values.data if sparse.issparse(values) else values
         if 0.5 * one.density * one.n_items * (one.n_items - 1) >= _PAIRS_FOR_SCALE:
             largest[name] = float(np.nanmax(stored, initial=0.0)) ** (2 if one.factors is not None else 1)
     return {name: value for name, value in largest.items() if value > 0}
