@@ -46,7 +46,10 @@ def _check(options: argparse.Namespace) -> Findings:
     read = discover.read_data(options)
     S = read.similarity
     columns = [] if read.table is None else _columns(read, read.table)
-    facts = {**_coverage(S), **_scale(S), **_symmetry(read), **_duplicates(S, read.table)}
+    facts = {**_coverage(S), **_scale(S)}
+    if read.kind in ("matrix", "dissimilarity"):
+        facts["symmetry"] = read.options.symmetrize or "equal sides"
+    facts |= _duplicates(S, read.table)
     planned = discover.plan(S, options)
     rows = {} if read.table is None else {"n_rows": read.table.n_rows, "n_columns": read.table.width}
     values = {"file": options.source, "kind": read.kind, "why": read.why, **rows, "columns": columns, **facts}
@@ -146,12 +149,6 @@ def _scale(S: Similarity | SimilaritySet) -> dict[str, Any]:
     return {} if ends is None else {"smallest": ends[0], "largest": ends[1]}
 
 
-def _symmetry(read: discover.Read) -> dict[str, Any]:
-    """How the two sides of pairs agree: in a matrix they are equal, or were combined by --symmetrize."""
-    is_matrix = read.kind in ("matrix", "dissimilarity")
-    return {"symmetry": read.options.symmetrize or "equal sides"} if is_matrix else {}
-
-
 def _duplicates(S: Similarity | SimilaritySet, table: Table | None) -> dict[str, Any]:
     """Duplicate rows of a narrow table, and items with identical similarities."""
     from scipy import sparse
@@ -176,16 +173,13 @@ def _facts_in_words(facts: Mapping[str, Any], S: Similarity | SimilaritySet) -> 
         own = facts["n_self_similarities"]
         diagonal = "none" if not own else "all" if own == S.n_items else f"{own:,} of {S.n_items:,}"
         unlisted = "" if facts["absent"] in (None, "missing") else "; pairs that are not listed count as zeros"
-        words.append(
-            f"Missing: {n_missing:,} of {facts['n_pairs']:,} pairs{unlisted}. Similarities of items with themselves: "
-            f"{diagonal}."
-        )
+        words.append(f"Missing: {n_missing:,} of {facts['n_pairs']:,} pairs{unlisted}.")
+        words[-1] += f" Similarities of items with themselves: {diagonal}."
     else:
         words.append(f"Missing: {1 - facts['density']:.1%} of the pairs of all systems.")
     if "smallest" in facts:
-        words.append(
-            f"Scale: fitted values of two different items range from {facts['smallest']:.3g} to {facts['largest']:.3g}."
-        )
+        ends = f"{facts['smallest']:.3g} to {facts['largest']:.3g}"
+        words.append(f"Scale: fitted values of two different items range from {ends}.")
     if "symmetry" in facts:
         same = facts["symmetry"] == "equal sides"
         how = "both sides of each pair are equal" if same else f"where sides differ, the {facts['symmetry']} is taken"

@@ -17,15 +17,10 @@ _HOW = {
 
 
 def add(commands: Any) -> None:
-    parser = add_command(
-        commands,
-        "completion",
-        _completion,
-        summary="print the script for tab completion in bash, zsh or fish",
-        details="; ".join(f"{shell}: {how}" for shell, how in _HOW.items()) + ".",
-        example='eval "$(simdims completion bash)"',
-        has_findings=False,
-    )
+    summary = "print the script for tab completion in bash, zsh or fish"
+    details = "; ".join(f"{shell}: {how}" for shell, how in _HOW.items()) + "."
+    given = {"summary": summary, "details": details, "example": 'eval "$(simdims completion bash)"'}
+    parser = add_command(commands, "completion", _completion, **given, has_findings=False)
     parser.add_argument("shell", metavar="SHELL", choices=list(_HOW), help="bash, zsh or fish")
 
 

@@ -34,7 +34,8 @@ def apply(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in _read(path).items():
         if key == _VERSION:
-            _compare_versions(path, value)
+            if value != __version__:
+                say(f"warning: {path} was written by simdims {value}, this is {__version__}: results may differ.")
         elif key not in actions:
             close = get_close_matches(key, actions, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f" (see {parser.prog} --help)."
@@ -96,11 +97,6 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _refused(path: Path, key: str, what: str) -> ValueError:
     return ValueError(f"{path}: the key {key!r} {what}")
-
-
-def _compare_versions(path: Path, version: Any) -> None:
-    if version != __version__:
-        say(f"warning: {path} was written by simdims {version}, this is {__version__}: results may differ.")
 
 
 def _converted(parser: argparse.ArgumentParser, action: argparse.Action, key: str, value: Any) -> Any:

@@ -70,8 +70,7 @@ def _test(options: argparse.Namespace) -> Findings:
 
     W, seed = shared.read_embedding(options), shared.settled_seed(options)
     given = shared.arguments(options, "matching", *_NAMES)
-    tests = dimension_test(W, **_properties(options), random_state=seed, **given)
-    return _findings(options, tests, seed)
+    return _findings(options, dimension_test(W, **_properties(options), random_state=seed, **given), seed)
 
 
 def _rsa(options: argparse.Namespace) -> Findings:

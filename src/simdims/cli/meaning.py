@@ -98,8 +98,7 @@ def _label(options: argparse.Namespace) -> Findings:
     n_dimensions = W.shape[1]
     words = [f"Properties describe {len(names)} of {n_dimensions} {plural('dimension', n_dimensions)}."]
     words += [f"  {dimension}: {name}" for dimension, name in names.items()]
-    values = {"n_dimensions": n_dimensions, "suggestions": names, "properties": table}
-    found = Findings("\n".join(words), values, seed)
+    found = Findings("\n".join(words), {"n_dimensions": n_dimensions, "suggestions": names, "properties": table}, seed)
     write_result(options.out, found.plain(), table)
     return found
 

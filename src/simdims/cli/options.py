@@ -26,10 +26,7 @@ class UsageError(ValueError):
 
 
 class Findings(NamedTuple):
-    """The report of a command, as text and as plain values (--json).
-
-    Commands that draw random numbers add the seed that reproduces them.
-    """
+    """The report of a command, as text and as plain values (--json), and the seed that reproduces random numbers."""
 
     words: str
     values: dict[str, Any]
@@ -58,9 +55,6 @@ def add_command(
     if has_findings:
         parser.add_argument("--json", action="store_true", help="print the result to stdout as one JSON object")
     return parser
-
-
-# Files of similarities
 
 
 def add_similarity(parser: argparse.ArgumentParser, *, beside_table: bool = False) -> None:
@@ -194,8 +188,7 @@ def say_changes(S: Similarity) -> None:
 
 def say_if_shifted(S: Similarity) -> None:
     if S.info.get("negative") == "shift":
-        share = S.info["share_negative"]
-        say(f"Rescaled all correlations r as (1 + r)/2; {share:.2%} of the pairs were negative.")
+        say(f"Rescaled all correlations r as (1 + r)/2; {S.info['share_negative']:.2%} of the pairs were negative.")
 
 
 def say_scale(S: Similarity) -> None:
@@ -235,9 +228,6 @@ def described(S: Similarity | SimilaritySet) -> str:
     return ", ".join(words)
 
 
-# Embeddings
-
-
 def add_embedding(parser: argparse.ArgumentParser) -> None:
     source = "a file with one row per item, or a folder written by `simdims discover`"
     parser.add_argument("source", metavar="EMBEDDING", type=Path, help=source)
@@ -266,9 +256,6 @@ def read_embedding(options: argparse.Namespace) -> Any:
     return W
 
 
-# Columns of tables
-
-
 def add_triplet_columns(parser: Any) -> None:
     odd = "name or position (from 0; -1, the default, is the last) of the column with the odd one out"
     parser.add_argument("--odd", type=whole_or_text, default=-1, metavar="COLUMN", help=odd)
@@ -278,9 +265,6 @@ def add_triplet_columns(parser: Any) -> None:
 def add_rated_pairs(parser: Any) -> None:
     for role, what in (("item1", "first items"), ("item2", "second items"), ("rating", "ratings")):
         parser.add_argument(f"--{role}", required=True, metavar="COLUMN", help=f"the column with the {what}")
-
-
-# Running
 
 
 def add_running(parser: argparse.ArgumentParser, *, seed: int | None = None, jobs: int | None = None) -> None:
@@ -356,9 +340,6 @@ def add_alpha(parser: Any, default: float | str) -> None:
 def check_solver(options: argparse.Namespace) -> None:
     if options.solver == "admm" and options.device != "cpu":
         raise UsageError(f"--solver admm runs on --device cpu only, got --device {options.device}.")
-
-
-# Single options and their values
 
 
 def add_count(parser: Any, name: str, default: int | None, what: str) -> None:

@@ -34,11 +34,7 @@ def check_target(
 
 
 def check_writable(target: Path, *, is_filled: bool = False) -> None:
-    """Check that a file or folder can be created, by creating an empty file and removing it.
-
-    Parent folders may have to be created, too. With `is_filled`, files are written into `target` one by one, instead of
-    being moved there once complete.
-    """
+    """Check that a file or folder can be created or, with `is_filled`, that files can be written into it, by trying."""
     from simdims._journal import cannot_write, name_beside
 
     place = target.absolute()

@@ -41,13 +41,12 @@ def add(commands: Any) -> None:
     people = "number of people who share the answers (default: one answer per person); requires --spread"
     parser.add_argument("--people", type=int, nargs="+", metavar="N", help=people)
     parser.add_argument("--target", type=float, default=0.9, help="target value of the measure (default 0.9)")
-    parser.add_argument(
-        "--metric",
-        choices=["alignment", "held_out_r2", "reported_r2", "triplet_accuracy"],
-        default="alignment",
-        help="the measure: alignment with the true dimensions (default), R2 of pairs not judged or of held-out "
-        "judgements, or triplets predicted",
+    measures = ["alignment", "held_out_r2", "reported_r2", "triplet_accuracy"]
+    metric = (
+        "the measure: alignment with the true dimensions (default), R2 of pairs not judged or of held-out judgements, "
+        "or triplets predicted"
     )
+    parser.add_argument("--metric", choices=measures, default="alignment", help=metric)
     shared.add_count(parser, "n_repeats", 5, "simulated studies of each size")
     shared.add_checkpoint(parser)
     shared.add_running(parser)

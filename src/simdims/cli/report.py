@@ -214,13 +214,10 @@ def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> Hypothes
     from simdims.inference import dimension_test
     from simdims.io import raw
 
-    return dimension_test(
-        found,
-        raw.read_features(options.tests, options.labels, None, shared.table_reading(options)),
-        matching=options.matching or "auto",
-        n_permutations=_N_PERMUTATIONS if options.n_permutations is None else options.n_permutations,
-        random_state=seed,
-    )
+    table = raw.read_features(options.tests, options.labels, None, shared.table_reading(options))
+    n = _N_PERMUTATIONS if options.n_permutations is None else options.n_permutations
+    matching = options.matching or "auto"
+    return dimension_test(found, table, matching=matching, n_permutations=n, random_state=seed)
 
 
 def _suggestions(path: Path) -> Any:

@@ -25,11 +25,7 @@ _TABLES = "a table (.csv, .tsv, .xlsx, .ods, .parquet, .feather, .rds, ...)"
 
 
 class Source(NamedTuple):
-    """A kind of raw data: the help of its command, its options, and the function that makes similarities.
-
-    `shared` are options of several kinds: key, label_file, header, weights, diagonal, by, n_items, smoothing, negative,
-    low, high.
-    """
+    """A kind of raw data: the help of its command, its options (some shared), and the function that reads it."""
 
     summary: str
     reads: str
@@ -132,24 +128,18 @@ def _features(options: argparse.Namespace) -> Similarity:
 
     if options.labels is not None and options.label_file is not None:
         raise UsageError("--labels and --label-file must not both be given: either names the items.")
-    return from_features(
-        raw.read_features(options.source, options.labels, options.header, shared.reading(options)),
-        labels=shared.read_labels(options),
-        n_landmarks=options.landmarks,
-        **shared.arguments(options, "kernel", "bandwidth", "negative", "implicit"),
-    )
+    X = raw.read_features(options.source, options.labels, options.header, shared.reading(options))
+    given = shared.arguments(options, "kernel", "bandwidth", "negative", "implicit")
+    return from_features(X, labels=shared.read_labels(options), n_landmarks=options.landmarks, **given)
 
 
 def _triplets(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.io import raw
     from simdims.triplets import from_triplets
 
-    return from_triplets(
-        raw.read_triplets(options.source, options.columns, options.header, options.by, shared.reading(options)),
-        labels=shared.read_labels(options),
-        **shared.arguments(options, "odd"),
-        **_answer_options(options),
-    )
+    how = shared.reading(options)
+    triplets = raw.read_triplets(options.source, options.columns, options.header, options.by, how)
+    return from_triplets(triplets, odd=options.odd, labels=shared.read_labels(options), **_answer_options(options))
 
 
 def _answer_options(options: argparse.Namespace) -> dict[str, Any]:
@@ -189,8 +179,7 @@ def _ratings(options: argparse.Namespace) -> Similarity | SimilaritySet:
     from simdims.construct import from_ratings
     from simdims.io import raw
 
-    given = (options.item1, options.item2, options.participant, options.by)
-    columns = [name for name in given if name is not None]
+    columns = [name for name in (options.item1, options.item2, options.participant, options.by) if name is not None]
     table = raw.read_trials(options.source, columns, options.rating, shared.reading(options))
     names = ["item1", "item2", "rating", "participant", "low", "high", "weights", "by"]
     return from_ratings(table, **shared.arguments(options, *names), diagonal=_diagonal(options))

@@ -150,17 +150,8 @@ def _planned_selection(options: argparse.Namespace, S: Similarity, estimator: SR
     given = shared.arguments(options, "sampling", "n_folds", "n_repeats", "protocol", "n_jobs")
     settled = settle_selection(S, options.ranks, estimator=estimator, **given)
     largest, folds = largest_rank(settled), settled.n_repeats * settled.n_folds
-    seconds = estimate_seconds(
-        S,
-        S,
-        settled.candidates,
-        settled.n_repeats,
-        0,
-        options.n_jobs,
-        options.device,
-        calibrates=options.sampling is None,
-        selects=True,
-    )
+    fits = (settled.candidates, settled.n_repeats, 0, options.n_jobs, options.device)
+    seconds = estimate_seconds(S, S, *fits, calibrates=options.sampling is None, selects=True)
     ranks = "a search" if settled.candidates is None else ", ".join(map(str, settled.candidates))
     values: dict[str, Any] = {"n_items": S.n_items, "largest": largest}
     values |= {name: getattr(settled, name) for name in ("n_folds", "n_repeats", "candidates", "protocol")}
@@ -229,11 +220,10 @@ def _consensus(options: argparse.Namespace) -> Findings:
     from simdims.consensus.runs import default_estimator
 
     names = ("n_runs", "n_splits", "checkpoint", "random_state", "n_jobs", "progress")
-    given = shared.arguments(options, *names)
     estimator = default_estimator(options.device).set_params(alpha=options.alpha)
     if options.dry_run:
         return _planned_consensus(options, S, estimator)
-    found = fit_consensus(S, options.n_components, estimator=estimator, **given)
+    found = fit_consensus(S, options.n_components, estimator=estimator, **shared.arguments(options, *names))
     _write_embedding(options.out, found.embedding_frame())
     reported = (
         "n_items", "n_components", "n_runs", "selected", "alpha", "mean_reliability", "reliability", "objectives",
