@@ -87,11 +87,7 @@ def read_answers(cells: Cells, labels: Sequence[str] | None, n_items: int | None
 
 
 def read_questions(cells: Cells, n_items: int | None = None, names: Names = None) -> NDArray[np.intp]:
-    """The items of answers, to predict the answers.
-
-    With `n_items` the items are those of an embedding, and text must be among its `names`; otherwise items are numbered
-    in order of appearance.
-    """
+    """The items of answers, to predict them: with `n_items` those of an embedding, whose text must be in `names`."""
     items, found = _positions(cells, names)
     if n_items is not None and names is None and found is not None:
         rule, remedy = "must hold positions where W does not name its items", "pass {labels} or a labelled DataFrame"

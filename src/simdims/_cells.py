@@ -49,15 +49,13 @@ def resembles_number(text: str) -> bool:
 
 
 def as_floats(cells: NDArray, refusal: Callable[[tuple[int, ...], Any], Exception]) -> NDArray[np.float64]:
-    """Return an array of numbers, texts or objects as floats, with NaN for missing values.
-
-    `refusal` makes the error about a cell that is not a number, from its position and content.
-    """
+    """Return numbers, texts or objects as floats, NaN if missing; `refusal` makes the error about any other cell."""
     try:
         found = cells.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
         found = None
-    if found is not None and not (cells.dtype.kind in "OUS" and any(_is_underscored(cell) for cell in cells.flat)):
+    texts = (cell for cell in cells.flat if isinstance(cell, str | bytes)) if cells.dtype.kind in "OUS" else ()
+    if found is not None and not any("_" in str(text) for text in texts):
         return found
     found = np.empty(cells.shape)
     for place, cell in np.ndenumerate(cells):
@@ -105,7 +103,3 @@ def advice(text: str, decimal: str = ".", *, may_be_missing: bool = True) -> str
     if not may_be_missing:
         return "correct it, or leave out the item or the column"
     return "correct it, or leave the cell empty (or write NA) if the value is missing"
-
-
-def _is_underscored(cell: Any) -> bool:
-    return isinstance(cell, (str, bytes)) and "_" in str(cell)

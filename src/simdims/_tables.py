@@ -49,8 +49,7 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
         found = sum(_is_same(name, column) for name in present)
         if found != 1:
             problem = "names no column" if found == 0 else f"names {found} columns"
-            names = ", ".join(map(repr, present)) or "none"
-            got = f"{column!r}, which {problem}: it has {names}"
+            got = f"{column!r}, which {problem}: it has {', '.join(map(repr, present)) or 'none'}"
             raise ParameterError(argument, "must name a column of table", got)
         if column in roles:
             rule = f"and {{{roles[column]}}} must name two different columns"
@@ -115,10 +114,7 @@ def natural_order(text: str) -> list[tuple[int, str]]:
 def read_numbers(
     frame: pd.DataFrame, column: Hashable, where: Callable[[int], str] | None = None
 ) -> NDArray[np.float64]:
-    """Return a column as finite floats, NaN where a cell is missing; numbers may be text.
-
-    `where` gives the name of a row for messages from its position; by default its position and name in the index.
-    """
+    """Return a column as finite floats, NaN if missing; numbers may be text. `where` names a row in messages."""
     where = where or (lambda row: row_name(row, frame.index))
     cells = frame[column]
     if cells.dtype.kind in "biuf":

@@ -80,8 +80,7 @@ def from_associations(
            [1.   , 1.   , 1.   ]])
     """
     clean_absent(absent, sparse.csr_array((1, 1)))
-    columns = {"cue": cue, "response": response}
-    frame = as_frame(table, **columns, **({} if count is None else {"count": count}))
+    frame = as_frame(table, cue=cue, response=response, **({} if count is None else {"count": count}))
     (cues, responses), words = read_items(frame, [cue, response])
     counts = np.ones(len(frame)) if count is None else read_numbers(frame, count)
     no_count = ~(counts >= 0)
@@ -127,8 +126,7 @@ def _connected_rows(
         rule = "must contain a cycle of associations, such as cat - dog - cat"
         raise ParameterError("table", rule, f"none among {n_words} words", "check that responses are also cues")
     # Words are sorted, so among the largest components this one has the first word.
-    largest = component[np.argmax(sizes[component] == sizes.max())]
-    inside = component == largest
+    inside = component == component[np.argmax(sizes[component] == sizes.max())]
     kept = leads_on & inside[cues] & inside[responses]
     info["words_outside_component"] = int(np.count_nonzero(has_response & ~inside))
     info["rows_outside_component"] = int(np.count_nonzero(leads_on & ~kept))

@@ -139,8 +139,7 @@ def from_comparisons(
     """
     check_options(weights, smoothing, n_items)
     own = own_similarity(diagonal, by)
-    answers = read_answers(_cells(table, head, winner, loser), labels, n_items)
-    judged = (answers, _KEPT, _PARTED)
+    judged = (read_answers(_cells(table, head, winner, loser), labels, n_items), _KEPT, _PARTED)
     if by is not None:
         frame = as_frame(table, head=head, winner=winner, loser=loser, by=by)
         return shares_by_system(*judged, frame, by, [head, winner, loser], smoothing=smoothing, weights=weights)

@@ -207,8 +207,7 @@ def _frame_numbers(frame: Any) -> NDArray[np.floating]:
             columns.append(read_numbers(one, column))
         except ValueError as error:
             got = f"dtype {dtype} in column {column!r} ({str(error).rstrip('.')})"
-            remedy = "make it the index if it names the items"
-            raise ParameterTypeError("X", "must hold numbers", got, remedy) from None
+            raise ParameterTypeError("X", "must hold numbers", got, "make it the index if it names the items") from None
     return np.stack(columns, axis=1)
 
 
@@ -327,11 +326,8 @@ def _rbf(X: NDArray, bandwidth: float) -> tuple[NDArray, float]:
 
 
 def _centre_and_unit(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], float]:
-    """A central point (the median, because of outliers) and the largest difference from it.
-
-    Centring preserves distances and loses fewer digits. In units of the largest difference, squares neither overflow
-    nor underflow.
-    """
+    """A central point (the median, because of outliers) and the largest difference from it."""
+    # Centring preserves distances and loses fewer digits; in this unit, squares neither overflow nor underflow.
     with np.errstate(over="ignore", invalid="ignore"):
         centre = np.median(X[:: max(1, len(X) // 1000)].astype(np.float64), axis=0)
         unit = max(float(np.abs(block - centre).max()) for block in blocks(X))
@@ -416,8 +412,7 @@ def _sampled_median(X: NDArray[np.floating], unit: float, rng: np.random.RandomS
 def _draw_pairs(n_items: int, n_pairs: int, rng: np.random.RandomState) -> tuple[NDArray, NDArray]:
     """Pairs of two different items, drawn with replacement."""
     first = rng.randint(n_items, size=n_pairs)
-    second = (first + rng.randint(1, n_items, size=n_pairs)) % n_items
-    return first, second
+    return first, (first + rng.randint(1, n_items, size=n_pairs)) % n_items
 
 
 def _listed_distances(X: NDArray[np.floating], unit: float, first: NDArray, second: NDArray) -> NDArray[np.float64]:

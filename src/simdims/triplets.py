@@ -136,8 +136,7 @@ def read_triplets(
 def answers_by(frame: Any, by: str | int) -> Any:
     """The item columns, without those of the systems and their covariates."""
     if not is_frame(frame):
-        rule = "must be None unless triplets are a DataFrame with a column of this name"
-        raise ParameterError("by", rule, shown(by))
+        raise ParameterError("by", "must be None unless triplets are a DataFrame with a column of this name", shown(by))
     if list(frame.columns).count(by) != 1:
         raise ParameterError("by", "must name a column of triplets", f"{by!r}: it has {list(frame.columns)}")
     items, known = split_columns(frame, by)

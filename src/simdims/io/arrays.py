@@ -246,8 +246,7 @@ def _npy_variable(file: Any) -> Variable:
         shape, _, dtype = np.lib.format.read_array_header_2_0(file)
     else:
         return Variable((), STRUCTURED)
-    kind = _kind(dtype)
-    return Variable(shape, kind, int(np.prod(shape, dtype=object)) * dtype.itemsize)
+    return Variable(shape, _kind(dtype), int(np.prod(shape, dtype=object)) * dtype.itemsize)
 
 
 def _kind(dtype: np.dtype) -> str:

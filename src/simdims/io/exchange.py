@@ -169,10 +169,8 @@ def _unweighted(S: Similarity) -> NDArray[np.float64]:
 
 
 def parts_of(x: Any) -> Parts | None:
-    """Return the parts of a Similarity from a networkx graph, rsatoolbox RDMs or AnnData; None for anything else.
-
-    No library is imported: if one is not loaded, `x` cannot be one of its objects.
-    """
+    """Return the parts of a Similarity from a networkx graph, rsatoolbox RDMs or AnnData; None for anything else."""
+    # If a library is not loaded, `x` cannot be one of its objects.
     networkx, rsatoolbox = sys.modules.get("networkx"), sys.modules.get("rsatoolbox.rdm.rdms")
     if networkx is not None and isinstance(x, networkx.Graph):
         return from_networkx(x)

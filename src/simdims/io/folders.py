@@ -65,8 +65,7 @@ def _load(file: Path, options: dict[str, Any]) -> Any:
     """Load one system, as a matrix with missing values for items that it lacks."""
     given: dict[str, Any] = {name: options.get(name) for name in Wanted._fields}
     wanted = Wanted(**{**given, "na_values": io.clean_na_values(options.get("na_values"))})
-    changes = {name: options.get(name) for name in _CHANGES}
-    found, present = io.read_similarity(file, wanted, changes, may_lack=True)
+    found, present = io.read_similarity(file, wanted, {name: options.get(name) for name in _CHANGES}, may_lack=True)
     if present is None or wanted.labels is not None or found.labels != tuple(map(str, np.flatnonzero(present))):
         return found  # without missing items, or with names
     values = np.full((len(present), len(present)), np.nan)

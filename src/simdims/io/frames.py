@@ -40,8 +40,7 @@ def _read_r(path: Path, kind: str, key: str | None) -> pd.DataFrame:
     with reading(kind), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about unknown R classes
         parsed = rdata.parser.parse_file(path)
-        classes = {**rdata.conversion.DEFAULT_CLASS_MAP, "dist": _distances}
-        found = rdata.conversion.convert(parsed, classes)
+        found = rdata.conversion.convert(parsed, {**rdata.conversion.DEFAULT_CLASS_MAP, "dist": _distances})
     objects = {str(name): one for name, one in found.items()} if kind in R_OBJECTS else {"the object": found}
     tables = {name: table for name, one in objects.items() if (table := _as_frame(one)) is not None}
     listed = ", ".join(f"{name} ({type(one).__name__})" for name, one in objects.items()) or "nothing"

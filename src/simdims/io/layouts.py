@@ -84,10 +84,7 @@ def read_edge_list(path: Path, wanted: Wanted) -> Parts:
 
 
 def _edges(path: Path, encoding: str) -> Iterator[Row]:
-    """Yield two nodes, a value and, if there is one, a weight per edge.
-
-    The value is 1 if an edge has no number, and "weight" if it has a dictionary, as written by networkx.
-    """
+    """Yield two nodes, a value (1 without one, "weight" of networkx's dictionaries) and any weight per edge."""
     separator: str | None = None
     with path.open(encoding=encoding) as file:
         for number, line in enumerate(file, start=1):
@@ -261,8 +258,7 @@ def _read_square(all_rows: Iterator[Row], numbers: Numbers) -> Parts:
     dialect = numbers.dialect
     (number, top), following = next(all_rows), next(all_rows, None)
     width = len(top) if following is None else len(following[1])
-    lacks_corner = len(top) == width - 1 > 0
-    top = ["item", *top] if lacks_corner else top
+    top = ["item", *top] if len(top) == width - 1 > 0 else top  # without a cell above the labels
     _refuse_width(number, top, width)
     header = top if mostly_text(top[1:], dialect) else None
     require(8 * width**2, f"A table of {width} columns", "save it as .npy in float32, or list its pairs")

@@ -45,7 +45,8 @@ def stack_of(key: str, field: str | None, elements: Sequence[Mapping[str, Any]])
     listed = f"{count} {', '.join(fields)}" if fields else "no fields"
     if field is not None and field not in fields:
         raise ParameterError("key", "must name a field of the struct", f"{key}.{field}; {key} has {listed}")
-    candidates = [name for name in fields if _holds_matrices(elements, name)] if field is None else [field]
+    of_matrices = (name for name in fields if all(_is_matrix(element[name]) for element in elements))
+    candidates = list(of_matrices) if field is None else [field]
     named = [name for name in candidates if re.search("rdm|sim|dist", name, re.IGNORECASE)]
     candidates = named if len(named) == 1 else candidates
     if len(candidates) != 1:
@@ -71,12 +72,10 @@ def stack_of(key: str, field: str | None, elements: Sequence[Mapping[str, Any]])
     return Stack(f"{key}.{name}", values, _people_of(elements) if len(elements) > 1 else None, labels)
 
 
-def _holds_matrices(elements: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether a field is a square matrix, a stack or a vector of pairs in every element; sizes may differ."""
-    return all(isinstance(element[name], np.ndarray) and _is_matrix(element[name]) for element in elements)
-
-
-def _is_matrix(array: np.ndarray) -> bool:
+def _is_matrix(array: Any) -> bool:
+    """Whether an array is a square matrix, a stack or a vector of pairs."""
+    if not isinstance(array, np.ndarray):
+        return False
     if array.ndim == 3:
         return is_stack(array.shape)
     is_square = array.ndim == 2 and array.shape[0] == array.shape[1] > 1
@@ -190,7 +189,8 @@ def _hdf5_content(h5py: Any, file: Any, found: Any) -> Any:
     if "MATLAB_empty" in found.attrs:
         return "" if kind == "char" else np.empty((0, 0)) if kind in NUMBERS else None
     if kind == "char":
-        rows = [_characters(row) for row in np.atleast_2d(found[...].T)]
+        codes = np.atleast_2d(found[...].T).astype("<u2")
+        rows = [row.tobytes().decode("utf-16-le") for row in codes]
         return rows[0] if len(rows) == 1 else [row.rstrip() for row in rows]
     if kind == "cell" and found.dtype == h5py.ref_dtype:
         return _if_texts([_hdf5_content(h5py, file, file[one]) for one in found[...].ravel()])
@@ -222,7 +222,3 @@ def _hdf5_values(found: Any) -> Any:
 
 def _sparse_shape(found: Any) -> tuple[int, int]:
     return int(found.attrs["MATLAB_sparse"]), len(found["jc"]) - 1
-
-
-def _characters(codes: np.ndarray) -> str:
-    return codes.astype("<u2").tobytes().decode("utf-16-le")

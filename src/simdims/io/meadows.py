@@ -51,8 +51,7 @@ def read_mat(file: ArrayFile) -> Parts | None:
 def read_json(path: Path) -> Parts:
     """The arrangements in a Meadows .json file: of one task, one participant or several participants."""
     with reading("Meadows .json"):
-        tree = json.loads(path.read_text(encoding="utf-8-sig"))
-        found = list(_arrangements(tree, ""))
+        found = list(_arrangements(json.loads(path.read_text(encoding="utf-8-sig")), ""))
     if not found:
         raise ValueError("the file must be a tree of Meadows with a task of type multiarrange, got another one.")
     with reading("Meadows .json"):

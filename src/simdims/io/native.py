@@ -95,8 +95,7 @@ def plain_value(value: Any) -> Any:
     """A NumPy value in `info` as JSON can store it; refuse other objects."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
-    got = f"an object of type {type(value).__name__}"
-    raise ParameterTypeError("info", "must hold plain values to be saved", got)
+    raise ParameterTypeError("info", "must hold plain values to be saved", f"an object of type {type(value).__name__}")
 
 
 def _csr(data: np.ndarray, arrays: Mapping[str, np.ndarray]) -> sparse.csr_array:

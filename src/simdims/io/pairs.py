@@ -125,5 +125,4 @@ def _distinct(
 def _share(first: NDArray[np.intp], second: NDArray[np.intp], values: NDArray[np.float64], n_items: int) -> float:
     listed = (first != second) & ~np.isnan(values)
     low, high = np.minimum(first, second)[listed], np.maximum(first, second)[listed]
-    n_pairs = np.unique(low.astype(np.int64) * n_items + high).size
-    return 2 * n_pairs / (n_items * (n_items - 1))
+    return 2 * np.unique(low.astype(np.int64) * n_items + high).size / (n_items * (n_items - 1))

@@ -116,10 +116,7 @@ def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
 
 
 def read_trials(path: Path, names: Sequence[str], number: str | None = None, how: Reading = PLAIN) -> pd.DataFrame:
-    """Return a table in which the columns `names` are read as text, even if it looks like a number or "NA".
-
-    The column `number`, if given, holds numbers.
-    """
+    """Return a table with the columns `names` as text, even if it is "NA" or a number, and `number` as numbers."""
     with _opened(path, io.TABLES, how):
         sheet = read_sheet(path, True, names, how)
         if number is None or list(sheet.frame.columns).count(number) != 1 or number in names:

@@ -364,11 +364,8 @@ def _is_running_number(table: Table, place: int) -> bool:
 def _count_column(table: Table, cue: int, response: int) -> int | None:
     """The column of response counts; None if each row is one response."""
     names = table.lower
-    numbers = [
-        place
-        for place, name in enumerate(names)
-        if table.is_number[place] and name not in IDENTIFIERS and not PEOPLE.fullmatch(name)
-    ]
+    others = [name in IDENTIFIERS or PEOPLE.fullmatch(name) is not None for name in names]
+    numbers = [place for place in range(len(names)) if table.is_number[place] and not others[place]]
     count = _first([name if place in numbers else "" for place, name in enumerate(names)], COUNTS)
     # Some tables call the total of a cue N, and several have proportions in addition to counts.
     is_clear = count is not None and (len(numbers) == 1 or names[count] not in ("n", "p"))
@@ -421,8 +418,7 @@ def _is_square(table: Table) -> bool:
         return False
     first, header = table.column(0), [name.strip() for name in table.header or ()]
     if has_names or (header and first == header[1 : len(first) + 1]):
-        are_columns = not header or set(first) <= set(header[1:])
-        return table.n_rows == table.width - 1 and are_columns
+        return table.n_rows == table.width - 1 and (not header or set(first) <= set(header[1:]))
     if table.n_rows != table.width:
         return False
     n = len(table.body)

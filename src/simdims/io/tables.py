@@ -368,15 +368,12 @@ def _head(path: Path, dialect: Dialect) -> tuple[Row, list[Row], int, int]:
         raise ValueError("the file must contain a table, got blank lines only.")
     width = len(kept[-1][1])
     kept += islice(all_rows, _n_sampled(width))
-    n_rows = len(kept) + sum(1 for _ in all_rows)
-    return kept[0], [row for row in kept[1:] if len(row[1]) == width], n_rows, width
+    below = [row for row in kept[1:] if len(row[1]) == width]
+    return kept[0], below, len(kept) + sum(1 for _ in all_rows), width
 
 
 def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | None:
-    """Whether the first row names the columns: text above numbers, or words that do not recur below.
-
-    None if it holds only the numbers 0, 1, 2, ..., which may be pandas' default names.
-    """
+    """Whether the first row names the columns; None if it is 0, 1, 2, ..., which may be pandas' default names."""
     if not below:
         return any(is_text(cell, dialect) for cell in top)
     width = len(below[0][1])

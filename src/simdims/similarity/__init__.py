@@ -15,19 +15,6 @@ from simdims.similarity.labels import (
 )
 
 __all__ = [
-    "ALIGNED",
-    "Parts",
-    "Similarity",
-    "aligned",
-    "as_similarity",
-    "axis_names",
-    "frame_cells",
-    "frame_labels",
-    "is_anndata",
-    "is_default_axis",
-    "is_frame",
-    "labelled",
-    "percent",
-    "refuse_other_names",
-    "refuse_other_numbers",
-]
+    "ALIGNED", "Parts", "Similarity", "aligned", "as_similarity", "axis_names", "frame_cells", "frame_labels",
+    "is_anndata", "is_default_axis", "is_frame", "labelled", "percent", "refuse_other_names", "refuse_other_numbers",
+]  # fmt: skip

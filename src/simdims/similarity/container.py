@@ -47,10 +47,7 @@ ALIGNED = "the columns were put in the order of the rows"
 
 
 class Parts(NamedTuple):
-    """The parts of a Similarity as read from a source; as_similarity checks and combines them.
-
-    `named_by` is a sentence on the source of the labels; labels passed in addition must agree.
-    """
+    """The parts of a Similarity as read from a source, which as_similarity checks; `named_by` is that of the labels."""
 
     values: Any
     labels: tuple[str, ...] | None = None

@@ -21,11 +21,7 @@ SIMILARITY_WORDS = re.compile(r"(?<!dis)(?<!Dis)(?i:simil)|(?<![A-Za-z])(?i:sim)
 
 
 class Signs(NamedTuple):
-    """Signs of dissimilarities, if no item has a positive similarity to itself.
-
-    `transitivity` is positive if large values are transitive, as for similarities, and negative if small ones are, as
-    for distances; see `transitivity`.
-    """
+    """Signs of dissimilarities, if no item has a positive similarity to itself; see also `transitivity`."""
 
     has_zero_diagonal: bool = False
     name: str | None = None
@@ -61,14 +57,8 @@ def signs_of_dissimilarity(values: Matrix, weights: Matrix | None, info: Mapping
     is_zero = diagonal.size > 0 and 1e-8 * largest_entry(values) > diagonal.max()
     if diagonal.size and not is_zero:
         return Signs()
-    name = next(
-        (
-            f"{kind} {name!r}"
-            for kind, name in _names(info).items()
-            if DISTANCE_WORDS.search(name) and not SIMILARITY_WORDS.search(name)
-        ),
-        None,
-    )
+    names = {kind: name for kind, name in _names(info).items() if not SIMILARITY_WORDS.search(name)}
+    name = next((f"{kind} {name!r}" for kind, name in names.items() if DISTANCE_WORDS.search(name)), None)
     return Signs(bool(is_zero), name, 0.0 if sparse.issparse(values) else transitivity(values, weights))
 
 

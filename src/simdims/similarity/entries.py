@@ -94,11 +94,7 @@ class Mirrored(NamedTuple):
 
 
 def mirrored_entries(matrix: Matrix, unstored: float = np.nan) -> list[Mirrored]:
-    """The entries (i, j), i <= j, with the entries (j, i).
-
-    A dense matrix yields views of its tiles (those on the diagonal also hold i > j); a sparse one yields its stored
-    pairs, all at once.
-    """
+    """The entries (i, j), i <= j, with (j, i): views of tiles (on the diagonal with i > j), or all stored pairs."""
     if sparse.issparse(matrix):
         return [_stored_pairs(matrix, unstored)]
     index = np.arange(matrix.shape[0])

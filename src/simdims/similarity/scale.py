@@ -74,10 +74,7 @@ def rescale(
 
 
 def lift_negatives(values: Matrix, negative: str, absent: str | float | None = None) -> tuple[Matrix, dict[str, Any]]:
-    """A copy of symmetric values without negative ones, and a description of the change.
-
-    "clip" sets negative values to 0 and warns how many there were; "shift" is (1 + r) / 2 for all values.
-    """
+    """Symmetric values with negative ones as 0 ("clip") or all as (1 + r) / 2 ("shift"), and a description."""
     n_negative = count_pairs(values, lambda here, _: here < 0)
     share = n_negative / max(count_pairs(values, lambda here, _: ~np.isnan(here)), 1)
     smallest = smallest_entry(values)

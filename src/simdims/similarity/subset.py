@@ -62,5 +62,4 @@ def part_of(S: Similarity, places: NDArray[np.intp]) -> Similarity:
     def part(matrix: Any) -> Any:
         return matrix.tocsr()[places][:, places] if sparse.issparse(matrix) else frozen(matrix[block])
 
-    weights = None if S.weights is None else part(S.weights)
-    return type(S)(part(S.values), labels, weights, S.absent, info=info)
+    return type(S)(part(S.values), labels, None if S.weights is None else part(S.weights), S.absent, info=info)

@@ -230,8 +230,7 @@ def _count_observed_stored(
     observed_self[rows[is_diagonal & observed]] = True
     if absent == "missing":
         return np.bincount(rows[~is_diagonal & observed], minlength=n_items), observed_self
-    n_left_out = np.bincount(rows[~is_diagonal & ~observed], minlength=n_items)
-    return n_items - 1 - n_left_out, observed_self
+    return n_items - 1 - np.bincount(rows[~is_diagonal & ~observed], minlength=n_items), observed_self
 
 
 def check_observed(n_partners: np.ndarray, observed_self: np.ndarray, labels: Sequence[str] | None) -> None:
