@@ -34,8 +34,7 @@ def from_associations(
     Parameters
     ----------
     table : DataFrame, dictionary of columns or list of dictionaries
-        One cue, one response and its count per row; counts of repeated pairs are added. Words are compared exactly, so
-        "Cat", "cat" and "cat " are different words.
+        One cue, one response and its count per row; counts of repeated pairs are added. Words must match exactly.
     cue, response : column name, default="cue", "response"
         The columns of the words.
     count : column name or None, default="count"
@@ -43,8 +42,7 @@ def from_associations(
     absent : {"missing", "zero"} or float, default=0.03
         How to treat pairs without a positive s_ij; see Similarity. Most pairs are absent because nobody made the
         association, not because nobody was asked. If they are ignored ("missing"), the fit learns nothing about
-        unrelated words; as zeros of full weight ("zero") they far outnumber the associations. A small weight is better
-        than either.
+        unrelated words; as zeros of full weight ("zero") they far outnumber the associations. A small weight is better.
 
     Returns
     -------

@@ -73,24 +73,20 @@ def from_comparisons(
     """Similarities from answers to "which of two items is more like the head?": how often a pair won.
 
     s_ij = (c_ij + alpha) / (m_ij + 2 alpha), where m_ij answers compared the pair with another one, with either item as
-    the head, and c_ij of them preferred it. 1/2 is chance: the pair wins as often as it loses. Pairs that were never
-    compared are missing.
+    the head, and c_ij of them preferred it. 1/2 is chance. Pairs that were never compared are missing.
 
     Parameters
     ----------
     table : DataFrame, dictionary of columns or list of dictionaries
-        One answer per row. The three items of an answer must differ, and items are all given as integers (positions
-        from 0) or all as text (labels).
+        One answer per row: three different items, all given as integers (positions from 0) or all as text (labels).
     head, winner, loser : column name, default="head", "winner", "loser"
         The columns of the reference item, of the item chosen as more similar to it, and of the other item.
     by : column name, optional
         The column of systems (persons, groups, sessions). Each system then has its own similarities.
     n_items : int, optional
-        Number of items; by default the number of `labels`, else the largest position plus one or the number of labels
-        found.
+        Number of items; by default that of `labels`, the largest position plus one, or the number of labels found.
     smoothing : float, default=1.0
-        alpha, 0 or more: the number of wins and losses added to each pair. With alpha = 1, a pair that was compared
-        once gets 1/3 or 2/3.
+        alpha, 0 or more: the wins and losses added to each pair. With alpha = 1, a pair compared once gets 1/3 or 2/3.
     weights : {"counts"}, optional
         "counts" weights every pair by m_ij, and each diagonal entry by the mean m_ij of the pairs compared. Recommended
         if pairs have fewer than about five answers.
@@ -104,8 +100,7 @@ def from_comparisons(
     Returns
     -------
     Similarity
-        Dense. `info` holds the numbers of answers, items, pairs and pairs compared, and the mean number of answers per
-        pair compared.
+        Dense. `info` holds the numbers of answers, items, pairs and pairs compared, and the mean answers per pair.
     SimilaritySet
         With `by`: one sparse system per value of that column, with a missing diagonal, which nobody judged. Columns of
         the table with one value per system become `info`.

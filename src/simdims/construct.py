@@ -108,11 +108,9 @@ def from_ratings(
         The column of the ratings; larger values mean more similar. Rows without a rating, and ratings of an item with
         itself, are excluded, and a warning reports how many.
     participant : column name, optional
-        The column of participants. A pair's value is then the mean of its participants' means, so that participants who
-        rated it repeatedly do not count more.
+        The column of participants, whose repeated ratings of a pair are averaged first, so that all count the same.
     low, high : float, optional
-        The ends of the rating scale, which become 0 and 1. By default, the smallest and the largest rating found, with
-        a warning.
+        The ends of the rating scale, which become 0 and 1. By default the extreme ratings found, with a warning.
     weights : {"counts"}, optional
         "counts" weights every pair by its number of participants (without `participant`, of ratings), and each diagonal
         entry by the mean of these numbers over the rated pairs.
@@ -120,8 +118,7 @@ def from_ratings(
         The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. The
         default is 1; with `by` it is missing, and "one" is an error.
     by : column name, optional
-        The column of systems (persons, groups, sessions). Each system then has its own similarities, all on the same
-        scale.
+        The column of systems (persons, groups, sessions), each with its own similarities, all on the same scale.
 
     Returns
     -------
@@ -257,8 +254,7 @@ def from_dissimilarity(
         load_similarity reads or, with `by`, a folder of such files. A MATLAB struct array with one matrix per element,
         as from rsatoolbox, and a Meadows export are stacks.
     method : {"max", "correlation", "gaussian"}, default="max"
-        "max" is 1 - d / max(d), "correlation" is r = 1 - d for distances d = 1 - r, and "gaussian" is exp(-d^2 / (2
-        sigma^2)).
+        "max": 1 - d / max(d); "correlation": r = 1 - d for distances d = 1 - r; "gaussian": exp(-d^2 / (2 sigma^2)).
     sigma : float, optional
         The width of "gaussian"; by default the median of the observed off-diagonal dissimilarities.
     clip : bool, default=False
@@ -269,14 +265,12 @@ def from_dissimilarity(
     labels : sequence, optional
         One distinct name per item; must match the names in a DataFrame.
     weights : {"counts"}, optional
-        "counts" weights every pair by the number of people with a value for it, and the diagonal by the number of
-        people.
+        "counts" weights every pair by the number of people with a value for it, and the diagonal by that of all.
     diagonal : {"one", "missing"}, optional
         The similarity of an item with itself, which nobody judged: 1, or missing, so that only pairs are fitted. The
         default is 1; with `by` it is missing, and "one" is an error.
     key : str, optional
-        If D is a path, the variable of an .npz, .h5, .hdf5, .h5ad, .mat or .rda file; "variable.field" for a MATLAB
-        struct.
+        If D is a path: the variable of an .npz, .h5, .hdf5, .h5ad, .mat or .rda file, or "variable.field" of a struct.
     item1, item2, dissimilarity : column name, optional
         The columns of a list of pairs with one dissimilarity per row, if D is a DataFrame, a dictionary of columns or
         the path of a table. Rows of the same pair, in either order, are averaged.

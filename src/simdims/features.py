@@ -77,14 +77,12 @@ def from_features(
         a warning if negative values are few and tiny. A callable takes two arrays of rows and returns the matrix of
         their similarities, like those of ``sklearn.metrics.pairwise``.
     bandwidth : float, default=0.4
-        sigma of the RBF kernel as a multiple of the median distance between two different items, which must not be 0.
-        With `implicit` and more than 2,000 items, the median is estimated from 200,000 random pairs. Only for the RBF
-        kernel.
+        Only for the RBF kernel: sigma as a multiple of the median distance between two items, which must not be 0. With
+        `implicit` and more than 2,000 items, the median is estimated from 200,000 random pairs.
     labels : sequence, optional
         One distinct name per item.
     negative : {"clip"}, optional
-        "clip" sets negative features to 0 and warns how many: for rounding errors in features that cannot be negative.
-        By default they are kept.
+        "clip" sets negative features, which may be rounding errors, to 0 and warns how many; by default they are kept.
     implicit : bool, default=False
         Store factors F with S = F F^T instead of the n_items x n_items matrix. For the linear kernel (of non-negative
         features), F = X. The RBF kernel is approximated from `n_landmarks` items (Nystroem): similarities near zero may

@@ -46,8 +46,7 @@ class SimilaritySet:
     """The similarities of several systems between the same items: people, brain regions, models or moments in time.
 
     Each system is a Similarity with its own missing pairs, weights and meaning of absent pairs. Items are matched by
-    label. Systems may lack items, but every item needs a pair in at least one system. Storage is not changed: sparse
-    similarities stay sparse.
+    label. Systems may lack items, but every item needs a pair in at least one system. Sparse similarities stay sparse.
 
     Parameters
     ----------
@@ -60,8 +59,7 @@ class SimilaritySet:
     names : sequence, optional
         One distinct name per system; by default the keys of the mapping, the index of `info`, or system1, system2, ...
     info : DataFrame or mapping of columns, optional
-        Covariates of the systems (group, age, score, time), one row per system. Rows are matched by name if the index
-        of a DataFrame has the names of the systems.
+        Covariates of the systems (group, age, score, time), one row per system, matched by name if they are the index.
 
     Attributes
     ----------

@@ -63,13 +63,11 @@ def from_triplets(
     Parameters
     ----------
     triplets : array-like or DataFrame of shape (n_triplets, 3)
-        One answer per row: three different items, all given as integers (positions from 0, of any integer type) or all
-        as text (labels).
+        One answer per row: three different items, all given as integers (positions from 0) or all as text (labels).
     odd : int or column name, default=-1
         The column of the odd one out: its position, -3 to 2, or its name in a DataFrame.
     n_items : int, optional
-        Number of items; by default the number of `labels`, else the largest position plus one or the number of labels
-        found.
+        Number of items; by default that of `labels`, the largest position plus one, or the number of labels found.
     smoothing : float, default=1.0
         alpha, 0 or more. With alpha = 1, a pair that was shown once gets 1/3 or 2/3.
     weights : {"counts"}, optional
@@ -88,8 +86,7 @@ def from_triplets(
     Returns
     -------
     Similarity
-        Dense. `info` holds the numbers of triplets, items, pairs and pairs shown, and the mean number of answers per
-        pair shown.
+        Dense. `info` holds the numbers of triplets, items, pairs and pairs shown, and the mean answers per pair.
     SimilaritySet
         With `by`: one sparse system per value of that column, with a missing diagonal, which nobody judged. Further
         columns must have one value per system, and become `info`.

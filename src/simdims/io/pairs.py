@@ -33,7 +33,6 @@ def from_pairs(
 
     The result is dense, with unlisted pairs missing, for up to DENSE_ITEMS items or at least DENSE_SHARE of all pairs;
     otherwise, or if `absent` is given, it is sparse. Names that are exactly 0 to n - 1 are positions and not labels.
-    `column` is the name of the value column.
     """
     weighted = "" if weights is None else " with weights"
     info = {"found": f"a list of {len(values)} pairs of {len(names)} items{weighted}"}

@@ -106,9 +106,6 @@ def _kind_of_file(path: Path, how: Reading, header: bool | None, known: Mapping[
     return Guess("matrix", {}, KINDS["matrix"])
 
 
-# Tables: each rule recognises one kind.
-
-
 def _kind_of_table(table: Table, known: Mapping[str, Any]) -> Guess:
     for rule in _RULES:
         if (found := rule(table, known)) is not None:
@@ -181,19 +178,13 @@ def _named_distances(table: Table) -> list[int]:
 
 
 def _distance_columns(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Two columns of items, one of their dissimilarities, and optionally one of people."""
-    items = _item_columns(table, known)
+    columns = _pair_columns(table, known, "dissimilarity", _distance_column)
+    return None if columns is None else Guess("dissimilarity", columns, f"dissimilarities of pairs: {_roles(columns)}")
+
+
+def _distance_column(table: Table, items: tuple[int, int]) -> int | None:
     places = _named_distances(table)
-    if items is None or ("dissimilarity" not in known and len(places) != 1):
-        return None
-    columns: dict[str, Any] = dict(zip(("item1", "item2"), (table.columns[place] for place in items), strict=True))
-    if "dissimilarity" in known:  # reading the file checks that the column exists
-        columns["dissimilarity"] = known["dissimilarity"]
-    else:
-        table.refuse_texts(places[0])
-        columns["dissimilarity"] = table.columns[places[0]]
-    columns |= _people(table, known)
-    return Guess("dissimilarity", columns, f"dissimilarities of pairs: {_roles(columns)}")
+    return places[0] if len(places) == 1 else None
 
 
 def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
@@ -207,27 +198,29 @@ def _ratings(table: Table, known: Mapping[str, Any]) -> Guess | None:
 
 
 def _rating_columns(table: Table, known: Mapping[str, Any]) -> Guess | None:
-    """Two columns of items, one of their ratings, and optionally one of people."""
+    columns = _pair_columns(table, known, "rating", _rating_column)
+    return None if columns is None else Guess("ratings", columns, f"ratings of pairs: {_roles(columns)}")
+
+
+def _pair_columns(
+    table: Table, known: Mapping[str, Any], role: str, find: Callable[[Table, tuple[int, int]], int | None]
+) -> dict[str, Any] | None:
+    """Two columns of items, one of values with this role, which `find` looks for, and optionally one of people."""
     items = _item_columns(table, known)
     if items is None:
         return None
-    columns = {role: table.columns[place] for role, place in zip(("item1", "item2"), items, strict=True)}
-    if "rating" in known:  # reading the file checks that the column exists
-        columns["rating"] = known["rating"]
-    elif (rating := _rating_column(table, items)) is not None:
-        columns["rating"] = table.columns[rating]
+    columns: dict[str, Any] = {"item1": table.columns[items[0]], "item2": table.columns[items[1]]}
+    if role in known:  # reading the file checks that the column exists
+        columns[role] = known[role]
+    elif (place := find(table, items)) is not None:
+        table.refuse_texts(place)
+        columns[role] = table.columns[place]
     else:
         return None
-    columns |= _people(table, known)
-    return Guess("ratings", columns, f"ratings of pairs: {_roles(columns)}")
-
-
-def _people(table: Table, known: Mapping[str, Any]) -> dict[str, Any]:
-    """The column of people, if there is one."""
     people = [table.columns[place] for place, name in enumerate(table.lower) if PEOPLE.fullmatch(name)]
-    if "participant" in known:
-        return {"participant": known["participant"]}
-    return {"participant": people[0]} if people else {}
+    if "participant" in known or people:
+        columns["participant"] = known["participant"] if "participant" in known else people[0]
+    return columns
 
 
 def _pairs(table: Table, known: Mapping[str, Any]) -> Guess | None:
@@ -270,7 +263,7 @@ def _features(table: Table, known: Mapping[str, Any]) -> Guess | None:
     return Guess("features", {"labels": labels}, f"{KINDS['features']}, named by {labels!r}")
 
 
-#: The rules in the order in which they are tried.
+#: The rules, of which each recognises one kind, in the order in which they are tried.
 _RULES = (_associations, _comparisons, _square, _triplets, _distances, _ratings, _pairs, _features)
 
 #: Functions that find the columns of a given kind.
@@ -281,9 +274,6 @@ _FINDERS: dict[str, Callable[[Table, Mapping[str, Any]], Guess | None]] = {
     "comparisons": _comparisons,
     "dissimilarity": _distance_columns,
 }
-
-
-# Roles of columns
 
 
 def _place_of(table: Table, known: Mapping[str, Any], role: str, names: Sequence[str]) -> int | None:
@@ -320,7 +310,6 @@ def _rating_column(table: Table, items: tuple[int, int]) -> int | None:
     named = [place for place in _rating_names(table) if place in rest]
     with_numbers = [place for place in named if table.has_numbers(place)]
     if with_numbers:
-        table.refuse_texts(with_numbers[0])
         return with_numbers[0]
     if not set(items) <= set(_text_columns(table)):  # columns a, b and c could also be features
         return None
@@ -331,7 +320,6 @@ def _rating_column(table: Table, items: tuple[int, int]) -> int | None:
         remedy = "if another column holds the ratings, pass {rating=COLUMN}"
         raise ParameterError(_named(table, named[0]), "must hold numbers", f"the text {text!r} in {row}", remedy)
     if len(others) == 1:
-        table.refuse_texts(others[0])
         return others[0]
     if len(others) > 1 and table.width > 4:
         raise _which_column("rating", table, others, "pass {rating=COLUMN}")
@@ -408,9 +396,6 @@ def _first(names: Sequence[str], wanted: Sequence[str]) -> int | None:
     return next((names.index(name) for name in wanted if name in names), None)
 
 
-# Contents of columns
-
-
 def _is_square(table: Table) -> bool:
     """Whether a table has one row and column per item; undecided if it has no names and is not symmetric."""
     has_names = not table.is_number[0]
@@ -483,9 +468,6 @@ def _has_fraction(cell: str) -> bool:
     return re.fullmatch(r"-\d+|[+-]?\d*[.,]\d+(e[+-]?\d+)?", cell, flags=re.IGNORECASE) is not None
 
 
-# Arrays
-
-
 def _kind_of_npz(path: Path, key: str | None) -> Guess:
     if load_npz(path) is not None:
         return Guess("matrix", {}, "similarities that simdims wrote")
@@ -513,9 +495,6 @@ def _kind_of_array(values: Any, options: dict[str, Any]) -> Guess:
         if _are_triplets(columns):
             return Guess("triplets", {}, "triplets, the odd one out last")
     return Guess("features", options, KINDS["features"])
-
-
-# Messages
 
 
 def _roles(columns: dict[str, Any]) -> str:

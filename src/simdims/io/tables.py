@@ -104,9 +104,6 @@ class DecimalCommaError(Exception):
     """Numbers have decimal commas."""
 
 
-# Rows and cells
-
-
 def find_dialect(path: Path, how: Reading) -> Dialect:
     """Detect encoding and separator, or read a sheet; decimal commas are detected only when numbers are read."""
     if path.suffix.lower() in SHEETS:
@@ -264,9 +261,6 @@ def _are_even(head: list[list[str]]) -> bool:
     return width > 1 and all(len(cells) == width for cells in head[1:]) and len(head[0]) in (width, width - 1)
 
 
-# Samples for detecting the kind of data
-
-
 class Table(NamedTuple):
     """The cells of a table as text: all rows of a narrow table, a few of a wide one.
 
@@ -390,9 +384,6 @@ def _is_header(top: list[str], below: list[Row], dialect: Dialect) -> bool | Non
     return not named.isdisjoint(NAMING_WORDS) or all(is_text(cell, dialect) for cell in above)
 
 
-# Whole tables of raw data
-
-
 class Sheet(NamedTuple):
     """A table as a DataFrame, and the file that it came from."""
 
@@ -490,9 +481,6 @@ def without_missing(frame: pd.DataFrame, columns: Iterable[Any], how: Reading) -
             cells = frame[column]
             frame = frame.assign(**{column: cells.mask(cells.isin(marks) | cells.astype(str).isin(marks))})
     return frame
-
-
-# Text that is safe to open in a spreadsheet
 
 
 def guarded(text: str) -> str:

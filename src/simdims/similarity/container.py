@@ -257,9 +257,8 @@ class Similarity:
         path : str or path
             A .npz file stores everything (`info` as JSON). A .csv file stores labels and exact values: as a square
             table if values are dense, as a list of pairs if they are sparse and absent pairs are missing. Weights,
-            other absent pairs and factors cannot be written to .csv and raise an error; `info`, the dtype and the
-            storage are lost. Labels that a spreadsheet would run as a formula get an apostrophe, which load_similarity
-            removes.
+            other absent pairs and factors raise an error for .csv; `info`, the dtype and the storage are lost. Labels
+            that a spreadsheet would run as a formula get an apostrophe, which load_similarity removes.
 
         Examples
         --------
@@ -281,8 +280,7 @@ class Similarity:
     def to_xarray(self) -> Any:
         """Return the values as an xarray DataArray with dimensions item1 and item2, whose coordinates are the labels.
 
-        Missing pairs are NaN, absent pairs treated as zeros are 0, and weights are not included. as_similarity converts
-        it back.
+        Missing pairs are NaN, absent pairs treated as zeros are 0, and weights are left out. as_similarity reads it.
         """
         from simdims.io.exchange import to_xarray
 
@@ -383,9 +381,8 @@ def as_similarity(
         A networkx graph gives sparse values: the edge attribute ``weight``, or 1 without it, and on the diagonal
         self-loops or the node attribute ``self_similarity``. Nodes become labels, unless they are 0, 1, 2, ...; if the
         node attribute ``label`` is a distinct text for each node, it is used instead. A single rsatoolbox RDM becomes
-        1 - d / max(d) (see from_dissimilarity), and `info` holds its descriptors; one made by to_rsatoolbox is
-        converted back to its similarities. An AnnData object gives the only matrix in its `obsp`, labelled by the names
-        of the observations.
+        1 - d / max(d) (see from_dissimilarity), and `info` holds its descriptors; one made by to_rsatoolbox becomes its
+        similarities again. An AnnData object gives the only matrix in its `obsp`, labelled by the observations.
     labels : sequence, optional
         One name per item. They must agree with those of a DataFrame or graph.
     weights : array-like, pandas DataFrame or scipy sparse matrix, optional
@@ -404,8 +401,7 @@ def as_similarity(
         from_ratings, and `info` holds both ends. If only one end is given, the other is the smallest or the largest
         value, with a warning. By default values are not rescaled.
     copy : bool, default=True
-        Whether to copy writeable arrays. False saves memory, but the arrays must not be changed while the Similarity
-        is in use.
+        Whether to copy writeable arrays. False saves memory, but the arrays must then not be changed.
 
     Returns
     -------
