@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 
 from simdims._by_system import covariates, listed_set
 from simdims._memory import require
-from simdims._parameters import ParameterError, ParameterTypeError, as_float, plural, require_count, require_number
-from simdims._tables import check_weights_option, count_weights, read_items, read_systems, report, row_name
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    as_float,
+    plural,
+    require_choice,
+    require_count,
+    require_number,
+)
+from simdims._tables import count_weights, read_items, read_systems, report, row_name
 from simdims.similarity import Similarity, is_frame
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.ownership import frozen
@@ -66,7 +74,7 @@ class Cells(NamedTuple):
 
 def check_options(weights: str | None, smoothing: float, n_items: int | None) -> None:
     """Refuse bad values of the options shared by all kinds of answers."""
-    check_weights_option(weights)
+    require_choice("weights", weights, (None, "counts"))
     require_number("smoothing", smoothing, "at least 0")
     if n_items is not None:
         require_count("n_items", n_items, at_least=3)
@@ -209,15 +217,9 @@ def shares_of_pairs(
     values[unseen] = np.nan
     np.fill_diagonal(values, own)
     n_pairs_shown = (n**2 - int(np.count_nonzero(unseen))) // 2
-    info = {
-        "source": source,
-        f"n_{source}": len(items),
-        "n_items": n,
-        "n_pairs": n * (n - 1) // 2,
-        "n_pairs_shown": n_pairs_shown,
-        "answers_per_shown_pair": (1 + len(parted)) * len(items) / n_pairs_shown,
-        "smoothing": float(smoothing),
-    }
+    info = {"source": source, f"n_{source}": len(items), "n_items": n, "n_pairs": n * (n - 1) // 2}
+    mean = (1 + len(parted)) * len(items) / n_pairs_shown
+    info |= {"n_pairs_shown": n_pairs_shown, "answers_per_shown_pair": mean, "smoothing": float(smoothing)}
     S = Similarity(frozen(values), names, frozen(count_weights(n_judged)) if weights else None, info=info)
     report(f"from_{source}", S.info)
     return S

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,15 +109,11 @@ def _download(name: str) -> Path:
     path = pooch.os_cache("simdims") / name
     if not path.exists():
         _log.info("Downloading %s to %s.", url, path)
+    logger, downloader = pooch.get_logger(), pooch.HTTPDownloader(timeout=TIMEOUT)
+    level = logger.level
+    logger.setLevel(logging.WARNING)
     try:
-        with _warnings_only(pooch.get_logger()):
-            pooch.retrieve(
-                url,
-                known_hash=f"sha256:{checksum}",
-                fname=path.name,
-                path=path.parent,
-                downloader=pooch.HTTPDownloader(timeout=TIMEOUT),
-            )
+        pooch.retrieve(url, f"sha256:{checksum}", fname=path.name, path=path.parent, downloader=downloader)
     except requests.RequestException as error:
         raise ConnectionError(
             f"{name} could not be downloaded from {url} ({_reason(error)}): try again with a network connection, or "
@@ -132,21 +126,13 @@ def _download(name: str) -> Path:
         ) from error
     except OSError as error:
         raise OSError(f"{name} could not be stored in {path.parent} ({error}): {_by_hand(name)}.") from error
+    finally:
+        logger.setLevel(level)
     return path
 
 
 def _by_hand(name: str) -> str:
     return f"put a copy of the file into the folder that SIMDIMS_DATA names, as {name}"
-
-
-@contextmanager
-def _warnings_only(logger: logging.Logger) -> Iterator[None]:
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def _reason(error: RequestException) -> str:

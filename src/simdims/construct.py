@@ -26,7 +26,6 @@ from simdims._parameters import (
 )
 from simdims._tables import (
     as_frame,
-    check_weights_option,
     count_weights,
     own_similarity,
     read_items,
@@ -47,6 +46,10 @@ from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 
 @overload
@@ -140,7 +143,7 @@ def from_ratings(
            [0.17, 1.  , 0.92],
            [ nan, 0.92, 1.  ]])
     """
-    check_weights_option(weights)
+    require_choice("weights", weights, (None, "counts"))
     own = own_similarity(diagonal, by)
     check_ends(low, high)
     roles = {"item1": item1, "item2": item2, "rating": rating}
@@ -304,7 +307,7 @@ def from_dissimilarity(
            [0.75, 1.  , 0.25],
            [0.  , 0.25, 1.  ]])
     """
-    check_weights_option(weights)
+    require_choice("weights", weights, (None, "counts"))
     own = own_similarity(diagonal, by)
     require_flag("clip", clip)
     if clip and negative not in (None, "clip"):
@@ -325,7 +328,9 @@ def from_dissimilarity(
             return _folder_apart(Path(D), by, weights, settings)
         D, labels, origin = read_dissimilarity(D, labels, how, columns, by if participant is None else participant)
     else:
-        _refuse_file_options(key=key, sheet=sheet, na_values=na_values)
+        for name, value in {"key": key, "sheet": sheet, "na_values": na_values}.items():
+            if value is not None:
+                raise ParameterError(name, "must be None unless D is the path of a file", shown(value))
     if by is not None:
         _refuse_counts_beside(by, weights)
         return _people_apart(D, by, origin.get("people"), columns, {**settings, "labels": labels})
@@ -341,24 +346,10 @@ def from_dissimilarity(
         raise ParameterError("D", "must hold at least one pair of two different items", "none")
     values, found = _convert(distances, pairs, method, sigma, negative)
     np.fill_diagonal(values, own)
-    info = {
-        **origin,
-        "source": "dissimilarity",
-        "method": method,
-        "n_people": len(people),
-        "n_items": n,
-        "n_pairs": n * (n - 1) // 2,
-        "n_pairs_observed": int(np.count_nonzero(pairs)) // 2,
-        **found,
-    }
+    info = {**origin, "source": "dissimilarity", "method": method, "n_people": len(people), "n_items": n}
+    info |= {"n_pairs": n * (n - 1) // 2, "n_pairs_observed": int(np.count_nonzero(pairs)) // 2, **found}
     report("from_dissimilarity", info)
     return Similarity(frozen(values), names, frozen(counts) if weights else None, info=info)
-
-
-def _refuse_file_options(**options: Any) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise ParameterError(name, "must be None unless D is the path of a file", shown(value))
 
 
 def _people_apart(
@@ -481,14 +472,8 @@ def _check_method(method: Any, sigma: Any, negative: Any) -> None:
 
 
 def _used_rows(
-    frame: pd.DataFrame,
-    column: Hashable,
-    ratings: NDArray[np.float64],
-    is_self: NDArray[np.bool_],
-    low: float,
-    high: float,
-    own: float,
-) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+    frame: pd.DataFrame, column: Hashable, ratings: Floats, is_self: Flags, low: float, high: float, own: float
+) -> tuple[Flags, dict[str, Any]]:
     """The rows that rate two different items, and the numbers of rows read and excluded."""
     outside = (ratings < low) | (ratings > high)
     if outside.any():
@@ -511,13 +496,8 @@ def _used_rows(
 
 
 def _mean_ratings(
-    frame: pd.DataFrame,
-    participant: Hashable | None,
-    used: NDArray[np.bool_],
-    pairs: NDArray[np.intp],
-    scores: NDArray[np.float64],
-    info: dict[str, Any],
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
+    frame: pd.DataFrame, participant: Hashable | None, used: Flags, pairs: Places, scores: Floats, info: dict[str, Any]
+) -> tuple[Places, Floats, Places]:
     """The distinct pairs, the means of their participants' mean scores, and the numbers of participants or scores."""
     if participant is not None:
         (people,), persons = read_items(frame, [participant])
@@ -527,14 +507,14 @@ def _mean_ratings(
     return _means(pairs, scores)
 
 
-def _means(groups: NDArray[np.intp], scores: NDArray) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.intp]]:
+def _means(groups: Places, scores: NDArray) -> tuple[Places, Floats, Places]:
     """The distinct groups in order, their mean scores and their sizes."""
     distinct, member = np.unique(groups, return_inverse=True)
     sizes = np.bincount(member)
     return distinct, np.bincount(member, weights=scores) / sizes, sizes
 
 
-def _filled(n_items: int, pairs: NDArray[np.intp], entries: NDArray, rest: float) -> NDArray[np.float64]:
+def _filled(n_items: int, pairs: Places, entries: NDArray, rest: float) -> Floats:
     """The symmetric matrix with the given entries at the pairs i n + j, and `rest` elsewhere."""
     matrix = np.full((n_items, n_items), rest)
     i, j = np.divmod(pairs, n_items)
@@ -609,7 +589,7 @@ def _square(person: Any, name: str, labels: Sequence[str] | None) -> NDArray[np.
     return square
 
 
-def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+def mean_over_people(squares: Iterable[NDArray], n_people: int) -> tuple[NDArray[np.floating], Floats]:
     """The mean over the people who have each pair (NaN if nobody has), and the number of these people."""
     total: Any = 0.0
     counts: Any = 0.0

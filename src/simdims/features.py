@@ -388,14 +388,8 @@ def _rbf_factors(
         factors[rows] = nystroem.transform((X[rows] - centre) / unit)
     error = _sampled_error(X, unit, gamma, factors, rng)
     _warn_of_error(error, m)
-    return frozen(factors), {
-        "sigma": bandwidth * median * unit,
-        "sigma_pairs": n_median_pairs,
-        "bandwidth": bandwidth,
-        "approximation": "nystroem",
-        "n_landmarks": m,
-        "approximation_error": error,
-    }
+    info = {"sigma": bandwidth * median * unit, "sigma_pairs": n_median_pairs, "bandwidth": bandwidth}
+    return frozen(factors), {**info, "approximation": "nystroem", "n_landmarks": m, "approximation_error": error}
 
 
 def _sampled_median(X: NDArray[np.floating], unit: float, rng: np.random.RandomState) -> tuple[float, int]:

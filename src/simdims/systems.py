@@ -15,16 +15,8 @@ from scipy.sparse.csgraph import connected_components
 
 from simdims import _memory
 from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, shortlist, shown, warn
-from simdims.similarity import (
-    Similarity,
-    aligned,
-    as_similarity,
-    frame_cells,
-    frame_labels,
-    is_default_axis,
-    is_frame,
-    percent,
-)
+from simdims.similarity import Similarity, as_similarity, percent
+from simdims.similarity.labels import aligned, frame_cells, frame_labels, is_default_axis, is_frame
 from simdims.similarity.ownership import frozen
 from simdims.similarity.subset import chosen_places
 from simdims.similarity.validation import as_array, count_observed

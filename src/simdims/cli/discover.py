@@ -107,9 +107,8 @@ def _discover(options: argparse.Namespace) -> Findings:
     from simdims._journal import replacing
     from simdims.discovery.storage import RUN_FILE
 
-    for name in ("images", "title"):
-        if options.no_report and getattr(options, name) is not None:
-            raise UsageError(f"--{name} does not apply with --no-report.")
+    if options.no_report:
+        shared.refuse(options, ("images", "title"), "does not apply with --no-report")
     check_folder(options.out, options.overwrite)
     _check_apart(options.out, options.checkpoint)
     S, data = read_data(options).similarity, described_file(options.source)
@@ -332,20 +331,11 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
     if found.selection is not None:
         every = found.selection.to_dict().items()
         selection = {name: value for name, value in every if name not in ("scores", "calibration")}
-    values = {
-        "folder": folder,
-        "report": report,
-        "findings": told,
-        "n_items": found.n_items,
-        "n_components": found.n_components,
-        "evidence_of_structure": found.evidence_of_structure,
-        "metrics": found.metrics,
-        "alpha": found.consensus.alpha,
-        "dimensions": found.dimensions_frame().reset_index(),
-        "selection": selection,
-        "detectable_dimensions": None if found.detectable is None else found.detectable.rank,
-        "settings": found.settings,
-    }
+    values: dict[str, Any] = {"folder": folder, "report": report, "findings": told}
+    values |= {name: getattr(found, name) for name in ("n_items", "n_components", "evidence_of_structure", "metrics")}
+    values |= {"alpha": found.consensus.alpha, "dimensions": found.dimensions_frame().reset_index()}
+    detectable = None if found.detectable is None else found.detectable.rank
+    values |= {"selection": selection, "detectable_dimensions": detectable, "settings": found.settings}
     if found.weights is not None:
         values["systems"] = None if found.systems is None else found.systems.to_dict()
         values["noise_ceiling"] = _ceiling(found)

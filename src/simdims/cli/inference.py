@@ -70,7 +70,7 @@ def _test(options: argparse.Namespace) -> Findings:
 
     W, seed = shared.read_embedding(options), shared.settled_seed(options)
     given = shared.arguments(options, "matching", *_NAMES)
-    return _findings(options, dimension_test(W, **_properties(options), random_state=seed, **given), seed)
+    return tests_found(options, dimension_test(W, **_properties(options), random_state=seed, **given), seed)
 
 
 def _rsa(options: argparse.Namespace) -> Findings:
@@ -80,7 +80,7 @@ def _rsa(options: argparse.Namespace) -> Findings:
 
     seed = shared.settled_seed(options)
     tests = rsa_test(S, **_properties(options), random_state=seed, **shared.arguments(options, "method", *_NAMES))
-    return _findings(options, tests, seed)
+    return tests_found(options, tests, seed)
 
 
 def _properties(options: argparse.Namespace) -> dict[str, Any]:
@@ -103,7 +103,8 @@ def _properties(options: argparse.Namespace) -> dict[str, Any]:
     return {"hypotheses": table[tested], "nuisance": table[options.nuisance]}
 
 
-def _findings(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:
+def tests_found(options: argparse.Namespace, tests: HypothesisTests, seed: int) -> Findings:
+    """Report hypothesis tests, and write them to OUT."""
     found = Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict(), seed)
     write_result(options.out, found.plain(), tests.table)
     return found

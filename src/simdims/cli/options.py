@@ -242,9 +242,7 @@ def read_embedding(options: argparse.Namespace) -> Any:
     if options.source.is_dir():
         from simdims.discovery import Discovery
 
-        for name in ("item", "key"):
-            if getattr(options, name) is not None:
-                raise UsageError(f"--{name} does not apply if EMBEDDING is a folder.")
+        refuse(options, ("item", "key"), "does not apply if EMBEDDING is a folder")
         return Discovery.load(options.source).embedding_frame()
     name = options.item
     how = reading(options)
@@ -369,6 +367,13 @@ def add_label_column(parser: Any, table: str) -> None:
 def add_out(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", required=required, help=f"output file: {what}")
     add_overwrite(parser)
+
+
+def refuse(options: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that were given but have no effect."""
+    for name in names:
+        if getattr(options, name, None) is not None:
+            raise UsageError(f"{option_of(options.command, name)} {why}.")
 
 
 def check_out(options: argparse.Namespace, endings: tuple[str, ...], *inputs: str) -> None:

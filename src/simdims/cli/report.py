@@ -56,7 +56,13 @@ def add(commands: Any) -> None:
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help=out)
     add_look(parser)
     _add_tests(parser, " for --tests, --lineage and --compare")
-    _add_names(parser)
+    suggestions = "names of dimensions to suggest to the reader: a .csv file written by `simdims label`"
+    parser.add_argument("--suggestions", type=Path, metavar="NAMES", help=suggestions)
+    names = (
+        "name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
+        "columns dimension and name"
+    )
+    parser.add_argument("--names", type=Path, metavar="FILE", help=names)
     lineage = (
         "show how dimensions split as their number grows: fits each number in RANKS, such as 2:12 (default: those "
         "that discover tried, up to twice the selected one)"
@@ -112,16 +118,6 @@ def _add_images(parser: argparse.ArgumentParser) -> None:
         "alphabetical order)"
     )
     parser.add_argument("--images", type=Path, metavar="DIR", help=images)
-
-
-def _add_names(parser: argparse.ArgumentParser) -> None:
-    suggestions = "names of dimensions to suggest to the reader: a .csv file written by `simdims label`"
-    parser.add_argument("--suggestions", type=Path, metavar="NAMES", help=suggestions)
-    names = (
-        "name the dimensions, here and in FOLDER: a file that the page saved (.json or .csv), or a table with "
-        "columns dimension and name"
-    )
-    parser.add_argument("--names", type=Path, metavar="FILE", help=names)
 
 
 def _add_plot(commands: Any) -> None:

@@ -25,12 +25,6 @@ _IN_PYTHON = {
 }
 
 _COMMANDS = {
-    "from_features": "similarity features",
-    "from_triplets": "similarity triplets",
-    "from_comparisons": "similarity comparisons",
-    "from_ratings": "similarity ratings",
-    "from_associations": "similarity associations",
-    "from_dissimilarity": "similarity dissimilarity",
     "as_similarity": "discover",
     "load_similarity": "discover",
     "Similarity.save": "similarity",
@@ -96,15 +90,13 @@ class Spelling:
         return option if value in (None, "True") else f"{option} {value}"
 
     def _function(self, name: str) -> str:
-        command = _COMMANDS.get(name)
-        if command is None:
-            return name
-        if self._command.prog == "simdims discover":
-            if command.startswith("similarity "):
-                return command.replace("similarity ", "--as ")
-            if name in ("as_similarity", "load_similarity"):
-                return "--as matrix"
-        return f"`simdims {command}`"
+        is_discover = self._command.prog == "simdims discover"
+        if name.startswith("from_"):
+            kind = name.removeprefix("from_")
+            return f"--as {kind}" if is_discover else f"`simdims similarity {kind}`"
+        if is_discover and name in ("as_similarity", "load_similarity"):
+            return "--as matrix"
+        return f"`simdims {_COMMANDS[name]}`" if name in _COMMANDS else name
 
     def _of_others(self, name: str) -> str | None:
         """The option of another command, as advice to run that command."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simdims.cli import options as shared
+from simdims.cli.inference import tests_found
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_target, write_result
-from simdims.cli.spelling import option_of
 from simdims.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -77,13 +77,15 @@ def read_set(options: argparse.Namespace) -> SimilaritySet:
     if options.kind not in (None, "matrix", "dissimilarity"):
         raise UsageError(f"--as {options.kind} does not apply to a folder or a set, whose files hold matrices.")
     if not options.source.is_dir():
-        _refuse(options, (*_MATRIX, *_DISSIMILARITY, "label_file", "weights", "diagonal", "header"), "a saved set")
+        others: tuple[str, ...] = (*_MATRIX, *_DISSIMILARITY, "label_file", "weights", "diagonal", "header")
+        shared.refuse(options, others, "does not apply to a saved set")
         return SimilaritySet.load(options.source)
     if (options.source / "discovery.json").exists():
         raise ValueError(f"FILE must hold data, got {str(options.source)!r}, a result of `simdims discover`.")
     labels = shared.read_labels(options)
     if options.kind != "dissimilarity":
-        _refuse(options, ("weights", "diagonal", "header", "method", "sigma"), "a folder of similarities")
+        others = ("weights", "diagonal", "header", "method", "sigma")
+        shared.refuse(options, others, "does not apply to a folder of similarities")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = SimilaritySet.load(options.source, labels=labels, **shared.arguments(options, *_MATRIX))
@@ -95,16 +97,10 @@ def read_set(options: argparse.Namespace) -> SimilaritySet:
             return found
     say(f"Read {options.source.name} as dissimilarities d, one file per system, which become 1 - d/max(d).")
     others = ("weights", "header", "form", "absent", "symmetrize", "low", "high")
-    _refuse(options, others, "a folder of dissimilarities")
+    shared.refuse(options, others, "does not apply to a folder of dissimilarities")
     given = {**shared.arguments(options, *_DISSIMILARITY), "by": options.by or "system"}
     given["method"] = options.method or "max"
     return from_dissimilarity(options.source, labels=labels, diagonal=options.diagonal, **given)
-
-
-def _refuse(options: argparse.Namespace, names: tuple[str, ...], what: str) -> None:
-    for name in names:
-        if getattr(options, name, None) is not None:
-            raise UsageError(f"{option_of(options.command, name)} does not apply to {what}.")
 
 
 def _weights(options: argparse.Namespace) -> Findings:
@@ -120,9 +116,7 @@ def _weights(options: argparse.Namespace) -> Findings:
 
 def _listed(options: argparse.Namespace, found: Discovery) -> Findings:
     """The weights, their predictive value, and the columns by which they can be tested."""
-    for name in ("within", "info"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} only applies with --by.")
+    shared.refuse(options, ("within", "info"), "only applies with --by")
     weights = found.weights_frame().rename_axis("system").reset_index()
     info = found.consensus.system_info
     columns = [] if info is None else [str(column) for column in info.columns]
@@ -142,9 +136,7 @@ def _tested(options: argparse.Namespace, found: Discovery) -> Findings:
     by, within = (_column(options, found, name) for name in (options.by, options.within))
     given = shared.arguments(options, "n_permutations", "alpha")
     tests = weight_test(found, by, within=within, random_state=seed, **given)
-    told = Findings(f"{tests.summary()}\n{tests.table.to_string(index=False)}", tests.to_dict(), seed)
-    write_result(options.out, told.plain(), tests.table)
-    return told
+    return tests_found(options, tests, seed)
 
 
 def _column(options: argparse.Namespace, found: Discovery, name: str | None) -> Any:

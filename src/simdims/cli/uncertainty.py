@@ -77,19 +77,11 @@ def _bootstrap(options: argparse.Namespace) -> Findings:
 
 def _plain(sure: Bootstrap) -> dict[str, Any]:
     low, high = sure.interval("r2")
-    return {
-        "over": sure.over,
-        "n_resamples": sure.n_resamples,
-        "threshold": sure.threshold,
-        "alpha": sure.alpha,
-        "shrinkage": sure.shrinkage,
-        "r2": {"r2": sure.r2, "low": low, "high": high},
-        "dimensions": sure.dimensions_frame(),
-        "loadings": sure.loadings_frame(),
-        "weights": None if sure.systems is None else sure.weights_frame(),
-        "selected_ranks": sure.rank_counts,
-        "n_not_converged": int((~sure.converged).sum()),
-    }
+    values = {name: getattr(sure, name) for name in ("over", "n_resamples", "threshold", "alpha", "shrinkage")}
+    values |= {"r2": {"r2": sure.r2, "low": low, "high": high}}
+    values |= {"dimensions": sure.dimensions_frame(), "loadings": sure.loadings_frame()}
+    values["weights"] = None if sure.systems is None else sure.weights_frame()
+    return {**values, "selected_ranks": sure.rank_counts, "n_not_converged": int((~sure.converged).sum())}
 
 
 def _compare(options: argparse.Namespace) -> Findings:
