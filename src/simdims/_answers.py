@@ -14,16 +14,8 @@ from numpy.typing import NDArray
 
 from simdims._by_system import covariates, listed_set
 from simdims._memory import require
-from simdims._parameters import (
-    ParameterError,
-    ParameterTypeError,
-    as_float,
-    plural,
-    require_choice,
-    require_count,
-    require_number,
-)
-from simdims._tables import count_weights, read_items, read_systems, report, row_name
+from simdims._parameters import ParameterError, ParameterTypeError, as_float, plural, require_count, require_number
+from simdims._tables import check_weights_option, count_weights, read_items, read_systems, report, row_name
 from simdims.similarity import Similarity, is_frame
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.ownership import frozen
@@ -74,7 +66,7 @@ class Cells(NamedTuple):
 
 def check_options(weights: str | None, smoothing: float, n_items: int | None) -> None:
     """Refuse bad values of the options shared by all kinds of answers."""
-    require_choice("weights", weights, (None, "counts"))
+    check_weights_option(weights)
     require_number("smoothing", smoothing, "at least 0")
     if n_items is not None:
         require_count("n_items", n_items, at_least=3)

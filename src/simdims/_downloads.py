@@ -78,12 +78,10 @@ def find(name: str) -> Path:
     path = local_path(name)
     if path is None:
         return _download(name)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != FILES[name].sha256:
-        raise ValueError(
-            f"{path} must be the original file, with SHA-256 {FILES[name].sha256}, got {found}: replace it with "
-            f"{FILES[name].url()}, or remove it to have that downloaded."
-        )
+    found, original = hashlib.sha256(path.read_bytes()).hexdigest(), FILES[name]
+    if found != original.sha256:
+        remedy = f"replace it with {original.url()}, or remove it to have that downloaded"
+        raise ValueError(f"{path} must be the original file, with SHA-256 {original.sha256}, got {found}: {remedy}.")
     return path
 
 
@@ -115,15 +113,11 @@ def _download(name: str) -> Path:
     try:
         pooch.retrieve(url, f"sha256:{checksum}", fname=path.name, path=path.parent, downloader=downloader)
     except requests.RequestException as error:
-        raise ConnectionError(
-            f"{name} could not be downloaded from {url} ({_reason(error)}): try again with a network connection, or "
-            f"{_by_hand(name)}."
-        ) from error
+        failed = f"{name} could not be downloaded from {url} ({_reason(error)})"
+        raise ConnectionError(f"{failed}: try again with a network connection, or {_by_hand(name)}.") from error
     except ValueError as error:
-        raise ValueError(
-            f"{name} must have SHA-256 {checksum}, got another file from {url}, which was not kept: try again, or "
-            f"{_by_hand(name)}."
-        ) from error
+        got = f"another file from {url}, which was not kept"
+        raise ValueError(f"{name} must have SHA-256 {checksum}, got {got}: try again, or {_by_hand(name)}.") from error
     except OSError as error:
         raise OSError(f"{name} could not be stored in {path.parent} ({error}): {_by_hand(name)}.") from error
     finally:

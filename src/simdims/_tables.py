@@ -167,6 +167,11 @@ def row_name(row: int, index: Any = None) -> str:
     return f"row {row} (index {repr(name) if isinstance(name, str) else name})"
 
 
+def check_weights_option(weights: object) -> None:
+    """Refuse weights that are neither None nor "counts"."""
+    require_choice("weights", weights, (None, "counts"))
+
+
 def own_similarity(diagonal: object, by: object) -> float:
     """Return the similarity of an item with itself, which nobody judged: 1, or NaN; NaN for separate systems."""
     require_choice("diagonal", "one" if diagonal is None else diagonal, ("one", "missing"))

@@ -34,7 +34,7 @@ def from_associations(
     Parameters
     ----------
     table : DataFrame, dictionary of columns or list of dictionaries
-        One cue, one response and its count per row; counts of repeated pairs are added. Words must match exactly.
+        One cue, one response and its count per row; counts of repeated pairs are added. Words are compared exactly.
     cue, response : column name, default="cue", "response"
         The columns of the words.
     count : column name or None, default="count"

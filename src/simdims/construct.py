@@ -26,6 +26,7 @@ from simdims._parameters import (
 )
 from simdims._tables import (
     as_frame,
+    check_weights_option,
     count_weights,
     own_similarity,
     read_items,
@@ -143,7 +144,7 @@ def from_ratings(
            [0.17, 1.  , 0.92],
            [ nan, 0.92, 1.  ]])
     """
-    require_choice("weights", weights, (None, "counts"))
+    check_weights_option(weights)
     own = own_similarity(diagonal, by)
     check_ends(low, high)
     roles = {"item1": item1, "item2": item2, "rating": rating}
@@ -307,7 +308,7 @@ def from_dissimilarity(
            [0.75, 1.  , 0.25],
            [0.  , 0.25, 1.  ]])
     """
-    require_choice("weights", weights, (None, "counts"))
+    check_weights_option(weights)
     own = own_similarity(diagonal, by)
     require_flag("clip", clip)
     if clip and negative not in (None, "clip"):

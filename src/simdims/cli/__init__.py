@@ -116,11 +116,8 @@ def _interrupted(options: argparse.Namespace) -> int:
 def _noticing_interrupts() -> Iterator[list[int]]:
     """Yield a list that becomes non-empty when Ctrl-C is pressed, even if the KeyboardInterrupt is lost."""
     interrupts: list[int] = []
-    is_ours = (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
-    if not is_ours:
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield interrupts
         return
 

@@ -56,11 +56,8 @@ def _check(options: argparse.Namespace) -> Findings:
     values["plan"] = discover.plan_values(planned, S)
     counted = "" if not rows else f" ({rows['n_rows']:,} rows, {rows['n_columns']:,} columns)"
     words = [f"{options.source.name}: {read.why}{counted}.", *_columns_in_words(columns, read.table)]
-    words += [
-        f"Data: {' '.join(describe_data(S))}",
-        *_facts_in_words(facts, S),
-        discover.plan_in_words(planned, options),
-    ]
+    words += [f"Data: {' '.join(describe_data(S))}", *_facts_in_words(facts, S)]
+    words.append(discover.plan_in_words(planned, options))
     return Findings("\n".join(words), values)
 
 
@@ -173,8 +170,8 @@ def _facts_in_words(facts: Mapping[str, Any], S: Similarity | SimilaritySet) -> 
         own = facts["n_self_similarities"]
         diagonal = "none" if not own else "all" if own == S.n_items else f"{own:,} of {S.n_items:,}"
         unlisted = "" if facts["absent"] in (None, "missing") else "; pairs that are not listed count as zeros"
-        words.append(f"Missing: {n_missing:,} of {facts['n_pairs']:,} pairs{unlisted}.")
-        words[-1] += f" Similarities of items with themselves: {diagonal}."
+        missing = f"{n_missing:,} of {facts['n_pairs']:,} pairs{unlisted}"
+        words.append(f"Missing: {missing}. Similarities of items with themselves: {diagonal}.")
     else:
         words.append(f"Missing: {1 - facts['density']:.1%} of the pairs of all systems.")
     if "smallest" in facts:

@@ -239,10 +239,8 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
         shared.say_changes(S)
         return Read(S, "matrix", why, None, options)
     if not signs.are_clear:
-        raise ValueError(
-            f"{options.source.name}: these could be similarities or dissimilarities: {signs}. Use --as dissimilarity, "
-            "or --as matrix for similarities."
-        )
+        unclear = f"these could be similarities or dissimilarities: {signs}"
+        raise ValueError(f"{options.source.name}: {unclear}. Use --as dissimilarity, or --as matrix for similarities.")
     why = f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)"
     _say_read(options.source, why)
     settled = argparse.Namespace(**{**vars(options), **options.own["dissimilarity"]})

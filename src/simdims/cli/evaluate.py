@@ -64,10 +64,8 @@ def _embedding_or_similarities(options: argparse.Namespace) -> Any:
     W = shared.read_embedding(options)
     values = np.asarray(W)
     if values.ndim == 2 and len(values) == values.shape[1] and not np.allclose(values, values.T, equal_nan=True):
-        raise ValueError(
-            "EMBEDDING must have fewer dimensions than items, or hold symmetric similarities, got "
-            f"{len(values)} rows and {len(values)} columns that are not symmetric."
-        )
+        got = f"{len(values)} rows and {len(values)} columns that are not symmetric"
+        raise ValueError(f"EMBEDDING must have fewer dimensions than items, or hold symmetric similarities, got {got}.")
     return W
 
 
@@ -119,15 +117,11 @@ def _pairs(options: argparse.Namespace) -> Findings:
         ratings = read_numbers(table, options.rating)
     found = metrics.pair_correlation(W, table[[options.item1, options.item2]], ratings, similarity=options.similarity)
     if math.isnan(found.correlation):
-        raise ValueError(
-            "PAIRS must differ in rating and in similarity to be correlated, got the same value for all "
-            f"{found.n_found} pairs."
-        )
-    return Findings(
-        f"{found.n_found} of {found.n_pairs} pairs found; Spearman correlation {found.correlation:.3f}\n"
-        f"correlation {found.correlation:.6f}",
-        {"correlation": found.correlation, "n_found": found.n_found, "n_pairs": found.n_pairs},
-    )
+        got = f"the same value for all {found.n_found} pairs"
+        raise ValueError(f"PAIRS must differ in rating and in similarity to be correlated, got {got}.")
+    words = f"{found.n_found} of {found.n_pairs} pairs found; Spearman correlation {found.correlation:.3f}"
+    values = {"correlation": found.correlation, "n_found": found.n_found, "n_pairs": found.n_pairs}
+    return Findings(f"{words}\ncorrelation {found.correlation:.6f}", values)
 
 
 def _readout(options: argparse.Namespace) -> Findings:

@@ -23,9 +23,8 @@ def _export(options: argparse.Namespace) -> Findings:
     from simdims.discovery import Discovery, bids
 
     if bids.is_export(options.out) and not options.overwrite:
-        raise FileExistsError(
-            f"{str(options.out)!r} holds an earlier export: choose another name, or pass --overwrite."
-        )
+        taken = f"{str(options.out)!r} holds an earlier export"
+        raise FileExistsError(f"{taken}: choose another name, or pass --overwrite.")
     if not (bids.is_free(options.out) or bids.is_export(options.out)):
         raise FileExistsError(f"{str(options.out)!r} is not an earlier export: choose another FOLDER.")
     check_writable(options.out)

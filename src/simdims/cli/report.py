@@ -95,10 +95,8 @@ def pictures_of(folder: Path, labels: Sequence[str] | None, n_items: int) -> lis
     by_stem = {path.stem: path for path in files}
     missing = [label for label in labels if label not in by_stem]
     if missing:
-        raise ValueError(
-            f"--images must have a picture of each item, named after its label, got none of "
-            f"{shortlist([repr(label) for label in missing])} in {str(folder)!r}."
-        )
+        got = f"none of {shortlist([repr(label) for label in missing])} in {str(folder)!r}"
+        raise ValueError(f"--images must have a picture of each item, named after its label, got {got}.")
     return [by_stem[label] for label in labels]
 
 

@@ -59,10 +59,8 @@ def reading(kind: str) -> Iterator[None]:
         raise
     except Exception as error:  # parsers of damaged files may raise anything
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise ValueError(
-            f"the file must be a valid {kind} file, got one that is damaged, cut short or of another type "
-            f"({reason.rstrip('.')})."
-        ) from None
+        got = f"one that is damaged, cut short or of another type ({reason.rstrip('.')})"
+        raise ValueError(f"the file must be a valid {kind} file, got {got}.") from None
 
 
 def read_npy(path: Path) -> Parts:
@@ -233,9 +231,8 @@ def npz_variables(path: Path) -> dict[str, Variable]:
 
 def _refuse_claim(variable: Variable, n_stored: int, where: str) -> None:
     if variable.kind not in UNSIZED and variable.n_bytes > n_stored:
-        raise ValueError(
-            f"an array of {variable} is said to need {variable.n_bytes} bytes, but {where} has {max(n_stored, 0)}"
-        )
+        claim = f"an array of {variable} is said to need {variable.n_bytes} bytes"
+        raise ValueError(f"{claim}, but {where} has {max(n_stored, 0)}")
 
 
 def _npy_variable(file: Any) -> Variable:

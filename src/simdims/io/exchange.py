@@ -188,14 +188,10 @@ def from_anndata(data: Any) -> Parts:
         got = ", ".join(map(repr, names)) or "none"
         remedy = "pass data.obsp[NAME] and labels=data.obs_names" if names else "use {from_features()} for its features"
         raise ParameterError("AnnData", "must have one matrix in obsp to become a Similarity", got, remedy)
-    return Parts(
-        data.obsp[names[0]],
-        tuple(map(str, data.obs_names)),
-        data.obsp.get("weights") if names[0] == "similarity" else None,
-        data.uns.get("simdims_absent"),
-        named_by="obs_names",
-        info={"source": "AnnData", "variable": names[0]},
-    )
+    labels, absent = tuple(map(str, data.obs_names)), data.uns.get("simdims_absent")
+    weights = data.obsp.get("weights") if names[0] == "similarity" else None
+    info = {"source": "AnnData", "variable": names[0]}
+    return Parts(data.obsp[names[0]], labels, weights, absent, named_by="obs_names", info=info)
 
 
 def from_networkx(graph: Any) -> Parts:
@@ -228,14 +224,10 @@ def from_networkx(graph: Any) -> Parts:
     rows, columns = np.array(list(entries)).T
     numbers, weights = zip(*entries.values(), strict=True)
     shape = (len(nodes), len(nodes))
-    return Parts(
-        sparse.coo_array((np.array(numbers), (rows, columns)), shape=shape),
-        names,
-        _pair_weights(weights, rows, columns, shape),
-        graph.graph.get("simdims_absent"),
-        named_by="the nodes of the graph",
-        info={"source": f"networkx {type(graph).__name__}"},
-    )
+    values = sparse.coo_array((np.array(numbers), (rows, columns)), shape=shape)
+    omega, absent = _pair_weights(weights, rows, columns, shape), graph.graph.get("simdims_absent")
+    info = {"source": f"networkx {type(graph).__name__}"}
+    return Parts(values, names, omega, absent, named_by="the nodes of the graph", info=info)
 
 
 def from_rsatoolbox(rdms: Any) -> Parts:
@@ -270,14 +262,11 @@ def from_rsatoolbox(rdms: Any) -> Parts:
 def _descriptors_of(rdms: Any, labels: tuple[str, ...] | None) -> dict[str, Any]:
     """The descriptors of an RDM, its patterns and its experiment, except those stored elsewhere in the Similarity."""
     ours = ("index", "labels", "self_similarity", "largest_similarity", "dtype")
+    patterns = {name: one for name, one in rdms.pattern_descriptors.items() if tuple(map(str, one)) != labels}
     kinds: dict[str, dict[str, Any]] = {
         "descriptors": dict(rdms.descriptors),
         "rdm_descriptors": {name: one[0] for name, one in rdms.rdm_descriptors.items()},
-        "pattern_descriptors": {
-            name: np.asarray(one).tolist()
-            for name, one in rdms.pattern_descriptors.items()
-            if tuple(map(str, one)) != labels
-        },
+        "pattern_descriptors": {name: np.asarray(one).tolist() for name, one in patterns.items()},
     }
     left = {
         kind: {str(name): plain(one) for name, one in found.items() if name not in ours}

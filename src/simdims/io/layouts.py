@@ -96,10 +96,8 @@ def _edges(path: Path, encoding: str) -> Iterator[Row]:
             if brace:
                 cells.append(_edge_weight(number, brace + rest))
             if len(cells) not in (2, 3, 4):
-                raise ValueError(
-                    "a line of an edge list must hold two nodes and, if there is one, a number, got "
-                    f"{len(cells)} {plural('cell', len(cells))} in line {number}."
-                )
+                rule = "a line of an edge list must hold two nodes and, if there is one, a number"
+                raise ValueError(f"{rule}, got {len(cells)} {plural('cell', len(cells))} in line {number}.")
             yield number, cells if len(cells) > 2 else [*cells, "1"]
 
 
@@ -107,9 +105,8 @@ def _edge_weight(number: int, attributes: str) -> str:
     try:
         return str(ast.literal_eval(attributes).get("weight", 1))
     except (ValueError, SyntaxError, AttributeError, TypeError, RecursionError, MemoryError):
-        raise ValueError(
-            f"the attributes of an edge must be a dictionary of plain values, got {attributes[:60]!r} in line {number}."
-        ) from None
+        got = f"{attributes[:60]!r} in line {number}"
+        raise ValueError(f"the attributes of an edge must be a dictionary of plain values, got {got}.") from None
 
 
 def _read_text(path: Path, dialect: Dialect, wanted: Wanted) -> Parts:
@@ -220,9 +217,8 @@ def _frame_pairs(frame: Any, wanted: Wanted) -> Parts:
 
     n_rows, n_columns = frame.shape
     if n_columns not in (3, 4) or not n_rows:
-        raise ValueError(
-            f"the table must be a list of pairs, got {n_rows} rows and {n_columns} columns: {TWO_LAYOUTS}."
-        )
+        got = f"{n_rows} rows and {n_columns} columns"
+        raise ValueError(f"the table must be a list of pairs, got {got}: {TWO_LAYOUTS}.")
     _check_header([str(column) for column in frame.columns])
     items = pd.concat([frame.iloc[:, 0], frame.iloc[:, 1]], ignore_index=True)
     if (nameless := items.isna().to_numpy()).any():
@@ -243,10 +239,9 @@ def _check_header(header: Sequence[str]) -> None:
         return
     has_value_last = header[3].strip().lower() in VALUE_WORDS - {"weight"} and not _names_value(header)
     if not header[0].strip() or has_value_last or what_else(header[3]) is not None:
-        raise ValueError(
-            "the columns of a list of pairs must be item, item, value[, weight], got the header "
-            f"{', '.join(map(repr, header))}: remove other columns, such as row numbers or response times."
-        )
+        got = f"the header {', '.join(map(repr, header))}"
+        remedy = "remove other columns, such as row numbers or response times"
+        raise ValueError(f"the columns of a list of pairs must be item, item, value[, weight], got {got}: {remedy}.")
 
 
 def _nameless(number: int, place: int) -> ValueError:
@@ -337,10 +332,8 @@ def _square_parts(table: NDArray[np.float64], top: list[str], side: list[str], a
             names_above, info = names_beside, {"aligned": ALIGNED}
         for place, (one, other) in enumerate(zip(names_above, names_beside, strict=True)):
             if one != other:
-                raise ValueError(
-                    f"the first row must name the same items as the first column, got {one!r} instead of {other!r} in "
-                    f"place {place + 1}."
-                )
+                got = f"{one!r} instead of {other!r} in place {place + 1}"
+                raise ValueError(f"the first row must name the same items as the first column, got {got}.")
     named_by = {(1, 1): "the first row and column", (1, 0): "the first row", (0, 1): "the first column"}
     where = named_by.get((above, beside), "nothing")
     labels = tuple(map(unguarded, names_above if above else names_beside)) if above or beside else None
@@ -372,10 +365,8 @@ def _with_label_index(frame: Any) -> Any:
 def _refuse_width(number: int, cells: Sequence[str], width: int) -> None:
     if len(cells) != width:
         got = f"{len(cells)} {plural('cell', len(cells))} in row {number} and {width} in others"
-        raise ValueError(
-            f"all rows must have equal length, got {got}: the file may be cut short, or text that contains a "
-            "separator may lack quotes."
-        )
+        remedy = "the file may be cut short, or text that contains a separator may lack quotes"
+        raise ValueError(f"all rows must have equal length, got {got}: {remedy}.")
 
 
 def _shape_error(n_rows: int, n_columns: int) -> ValueError:

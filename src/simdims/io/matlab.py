@@ -59,10 +59,9 @@ def stack_of(key: str, field: str | None, elements: Sequence[Mapping[str, Any]])
         raise ValueError(f"{key}.{name} must hold numbers, got something else in some or all elements of the struct.")
     shapes = list(dict.fromkeys(" x ".join(map(str, array.shape)) for array in arrays))
     if len(shapes) > 1:
-        raise ValueError(
-            f"{key}.{name} must hold matrices of equal size, got {', '.join(shapes[:4])} in {len(arrays)} elements: "
-            "remove those that do not belong, or keep only the items that all of them have."
-        )
+        got = f"{', '.join(shapes[:4])} in {len(arrays)} elements"
+        remedy = "remove those that do not belong, or keep only the items that all of them have"
+        raise ValueError(f"{key}.{name} must hold matrices of equal size, got {got}: {remedy}.")
     squares = [_as_square(array) for array in arrays]
     values = squares[0] if len(squares) == 1 else np.stack(squares)
     values = people_first(values) if values.ndim == 3 else values

@@ -64,17 +64,16 @@ def load_npz(path: Path) -> Similarity | None:
         version = int(file[MARK])
         arrays = {name: file[name] for name in file} if version == FORMAT else {}
     if version != FORMAT:
-        raise ValueError(
-            f"the file must have format {FORMAT}, got {version}: a newer simdims wrote it; update simdims."
-        )
+        remedy = "a newer simdims wrote it; update simdims"
+        raise ValueError(f"the file must have format {FORMAT}, got {version}: {remedy}.")
     with reading("saved Similarity"):
         labels = [str(label) for label in arrays["labels"]] if "labels" in arrays else None
         info = json.loads(str(arrays["info"]))
         factors, values, weights = (arrays.get(name) for name in ("factors", "values", "weights"))
         absent = arrays["absent"].item() if "absent" in arrays else None
         if "indptr" in arrays:
-            values = _csr(arrays["data"], arrays)
-            weights = None if weights is None else _csr(weights, arrays)
+            values = csr(arrays["data"], arrays)
+            weights = None if weights is None else csr(weights, arrays)
     if factors is not None:
         return Similarity.from_factors(frozen(factors), labels, signed=bool(arrays.get("signed", False)), info=info)
     return Similarity(frozen(values), labels, frozen(weights), absent, info=info)
@@ -98,7 +97,8 @@ def plain_value(value: Any) -> Any:
     raise ParameterTypeError("info", "must hold plain values to be saved", f"an object of type {type(value).__name__}")
 
 
-def _csr(data: np.ndarray, arrays: Mapping[str, np.ndarray]) -> sparse.csr_array:
+def csr(data: np.ndarray, arrays: Mapping[str, np.ndarray]) -> sparse.csr_array:
+    """A sparse matrix from its stored entries and the arrays `indices` and `indptr`, after checking them."""
     n_items = len(arrays["indptr"]) - 1
     return checked(sparse.csr_array((data, arrays["indices"], arrays["indptr"]), shape=(n_items, n_items)))
 

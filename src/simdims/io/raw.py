@@ -29,9 +29,8 @@ def read_features(
 ) -> Any:
     """Return the rows of features in a file, as a DataFrame whose index names the items if the file does.
 
-    `labels` is the column that names the items, `namer` the argument that it came from. `header` says whether the first
-    row of a text file names the columns; None detects it. `how` has the variable of a file of several arrays, the sheet
-    of a spreadsheet, and markers of missing values.
+    `labels` is the column that names the items, and `namer` the argument that it came from. `header` says whether the
+    first row of a text file names the columns; None detects it.
     """
     with _opened(path, (".npy", *io.NAMED_ARRAYS, *io.TABLES), how) as suffix:
         if suffix in io.TABLES:
@@ -108,10 +107,8 @@ def _numbered_triplets(sheet: Sheet) -> pd.DataFrame:
     for column, values in numbers.items():
         if np.isnan(values).any():
             row = int(np.argmax(np.isnan(values)))
-            raise ValueError(
-                f"Column {column!r} must name an item in every row, got the text {str(frame[column].iloc[row])!r} in "
-                f"{sheet.row(row)}, which marks a missing value: remove the row."
-            )
+            got = f"the text {str(frame[column].iloc[row])!r} in {sheet.row(row)}, which marks a missing value"
+            raise ValueError(f"Column {column!r} must name an item in every row, got {got}: remove the row.")
     return frame.assign(**numbers)
 
 

@@ -70,11 +70,10 @@ def guess(
     known: Mapping[str, Any] | None = None,
     kind: str | None = None,
 ) -> Guess:
-    """Detect the contents of a file.
+    """Detect the contents of a file or, if `kind` is given, its columns.
 
-    `how` has the variable of a file of several arrays, the sheet, and markers of missing values. `header` says whether
-    the first row of a text file names the columns, and None detects it; `known` has the columns already named by the
-    user, by role (item1, rating, count, ...). If `kind` is given, only the columns are detected.
+    `header` says whether the first row of a text file names the columns, and None detects it; `known` has the columns
+    already named by the user, by role (item1, rating, count, ...).
     """
     io.check_file(path)
     known = known or {}

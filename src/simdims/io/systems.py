@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from simdims._journal import replacing_file
 from simdims._parameters import ParameterError, shown
 from simdims.io import as_path, check_file
-from simdims.io.arrays import checked, npz_variables, reading, require_all
+from simdims.io.arrays import npz_variables, reading, require_all
 from simdims.io.folders import load_folder
-from simdims.io.native import MEMBERS, SET_MARK, plain_value
+from simdims.io.native import MEMBERS, SET_MARK, csr, plain_value
 from simdims.similarity import Similarity
 from simdims.similarity.arrays import arrays_of
 from simdims.similarity.ownership import frozen
@@ -123,18 +122,12 @@ def _read(
     if head["kind"] == "factors":
         made = Similarity.from_factors(frozen(data.reshape(n, -1)), labels, signed=head["signed"], info=head["info"])
         return made, at
-    values: Any
-    omega: Any
     if head["kind"] == "dense":
-        values, omega = data.reshape(n, n), None if weights is None else weights.reshape(n, n)
+        values, omega = (None if part is None else part.reshape(n, n) for part in (data, weights))
     else:
-        indices, starts = parts["indices"].next(len(data)), parts["starts"].next(n + 1)
-        values, omega = (
-            None if one is None else checked(sparse.csr_array((one, indices, starts), shape=(n, n)))
-            for one in (data, weights)
-        )
-    own_weights = None if omega is None else frozen(omega)
-    return Similarity(frozen(values), labels, own_weights, head["absent"], info=head["info"]), at
+        stored = {"indices": parts["indices"].next(len(data)), "indptr": parts["starts"].next(n + 1)}
+        values, omega = (None if part is None else csr(part, stored) for part in (data, weights))
+    return Similarity(frozen(values), labels, frozen(omega), head["absent"], info=head["info"]), at
 
 
 def _joined(parts: Any, dtype: Any) -> np.ndarray:

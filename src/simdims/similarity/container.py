@@ -185,14 +185,10 @@ class Similarity:
         check_observed(n_partners, observed_self, labels)
         warn_of_dissimilarity(values, weights, info)
         n_sides = n_partners.size * (n_partners.size - 1)
-        self._set(
-            values=held(values, self.values, "values", copy),
-            labels=labels,
-            weights=None if weights is None else held(weights, self.weights, "weights", copy),
-            absent=absent,
-            info=info,
-            density=float(n_partners.sum() / n_sides) if n_sides else 1.0,
-        )
+        density = float(n_partners.sum() / n_sides) if n_sides else 1.0
+        values = held(values, self.values, "values", copy)
+        weights = None if weights is None else held(weights, self.weights, "weights", copy)
+        self._set(values=values, labels=labels, weights=weights, absent=absent, info=info, density=density)
 
     def _hold_factors(self) -> None:
         if not (self.values is None and self.weights is None and self.absent is None):
