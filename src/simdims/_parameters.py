@@ -8,7 +8,7 @@ import re
 import string
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 #: How many names a sentence lists before "and 7 more".
@@ -95,6 +95,12 @@ def warn(found: str, remedy: str | None = None, category: type[SimdimsWarning] =
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "simdims":
         frame, level = frame.f_back, level + 1
     warnings.warn(category(found, remedy), stacklevel=level)
+
+
+def warn_again(caught: Iterable[warnings.WarningMessage]) -> None:
+    """Give recorded warnings, at the lines where they arose."""
+    for one in caught:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def plural(noun: str, count: int) -> str:

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from simdims import _memory
-from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, shortlist, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, shortlist, shown, warn, warn_again
 from simdims.similarity import Similarity, as_similarity, percent
 from simdims.similarity.labels import aligned, frame_cells, frame_labels, is_default_axis, is_frame
 from simdims.similarity.ownership import frozen
@@ -465,12 +465,9 @@ def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:
                 raise
         if system.similarity.density == 0 or system.similarity.n_items < 2:
             raise _no_pair(name)
-        for found in caught:
-            text = str(found.message)
-            if "dissimilarit" in text:
-                suspects.append(name)
-            elif not text.startswith("Observed on the diagonal"):
-                warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
+        suspects += [name for one in caught if "dissimilarit" in str(one.message)]
+        others = (one for one in caught if "dissimilarit" not in str(one.message))
+        warn_again(one for one in others if not str(one.message).startswith("Observed on the diagonal"))
         systems.append(system)
     if 2 * len(suspects) > len(systems):
         warn(

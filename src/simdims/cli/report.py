@@ -17,7 +17,6 @@ from simdims.cli.steps import ranks
 from simdims.cli.uncertainty import compare_with, plain_comparison
 
 if TYPE_CHECKING:
-    from simdims.consensus import Lineage
     from simdims.discovery import Discovery
     from simdims.inference import EmbeddingComparison, HypothesisTests
 
@@ -135,6 +134,7 @@ def _add_plot(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> Findings:
+    from simdims.consensus import lineage
     from simdims.discovery import Discovery, storage
     from simdims.report import writer
     from simdims.uncertainty import Bootstrap
@@ -155,7 +155,8 @@ def _report(options: argparse.Namespace) -> Findings:
     images = _images(options, found)
     seed = shared.settled_seed(options) if is_random else None
     tests = None if options.tests is None or seed is None else _tests(options, found, seed)
-    tree = None if options.lineage is None else _lineage(options, found, seed)
+    candidates = None if options.lineage == "auto" else options.lineage
+    tree = None if options.lineage is None else lineage(found, ranks=candidates, random_state=seed)
     suggested = None if options.suggestions is None else _suggestions(options.suggestions)
     compared = None if options.compare is None or seed is None else _compared(options, found, seed)
     shown = {"images": images, "tests": tests, "suggestions": suggested, "lineage": tree, "title": options.title}
@@ -196,12 +197,6 @@ def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[
         name: compare_with(reading, found, found.mean_similarity, path, seed)
         for name, path in zip(names, options.compare, strict=True)
     }
-
-
-def _lineage(options: argparse.Namespace, found: Discovery, seed: int | None) -> Lineage:
-    from simdims.consensus import lineage
-
-    return lineage(found, ranks=None if options.lineage == "auto" else options.lineage, random_state=seed)
 
 
 def _tests(options: argparse.Namespace, found: Discovery, seed: int) -> HypothesisTests:

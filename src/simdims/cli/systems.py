@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simdims._parameters import warn_again
 from simdims.cli import options as shared
 from simdims.cli.inference import tests_found
 from simdims.cli.options import Findings, UsageError
@@ -91,8 +92,7 @@ def read_set(options: argparse.Namespace) -> SimilaritySet:
             found = SimilaritySet.load(options.source, labels=labels, **shared.arguments(options, *_MATRIX))
         look_like_distances = any("look like dissimilarities" in str(one.message) for one in caught)
         if options.kind == "matrix" or not look_like_distances:
-            for one in caught:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            warn_again(caught)
             say(f"Read {options.source.name} as similarities, one file per system.")
             return found
     say(f"Read {options.source.name} as dissimilarities d, one file per system, which become 1 - d/max(d).")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from simdims import io
-from simdims._parameters import ParameterError, ParameterTypeError, plural, shortlist, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, plural, shortlist, shown, warn, warn_again
 from simdims._tables import natural_order
 from simdims.io.layouts import Wanted
 from simdims.io.tables import read_sheet
@@ -48,11 +48,8 @@ def load_folder(path: Path, info: Any = None, **options: Any) -> SimilaritySet:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             loaded[name] = _load(file, options)
-        for found in caught:
-            if "dissimilarit" in str(found.message):
-                suspects.append(file.name)
-            else:
-                warnings.warn_explicit(found.message, found.category, found.filename, found.lineno)
+        suspects += [file.name for one in caught if "dissimilarit" in str(one.message)]
+        warn_again(one for one in caught if "dissimilarit" not in str(one.message))
     if 2 * len(suspects) > len(loaded):
         warn(
             f"{len(suspects)} of {len(loaded)} files look like dissimilarities: {shortlist(suspects)}.",
