@@ -599,19 +599,30 @@ def check_alpha(alpha: Any) -> None:
 
 def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], labels: Sequence[str] | None) -> None:
     """Warn of loadings that the observed pairs do not determine, with their numbers."""
-    found = solvers.determinacy(problem, W)
+    said = undetermined_words(solvers.determinacy(problem, W), W.shape[1], labels)
+    if said:
+        # Similarities that are all the same have no penalty.
+        could_be_penalised = not any(problem.penalty) and solvers.noise_scale(problem)[0] > 0
+        remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
+        warn(" ".join(said), f"Penalise the loadings ({{alpha=auto}}). {remedy}" if could_be_penalised else remedy)
+
+
+def undetermined_words(
+    found: solvers.Determinacy, n_components: int, labels: Sequence[str] | None, unknowns: str = "loadings"
+) -> list[str]:
+    """Sentences on loadings that the observed pairs do not determine, with their numbers."""
     n_short, n_excessive = found.short.size, found.excessive.size
     said = []
-    if found.n_values < found.n_loadings:
+    if found.n_values < found.n_free:
         said.append(
-            f"The fit is underdetermined: {found.n_loadings:,} loadings from {found.n_values:,} observed similarities. "
+            f"The fit is underdetermined: {found.n_free:,} {unknowns} from {found.n_values:,} observed similarities. "
             "In-sample figures say nothing about other pairs."
         )
     if n_short:
         listed = [f"{name_of(i, labels)} ({count})" for i, count in zip(found.short, found.counts, strict=True)]
         said.append(
             f"{n_short:,} {'item has' if n_short == 1 else 'items have'} fewer observed similarities than the "
-            f"{W.shape[1]} dimensions: {shortlist(listed)}. "
+            f"{n_components} dimensions: {shortlist(listed)}. "
             f"The data do not determine {'its' if n_short == 1 else 'their'} loadings."
         )
     if n_excessive:
@@ -623,17 +634,13 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
             f"Predictions for {'its' if n_excessive == 1 else 'their'} unobserved pairs are not reliable."
         )
     if found.capped.size:
-        n_capped, limit = found.capped.size, float(problem.limits[found.capped].max())
+        n_capped, limit = found.capped.size, found.limit
         listed = [name_of(i, labels) for i in found.capped]
         said.append(
             f"Loadings of {n_capped:,} {plural('item', n_capped)} are at their limit of {limit:.3g}, ten times the "
             f"root of the largest similarity: {shortlist(listed)}."
         )
-    if said:
-        # Similarities that are all the same have no penalty.
-        could_be_penalised = not any(problem.penalty) and solvers.noise_scale(problem)[0] > 0
-        remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
-        warn(" ".join(said), f"Penalise the loadings ({{alpha=auto}}). {remedy}" if could_be_penalised else remedy)
+    return said
 
 
 def warn_of_nothing_left(W: NDArray[np.floating], alpha: float) -> None:

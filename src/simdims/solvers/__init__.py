@@ -23,6 +23,7 @@ from simdims.solvers.devices import without_torch
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
+    determinacy_jointly,
     joint_problem,
     joint_start,
     pairs_per_system,
@@ -82,6 +83,7 @@ __all__ = [
     "choose_alpha",
     "choose_jointly",
     "determinacy",
+    "determinacy_jointly",
     "devices_for",
     "embed",
     "factor_problem",
