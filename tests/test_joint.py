@@ -570,7 +570,7 @@ def test_a_consensus_warns_of_what_its_fits_warn_of():
     with pytest.warns(UserWarning, match="160 loadings from .* items have fewer observed similarities"):
         fit_consensus(people, 8, n_runs=2, random_state=0, estimator=JointSRF(alpha=0.0, shrinkage=np.inf))
     with pytest.warns(UserWarning, match="All loadings are zero"):
-        fit_consensus(people, 2, n_runs=2, random_state=0, estimator=JointSRF(alpha=50.0, l1_ratio=1.0))
+        fit_consensus(people, 2, n_runs=2, random_state=0, alpha=50.0)
 
 
 def test_a_system_that_says_nothing_about_a_dimension_keeps_its_weight():

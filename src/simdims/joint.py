@@ -201,7 +201,7 @@ class JointSRF(BaseEstimator):
                 UnconvergedWarning,
             )
         warn_of_underdetermined_jointly(problem, self.embedding_, self.shrinkage_, systems.names, systems.labels)
-        warn_of_nothing_left(self.embedding_, self.alpha_)
+        warn_of_nothing_left(self.embedding_, self.alpha_, problem.squares)
         return self
 
     def weights_for(self, S: Any) -> NDArray[np.float64]:

@@ -45,6 +45,9 @@ logger = logging.getLogger("simdims")
 _DEFAULT_INNER_ITER = 10
 _DEFAULT_RHO = 3.0
 
+#: Nothing is left of similarities if the squares of all loadings sum to less than this share of their norm.
+_NOTHING = 1e-6
+
 
 class UnconvergedWarning(SimdimsWarning, ConvergenceWarning):
     """A fit that stopped before it converged; also a scikit-learn ConvergenceWarning."""
@@ -232,7 +235,7 @@ class SRF(TransformerMixin, BaseEstimator):
         if not self.converged_:
             self._warn_of_slow_convergence()
         warn_of_underdetermined(problem, self.embedding_, similarity.labels)
-        warn_of_nothing_left(self.embedding_, self.alpha_)
+        warn_of_nothing_left(self.embedding_, self.alpha_, 2.0 * solvers.size(problem))
         return self
 
     def fit_transform(self, S: Any, y: None = None) -> NDArray[np.floating]:
@@ -643,11 +646,15 @@ def undetermined_words(
     return said
 
 
-def warn_of_nothing_left(W: NDArray[np.floating], alpha: float) -> None:
-    """Warn if the penalty sets all loadings to zero."""
-    if alpha > 0 and not W.any():
+def warn_of_nothing_left(W: NDArray[np.floating], alpha: float, squares: float) -> None:
+    """Warn if the penalty leaves nothing of similarities with this sum of squares.
+
+    A ridge penalty shrinks loadings to zero by a factor per sweep, and a fit may stop before they underflow.
+    """
+    if alpha > 0 and float(np.vdot(W, W)) <= _NOTHING * np.sqrt(squares):
         found = f"All loadings are zero: the penalty, alpha = {alpha:.3g}, is stronger than the similarities."
-        warn(found, "Lower {alpha}, or choose it from the data with {alpha=auto}.")
+        remedy = "Lower {alpha}, or choose it from the data with {alpha=auto}."
+        warn(found, f"{remedy} If it was chosen so, no dimensions help to predict held-out pairs.")
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

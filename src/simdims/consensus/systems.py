@@ -67,7 +67,7 @@ def fit_set(
     warn_of_unconverged(consensus, model.max_iter, model.tol)
     W = consensus.embedding
     warn_of_underdetermined_jointly(problem, W, float(model.shrinkage), systems.names, systems.labels)
-    warn_of_nothing_left(W, consensus.alpha)
+    warn_of_nothing_left(W, consensus.alpha, problem.squares)
     return consensus
 
 

@@ -18,7 +18,7 @@ from simdims import _threads
 from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
-from simdims.solvers.criterion import Bounds, Determinacy, Solution, determinacy, evaluate, solution
+from simdims.solvers.criterion import Bounds, Determinacy, Solution, determinacy, evaluate, size, solution
 from simdims.solvers.devices import without_torch
 from simdims.solvers.joint import (
     JointProblem,
@@ -110,6 +110,7 @@ __all__ = [
     "require_scale",
     "resampled_systems",
     "reweighted",
+    "size",
     "solve",
     "solve_jointly",
     "solve_on",
