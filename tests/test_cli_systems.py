@@ -72,7 +72,7 @@ def test_ratings_of_several_people_are_kept_apart(ratings, capsys):
     assert [row["system"] for row in told["weights"]] == list(people.names)
     assert told["systems"]["systems"] == list(people.names)
     assert any("held-out R2" in line and "systems" in line for line in told["findings"])
-    assert told["noise_ceiling"]["share"] == found.systems.comparison.loc["average", "r2"] / found.noise_ceiling.upper
+    assert told["noise_ceiling"]["share"] == found.systems.comparison.loc["scale", "r2"] / found.noise_ceiling.upper
     assert any("of the upper bound" in line for line in told["findings"])
 
 
@@ -185,11 +185,13 @@ def test_mistakes_are_named_with_the_options(result, ratings, matrices, capsys):
     ratings.to_csv("people.csv", index=False)
     np.save("one.npy", matrices["p00"])
     Path("ages.csv").write_text("id,age\np00,1\n")
+    Path("twice.csv").write_text("id,age\np00,1\np00,2\n")
     cases = [
         (["weights", "result", "--by", "colour"], 1, "--by must name a column of the info"),
         (["weights", "result", "--within", "person"], 2, "--within only applies with --by"),
         (["weights", "result", "--by", "age", "--info", "ages.csv"], 1, "ages.csv: --info must have a row"),
         (["weights", "result", "--by", "size", "--info", "ages.csv"], 1, "ages.csv: --info must have the column"),
+        (["weights", "result", "--by", "age", "--info", "twice.csv"], 1, "twice.csv: --info must have one row"),
         (["weights", "result", "--by", "person", "--fdr", "3"], 1, "--fdr must be"),
         (["discover", "people.csv", "--by", "colour", "-o", "x", *QUICK], 1, "'colour'"),
         (["discover", "one.npy", "--by", "person", "-o", "x", *QUICK], 2, "--by does not apply to FILE"),

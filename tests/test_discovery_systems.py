@@ -108,9 +108,9 @@ def test_r2_is_reported_as_a_share_of_the_noise_ceiling(found):
             explained[side] += r**2 * np.nanvar(values[m]) * np.sum(~np.isnan(values[m]))
         spread += np.nanvar(values[m]) * np.sum(~np.isnan(values[m]))
     np.testing.assert_allclose(found.noise_ceiling, explained / spread)
-    average = found.systems.comparison.loc["average", "r2"]
-    assert average < found.noise_ceiling.upper < found.metrics["held_out_r2"]
-    share = f"{average / found.noise_ceiling.upper:.0%} of the upper bound"
+    common = found.systems.comparison.loc["scale", "r2"]
+    assert common < found.noise_ceiling.upper < found.metrics["held_out_r2"]
+    share = f"{common / found.noise_ceiling.upper:.0%} of the upper bound"
     assert share in found.summary()
     assert share in found.methods_text()
     assert "beyond what" in found.summary()
@@ -118,6 +118,17 @@ def test_r2_is_reported_as_a_share_of_the_noise_ceiling(found):
     alike = discover(people(alike=True), **{**QUICK, "ranks": 3})
     assert alike.metrics["held_out_r2"] < alike.noise_ceiling.upper
     assert "beyond what" not in alike.summary()
+
+
+def test_the_share_of_the_noise_ceiling_does_not_depend_on_the_use_of_the_scale():
+    W = simulate.dirichlet(24, 3, random_state=0)
+    rng = np.random.default_rng(0)
+    scales = rng.uniform([0.3, 0.0], [1.0, 0.5], size=(8, 2))
+    systems = SimilaritySet([slope * (W @ W.T) + intercept for slope, intercept in scales])
+    found = discover(systems, **{**QUICK, "ranks": 4})
+    assert found.systems.comparison.loc["average", "r2"] < 0.2
+    assert found.noise_ceiling.lower == pytest.approx(1.0)
+    assert 0.9 < found.share_of_ceiling < 1.0
 
 
 def test_systems_without_common_pairs_have_no_noise_ceiling():

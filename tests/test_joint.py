@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize, sparse
 from scipy.stats import rankdata
 
-from simdims import SRF, JointSRF, ParameterError, Similarity, SimilaritySet, align, simulate, solvers
+from simdims import SRF, JointSRF, ParameterError, Similarity, SimilaritySet, align, fit_consensus, simulate, solvers
 from simdims.joint import problem_of_set
 from simdims.similarity.arrays import arrays_of, problem_of
 from simdims.solvers import joint_start, one_system, penalised_jointly, solve_jointly, without_pairs
@@ -534,6 +534,43 @@ def test_too_few_pairs_are_told():
         JointSRF(2, alpha=0.0, shrinkage=0.0).fit({"a": stack[0], "b": stack[1], "c": few})
     with pytest.warns(UserWarning, match="underdetermined"):
         JointSRF(12, alpha=0.1, shrinkage=0.1).fit({"a": few * 0 + 0.5, "b": stack[1]})
+
+
+def test_loadings_that_the_pairs_of_all_systems_do_not_determine_are_told_as_in_srf():
+    stack, *_ = simulated(3, 30, 4, observed=0.1)
+    with pytest.warns(UserWarning, match="180 loadings from") as caught:
+        joint = JointSRF(6, alpha=0.0, shrinkage=np.inf, random_state=0).fit(stack)
+    said = " ".join(str(one.message) for one in caught)
+    counts = np.sum(~np.isnan(stack), axis=(0, 1))
+    short = np.flatnonzero(counts < 6)
+    assert f"180 loadings from {counts.sum() // 2} observed" in said
+    assert f"{short.size} items have fewer observed similarities than the 6 dimensions: {short[0]} " in said
+    excess = np.square(joint.embedding_).sum(axis=1) / np.nanmax(stack)
+    assert f"For {np.sum(excess > 3)} items without an observed self-similarity" in said
+    assert f"{excess.argmax()} ({excess.max():.0f} times)" in said
+    assert "(alpha='auto')" in said
+
+
+@pytest.mark.parametrize("form", [np.asarray, lambda S: Similarity(sparse.csr_array(np.nan_to_num(S)), absent="zero")])
+def test_loadings_of_joint_fits_at_their_limit_are_found(form):
+    stack, *_ = simulated(2, 12, 2, observed=0.9)
+    stack[1, 3, 3] = 0.5
+    problem = penalised_jointly(problem_of_set(SimilaritySet([form(S) for S in stack])), 2, 0.0)
+    W = np.full((12, 2), 0.1)
+    W[[3, 5], 1] = limit = 10 * np.sqrt(np.nanmax(stack))
+    found = solvers.determinacy_jointly(problem, W, 0)
+    assert (found.capped.tolist(), found.limit) == ([5], pytest.approx(limit))
+    assert found.excessive.tolist() == [5]
+    known = ~np.isnan(stack) if form is np.asarray else np.broadcast_to(~np.eye(12, dtype=bool), stack.shape)
+    assert found.n_values == np.triu(known, 1).sum() + 1
+
+
+def test_a_consensus_warns_of_what_its_fits_warn_of():
+    people = SimilaritySet(simulated(3, 20, 2, observed=0.1)[0])
+    with pytest.warns(UserWarning, match="160 loadings from .* items have fewer observed similarities"):
+        fit_consensus(people, 8, n_runs=2, random_state=0, estimator=JointSRF(alpha=0.0, shrinkage=np.inf))
+    with pytest.warns(UserWarning, match="All loadings are zero"):
+        fit_consensus(people, 2, n_runs=2, random_state=0, alpha=50.0)
 
 
 def test_a_system_that_says_nothing_about_a_dimension_keeps_its_weight():

@@ -437,6 +437,14 @@ def test_no_penalty_is_advised_where_every_penalty_is_none(alpha):
     assert solvers.penalised(problem, 0.3) is problem  # and its limits stay
 
 
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_a_penalty_that_leaves_nothing_is_warned_of_before_loadings_underflow(kind, l1_ratio):
+    with pytest.warns(UserWarning, match="All loadings are zero: the penalty, alpha = 50, is stronger"):
+        srf = SRF(RANK, alpha=50.0, l1_ratio=l1_ratio, random_state=0).fit(PROBLEMS[kind]())
+    assert srf.embedding_.max() < 1e-6
+
+
 @pytest.mark.parametrize("kind", ["counts", "zeros of a weight"])
 def test_the_scale_that_a_problem_keeps_is_not_that_of_its_copy_with_other_weights(kind):
     problem = solvers.penalised(problem_of(arrays_of(PROBLEMS[kind]())), 0.1)

@@ -17,6 +17,7 @@ from simdims import (
     Discovery,
     ParameterError,
     Similarity,
+    SimilaritySet,
     combined_test,
     dimension_test,
     discover,
@@ -347,6 +348,14 @@ def test_the_methods_paragraph_is_on_the_page(found, tmp_path):
     paragraph, references = found.methods_text(tests).split("\n\n")
     assert f'<p id="methods-text">{paragraph}</p>' in text
     assert all(f"<li>{line}</li>" in text for line in references.splitlines())
+
+
+def test_the_checksum_is_that_of_the_similarities_whatever_the_file(tmp_path):
+    stored = sparse.csr_array(np.array([[0.0, 0.8, 0.1], [0.8, 0.0, 0.0], [0.1, 0.0, 0.0]]))
+    people = SimilaritySet([Similarity(stored, absent="zero"), np.eye(3)])
+    people.save(tmp_path / "people.npz")
+    assert checksum(SimilaritySet.load(tmp_path / "people.npz")) == checksum(people)
+    assert checksum(people[["system1"]]) != checksum(people[["system2"]])
 
 
 def test_the_provenance_says_where_the_result_comes_from(found, page, tmp_path):

@@ -132,6 +132,9 @@ def test_info_is_matched_by_name():
     info = pd.DataFrame({"group": ["x", "y", "z"]}, index=["c", "a", "b"])
     assert SimilaritySet(random_similarities(), names=list("abc"), info=info).info["group"].tolist() == ["y", "z", "x"]
     assert SimilaritySet(random_similarities(), info=info).names == ("c", "a", "b")
+    columns = {"group": info["group"], "age": [1, 2, 3]}
+    mixed = SimilaritySet(random_similarities(), names=list("abc"), info=columns).info
+    assert mixed.to_dict("list") == {"group": ["y", "z", "x"], "age": [1, 2, 3]}
 
 
 @pytest.mark.parametrize("absents", [("missing",) * 3, ("zero",) * 3, ("missing", 0.3, "zero")])

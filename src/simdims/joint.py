@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from simdims._parameters import (
 )
 from simdims.metrics.variance import share_explained
 from simdims.similarity.arrays import arrays_of, problem_of
-from simdims.srf import SRF, UnconvergedWarning, check_alpha, warn_of_nothing_left
+from simdims.srf import SRF, UnconvergedWarning, check_alpha, undetermined_words, warn_of_nothing_left
 from simdims.systems import SimilaritySet, usual_scale, warn_of_scales
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ class JointSRF(BaseEstimator):
         ConvergenceWarning
             If `tol` was not met within `max_iter`.
         UserWarning
-            If there are more loadings and weights than observed similarities, or, without shrinkage, systems with fewer
-            pairs than dimensions.
+            If the observed pairs do not determine the loadings, as in SRF, or, without shrinkage, the weights of
+            systems with fewer pairs than dimensions; or if the penalty is so strong that all loadings are zero.
         """
         self._check_parameters()
         systems = as_systems(S)
@@ -199,8 +200,8 @@ class JointSRF(BaseEstimator):
                 "Raise {max_iter}, or raise {tol} if that is precise enough.",
                 UnconvergedWarning,
             )
-        self._warn_of_underdetermined(problem)
-        warn_of_nothing_left(self.embedding_, self.alpha_)
+        warn_of_underdetermined_jointly(problem, self.embedding_, self.shrinkage_, systems.names, systems.labels)
+        warn_of_nothing_left(self.embedding_, self.alpha_, problem.squares)
         return self
 
     def weights_for(self, S: Any) -> NDArray[np.float64]:
@@ -376,28 +377,32 @@ class JointSRF(BaseEstimator):
         among = np.array([place[label] for label in systems.labels])
         return [among[at] for at in systems.positions]
 
-    def _warn_of_underdetermined(self, problem: solvers.JointProblem) -> None:
-        n_values = problem.n_known // 2 + int(np.count_nonzero(problem.diagonal_weights))
-        n_free = self.embedding_.size + (0 if np.isinf(self.shrinkage_) else self.weights_.size)
-        if n_values < n_free:
-            warn(
-                f"The fit is underdetermined: {n_free:,} loadings and weights from {n_values:,} observed similarities. "
-                "In-sample figures say nothing about other pairs.",
-                "Use fewer dimensions or observe more pairs.",
-            )
-        if self.shrinkage_ == 0:
-            counts = solvers.pairs_per_system(problem)
-            few = [
-                f"{name} ({count})"
-                for name, count in zip(self.names_, counts, strict=True)
-                if count < self.n_components
-            ]
-            if few:
-                warn(
-                    f"Fewer observed pairs than the {self.n_components} dimensions in {len(few)} "
-                    f"{plural('system', len(few))}: {shortlist(few)}. The data do not determine their weights.",
-                    "Use {shrinkage=auto} or leave these systems out.",
-                )
+
+def warn_of_underdetermined_jointly(
+    problem: solvers.JointProblem,
+    W: NDArray[np.floating],
+    shrinkage: float,
+    names: Sequence[str],
+    labels: Sequence[str] | None,
+) -> None:
+    """Warn of loadings and weights that the observed pairs do not determine, with their numbers."""
+    rank = W.shape[1]
+    n_weights = 0 if np.isinf(shrinkage) or problem.n_systems == 1 else problem.n_systems * rank
+    unknowns = "loadings and weights" if n_weights else "loadings"
+    said = undetermined_words(solvers.determinacy_jointly(problem, W, n_weights), rank, labels, unknowns)
+    remedies = ["Use fewer dimensions, or observe more pairs or the diagonal."] if said else []
+    if said and not any(problem.penalty) and problem.noise[0] > 0:
+        remedies.insert(0, "Penalise the loadings ({alpha=auto}).")
+    counts = solvers.pairs_per_system(problem)
+    few = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count < rank]
+    if few and n_weights and shrinkage == 0:
+        said.append(
+            f"Fewer observed pairs than the {rank} dimensions in {len(few)} {plural('system', len(few))}: "
+            f"{shortlist(few)}. The data do not determine their weights."
+        )
+        remedies.append("Use {shrinkage=auto} or leave these systems out.")
+    if said:
+        warn(" ".join(said), " ".join(remedies))
 
 
 def joint_settings(

@@ -45,6 +45,9 @@ logger = logging.getLogger("simdims")
 _DEFAULT_INNER_ITER = 10
 _DEFAULT_RHO = 3.0
 
+#: Nothing is left of similarities if the squares of all loadings sum to less than this share of their norm.
+_NOTHING = 1e-6
+
 
 class UnconvergedWarning(SimdimsWarning, ConvergenceWarning):
     """A fit that stopped before it converged; also a scikit-learn ConvergenceWarning."""
@@ -232,7 +235,7 @@ class SRF(TransformerMixin, BaseEstimator):
         if not self.converged_:
             self._warn_of_slow_convergence()
         warn_of_underdetermined(problem, self.embedding_, similarity.labels)
-        warn_of_nothing_left(self.embedding_, self.alpha_)
+        warn_of_nothing_left(self.embedding_, self.alpha_, 2.0 * solvers.size(problem))
         return self
 
     def fit_transform(self, S: Any, y: None = None) -> NDArray[np.floating]:
@@ -599,19 +602,30 @@ def check_alpha(alpha: Any) -> None:
 
 def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], labels: Sequence[str] | None) -> None:
     """Warn of loadings that the observed pairs do not determine, with their numbers."""
-    found = solvers.determinacy(problem, W)
+    said = undetermined_words(solvers.determinacy(problem, W), W.shape[1], labels)
+    if said:
+        # Similarities that are all the same have no penalty.
+        could_be_penalised = not any(problem.penalty) and solvers.noise_scale(problem)[0] > 0
+        remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
+        warn(" ".join(said), f"Penalise the loadings ({{alpha=auto}}). {remedy}" if could_be_penalised else remedy)
+
+
+def undetermined_words(
+    found: solvers.Determinacy, n_components: int, labels: Sequence[str] | None, unknowns: str = "loadings"
+) -> list[str]:
+    """Sentences on loadings that the observed pairs do not determine, with their numbers."""
     n_short, n_excessive = found.short.size, found.excessive.size
     said = []
-    if found.n_values < found.n_loadings:
+    if found.n_values < found.n_free:
         said.append(
-            f"The fit is underdetermined: {found.n_loadings:,} loadings from {found.n_values:,} observed similarities. "
+            f"The fit is underdetermined: {found.n_free:,} {unknowns} from {found.n_values:,} observed similarities. "
             "In-sample figures say nothing about other pairs."
         )
     if n_short:
         listed = [f"{name_of(i, labels)} ({count})" for i, count in zip(found.short, found.counts, strict=True)]
         said.append(
             f"{n_short:,} {'item has' if n_short == 1 else 'items have'} fewer observed similarities than the "
-            f"{W.shape[1]} dimensions: {shortlist(listed)}. "
+            f"{n_components} dimensions: {shortlist(listed)}. "
             f"The data do not determine {'its' if n_short == 1 else 'their'} loadings."
         )
     if n_excessive:
@@ -623,24 +637,24 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
             f"Predictions for {'its' if n_excessive == 1 else 'their'} unobserved pairs are not reliable."
         )
     if found.capped.size:
-        n_capped, limit = found.capped.size, float(problem.limits[found.capped].max())
+        n_capped, limit = found.capped.size, found.limit
         listed = [name_of(i, labels) for i in found.capped]
         said.append(
             f"Loadings of {n_capped:,} {plural('item', n_capped)} are at their limit of {limit:.3g}, ten times the "
             f"root of the largest similarity: {shortlist(listed)}."
         )
-    if said:
-        # Similarities that are all the same have no penalty.
-        could_be_penalised = not any(problem.penalty) and solvers.noise_scale(problem)[0] > 0
-        remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
-        warn(" ".join(said), f"Penalise the loadings ({{alpha=auto}}). {remedy}" if could_be_penalised else remedy)
+    return said
 
 
-def warn_of_nothing_left(W: NDArray[np.floating], alpha: float) -> None:
-    """Warn if the penalty sets all loadings to zero."""
-    if alpha > 0 and not W.any():
+def warn_of_nothing_left(W: NDArray[np.floating], alpha: float, squares: float) -> None:
+    """Warn if the penalty leaves nothing of similarities with this sum of squares.
+
+    A ridge penalty shrinks loadings to zero by a factor per sweep, and a fit may stop before they underflow.
+    """
+    if alpha > 0 and float(np.vdot(W, W)) <= _NOTHING * np.sqrt(squares):
         found = f"All loadings are zero: the penalty, alpha = {alpha:.3g}, is stronger than the similarities."
-        warn(found, "Lower {alpha}, or choose it from the data with {alpha=auto}.")
+        remedy = "Lower {alpha}, or choose it from the data with {alpha=auto}."
+        warn(found, f"{remedy} If it was chosen so, no dimensions help to predict held-out pairs.")
 
 
 def _known_values(similarity: Similarity) -> NDArray[np.floating] | sparse.csr_array:

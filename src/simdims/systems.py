@@ -51,7 +51,8 @@ class SimilaritySet:
     names : sequence, optional
         One distinct name per system; by default the keys of the mapping, the index of `info`, or system1, system2, ...
     info : DataFrame or mapping of columns, optional
-        Covariates of the systems (group, age, score, time), one row per system, matched by name if they are the index.
+        Covariates of the systems (group, age, score, time), one row per system. Rows are matched by name if the index
+        of a DataFrame or of a Series in a mapping has the names of the systems.
 
     Attributes
     ----------
@@ -437,8 +438,7 @@ def _clean_info(info: Any, names: tuple[str, ...]) -> pd.DataFrame:
     wrong = [f"{length} in {column!r}" for column, length in lengths.items() if length != n]
     if wrong:
         raise ParameterError("info", f"must have one row for each of the {n} systems", shortlist(wrong))
-    plain = {key: pd.Series(values).reset_index(drop=True) for key, values in info.items()}
-    frame = info.copy() if is_frame(info) else pd.DataFrame(plain)
+    frame = info.copy() if is_frame(info) else pd.DataFrame({key: _in_order(info[key], names) for key in info})
     if is_frame(info) and not is_default_axis(frame.index):
         rows = [str(row) for row in frame.index]
         if set(rows) != set(names) or len(set(rows)) < n:
@@ -446,6 +446,17 @@ def _clean_info(info: Any, names: tuple[str, ...]) -> pd.DataFrame:
             raise ParameterError("info", "must be indexed by the names of the systems", shortlist(other))
         frame = frame.iloc[[rows.index(name) for name in names]]
     return frame.set_axis(pd.Index(names, dtype=object), axis=0).rename(columns=str)
+
+
+def _in_order(values: Any, names: tuple[str, ...]) -> pd.Series:
+    """A covariate without its index; a Series is matched by name if its index has the names of the systems."""
+    import pandas as pd
+
+    column = pd.Series(values)
+    rows = [str(row) for row in column.index]
+    if isinstance(values, pd.Series) and sorted(rows) == sorted(names):
+        column = column.iloc[[rows.index(name) for name in names]]
+    return column.reset_index(drop=True)
 
 
 def _as_systems(given: list[Any], names: tuple[str, ...]) -> list[_System]:

@@ -342,12 +342,11 @@ def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, pa
 
 
 def _ceiling(found: Discovery) -> dict[str, float | None] | None:
-    """The noise ceiling in R2, and the held-out R2 of the average for everyone as a share of its upper bound."""
+    """The noise ceiling in R2, and the share of its upper bound that the same weights for all systems reach."""
     if found.noise_ceiling is None:
         return None
     lower, upper = found.noise_ceiling
-    share = None if found.average_r2 is None or upper <= 0 else found.average_r2 / upper
-    return {"lower": lower, "upper": upper, "share": share}
+    return {"lower": lower, "upper": upper, "share": found.share_of_ceiling}
 
 
 def findings(found: Discovery) -> list[str]:

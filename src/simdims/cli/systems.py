@@ -154,6 +154,9 @@ def _column(options: argparse.Namespace, found: Discovery, name: str | None) -> 
             there = shortlist([repr(str(column)) for column in table.columns]) or "none"
             raise ParameterError("info", f"must have the column {name!r}", f"the columns {there}")
         column = table[name].set_axis([str(row).strip() for row in table.index])
+        repeated = [repr(system) for system in found.weights_frame().index if list(column.index).count(system) > 1]
+        if repeated:
+            raise ParameterError("info", "must have one row per system", f"several for {shortlist(repeated)}")
         missing = [repr(system) for system in found.weights_frame().index if system not in column.index]
         if missing:
             raise ParameterError("info", "must have a row for each system", f"none for {shortlist(missing)}")

@@ -158,7 +158,7 @@ def fit_consensus(
     warn_of_unconverged(consensus, estimator.max_iter, estimator.tol)
     problem = solvers.penalised(problem_of(arrays), consensus.alpha)
     warn_of_underdetermined(problem, consensus.embedding, similarity.labels)
-    warn_of_nothing_left(consensus.embedding, consensus.alpha)
+    warn_of_nothing_left(consensus.embedding, consensus.alpha, 2.0 * solvers.size(problem))
     return consensus
 
 

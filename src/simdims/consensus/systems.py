@@ -15,8 +15,14 @@ from simdims._progress import Callback, Reporter, reporting
 from simdims.consensus import reliability
 from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
-from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
-from simdims.srf import settings_of
+from simdims.joint import (
+    JointSRF,
+    fingerprint_of,
+    joint_settings,
+    problem_of_set,
+    warn_of_underdetermined_jointly,
+)
+from simdims.srf import settings_of, warn_of_nothing_left
 from simdims.systems import SimilaritySet
 
 #: As for fits of one system.
@@ -59,6 +65,9 @@ def fit_set(
         settings |= {"systems": systems.names, "system_info": systems.info, "shrinkage": float(model.shrinkage)}
         consensus = reliability.consensus_of(in_order, n_splits, root, n_jobs, reporter, **settings)
     warn_of_unconverged(consensus, model.max_iter, model.tol)
+    W = consensus.embedding
+    warn_of_underdetermined_jointly(problem, W, float(model.shrinkage), systems.names, systems.labels)
+    warn_of_nothing_left(W, consensus.alpha, problem.squares)
     return consensus
 
 

@@ -362,10 +362,13 @@ def _ceiling(found: Discovery, r2: float) -> list[str]:
         "As a noise ceiling, each system's similarities were regressed on the mean of the other systems (lower bound, "
         f"R2 = {ceiling.lower:.3f}) and on the mean of all (upper bound, R2 = {ceiling.upper:.3f})."
     ]
-    if found.average_r2 is not None and ceiling.upper > 0:
+    if found.common_r2 is not None:
         above = "; weights predicted systems beyond what they have in common" * (r2 > ceiling.upper)
-        share = f"{found.average_r2 / ceiling.upper:.0%} of the upper bound"
-        sentences.append(f"The same weights for all systems reached R2 = {found.average_r2:.3f}, {share}{above}.")
+        share = "" if found.share_of_ceiling is None else f", {found.share_of_ceiling:.0%} of the upper bound"
+        sentences.append(
+            "The same weights for all systems, adjusted to each system by a line as well, reached "
+            f"R2 = {found.common_r2:.3f}{share}{above}."
+        )
     return sentences
 
 

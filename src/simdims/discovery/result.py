@@ -14,6 +14,7 @@ from simdims._parameters import ParameterError, plural, require_type
 from simdims.consensus import Consensus
 from simdims.consensus.result import numbered_names
 from simdims.selection import DetectableDimensions, RankSelection, SystemsComparison
+from simdims.selection.comparison import MODELS
 from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
@@ -41,7 +42,7 @@ class CeilingR2(NamedTuple):
     lower: float
     upper: float
 
-    def words(self, average: float | None, weighted: float | None) -> str:
+    def words(self, common: float | None, weighted: float | None) -> str:
         """The bounds, and the held-out R2 of a prediction common to all systems as a share of them.
 
         The bounds hold only for such predictions: `weighted`, the held-out R2 with weights per system, may exceed them.
@@ -50,10 +51,11 @@ class CeilingR2(NamedTuple):
             f"Noise ceiling: the mean of the other systems explains {self.lower:.1%} of the variance of a system's "
             f"similarities, and the mean of all systems {self.upper:.1%}."
         )
-        if average is None or average <= 0 or self.upper <= 0:
+        if common is None or common <= 0 or self.upper <= 0:
             return text
-        of_lower = f"{average / self.lower:.0%} of the lower and " if self.lower > 0 else ""
-        text += f" The average for everyone reaches {of_lower}{average / self.upper:.0%} of the upper bound."
+        of_lower = f"{common / self.lower:.0%} of the lower and " if self.lower > 0 else ""
+        of_upper = f"{common / self.upper:.0%} of the upper bound"
+        text += f" {MODELS['scale'].capitalize()} reaches {of_lower}{of_upper}."
         if weighted is not None and weighted > self.upper:
             text += " Weights predict a system beyond what it has in common with the others."
         return text
@@ -134,9 +136,9 @@ class Discovery:
     def noise_ceiling(self) -> CeilingR2 | None:
         """R2 of the mean of the other systems and of the mean of all, over all systems; None if unknown.
 
-        Squared correlations of `metrics.noise_ceiling`, weighted by the variance of each system's similarities, which
-        makes them comparable with `average_r2`. They bound predictions common to all systems; a fit with weights can
-        exceed them.
+        Squared correlations of `metrics.noise_ceiling`, weighted by the variance of each system's similarities. They
+        are those of a line fitted to each system, which makes them comparable with `common_r2`, and bound predictions
+        common to all systems; a fit with weights can exceed them.
         """
         bounds = [self.metrics.get(f"noise_ceiling_{name}") for name in CeilingR2._fields]
         return None if bounds[0] is None or bounds[1] is None else CeilingR2(bounds[0], bounds[1])
@@ -146,12 +148,20 @@ class Discovery:
         """The noise ceiling, and the R2 of the average as a share of it; empty if unknown."""
         if self.noise_ceiling is None:
             return ""
-        return self.noise_ceiling.words(self.average_r2, None if self.held_out is None else self.held_out.r2)
+        return self.noise_ceiling.words(self.common_r2, None if self.held_out is None else self.held_out.r2)
 
     @property
-    def average_r2(self) -> float | None:
-        """Held-out R2 of the same weights for all systems; None where not known."""
-        return None if self.systems is None else float(self.systems.comparison["r2"]["average"])
+    def common_r2(self) -> float | None:
+        """Held-out R2 of the same weights for all systems, on a line for each system; None where not known."""
+        return None if self.systems is None else float(self.systems.comparison["r2"]["scale"])
+
+    @property
+    def share_of_ceiling(self) -> float | None:
+        """`common_r2` as a share of the upper bound of the noise ceiling; None if either is unknown or not positive."""
+        common, ceiling = self.common_r2, self.noise_ceiling
+        if common is None or ceiling is None or common <= 0 or ceiling.upper <= 0:
+            return None
+        return common / ceiling.upper
 
     def detected(self) -> str:
         """A sentence on the numbers of selected and of detectable dimensions; empty if unknown."""

@@ -54,7 +54,11 @@ def checksum(similarity: Similarity | SimilaritySet) -> str:
         arrays: list[Any] = []
         parts: tuple[Any, Any] = (one.values if one.factors is None else one.factors, one.weights)
         for part in parts:
-            arrays += [part.data, part.indices, part.indptr] if sparse.issparse(part) else [part]
+            if sparse.issparse(part):
+                # The type of the indices depends on how the matrix was made.
+                arrays += [part.data, part.indices.astype(np.int64), part.indptr.astype(np.int64)]
+            else:
+                arrays.append(part)
         digest.update(fingerprint(*arrays, np.float64(one.absent_weight or 0.0)).encode())
         digest.update("\0".join(one.labels or ()).encode("utf-8", errors="surrogatepass"))
     return digest.hexdigest()

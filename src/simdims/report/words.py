@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from simdims.consensus.result import LOW, low_values
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
+from simdims.selection.comparison import MODELS
 
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
@@ -48,10 +49,9 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
         shown.insert(1, (f"{len(found.weights):,}", _word(len(found.weights), "system")))
     if found.held_out is not None:
         shown.append((f"{found.held_out.r2:.3f}", f"held-out R2 (standard error {found.held_out.standard_error:.3f})"))
-    if found.average_r2 is not None and found.noise_ceiling is not None and found.noise_ceiling.upper > 0:
-        share = f"{found.average_r2 / found.noise_ceiling.upper:.0%}"
-        r2 = f"held-out R2 {found.average_r2:.3f} of {found.noise_ceiling.upper:.3f}, upper bound"
-        shown.append((share, f"of the noise ceiling, reached by the average for everyone ({r2})"))
+    if found.share_of_ceiling is not None and found.noise_ceiling is not None:
+        r2 = f"held-out R2 {found.common_r2:.3f} of {found.noise_ceiling.upper:.3f}, upper bound"
+        shown.append((f"{found.share_of_ceiling:.0%}", f"of the noise ceiling, reached by {MODELS['scale']} ({r2})"))
     if "explained_variance" in found.metrics:
         shown.append((f"{found.metrics['explained_variance']:.3f}", "in-sample R2"))
     if "link_auc" in found.metrics:

@@ -18,11 +18,12 @@ from simdims import _threads
 from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
-from simdims.solvers.criterion import Bounds, Determinacy, Solution, determinacy, evaluate, solution
+from simdims.solvers.criterion import Bounds, Determinacy, Solution, determinacy, evaluate, size, solution
 from simdims.solvers.devices import without_torch
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
+    determinacy_jointly,
     joint_problem,
     joint_start,
     pairs_per_system,
@@ -82,6 +83,7 @@ __all__ = [
     "choose_alpha",
     "choose_jointly",
     "determinacy",
+    "determinacy_jointly",
     "devices_for",
     "embed",
     "factor_problem",
@@ -108,6 +110,7 @@ __all__ = [
     "require_scale",
     "resampled_systems",
     "reweighted",
+    "size",
     "solve",
     "solve_jointly",
     "solve_on",

@@ -40,20 +40,22 @@ _IMPLAUSIBLE = 3.0
 class Determinacy:
     """What the data do not determine about an embedding.
 
-    `n_values` counts the observed pairs, self-similarities included, and `n_loadings` the loadings fitted to them.
-    `short` lists the items with fewer observed pairs than dimensions, and `counts` their numbers of pairs. `excessive`
-    lists items without an observed self-similarity whose predicted one is more than three times `largest`, the largest
-    observed similarity, and `excess` the ratios; `capped` lists items with a loading at its limit.
+    `n_values` counts the observed pairs, self-similarities included, and `n_free` the loadings (and weights of systems)
+    fitted to them. `short` lists the items with fewer observed pairs than dimensions, and `counts` their numbers of
+    pairs. `excessive` lists items without an observed self-similarity whose predicted one is more than three times
+    `largest`, the largest observed similarity, and `excess` the ratios; `capped` lists items with a loading at its
+    limit, the largest of which is `limit`.
     """
 
     n_values: int
-    n_loadings: int
+    n_free: int
     short: np.ndarray
     counts: np.ndarray
     excessive: np.ndarray
     excess: np.ndarray
     largest: float
     capped: np.ndarray
+    limit: float
 
 
 class Evaluation(NamedTuple):
@@ -128,34 +130,47 @@ def evaluate(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> Evaluati
     np.minimum(slope, 0.0, out=slope, where=W == 0)
     unknown = problem.unknown
     if unknown.size:
-        slope[unknown] = np.where(_at_limit(problem, W), np.maximum(slope[unknown], 0.0), slope[unknown])
+        at_limit = _at_limit(W[unknown], problem.limits[unknown])
+        slope[unknown] = np.where(at_limit, np.maximum(slope[unknown], 0.0), slope[unknown])
     projected, scale = _norm(slope), 2.0 * _norm(pull)
     return Evaluation(value + penalty.of(W), value, projected / scale if scale > 0 else projected)
 
 
 def determinacy(problem: Problem, W: np.ndarray) -> Determinacy:
     """What the observed pairs do not determine about W."""
-    n, rank = W.shape
     unknown = problem.unknown
-    observed = partner_counts(problem)
-    observed += 1
-    observed[unknown] -= 1
-    short = np.flatnonzero(observed < rank)
-    largest, excess, excessive, capped = 0.0, np.empty(0), unknown, unknown
-    if unknown.size:
-        largest = observed_range(problem)[1]
-        norms = np.sum(np.square(W[unknown], dtype=np.float64), axis=1)
-        excess = norms / largest if largest > 0 else np.zeros(unknown.size)
-        beyond = excess > _IMPLAUSIBLE
-        excess, excessive, capped = excess[beyond], unknown[beyond], unknown[_at_limit(problem, W).any(axis=1)]
-    n_values = (int(observed.sum()) + n - unknown.size) // 2
-    return Determinacy(n_values, n * rank, short, observed[short], excessive, excess, largest, capped)
+    largest = observed_range(problem)[1] if unknown.size else 0.0
+    own = np.ones(problem.n_items, dtype=np.intp)
+    own[unknown] = 0
+    return undetermined(W, partner_counts(problem), own, W.size, largest, problem.limits)
 
 
-def _at_limit(problem: Problem, W: np.ndarray) -> np.ndarray:
-    """Which loadings of the items without an observed diagonal are at their limit."""
-    unknown = problem.unknown
-    return W[unknown] >= (1 - 5e-7) * problem.limits[unknown, None]
+def undetermined(
+    W: np.ndarray, n_pairs: np.ndarray, n_own: np.ndarray, n_free: int, largest: float, limits: np.ndarray
+) -> Determinacy:
+    """What is not determined by so many observed pairs and self-similarities of each item."""
+    observed, unknown = n_pairs + n_own, np.flatnonzero(n_own == 0)
+    short = np.flatnonzero(observed < W.shape[1])
+    norms = np.sum(np.square(W[unknown], dtype=np.float64), axis=1)
+    excess = norms / largest if largest > 0 else np.zeros(unknown.size)
+    beyond = excess > _IMPLAUSIBLE
+    capped = unknown[_at_limit(W[unknown], limits[unknown]).any(axis=1)]
+    return Determinacy(
+        n_values=int(observed.sum() + n_own.sum()) // 2,
+        n_free=n_free,
+        short=short,
+        counts=observed[short],
+        excessive=unknown[beyond],
+        excess=excess[beyond],
+        largest=largest,
+        capped=capped,
+        limit=float(limits[capped].max(initial=0.0)),
+    )
+
+
+def _at_limit(W: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """Which loadings are at the limit of their item."""
+    return (1 - 5e-7) * limits[:, None] <= W
 
 
 def _norm(A: np.ndarray) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from simdims import _memory
 from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
-from simdims.solvers.criterion import Evaluation, Solution, solution
+from simdims.solvers.criterion import Determinacy, Evaluation, Solution, solution, undetermined
 from simdims.solvers.devices import without_torch
 from simdims.solvers.loop import WINDOW, Loop, Method, Report
 from simdims.solvers.problem import (
@@ -266,6 +266,20 @@ def pairs_per_system(problem: JointProblem) -> np.ndarray:
     known = np.bincount(problem.listed.systems[problem.listed.weights > 0], minlength=problem.n_systems)
     unlisted = problem.n_items * (problem.n_items - 1) - listed
     return (known + np.where(problem.zeros > 0, unlisted, 0)) // 2
+
+
+def determinacy_jointly(problem: JointProblem, W: np.ndarray, n_weights: int) -> Determinacy:
+    """What the observed pairs of all systems do not determine about W, if they also have to determine the weights.
+
+    Predicted self-similarities are those of the average system.
+    """
+    n, listed = problem.n_items, problem.listed
+    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    has_others = problem.zeros > 0  # systems in which pairs are known unless they are listed
+    n_listed = np.bincount(rows[has_others[listed.systems]], minlength=n)
+    n_pairs = np.bincount(rows[listed.weights > 0], minlength=n) + np.count_nonzero(has_others) * (n - 1) - n_listed
+    n_own = np.count_nonzero(problem.diagonal_weights, axis=0)
+    return undetermined(W, n_pairs, n_own, W.size + n_weights, problem.largest, problem.limits)
 
 
 def _mean_similarity(problem: JointProblem) -> float:
