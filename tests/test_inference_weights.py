@@ -358,6 +358,11 @@ def test_red_green_deficient_people_weigh_red_purple_less(data_path):
         ({"result": weights_of(2), "by": [1, 2]}, "at least three systems"),
         ({"result": weights_of(4), "by": list("aabb"), "within": list("xxyy")}, "within must leave differences in by="),
         ({"result": weights_of(4), "by": [1, 2, 3, np.inf]}, "by must hold finite scores"),
+        (
+            {"result": weights_of(4), "by": [["a"], ["a"], ["b"], ["b"]]},
+            "by must hold text, booleans, numbers or dates",
+        ),
+        ({"result": weights_of(4), "by": [1j, 2j, 3j, 4j]}, "by must hold text, booleans, numbers or dates"),
         ({"result": weights_of(4), "by": [1, 2, 3, 4], "n_permutations": 0}, "n_permutations must be at least 1"),
         ({"result": weights_of(4), "by": [1, 2, 3, 4], "alpha": 2}, "alpha must be"),
     ],

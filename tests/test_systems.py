@@ -137,6 +137,24 @@ def test_info_is_matched_by_name():
     assert mixed.to_dict("list") == {"group": ["y", "z", "x"], "age": [1, 2, 3]}
 
 
+def test_the_mean_of_a_sparse_and_of_an_implicit_system():
+    F = np.random.default_rng(0).random((4, 2))
+    stored = sparse.csr_array(np.ones((4, 4)))
+    mean = SimilaritySet([Similarity.from_factors(F), Similarity(stored, absent="zero")]).mean()
+    np.testing.assert_allclose(mean.values, (F @ F.T + 1) / 2)
+
+
+def test_absent_zeros_of_a_system_are_no_zeros_of_the_items_that_it_lacks():
+    names = list("abcd")
+    whole = sparse.csr_array(([0.6, 0.6, 0.4, 0.4], ([0, 1, 2, 3], [1, 0, 3, 2])), shape=(4, 4))
+    one = Similarity(whole, names, absent="zero")
+    other = Similarity(whole[:3, :3][[1, 0, 2]][:, [1, 0, 2]], list("bac"), absent="zero")
+    values, weights = dense_parts(SimilaritySet([one, other]).mean())
+    np.testing.assert_allclose(values, whole.toarray())
+    np.testing.assert_allclose(weights[3], [0.5, 0.5, 0.5, 0])
+    np.testing.assert_allclose(weights[:3, :3], 1 - np.eye(3))
+
+
 @pytest.mark.parametrize("absents", [("missing",) * 3, ("zero",) * 3, ("missing", 0.3, "zero")])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_mean_of_sparse_systems_is_the_mean_of_their_matrices_and_stays_sparse(absents, weighted):

@@ -188,7 +188,7 @@ class SimilaritySet:
         -------
         Similarity
             Weighted by the sum of the weights over the systems (relative to the number of systems) if this differs
-            between pairs. Sparse if all systems are.
+            between pairs. Sparse if all systems are, unless a system in which absent pairs are zeros lacks items.
 
         Examples
         --------
@@ -197,12 +197,15 @@ class SimilaritySet:
         array([[1. , 0.6],
                [0.6, 1. ]])
         """
-        if all(one.factors is None and sparse.issparse(one.values) for one in self._similarities):
-            return self._sparse_mean()
         n = self.n_items
+        parts = list(zip(self._similarities, self._positions, strict=True))
+        is_sparse = all(one.factors is None and sparse.issparse(one.values) for one, _ in parts)
+        # Absent pairs of the mean have one weight, so systems with zeros must have all items.
+        if is_sparse and all(len(at) == n or one.absent_weight == 0 for one, at in parts):
+            return self._sparse_mean()
         _memory.require(24 * n * n, f"The mean of the similarities of {n} items", "average fewer items")
         total, weight = np.zeros((n, n)), np.zeros((n, n))
-        for one, at in zip(self._similarities, self._positions, strict=True):
+        for one, at in parts:
             values, omega = dense_parts(one)
             total[np.ix_(at, at)] += omega * values
             weight[np.ix_(at, at)] += omega

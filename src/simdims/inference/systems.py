@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -118,5 +119,8 @@ def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFr
     column = pd.Series(getattr(given, "array", given))
     if np.ndim(column) != 1 or len(column) != len(systems):
         raise ParameterError(name, f"must have one value for each of the {len(systems)} systems", f"{len(column)}")
+    odd = [one for one in column if not isinstance(one, Hashable) or isinstance(one, complex)]
+    if odd:
+        raise ParameterTypeError(name, "must hold text, booleans, numbers or dates", shown(odd[0]))
     levels = list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else None
     return Values(column.to_numpy(dtype=object), levels)
