@@ -18,6 +18,7 @@ from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
 from simdims.uncertainty import Bootstrap
+from simdims.uncertainty.fits import shares_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -234,7 +235,6 @@ class Discovery:
         import pandas as pd
 
         W = self.embedding.astype(np.float64)
-        squares = np.sum(W**2, axis=0)
         names = self.labels or tuple(str(item) for item in range(self.n_items))
         top = [
             ", ".join(names[item] for item in np.argsort(-column, kind="stable")[:_N_ITEMS] if column[item] > 0)
@@ -245,17 +245,16 @@ class Discovery:
             check_resampled(self, uncertainty)
             low, high = uncertainty.interval("shares")
             resampled = {"share_low": low, "share_high": high, "came_back": uncertainty.came_back}
-        numbers = numbered_names(self.n_components)
-        given = ["" if name == number else name for name, number in zip(self.dimension_names, numbers, strict=True)]
+        given = given_names(self)
         return pd.DataFrame(
             {
                 **({"name": given} if any(given) else {}),
-                "share": squares / (squares.sum() or 1.0),
+                "share": shares_of(W),
                 **resampled,
                 "reliability": self.consensus.reliability,
                 "top_items": top,
             },
-            index=pd.Index(numbers, name="dimension"),
+            index=pd.Index(numbered_names(self.n_components), name="dimension"),
         )
 
     def rename(self, names: Mapping[Any, str | None] | str | os.PathLike[str]) -> Discovery:
@@ -351,20 +350,21 @@ class Discovery:
         if self.noise_ceiling is not None:
             lines.append(self.noise_ceiling_words)
         lines.append(self.consensus.summary())
+        beside = "" if self.held_out is None else f" ({self.held_out.figures()})"
         if "explained_variance" in self.metrics:
             they = "they explain" if self.n_components > 1 else "it explains"
             explained = self.metrics["explained_variance"]
             share = f"{explained:.1%}" if explained > 0 else f"none (R2 {explained:.2f})"
-            lines.append(f"In sample, {they} {share} of the variance of the similarities{self._beside()}.")
+            lines.append(f"In sample, {they} {share} of the variance of the similarities{beside}.")
         if "link_auc" in self.metrics:
             they = "they tell" if self.n_components > 1 else "it tells"
             auc = self.metrics["link_auc"]
-            lines.append(f"In sample, {they} linked pairs from others with an AUC of {auc:.3f}{self._beside()}.")
+            lines.append(f"In sample, {they} linked pairs from others with an AUC of {auc:.3f}{beside}.")
         frame = self.dimensions_frame()
-        lines += [
-            f"  {k + 1:3d}. {row.share:5.1%}  {_named(row)}{' '.join(str(row.top_items).split())}"
-            for k, row in enumerate(frame.head(_N_DIMENSIONS).itertuples())
-        ]
+        rows = zip(frame.head(_N_DIMENSIONS).itertuples(), given_names(self), strict=False)
+        for k, (row, name) in enumerate(rows, start=1):
+            items = " ".join(str(row.top_items).split())
+            lines.append(f"  {k:3d}. {row.share:5.1%}  {name and f'{name}: '}{items}")
         if len(frame) > _N_DIMENSIONS:
             lines.append(f"  ... and {len(frame) - _N_DIMENSIONS} more (embedding_frame() has them all)")
         return "\n".join(lines)
@@ -518,19 +518,13 @@ class Discovery:
         verdict = "no evidence of structure; " if self.evidence_of_structure is False else ""
         shown = "held-out R2 not known" if held is None else held.figures()
         in_sample = "" if explained is None else f", in-sample R2 {explained:.3f}"
+        n_systems = 0 if self.weights is None else len(self.weights)
+        of_systems = f" in {n_systems} {plural('system', n_systems)}" if n_systems else ""
         return (
-            f"Discovery({verdict}{self.n_components} {'dimension' if self.n_components == 1 else 'dimensions'} of "
-            f"{self.n_items} items{self._of_systems()}, {shown}{in_sample}, mean reliability across random starts "
+            f"Discovery({verdict}{self.n_components} {plural('dimension', self.n_components)} of {self.n_items} items"
+            f"{of_systems}, {shown}{in_sample}, mean reliability across random starts "
             f"{self.consensus.mean_reliability:.3f})"
         )
-
-    def _of_systems(self) -> str:
-        is_set = isinstance(self.similarity, SimilaritySet)
-        return f" in {self.similarity.n_systems} {plural('system', self.similarity.n_systems)}" if is_set else ""
-
-    def _beside(self) -> str:
-        """What to print beside in-sample figures."""
-        return "" if self.held_out is None else f" ({self.held_out.figures()})"
 
     def _repr_html_(self) -> str:
         from simdims.plots._html import of_discovery
@@ -541,10 +535,10 @@ class Discovery:
         return self.summary()
 
 
-def _named(row: Any) -> str:
-    """The name in a row of `dimensions_frame`, before its items; empty without one."""
-    name = getattr(row, "name", "")
-    return f"{name}: " if name else ""
+def given_names(found: Discovery) -> list[str]:
+    """The name of each dimension; empty without one."""
+    numbers = numbered_names(found.n_components)
+    return ["" if name == number else name for name, number in zip(found.dimension_names, numbers, strict=True)]
 
 
 def check_resampled(found: Discovery, uncertainty: Any) -> None:
