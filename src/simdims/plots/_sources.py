@@ -62,11 +62,6 @@ class Loadings(NamedTuple):
         found, counts = np.unique(dominant[dominant >= 0], return_counts=True)
         return np.sort(found[np.argsort(-counts, kind="stable")][:n]).tolist()
 
-    def shares(self) -> NDArray[np.float64]:
-        """Squared length of each dimension, as a share of the total."""
-        squares = np.sum(self.W**2, axis=0)
-        return squares / (squares.sum() or 1.0)
-
     def find_dimension(self, dimension: Any) -> int:
         """The column of a dimension given by its number (from 1) or name."""
         n = self.W.shape[1]

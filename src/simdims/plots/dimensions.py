@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simdims._parameters import ParameterError, ParameterTypeError, plural, require_count, require_flag, shown, warn
 from simdims.plots import _style as style
 from simdims.plots._sources import Loadings, check_images, loadings_of
+from simdims.uncertainty.fits import shares_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +112,9 @@ def dimension_grid(
             longest = loadings.W if loadings.interval is None else np.fmax(loadings.W, loadings.interval[1])
             ax.set_xlim(0, float(longest.max() if common_scale else longest[:, k].max()) or 1.0)
             _draw_scale(ax, is_lowest=place + columns >= len(places), common_scale=common_scale)
-    _write_note(made[-1], note)
+    if note:
+        label = f"{made[-1].get_xlabel()}\n{note}".strip()
+        made[-1].set_xlabel(label, fontsize=style.small(), labelpad=2, **style.PLAIN)
     panel_width = style.inner_size(made[0])[0]
     for place, (ax, k) in enumerate(zip(made, places, strict=True)):
         _write_title(ax, loadings, k, panel_width)
@@ -220,7 +223,7 @@ def _places(
 
 
 def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
-    about = f"{loadings.shares()[k]:.1%}"
+    about = f"{shares_of(loadings.W)[k]:.1%}"
     if loadings.reliability is not None:
         about += f", rel. {loadings.reliability[k]:.2f}"
     if loadings.came_back is not None:
@@ -242,23 +245,15 @@ def _draw_scale(ax: Axes, *, is_lowest: bool, common_scale: bool) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
 
 
-def _write_note(ax: Axes, note: str) -> None:
-    """Write which dimensions are drawn below the last of them."""
-    if note:
-        label = f"{ax.get_xlabel()}\n{note}".strip()
-        ax.set_xlabel(label, fontsize=style.small(), labelpad=2, **style.PLAIN)
-
-
 def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_rows: int, width: float) -> None:
     """Draw labels on pale bars: they need no margin, and are truncated only at the edge of the panel."""
     rows = np.arange(len(top))
     ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
     if loadings.interval is not None:
         ax.hlines(rows + 0.36, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0)  # below the labels
-    place: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
-    for row, item in zip(rows, top, strict=True):
+    for row, item in enumerate(top):
         text = style.fitted(loadings.item(item), style.tiny(), width - 6)
-        ax.annotate(text, (0, row), fontsize=style.tiny(), **place, **style.PLAIN)
+        style.write_beside(ax, text, (0, row), (2, 0), va="center_baseline")
     ax.axvline(0, color="0.3", linewidth=0.6)
     ax.set_ylim(n_rows - 0.5, -0.5)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_choice
 from simdims.inference.effects import mean_intervals
-from simdims.inference.systems import Values, values_of_systems, weights_of_systems
+from simdims.inference.systems import values_of_systems, weights_of_systems
 from simdims.plots import _style as style
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def weight_courses(
     if not known.any():
         raise ParameterError("order", "must have a value for some system", "none")
     weights, columns = weights[known], {name: column.at(known) for name, column in columns.items()}
-    at, ticks = _places(columns["order"])
+    scores, (codes, places) = columns["order"].scores(), columns["order"].codes_as_they_come()
+    at, ticks = (codes.astype(np.float64), list(map(str, places))) if scores is None else (scores, [])
     groups, distinct = columns["by"].codes() if "by" in columns else (np.zeros(len(at), dtype=np.intp), [""])
     _check_groups(distinct)
     persons = columns["within"].codes()[0] if "within" in columns else None
@@ -138,17 +139,9 @@ def weight_courses(
         if axes is None:  # all panels have the same scales
             ax.tick_params(labelbottom=is_lowest, labelleft=is_first)
     if distinct != [""]:
-        _key_of_all(made, given_axes=axes is not None)
+        n_columns = style.key_columns(made[0].get_legend_handles_labels()[1], 72 * made[0].figure.get_figwidth())
+        style.shared_key(made, is_new=axes is None, columns=n_columns, handlelength=1.6)
     return made
-
-
-def _places(values: Values) -> tuple[NDArray[np.float64], list[str]]:
-    """Positions of systems along the axis, and the names of categorical positions."""
-    scores = values.scores()
-    if scores is not None:
-        return scores, []
-    codes, distinct = values.codes_as_they_come()
-    return codes.astype(np.float64), [str(one) for one in distinct]
 
 
 def _course(
@@ -187,19 +180,6 @@ def _set_scales(ax: Axes, weights: NDArray[np.float64], at: NDArray[np.float64],
         labels = [style.shown(ticks[place], 12) for place in shown]
         look: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(shown, labels=labels, **look, **style.PLAIN)
-
-
-def _key_of_all(axes: NDArray[np.object_], *, given_axes: bool) -> None:
-    """Draw one legend for all panels."""
-    if given_axes:
-        style.key(axes[-1], loc="best")
-        return
-    handles, texts = axes[0].get_legend_handles_labels()
-    look: dict[str, Any] = {"fontsize": style.tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 1.6}
-    columns = style.key_columns(texts, 72 * axes[0].figure.get_figwidth())
-    legend = axes[0].figure.legend(handles, texts, loc="outside lower center", ncols=columns, **look)
-    for text in legend.get_texts():
-        text.set(**style.PLAIN)
 
 
 def _check_groups(distinct: list[Any]) -> None:
@@ -282,11 +262,11 @@ def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> No
 
     for label, group in zip(ax.get_yticklabels(), groups, strict=True):
         label.set_color(style.COLOURS[group])
-    handles = [Patch(color=style.COLOURS[number]) for number in range(len(distinct))]
+    handles = [Patch(color=colour) for colour, _ in zip(style.COLOURS, distinct, strict=False)]
     texts = [style.shown(group, 20) for group in distinct]
     columns = style.key_columns(texts, style.outer_width(ax))
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
-    style.key(ax, handles=handles, labels=texts, **{**place, "handlelength": 0.8})
+    style.key(ax, handles=handles, labels=texts, handlelength=0.8, **place)
 
 
 def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:

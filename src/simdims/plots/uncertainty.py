@@ -74,12 +74,11 @@ def uncertainty(
             raise ParameterError("dimension", "must be None for shares, which are of all dimensions", repr(dimension))
         names, open_marks = [known.name(k) for k in range(result.n_components)], np.zeros(result.n_components)
         rows = np.arange(min(n_rows, result.n_components))
-        ax = _draw(ax, rows, names, result.shares, interval, open_marks, "Share of the reconstruction")
+        ax = _draw(ax, rows, names, result.shares, interval, open_marks, "Share of the reconstruction", "dimensions")
+        look: dict[str, Any] = {"color": style.QUIET}
         for row, share in enumerate(result.came_back[rows]):
-            _beside(ax, row, f"{share:.0%}")
-        look: dict[str, Any] = {"fontsize": style.tiny(), "color": style.QUIET, "annotation_clip": False}
-        ax.annotate("came back", (1.0, 1.0), (4, 3), "axes fraction", textcoords="offset points", **look)
-        _say_how_many(ax, rows, result.n_components, "dimensions")
+            style.write_beside(ax, f"{share:.0%}", (1, row), (4, 0), ("axes fraction", "data"), va="center", **look)
+        style.write_beside(ax, "came back", (1, 1), (4, 3), "axes fraction", **look)
         return ax
     k = known.find_dimension(1 if dimension is None else dimension)
     if of == "loadings":
@@ -91,9 +90,8 @@ def uncertainty(
         labels, values, marked, what = result.systems, result.weights[:, k], result.weights_at_zero[:, k], "Weight"
     rows = np.argsort(-values, kind="stable")[:n_rows]
     name = known.name(k) if known.names else f"dimension {k + 1}"
-    ax = _draw(ax, rows, list(labels), values, interval[..., k], marked, f"{what} on {name}")
-    _say_how_many(ax, rows, len(values), "items" if of == "loadings" else "systems")
-    return ax
+    every = "items" if of == "loadings" else "systems"
+    return _draw(ax, rows, list(labels), values, interval[..., k], marked, f"{what} on {name}", every)
 
 
 def _draw(
@@ -104,8 +102,9 @@ def _draw(
     interval: NDArray[np.float64],
     open_marks: NDArray[Any],
     xlabel: str,
+    every: str,
 ) -> Axes:
-    """Draw one row per value: its name, its interval and a mark."""
+    """Draw one row per value: its name, its interval and a mark; say how many of `every` kind there are."""
     ax = style.one_axes(ax, _REST + _ROW * max(len(rows), 3))
     at = np.arange(len(rows))
     ax.hlines(at, interval[0, rows], interval[1, rows], color=style.MAIN, linewidth=1.2)
@@ -114,16 +113,6 @@ def _draw(
     ax.set_yticks(at, labels=[style.shown(names[i], 22) for i in rows], **style.PLAIN)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
-    style.tidy(ax, xlabel)
+    style.tidy(ax, xlabel if len(rows) == len(values) else f"{xlabel}\n{len(rows)} of {len(values):,} {every}")
     ax.tick_params(axis="y", length=0)
     return ax
-
-
-def _say_how_many(ax: Axes, rows: NDArray[np.intp], n_all: int, what: str) -> None:
-    if len(rows) < n_all:
-        ax.set_xlabel(f"{ax.get_xlabel()}\n{len(rows)} of {n_all:,} {what}")
-
-
-def _beside(ax: Axes, row: float, text: str) -> None:
-    where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "xytext": (4, 0), "textcoords": "offset points"}
-    ax.annotate(text, (1.0, row), va="center", fontsize=style.tiny(), color=style.QUIET, annotation_clip=False, **where)
