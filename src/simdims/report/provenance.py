@@ -34,15 +34,15 @@ def provenance(found: Discovery) -> list[tuple[str, str]]:
     """Names and values that identify the result."""
     settings, versions = found.settings, found.settings.get("versions", {})
     data = settings.get("data", {})
-    seed = _NOT_RECORDED if found.seed is None else str(found.seed)
+    chosen = [f"{said} {_short(settings[name])}" for name, said in _SETTINGS.items() if settings.get(name) is not None]
     rows = [
         ("Data", _source(found, data)),
         ("Checksum of the file (SHA-256)", str(data.get("sha256", ""))),
         ("Checksum of the similarities (SHA-256)", checksum(found.similarity)),
         ("Analysed on", str(settings.get("date", _NOT_RECORDED))),
         ("Software", ", ".join(f"{name} {version}" for name, version in versions.items()) or _NOT_RECORDED),
-        ("Random seed", seed),
-        ("Settings", "; ".join(_settings(settings)) or _NOT_RECORDED),
+        ("Random seed", _NOT_RECORDED if found.seed is None else str(found.seed)),
+        ("Settings", "; ".join(chosen) or _NOT_RECORDED),
     ]
     return [(name, text) for name, text in rows if text]
 
@@ -67,10 +67,6 @@ def _source(found: Discovery, data: Mapping[str, Any]) -> str:
     systems = "" if found.weights is None else f" in {len(found.weights):,} systems"
     density = found.mean_similarity.density
     return f"{made}: {found.n_items:,} items{systems}, {'all' if density == 1 else percent(density)} pairs observed"
-
-
-def _settings(settings: Mapping[str, Any]) -> list[str]:
-    return [f"{said} {_short(settings[name])}" for name, said in _SETTINGS.items() if settings.get(name) is not None]
 
 
 def _short(value: Any) -> str:
