@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import warnings
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,15 +25,22 @@ from simdims.consensus.systems import joint_run_estimator
 from simdims.discovery.estimate import estimate_seconds, estimate_set_seconds, first_reach
 from simdims.discovery.result import Discovery
 from simdims.joint import JointSRF, problem_of_set
-from simdims.selection import DetectableDimensions, RankSelection, crossvalidation, detectable_dimensions, select_rank
+from simdims.selection import (
+    DetectableDimensions,
+    RankSelection,
+    SystemsComparison,
+    crossvalidation,
+    detectable_dimensions,
+    select_rank,
+)
 from simdims.selection.calibration import require_share
 from simdims.selection.checks import TooFewPairsError, check_ranks
 from simdims.selection.crossvalidation import MOST_TRAINING, largest_rank, settle_selection
-from simdims.selection.joint_fits import explained_variance
+from simdims.selection.joint_fits import about_means, draw_pairs, explained_variance
 from simdims.selection.rank_search import coarse_grid
 from simdims.selection.result import DOES_NOT_VARY
 from simdims.selection.splits import DEFAULT_FOLDS
-from simdims.selection.systems import joint_fold_estimator
+from simdims.selection.systems import compare_systems, joint_fold_estimator
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF, with_alpha
 from simdims.systems import SimilaritySet
@@ -40,16 +48,14 @@ from simdims.systems import SimilaritySet
 logger = logging.getLogger("simdims")
 
 #: The first integer that identifies a task; its seed is derived from the root seed and these integers.
-_SELECT, CONSENSUS, _MEASURE, _HELD_OUT, _DETECT = 0, 1, 2, 3, 4
+_SELECT, _CONSENSUS, _MEASURE, _HELD_OUT, _DETECT = 0, 1, 2, 3, 4
 
 #: Checkpoint keys of the cross-validation of several numbers of dimensions, and of a given one.
 _SELECTION_FOLDER, _HELD_OUT_FOLDER = "selection", "held-out"
 
-#: Checkpoint key of the comparison of systems, followed by the number of dimensions.
-SYSTEMS_FOLDER = "systems-"
-
-#: Checkpoint key of the test against noise, followed by the number selected.
-_DETECTED = "detectable-"
+#: Checkpoint keys of the final fits, of the comparison of systems and of the test against noise, followed by the number
+#: of dimensions.
+_CONSENSUS_FOLDER, _SYSTEMS_FOLDER, _DETECTED = "consensus-", "systems-", "detectable-"
 
 #: The test against noise goes up to this multiple of the selected number, plus a constant.
 _REACH, _REACH_BEYOND = 2, 10
@@ -130,37 +136,32 @@ def discover(
     >>> found.embedding.shape
     (60, 3)
     """
-    if isinstance(S, SimilaritySet):
-        from simdims.discovery.systems import discover_set
-
-        options: dict[str, Any] = {"checkpoint": checkpoint, "n_jobs": n_jobs, "progress": progress, "device": device}
-        options |= {"alpha": alpha, "estimator": estimator, "n_repeats": n_repeats, "n_runs": n_runs}
-        return discover_set(S, ranks=ranks, sampling=sampling, random_state=random_state, **options)
-    similarity = as_similarity(S)
+    similarity = S if isinstance(S, SimilaritySet) else as_similarity(S)
     single = is_single(ranks)
-    fold_estimator, run_estimator = _estimators(estimator, alpha, device)
-    candidates, n_repeats, n_runs = settle_counts(similarity, ranks, n_repeats, n_runs, fold_estimator.alpha != 0)
-    check_runs(n_runs, run_estimator)
-    check_settings(similarity.n_items, sampling, n_repeats, n_runs, n_jobs, progress)
-    seed, root = settle_seeds(checkpoint, random_state)
-    work = Work(root, checkpoint, n_jobs, progress)
+    fold_model, run_model = _estimators(similarity, estimator, alpha, device)
+    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs, fold_model.alpha != 0)
+    _check_settings(similarity, sampling, n_repeats, n_runs, run_model, n_jobs, progress)
+    seed, root = _settle_seeds(checkpoint, random_state)
+    work = _Work(root, checkpoint, n_jobs, progress)
     held, folds = _held_out(similarity, candidates, single, sampling, _parallel.seed_of(root, _HELD_OUT, 0))
-    validated = cross_validate(held, candidates, single, work, n_repeats=n_repeats, estimator=fold_estimator, **folds)
+    validated = _cross_validate(held, candidates, single, work, n_repeats=n_repeats, estimator=fold_model, **folds)
     selection, rank = None if single else validated.selection, validated.rank
-    if run_estimator.alpha == "auto" and validated.selection is not None:
-        run_estimator = clone(run_estimator).set_params(alpha=validated.selection.alpha)
-    step = work.of_step(f"consensus-{rank}", CONSENSUS)
-    consensus = fit_consensus(similarity, rank, n_runs=n_runs, estimator=run_estimator, **step)
+    compared = _compare_systems(similarity, validated.selection, fold_model, work)
+    run_model = _with_chosen_penalties(run_model, validated.selection)
+    step = work.of_step(f"{_CONSENSUS_FOLDER}{rank}", _CONSENSUS)
+    consensus = fit_consensus(similarity, rank, n_runs=n_runs, estimator=run_model, **step)
     detectable = _detect(similarity, selection, work)
-    settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
-    settings |= {"alpha": alpha if estimator is None else estimator.alpha, "l1_ratio": run_estimator.l1_ratio}
+    settings = _describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_model.device, seed, selection)
+    settings |= {**_given_penalties(estimator, alpha, run_model), "held_out": validated.settings}
+    measured = {**measure(similarity, consensus, root), **validated.metrics, **_measure_ceiling(similarity)}
     return Discovery(
         similarity=similarity,
         selection=selection,
         consensus=consensus,
-        metrics={**measure(similarity, consensus, root), **validated.metrics},
-        settings={**settings, "held_out": validated.settings},
+        metrics=measured,
+        settings=settings,
         detectable=detectable,
+        systems=compared,
     )
 
 
@@ -200,18 +201,12 @@ def plan_discovery(
     """Check all arguments and return what discover would do; the time comes from a short trial."""
     amount: dict[str, Any] = {"ranks": ranks, "sampling": sampling, "n_repeats": n_repeats, "n_runs": n_runs}
     n, single = similarity.n_items, is_single(ranks)
-    if isinstance(similarity, SimilaritySet):
-        joint_fold_estimator(None, alpha, device=device)
-        joint_run_estimator(None, alpha, "auto", device=device)
-        candidates, n_repeats, n_runs = settle_counts(similarity, ranks, n_repeats, n_runs)
-        check_settings(n, sampling, n_repeats, n_runs, n_jobs, False)
-        settled: dict[str, Any] = {"largest": None, "n_folds": DEFAULT_FOLDS, "n_repeats": n_repeats}
-    else:
-        estimator, run_estimator = _estimators(None, alpha, device)
-        candidates, n_repeats, n_runs = settle_counts(similarity, ranks, n_repeats, n_runs, estimator.alpha != 0)
-        check_runs(n_runs, run_estimator)
-        check_settings(n, sampling, n_repeats, n_runs, n_jobs, False)
-        given: dict[str, Any] = {"n_repeats": n_repeats, "estimator": estimator, "n_jobs": n_jobs}
+    fold_model, run_model = _estimators(similarity, None, alpha, device)
+    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs, fold_model.alpha != 0)
+    _check_settings(similarity, sampling, n_repeats, n_runs, run_model, n_jobs, False)
+    settled: dict[str, Any] = {"largest": None, "n_folds": DEFAULT_FOLDS, "n_repeats": n_repeats}
+    if isinstance(similarity, Similarity):
+        given: dict[str, Any] = {"n_repeats": n_repeats, "estimator": fold_model, "n_jobs": n_jobs}
         settled = _planned_folds(similarity, candidates, single, sampling, given)
     reach = first_reach(n, is_set=isinstance(similarity, SimilaritySet))
     return Plan(
@@ -237,7 +232,7 @@ def _planned_folds(
         return {"largest": None, "n_folds": 0, "n_repeats": 0, "reason": _reason(error)}
 
 
-class Work(NamedTuple):
+class _Work(NamedTuple):
     """What the steps of a run share: the seed of all, the folder of finished fits, processes and progress."""
 
     root: int
@@ -255,7 +250,7 @@ class Work(NamedTuple):
         return {"checkpoint": self.folder(name), "random_state": _parallel.seed_of(self.root, task), **running}
 
 
-class Validated(NamedTuple):
+class _Validated(NamedTuple):
     """The cross-validation of the dimensions, its results, and how it was done or why it was not."""
 
     selection: RankSelection | None
@@ -264,9 +259,9 @@ class Validated(NamedTuple):
     settings: dict[str, Any]
 
 
-def cross_validate(
-    S: Similarity | SimilaritySet, candidates: list[int] | None, single: bool, work: Work, **options: Any
-) -> Validated:
+def _cross_validate(
+    S: Similarity | SimilaritySet, candidates: list[int] | None, single: bool, work: _Work, **options: Any
+) -> _Validated:
     """Select a rank; for a single one, measure how well it predicts, if possible."""
     step = work.of_step(_HELD_OUT_FOLDER, _HELD_OUT) if single else work.of_step(_SELECTION_FOLDER, _SELECT)
     try:
@@ -275,22 +270,49 @@ def cross_validate(
         if not single or candidates is None:
             raise
         logger.info("discover: no held-out R2: %s", error)
-        return Validated(None, candidates[0], {}, {"reason": _reason(error)})
+        return _Validated(None, candidates[0], {}, {"reason": _reason(error)})
     if selection.held_out is None:
-        return Validated(selection, selection.rank, {}, {"reason": DOES_NOT_VARY})
+        return _Validated(selection, selection.rank, {}, {"reason": DOES_NOT_VARY})
     r2, standard_error = selection.held_out
     measured = {"held_out_r2": r2, "held_out_r2_standard_error": standard_error}
     names = ("n_items", "n_folds", "n_repeats", "training_share", "protocol")
-    return Validated(selection, selection.rank, measured, {name: getattr(selection, name) for name in names})
+    return _Validated(selection, selection.rank, measured, {name: getattr(selection, name) for name in names})
 
 
 def _reason(error: Exception) -> str:
     return str(error).rstrip(".")
 
 
-def _detect(similarity: Similarity, selection: RankSelection | None, work: Work) -> DetectableDimensions | None:
-    """How many dimensions can be distinguished from noise, if a number was selected."""
-    if selection is None or len(selection.tried) == 1:
+def _compare_systems(
+    S: Similarity | SimilaritySet, selection: RankSelection | None, model: Any, work: _Work
+) -> SystemsComparison | None:
+    """How much the weights of several systems improve predictions; None if the similarities are constant."""
+    if isinstance(S, Similarity) or selection is None or selection.held_out is None:
+        return None
+    options: dict[str, Any] = {"n_jobs": work.n_jobs, "progress": work.progress}
+    folder = work.folder(f"{_SYSTEMS_FOLDER}{selection.rank}")
+    return compare_systems(S, selection, estimator=model, checkpoint=folder, **options)
+
+
+def _with_chosen_penalties(model: SRF | JointSRF, selection: RankSelection | None) -> SRF | JointSRF:
+    if selection is None:
+        return model
+    if isinstance(model, JointSRF):
+        return clone(model).set_params(alpha=selection.alpha, shrinkage=selection.shrinkage)
+    return clone(model).set_params(alpha=selection.alpha) if model.alpha == "auto" else model
+
+
+def _given_penalties(estimator: SRF | JointSRF | None, alpha: float | str, model: SRF | JointSRF) -> dict[str, Any]:
+    given = type(model)(alpha=alpha) if estimator is None else estimator
+    shrinkage = {"shrinkage": given.shrinkage} if isinstance(given, JointSRF) else {}
+    return {"alpha": given.alpha, "l1_ratio": model.l1_ratio, **shrinkage}
+
+
+def _detect(
+    similarity: Similarity | SimilaritySet, selection: RankSelection | None, work: _Work
+) -> DetectableDimensions | None:
+    """How many dimensions of one system can be distinguished from noise, if a number was selected."""
+    if isinstance(similarity, SimilaritySet) or selection is None or len(selection.tried) == 1:
         return None
     file = work.folder(f"{_DETECTED}{selection.rank}")
     if file is not None and file.exists():
@@ -316,23 +338,25 @@ def _detect(similarity: Similarity, selection: RankSelection | None, work: Work)
 
 
 def _held_out(
-    similarity: Similarity, candidates: list[int] | None, single: bool, sampling: float | None, seed: int
-) -> tuple[Similarity, dict[str, Any]]:
+    S: Similarity | SimilaritySet, candidates: list[int] | None, single: bool, sampling: float | None, seed: int
+) -> tuple[Any, dict[str, Any]]:
     """What is cross-validated, and with which folds: a given number of dimensions has its own.
 
     For implicit similarities it is a subset of the items: leaving out pairs of S = F F^T requires building S, which
     factors are meant to avoid.
     """
+    if isinstance(S, SimilaritySet):
+        return S, {"sampling": sampling, "n_folds": DEFAULT_FOLDS}
     if not single or candidates is None:
-        return similarity, {"sampling": sampling}
+        return S, {"sampling": sampling}
     n_chosen = max(_MOST_IMPLICIT, _ITEMS_PER_DIMENSION * candidates[0])
-    if similarity.factors is not None and similarity.n_items > n_chosen:
-        chosen = np.sort(np.random.default_rng(seed).permutation(similarity.n_items)[:n_chosen])
-        similarity = Similarity.from_factors(similarity.factors[chosen], signed=similarity.signed)
-    return similarity, {"sampling": MOST_TRAINING if sampling is None else sampling, "n_folds": DEFAULT_FOLDS}
+    if S.factors is not None and S.n_items > n_chosen:
+        chosen = np.sort(np.random.default_rng(seed).permutation(S.n_items)[:n_chosen])
+        S = Similarity.from_factors(S.factors[chosen], signed=S.signed)
+    return S, {"sampling": MOST_TRAINING if sampling is None else sampling, "n_folds": DEFAULT_FOLDS}
 
 
-def settle_counts(
+def _settle_counts(
     S: Similarity | SimilaritySet, ranks: Any, n_repeats: int | None, n_runs: int | None, penalised: bool = True
 ) -> tuple[list[int] | None, int, int]:
     """The candidates, and the repeats of the cross-validation and runs of the consensus: those given, or defaults."""
@@ -353,8 +377,13 @@ def _default_counts(S: Similarity | SimilaritySet, single: bool, penalised: bool
     return 5 if n <= 1000 else 2 if n <= 4000 and not single else 1, n_runs
 
 
-def _estimators(estimator: SRF | JointSRF | None, alpha: Any, device: Any) -> tuple[SRF, SRF]:
+def _estimators(
+    S: Similarity | SimilaritySet, estimator: SRF | JointSRF | None, alpha: Any, device: Any
+) -> tuple[SRF | JointSRF, SRF | JointSRF]:
     """The settings of cross-validation and of the final fits."""
+    if isinstance(S, SimilaritySet):
+        folds = joint_fold_estimator(estimator, alpha, device=device)
+        return folds, joint_run_estimator(estimator, alpha, "auto", device=device)
     if isinstance(estimator, JointSRF):
         raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
     if not isinstance(estimator, SRF | None):
@@ -371,13 +400,17 @@ def _estimators(estimator: SRF | JointSRF | None, alpha: Any, device: Any) -> tu
     return estimator, estimator
 
 
-def check_settings(n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, n_jobs: Any, progress: Any) -> None:
+def _check_settings(
+    S: Similarity | SimilaritySet, sampling: Any, n_repeats: Any, n_runs: Any, model: Any, n_jobs: Any, progress: Any
+) -> None:
     """Check arguments before the first step."""
     if sampling is not None:
         require_share("sampling", sampling)
     require_count("n_repeats", n_repeats)
+    if isinstance(S, Similarity):
+        check_runs(n_runs, model)
     require_count("n_runs", n_runs, at_least=2)
-    check_halves(n_items)
+    check_halves(S.n_items)
     _parallel.check_n_jobs(n_jobs)
     with reporting(progress):
         pass
@@ -400,7 +433,7 @@ def expected_seconds(
 ) -> float:
     """Estimate how long discover will take with these arguments, from a short trial."""
     require_device(device)
-    candidates, n_repeats, n_runs = settle_counts(similarity, ranks, n_repeats, n_runs)
+    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs)
     if isinstance(similarity, SimilaritySet):
         return estimate_set_seconds(similarity, candidates, n_repeats, n_runs, n_jobs, device)
     selects = not is_single(ranks)
@@ -438,7 +471,35 @@ def _explained_variance(S: Similarity | SimilaritySet, consensus: Consensus) -> 
     return share
 
 
-def settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
+def _measure_ceiling(systems: Similarity | SimilaritySet) -> dict[str, float]:
+    """Noise ceilings in R2 over all systems: of the mean of the others, and of the mean of all; {} if unknown.
+
+    The R2 of a system is that of a regression on the mean with a slope of at least 0: its squared correlation.
+    """
+    if isinstance(systems, Similarity):
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about systems without a ceiling, which are excluded
+        try:
+            ceiling = metrics.noise_ceiling(systems)
+        except (ValueError, MemoryError) as error:
+            logger.info("discover: no noise ceiling: %s", error)
+            return {}
+    problem = problem_of_set(systems)
+    pairs = draw_pairs(problem, 0)
+    squares = about_means(pairs, problem.n_systems)
+    spread = np.bincount(pairs.systems, pairs.weights * squares, minlength=problem.n_systems)
+    known = ~np.isnan(ceiling.lower) & (spread > 0)
+    if not known.any():
+        return {}
+    bounds = {"noise_ceiling_lower": ceiling.lower, "noise_ceiling_upper": ceiling.upper}
+    return {
+        name: float(np.average(np.maximum(bound[known], 0.0) ** 2, weights=spread[known]))
+        for name, bound in bounds.items()
+    }
+
+
+def _settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
     """The `random_state` that reproduces everything and the seed derived from it, from an earlier call's folder if any.
 
     The former is None if the folder is from a version that recorded only the derived seed.
@@ -448,7 +509,7 @@ def settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -
         return seed, _parallel.root_seed(seed)
     folder = as_folder(checkpoint, "checkpoint")
     known = {"seed", _SELECTION_FOLDER, _HELD_OUT_FOLDER, "lock"}
-    own = ("consensus-", SYSTEMS_FOLDER, _DETECTED)
+    own = (_CONSENSUS_FOLDER, _SYSTEMS_FOLDER, _DETECTED)
     names = [path.name for path in (folder.iterdir() if folder.is_dir() else ())]
     strangers = [
         name for name in names if name not in known and not name.startswith(own) and Path(name).suffix != ".part"
@@ -495,7 +556,7 @@ def _read_seeds(file: Path) -> tuple[int, int | None]:
         ) from None
 
 
-def describe_settings(
+def _describe_settings(
     ranks: Any,
     sampling: float | None,
     n_repeats: int,
