@@ -27,7 +27,7 @@ from simdims import (
 from simdims.cli import main
 from simdims.report import bundle, pairs, words, write_report
 from simdims.report.data import pack_loadings, script_json
-from simdims.report.provenance import checksum, provenance
+from simdims.report.words import checksum, provenance
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 
 from simdims import __version__
 from simdims._parameters import ParameterTypeError, plural, shown
-from simdims.discovery.result import Discovery, check_resampled, given_names
+from simdims.discovery.result import Discovery, check_resampled, custom_names
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, LEAST_SHARE, MOST_WORSE, NEGLIGIBLE
 from simdims.similarity.entries import value_range
@@ -69,20 +69,15 @@ def _verdict(held: HeldOut) -> str:
 
 
 def describe_data(S: Similarity | SimilaritySet) -> list[str]:
-    """Sentences on how the similarities were made, and on the numbers of items and pairs."""
+    """Sentences on how the similarities were made (all systems, if alike), and on the numbers of items and pairs."""
     if isinstance(S, SimilaritySet):
-        return _data_of_systems(S)
+        ways = {(_origin(one.info), _negatives(one.info)) for one in S}
+        made = [sentence for sentence in next(iter(ways)) if sentence] if len(ways) == 1 else []
+        pairs = "all pairs" if S.density == 1 else f"{_percent(S.density)} of the pairs"
+        counted = f"{S.n_systems:,} {plural('system', S.n_systems)}"
+        return [*made, f"The data were {S.n_items:,} items in {counted}, with {pairs} observed."]
     made = [sentence for sentence in (_origin(S.info) or _scale(S), _diagonal(S), _negatives(S.info)) if sentence]
     return [*made, f"The data were {S.n_items:,} items, {_coverage(S)}."]
-
-
-def _data_of_systems(systems: SimilaritySet) -> list[str]:
-    """How the similarities of systems were made, if all in the same way, and how many pairs were observed."""
-    made = {(_origin(one.info) or "", _negatives(one.info)) for one in systems}
-    sentences = [sentence for sentence in next(iter(made)) if sentence] if len(made) == 1 else []
-    pairs = "all pairs" if systems.density == 1 else f"{_percent(systems.density)} of the pairs"
-    counted = f"{systems.n_systems:,} {plural('system', systems.n_systems)}"
-    return [*sentences, f"The data were {systems.n_items:,} items in {counted}, with {pairs} observed."]
 
 
 def _origin(info: Mapping[str, Any]) -> str:
@@ -360,7 +355,7 @@ def _ceiling(found: Discovery, r2: float) -> list[str]:
 
 def _names(found: Discovery) -> list[str]:
     """The names given to dimensions, in the order of the dimensions."""
-    named = [f"{name} (dimension {k + 1})" for k, name in enumerate(given_names(found)) if name]
+    named = [f"{name} (dimension {k + 1})" for k, name in enumerate(custom_names(found)) if name]
     if not named:
         return []
     listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"

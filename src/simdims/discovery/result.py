@@ -42,23 +42,6 @@ class CeilingR2(NamedTuple):
     lower: float
     upper: float
 
-    def words(self, average: float | None, weighted: float | None) -> str:
-        """The bounds, and the held-out R2 of a prediction common to all systems as a share of them.
-
-        The bounds hold only for such predictions: `weighted`, the held-out R2 with weights per system, may exceed them.
-        """
-        text = (
-            f"Noise ceiling: the mean of the other systems explains {self.lower:.1%} of the variance of a system's "
-            f"similarities, and the mean of all systems {self.upper:.1%}."
-        )
-        if average is None or average <= 0 or self.upper <= 0:
-            return text
-        of_lower = f"{average / self.lower:.0%} of the lower and " if self.lower > 0 else ""
-        text += f" The average for everyone reaches {of_lower}{average / self.upper:.0%} of the upper bound."
-        if weighted is not None and weighted > self.upper:
-            text += " Weights predict a system beyond what it has in common with the others."
-        return text
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Discovery:
@@ -147,7 +130,18 @@ class Discovery:
         """The noise ceiling, and the R2 of the average as a share of it; empty if unknown."""
         if self.noise_ceiling is None:
             return ""
-        return self.noise_ceiling.words(self.average_r2, None if self.held_out is None else self.held_out.r2)
+        (lower, upper), average = self.noise_ceiling, self.average_r2
+        text = (
+            f"Noise ceiling: the mean of the other systems explains {lower:.1%} of the variance of a system's "
+            f"similarities, and the mean of all systems {upper:.1%}."
+        )
+        if average is None or average <= 0 or upper <= 0:
+            return text
+        of_lower = f"{average / lower:.0%} of the lower and " if lower > 0 else ""
+        text += f" The average for everyone reaches {of_lower}{average / upper:.0%} of the upper bound."
+        if self.held_out is not None and self.held_out.r2 > upper:
+            text += " Weights predict a system beyond what it has in common with the others."
+        return text
 
     @property
     def average_r2(self) -> float | None:
@@ -245,7 +239,7 @@ class Discovery:
             check_resampled(self, uncertainty)
             low, high = uncertainty.interval("shares")
             resampled = {"share_low": low, "share_high": high, "came_back": uncertainty.came_back}
-        given = given_names(self)
+        given = custom_names(self)
         return pd.DataFrame(
             {
                 **({"name": given} if any(given) else {}),
@@ -336,20 +330,13 @@ class Discovery:
 
     def summary(self) -> str:
         """The findings as text."""
-        lines = []
         if self.selection is not None:
-            lines.append(self.selection.summary())
-            if self.detectable is not None:
-                lines.append(self.detected())
+            lines = [self.selection.summary(), self.detected()]
         else:
-            if self.held_out is not None and not self.held_out.is_evidence:
-                lines.append(self.held_out.verdict())
-            lines.append(f"{self.held_out_words}.")
-        if self.systems is not None:
-            lines.append(self.systems.summary())
-        if self.noise_ceiling is not None:
-            lines.append(self.noise_ceiling_words)
-        lines.append(self.consensus.summary())
+            verdict = "" if self.held_out is None or self.held_out.is_evidence else self.held_out.verdict()
+            lines = [verdict, f"{self.held_out_words}."]
+        lines += ["" if self.systems is None else self.systems.summary(), self.noise_ceiling_words]
+        lines = [*filter(None, lines), self.consensus.summary()]
         beside = "" if self.held_out is None else f" ({self.held_out.figures()})"
         if "explained_variance" in self.metrics:
             they = "they explain" if self.n_components > 1 else "it explains"
@@ -361,7 +348,7 @@ class Discovery:
             auc = self.metrics["link_auc"]
             lines.append(f"In sample, {they} linked pairs from others with an AUC of {auc:.3f}{beside}.")
         frame = self.dimensions_frame()
-        rows = zip(frame.head(_N_DIMENSIONS).itertuples(), given_names(self), strict=False)
+        rows = zip(frame.head(_N_DIMENSIONS).itertuples(), custom_names(self), strict=False)
         for k, (row, name) in enumerate(rows, start=1):
             items = " ".join(str(row.top_items).split())
             lines.append(f"  {k:3d}. {row.share:5.1%}  {name and f'{name}: '}{items}")
@@ -535,8 +522,8 @@ class Discovery:
         return self.summary()
 
 
-def given_names(found: Discovery) -> list[str]:
-    """The name of each dimension; empty without one."""
+def custom_names(found: Discovery) -> list[str]:
+    """The name that each dimension was given; empty without one."""
     numbers = numbered_names(found.n_components)
     return ["" if name == number else name for name, number in zip(found.dimension_names, numbers, strict=True)]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from simdims import plots
 from simdims._parameters import ParameterError
-from simdims.discovery.result import given_names
+from simdims.discovery.result import custom_names
 from simdims.planning.result import AXES
 from simdims.plots._style import one_line, shown
 
@@ -66,7 +66,7 @@ def of_discovery(discovery: Discovery) -> str:
     else:
         picture = _picture(plots.rank_selection, discovery, (4.2, 2.6), "Rank selection")
     frame = discovery.dimensions_frame()
-    numbers = [f"{k}: {shown(name, 40)}" if name else k for k, name in enumerate(given_names(discovery), start=1)]
+    numbers = [f"{k}: {shown(name, 40)}" if name else k for k, name in enumerate(custom_names(discovery), start=1)]
     rows = (
         (number, f"{row.share:.1%}", f"{row.reliability:.2f}", shown(str(row.top_items), 120))
         for number, row in zip(numbers, frame.head(_MOST_ROWS).itertuples(), strict=False)

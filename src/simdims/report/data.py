@@ -15,7 +15,7 @@ from simdims import __version__
 from simdims._parameters import ParameterError
 from simdims.consensus import Lineage
 from simdims.discovery.names import identity
-from simdims.discovery.result import Discovery, given_names
+from simdims.discovery.result import Discovery, custom_names
 from simdims.inference import HypothesisTests
 from simdims.naming import suggested_names
 from simdims.selection import DetectableDimensions, RankSelection
@@ -119,7 +119,7 @@ def as_base64(array: NDArray) -> str:
 
 def _names_facts(found: Discovery) -> dict[str, Any] | None:
     """The names in the result, and the key under which the browser stores changes; None without names."""
-    given = given_names(found)
+    given = custom_names(found)
     if not any(given):
         return None
     key = hashlib.sha256("\0".join(given).encode("utf-8", errors="surrogatepass")).hexdigest()[:12]

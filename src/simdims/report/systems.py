@@ -115,9 +115,8 @@ def _groups(found: Discovery, values: Values) -> dict[str, Any] | None:
     codes, distinct = values.at(known).codes()
     if not 2 <= len(distinct) <= min(_MOST_GROUPS, known.sum() - 1):
         return None
-    every: list[int | None] = [None] * len(known)
-    for place, code in zip(np.flatnonzero(known), codes, strict=True):
-        every[place] = int(code)
+    every = np.full(len(known), None)
+    every[known] = codes
     rows = []
     for number, level in enumerate(distinct):
         own = found.weights[known][codes == number]
@@ -125,7 +124,7 @@ def _groups(found: Discovery, values: Values) -> dict[str, Any] | None:
         has_interval = len(own) >= _FEWEST_FOR_INTERVAL
         means = {"mean": rounded(own.mean(axis=0)), "n": len(own), "level": str(level)}
         rows.append({**means, "low": rounded(low) if has_interval else None, "high": rounded(high)})
-    return {"codes": every, "levels": rows}
+    return {"codes": every.tolist(), "levels": rows}
 
 
 def _tests(found: Discovery, name: str) -> dict[str, Any] | None:
@@ -136,17 +135,9 @@ def _tests(found: Discovery, name: str) -> dict[str, Any] | None:
             tests = weight_test(found, name, n_permutations=_N_PERMUTATIONS, random_state=0)
         except ParameterError:  # a single value, or as many groups as systems
             return None
-    columns = (
-        "contrast",
-        "effect",
-        "effect_low",
-        "effect_high",
-        "statistic",
-        "pvalue",
-        "pvalue_adjusted",
-        "significant",
-    )
-    rows = [{key: _plain(row[key]) for key in columns} for row in tests.table.to_dict(orient="records")]
+    columns = ["contrast", "effect", "effect_low", "effect_high", "statistic", "pvalue", "pvalue_adjusted"]
+    table = tests.table[[*columns, "significant"]]
+    rows = [{key: _plain(value) for key, value in row.items()} for row in table.to_dict(orient="records")]
     notes = [str(one.message) for one in caught]
     return {"said": tests.summary().splitlines()[:2], "notes": notes, "rows": rows}
 

@@ -19,7 +19,6 @@ from simdims.plots._sources import Loadings, loadings_of
 from simdims.report import bundle, pairs, pictures, words
 from simdims.report.data import N_TOP, as_base64, facts, pack_loadings, pack_similarities, script_json, suggestion_facts
 from simdims.report.overview import item_map, similarity_image
-from simdims.report.provenance import provenance
 from simdims.report.resampled import comparison_facts, uncertainty_facts
 from simdims.report.systems import systems_facts
 
@@ -177,7 +176,8 @@ def _parts(found: Discovery, tests: HypothesisTests | None, uncertainty: Bootstr
     summary = "".join(f"<p>{html.escape(text)}</p>" for text in rest)
     paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")
     sources = "".join(f"<li>{html.escape(line)}</li>" for line in references.splitlines())
-    origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in provenance(found))
+    rows = words.provenance(found)
+    origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in rows)
     return {
         "lead": html.escape(lead),
         "summary": summary,
