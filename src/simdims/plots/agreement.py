@@ -150,7 +150,9 @@ def embedding_comparison(
     n_rows = len(shared) + (1 if any(map(len, alone)) else 0) + max(map(len, alone))
     ax = style.one_axes(ax, _REST + _ROW * max(n_rows, 3), 2 * style.COLUMN)
     width = _BESIDE * style.outer_width(ax)
-    texts = [_describe(Loadings(W, result.labels, given_names(names)), n_items, width) for W, names in sides]
+    loadings = [Loadings(W, result.labels, given_names(own)) for W, own in sides]
+    described = ([one.describe(k, n_items) for k in range(one.W.shape[1])] for one in loadings)
+    texts = [[style.fitted(text, style.small(), width) for text in own] for own in described]
     rows = np.arange(len(shared))
     if len(shared):
         low, high = np.nanquantile(result.null_distribution[:, result.is_shared], [0.025, 0.975], axis=0)
@@ -221,12 +223,6 @@ def _finish(ax: Axes, values: NDArray, n: int, xlabel: str, ylabel: str) -> None
 
 def _key_above(ax: Axes) -> None:
     style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
-
-
-def _describe(loadings: Loadings, n_items: int, width: float) -> list[str]:
-    """Each dimension by its number and its name or top items, at most `width` points wide."""
-    described = [loadings.describe(k, n_items) for k in range(loadings.W.shape[1])]
-    return [style.fitted(text, style.small(), width) for text in described]
 
 
 def _write_both(ax: Axes, row: float, texts: Sequence[str], **look: Any) -> None:

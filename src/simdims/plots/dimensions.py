@@ -111,7 +111,9 @@ def dimension_grid(
         if not has_images:  # before the panels are measured
             longest = loadings.W if loadings.interval is None else np.fmax(loadings.W, loadings.interval[1])
             ax.set_xlim(0, float(longest.max() if common_scale else longest[:, k].max()) or 1.0)
-            _draw_scale(ax, is_lowest=place + columns >= len(places), common_scale=common_scale)
+            is_lowest = place + columns >= len(places)
+            if is_lowest or not common_scale:
+                _draw_scale(ax, "Loading" if is_lowest else "")
     if note:
         label = f"{made[-1].get_xlabel()}\n{note}".strip()
         made[-1].set_xlabel(label, fontsize=style.small(), labelpad=2, **style.PLAIN)
@@ -234,13 +236,10 @@ def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
     ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=2, **style.PLAIN)
 
 
-def _draw_scale(ax: Axes, *, is_lowest: bool, common_scale: bool) -> None:
-    """Draw the scale of bars: below the lowest panel of each column, or below each panel with its own scale."""
+def _draw_scale(ax: Axes, label: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    if not (is_lowest or not common_scale):
-        return
-    style.tidy(ax, "Loading" if is_lowest else "")
+    style.tidy(ax, label)
     ax.spines["bottom"].set_visible(True)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
 

@@ -176,9 +176,8 @@ def _draw_edges(ax: Axes, xy: NDArray, first: NDArray, second: NDArray, weights:
     relative = weights / weights.max(initial=1e-300)
     colours = [(0.35, 0.35, 0.35, 0.18 + 0.4 * share) for share in relative]
     ends = np.stack([xy[first], xy[second]], axis=1).tolist()
-    ax.add_collection(
-        LineCollection(ends, linewidths=0.25 + 1.6 * relative, colors=colours, zorder=1, capstyle="round")
-    )
+    widths = 0.25 + 1.6 * relative
+    ax.add_collection(LineCollection(ends, linewidths=widths, colors=colours, zorder=1, capstyle="round"))
 
 
 def _span(xy: NDArray) -> float:

@@ -130,7 +130,11 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     >>> axes[1].get_xlabel()
     'Eigendirection'
     """
-    found = _calibration_of(result)
+    kinds = Calibration | RankSelection | Discovery
+    require_type("result", result, kinds, "a Calibration, a RankSelection or a Discovery")
+    found = result if isinstance(result, Calibration) else _selection_of(result).calibration
+    if found is None:
+        raise ParameterError("result", "must hold a calibration", "a result whose sampling was given")
     loss, leakage = style.several_axes(axes, 2, size=(style.COLUMN, 1.75), columns=2)
     loss.plot(found.grid, found.signal_loss, color=style.MAIN, linewidth=1.0, marker="o", ms=2.2)
     loss.axhline(found.tolerance, color=style.QUIET, linewidth=0.6, linestyle="--")
@@ -179,15 +183,6 @@ def _selection_of(result: Any) -> RankSelection:
     if selection is None:
         raise ParameterError("result", "must hold a rank selection", "a result whose rank was given")
     return selection
-
-
-def _calibration_of(result: Any) -> Calibration:
-    kinds = Calibration | RankSelection | Discovery
-    require_type("result", result, kinds, "a Calibration, a RankSelection or a Discovery")
-    found = result if isinstance(result, Calibration) else _selection_of(result).calibration
-    if found is None:
-        raise ParameterError("result", "must hold a calibration", "a result whose sampling was given")
-    return found
 
 
 def _band(ax: Axes, x: NDArray, centre: NDArray, half: NDArray, alpha: float, label: str) -> None:

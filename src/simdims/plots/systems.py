@@ -203,7 +203,8 @@ def _strip(
     for number, group in enumerate(distinct):
         own, colour = weights[groups == number], style.COLOURS[number]
         at = np.arange(n_components) - 0.4 + step * (number + 0.5)
-        spread = 0.22 * step * _offsets(len(own))
+        # neighbouring values are drawn side by side
+        spread = 0.22 * step * (np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], len(own)) if len(own) > 1 else np.zeros(1))
         for place, column in zip(at, own.T, strict=True):
             look: dict[str, Any] = {"ms": 2, "mec": "none", "mfc": colour, "alpha": 0.55}
             ax.plot(place - 0.18 * step + spread, np.sort(column), "o", **look)
@@ -233,7 +234,8 @@ def _heatmap(
     """Draw one row per system, sorted by group and, within groups, in the given order; lines separate groups."""
     order = np.argsort(groups, kind="stable")
     n_systems, n_components = weights.shape
-    height = 0.7 + 0.11 * min(n_systems, _MOST_NAMES) + 0.5 * _is_tilted(dimensions) + 0.2 * (distinct != [""])
+    has_names, has_groups = n_systems <= _MOST_NAMES, distinct != [""]
+    height = 0.7 + 0.11 * min(n_systems, _MOST_NAMES) + 0.5 * _is_tilted(dimensions) + 0.2 * has_groups
     ax = style.one_axes(ax, height, min(2 * style.COLUMN, max(3.0, 1.9 + 0.2 * n_components)))
     top = max(2.0, float(np.quantile(weights, 0.98)))
     image = ax.imshow(weights[order], aspect="auto", cmap="PuOr_r", vmin=2.0 - top, vmax=top, interpolation="nearest")
@@ -241,7 +243,6 @@ def _heatmap(
     in_order = groups[order]
     for edge in np.flatnonzero(in_order[1:] != in_order[:-1]):
         ax.axhline(edge + 0.5, color="black", linewidth=0.6)
-    has_names, has_groups = n_systems <= _MOST_NAMES, distinct != [""]
     style.tidy(ax, "Dimension", "" if has_names or has_groups else "System")
     if has_names:
         ax.set_yticks(np.arange(n_systems), labels=_shortened([names[m] for m in order], 22), **style.PLAIN)
@@ -294,11 +295,6 @@ def _shortened(names: list[str], most: int) -> list[str]:
     half = (most - 1) // 2
     lines = [style.one_line(name) for name in names]
     return [line if len(line) <= most else f"{line[:half]}…{line[-half:]}" for line in lines]
-
-
-def _offsets(n: int) -> NDArray[np.float64]:
-    """Offsets from -1 to 1 that separate marks with neighbouring values."""
-    return np.zeros(1) if n == 1 else np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], n)
 
 
 def _short(name: str) -> str:

@@ -61,7 +61,10 @@ def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axe
             ax.plot(x - 1 + steps, places, color=colour, linewidth=width, zorder=2)
         ax.scatter(x, node["place"], s=5 + 60 * node["share"], color=colour, zorder=3, linewidth=0)
         if rank == result.ranks[-1]:
-            _name(ax, result, node, x, n_items, colour)
+            items = result.top_items(rank, node["dimension"], n_items) if result.labels is not None else []
+            text = f"{node['dimension']}: {', '.join(items)}" if items else str(node["dimension"])
+            look = {"va": "center", "color": style.QUIET if colour == style.OTHER else "black"}
+            style.write_beside(ax, style.shown(text, 44), (x, node["place"]), (6, 0), **look)
     ax.set_xticks(range(len(result.ranks)), labels=list(map(str, result.ranks)), **style.PLAIN)
     ax.set_xlim(-0.4, len(result.ranks) - 1 + 0.4)
     ax.set_ylim(n_ends - 0.4, -0.6)
@@ -69,11 +72,3 @@ def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axe
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     return ax
-
-
-def _name(ax: Axes, result: Lineage, node: dict[str, Any], x: int, n_items: int, colour: str) -> None:
-    """Write the number of a dimension and its top items beside its mark."""
-    items = result.top_items(node["rank"], node["dimension"], n_items) if result.labels is not None else []
-    text = f"{node['dimension']}: {', '.join(items)}" if items else str(node["dimension"])
-    look = {"va": "center", "color": style.QUIET if colour == style.OTHER else "black"}
-    style.write_beside(ax, style.shown(text, 44), (x, node["place"]), (6, 0), **look)
