@@ -123,18 +123,18 @@ def _fold(matrix: Arrays, density: float) -> solvers.Problem:
 
 def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float:
     trial = SRF(max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
-    with _threads.one_blas_thread():
-        solve_many(trial, [problem], rank, [0])  # compile, or load from the cache
-        return _seconds_of(lambda: solve_many(trial, [problem], rank, [0])) / _SWEEPS_OF_TRIAL
+    return _seconds_of_trial(lambda: solve_many(trial, [problem], rank, [0]))
 
 
 def _seconds_of_joint_sweep(problem: solvers.JointProblem, rank: int, device: str) -> float:
     penalised = solvers.penalised_jointly(problem, rank, 0.05, 0.0, 0.1)
     start = solvers.joint_start(problem, rank, np.random.RandomState(0))
+    options: dict[str, Any] = {"max_iter": _SWEEPS_OF_TRIAL, "tol": 0.0, "device": device}
+    return _seconds_of_trial(lambda: solvers.solve_jointly(penalised, start, **options))
 
-    def sweeps() -> None:
-        solvers.solve_jointly(penalised, start, max_iter=_SWEEPS_OF_TRIAL, tol=0.0, device=device)
 
+def _seconds_of_trial(sweeps: Callable[[], Any]) -> float:
+    """The seconds per sweep of a trial."""
     with _threads.one_blas_thread():
         sweeps()  # compile, or load from the cache
         return _seconds_of(sweeps) / _SWEEPS_OF_TRIAL

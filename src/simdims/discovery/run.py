@@ -151,18 +151,11 @@ def discover(
     step = work.of_step(f"{_CONSENSUS_FOLDER}{rank}", _CONSENSUS)
     consensus = fit_consensus(similarity, rank, n_runs=n_runs, estimator=run_model, **step)
     detectable = _detect(similarity, selection, work)
-    settings = _describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_model.device, seed, selection)
-    settings |= {**_given_penalties(estimator, alpha, run_model), "held_out": validated.settings}
+    asked = {"sampling": sampling, "n_repeats": int(n_repeats), "n_runs": int(n_runs), "seed": seed}
+    settings = _describe_settings(ranks, selection, estimator, alpha, run_model, **asked, held_out=validated.settings)
     measured = {**measure(similarity, consensus, root), **validated.metrics, **_measure_ceiling(similarity)}
-    return Discovery(
-        similarity=similarity,
-        selection=selection,
-        consensus=consensus,
-        metrics=measured,
-        settings=settings,
-        detectable=detectable,
-        systems=compared,
-    )
+    parts: dict[str, Any] = {"selection": selection, "systems": compared, "detectable": detectable}
+    return Discovery(similarity=similarity, consensus=consensus, metrics=measured, settings=settings, **parts)
 
 
 class Plan(NamedTuple):
@@ -300,12 +293,6 @@ def _with_chosen_penalties(model: SRF | JointSRF, selection: RankSelection | Non
     if isinstance(model, JointSRF):
         return clone(model).set_params(alpha=selection.alpha, shrinkage=selection.shrinkage)
     return clone(model).set_params(alpha=selection.alpha) if model.alpha == "auto" else model
-
-
-def _given_penalties(estimator: SRF | JointSRF | None, alpha: float | str, model: SRF | JointSRF) -> dict[str, Any]:
-    given = type(model)(alpha=alpha) if estimator is None else estimator
-    shrinkage = {"shrinkage": given.shrinkage} if isinstance(given, JointSRF) else {}
-    return {"alpha": given.alpha, "l1_ratio": model.l1_ratio, **shrinkage}
 
 
 def _detect(
@@ -526,18 +513,20 @@ def _settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) 
 
 def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
     file = folder / "seed"
-    seed = None if random_state is None and file.exists() else _parallel.settle_seed(random_state)
-    root = None if seed is None else _parallel.root_seed(seed)
-    if file.exists():
-        earlier, number = _read_seeds(file)
-        if root not in (None, earlier):
-            rule = "must be that of a run with the same seed"
-            remedy = "repeat the earlier {random_state}, omit it to resume that run, or use another folder"
-            raise ParameterError("checkpoint", rule, f"{str(folder)!r}, where it was different", remedy)
-        return number if seed is None else seed, earlier
-    assert root is not None
-    with replacing(file) as part:
-        part.write_text(sealed({"seed": root, "random_state": seed}))
+    if not file.exists():
+        seed = _parallel.settle_seed(random_state)
+        root = _parallel.root_seed(seed)
+        with replacing(file) as part:
+            part.write_text(sealed({"seed": root, "random_state": seed}))
+        return seed, root
+    root, number = _read_seeds(file)
+    if random_state is None:
+        return number, root
+    seed = _parallel.settle_seed(random_state)
+    if _parallel.root_seed(seed) != root:
+        rule = "must be that of a run with the same seed"
+        remedy = "repeat the earlier {random_state}, omit it to resume that run, or use another folder"
+        raise ParameterError("checkpoint", rule, f"{str(folder)!r}, where it was different", remedy)
     return seed, root
 
 
@@ -551,42 +540,29 @@ def _read_seeds(file: Path) -> tuple[int, int | None]:
         number = found["random_state"]
         return int(found["seed"]), None if number is None else int(number)
     except (ValueError, KeyError, TypeError):
-        raise ValueError(
-            f"{str(file)!r} is damaged. Restore it from a backup or use another checkpoint folder."
-        ) from None
+        what = f"{str(file)!r} is damaged. Restore it from a backup or use another checkpoint folder."
+        raise ValueError(what) from None
 
 
 def _describe_settings(
-    ranks: Any,
-    sampling: float | None,
-    n_repeats: int,
-    n_runs: int,
-    estimator: SRF | JointSRF | None,
-    device: str,
-    seed: int | None,
-    selection: RankSelection | None,
+    ranks: Any, selection: RankSelection | None, estimator: SRF | JointSRF | None, alpha: Any, model: Any, **more: Any
 ) -> dict[str, Any]:
-    """The settings, the seed, and the versions of libraries."""
+    """The settings, with penalties as they were given, and the versions of libraries."""
     from importlib.metadata import version
 
-    import scipy
-    import sklearn
-
+    given = type(model)(alpha=alpha) if estimator is None else estimator
     return {
         "ranks": ranks if isinstance(ranks, str) else list(selection.tried) if selection else int(ranks),
-        "sampling": sampling,
-        "n_repeats": int(n_repeats),
-        "n_runs": int(n_runs),
         "estimator": None if estimator is None else repr(estimator),
-        "device": device,
-        "seed": seed,
+        "device": model.device,
+        "alpha": given.alpha,
+        "l1_ratio": model.l1_ratio,
+        **({"shrinkage": given.shrinkage} if isinstance(given, JointSRF) else {}),
+        **more,
         "date": datetime.now(UTC).date().isoformat(),
         "versions": {
             "simdims": __version__,
             "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numba": version("numba"),
+            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
         },
     }
