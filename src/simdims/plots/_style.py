@@ -171,11 +171,6 @@ def key_columns(texts: Sequence[str], width: float, most: int = 3) -> int:
     return max(1, min(most, len(texts), int(width / widest)))
 
 
-def others_text(n: int) -> str:
-    """The legend text for dimensions without a colour of their own."""
-    return f"{n} other{'s' if n > 1 else ''}"
-
-
 def colour_bar(image: Any, ax: Axes, label: str, **options: Any) -> Any:
     """A thin colour bar, which takes its space from the Axes."""
     figure: Any = ax.get_figure()

@@ -101,7 +101,7 @@ def alignment(result: Any, reference: Any = None, *, ax: Axes | None = None) -> 
     if alone.size:
         bottom = np.full(len(alone), ax.get_ylim()[0])
         ax.plot(alone + 1, bottom, "x", ms=3.5, color=style.ACCENT, clip_on=False, label="no partner")
-        _key_above(ax)
+        style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     return ax
 
 
@@ -218,11 +218,7 @@ def _finish(ax: Axes, values: NDArray, n: int, xlabel: str, ylabel: str) -> None
     if lowest < 0:
         ax.axhline(0, color="0.3", linewidth=0.6)
     if ax.get_legend_handles_labels()[0]:
-        _key_above(ax)
-
-
-def _key_above(ax: Axes) -> None:
-    style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+        style.key(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0))
 
 
 def _write_both(ax: Axes, row: float, texts: Sequence[str], **look: Any) -> None:

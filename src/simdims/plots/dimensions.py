@@ -258,16 +258,15 @@ def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_ro
 
 
 def _draw_images(
-    ax: Axes, images: list[NDArray], n_places: int, cmap: str, grey_range: tuple[float, float] | None
+    ax: Axes, images: list[NDArray], n_places: int, cmap: str, limits: tuple[float | None, float | None]
 ) -> None:
-    low, high = grey_range or (None, None)
-    look: dict[str, Any] = {"cmap": cmap, "vmin": low, "vmax": high, "interpolation": "antialiased", "aspect": "equal"}
+    look: dict[str, Any] = {"cmap": cmap, "vmin": limits[0], "vmax": limits[1], "aspect": "equal"}
     for place, image in enumerate(images):
         height, width = image.shape[:2]
         across, down = (1.0, height / width) if width >= height else (width / height, 1.0)
         left, bottom = place + (1 - across) / 2, (1 - down) / 2
         inner = (left + 0.03 * across, left + 0.97 * across, bottom + 0.03 * down, bottom + 0.97 * down)
-        ax.imshow(image, extent=inner, **look)
+        ax.imshow(image, extent=inner, interpolation="antialiased", **look)
     ax.set(xlim=(0, n_places), ylim=(0, 1), anchor="W")
 
 
@@ -288,10 +287,10 @@ def _read_image(images: Any, item: int) -> NDArray:
     return array[::step, ::step]
 
 
-def _grey_range(images: Any) -> tuple[float, float] | None:
+def _grey_range(images: Any) -> tuple[float | None, float | None]:
     """A common grey scale for all images of an array."""
     if not isinstance(images, np.ndarray) or images.ndim != 3 or images.dtype.kind not in "buif":
-        return None
+        return None, None
     return float(images.min()), float(images.max())
 
 

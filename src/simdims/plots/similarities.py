@@ -104,10 +104,7 @@ def similarity_heatmap(
     require_flag("colorbar", colorbar)
     n_items = similarity.n_items if similarity is not None else len(loadings.W)  # type: ignore[union-attr]
     rows = _row_order(order, loadings, n_items)
-    size = -(-n_items // max_items)
-    block = np.empty(n_items, dtype=np.intp)
-    block[rows] = np.arange(n_items) // size
-    cells = block_means(similarity, loadings, values, block)
+    cells, size = block_means(similarity, loadings, values, rows, max_items)
     is_named = names is not None and n_items <= _MOST_LABELS and size == 1
     ax = style.one_axes(ax, *((5.8, 2 * style.COLUMN) if is_named and n_items > _MOST_NARROW else (3.0,)))
     _draw_cells(ax, cells, limits, cmap, colorbar)
@@ -206,17 +203,23 @@ def order_by_dimension(loadings: Loadings) -> NDArray[np.intp]:
 
 
 def block_means(
-    similarity: Similarity | None, loadings: Loadings | None, values: str, block: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Mean observed or predicted similarity per pair of blocks; with "both", the observed ones are below."""
+    similarity: Similarity | None, loadings: Loadings | None, values: str, order: NDArray[np.intp], most: int
+) -> tuple[NDArray[np.float64], int]:
+    """Mean similarity for each pair of blocks of neighbouring items (at most so many), and the size of the blocks.
+
+    With "both" values, the observed ones are below the diagonal and the predicted ones above.
+    """
+    size = -(-len(order) // most)
+    block = np.empty(len(order), dtype=np.intp)
+    block[order] = np.arange(len(order)) // size
     predicted = None
     if values != "observed" and loadings is not None:
         predicted = _product_means(loadings.W, block)
         if values == "predicted":
-            return predicted
+            return predicted, size
     assert similarity is not None
     observed = observed_means(similarity, block)
-    return observed if predicted is None else np.where(np.tri(len(observed), dtype=bool), observed, predicted)
+    return observed if predicted is None else np.where(np.tri(len(observed), dtype=bool), observed, predicted), size
 
 
 def observed_means(similarity: Similarity, block: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -31,10 +31,7 @@ _SEED = 0
 def similarity_image(similarity: Similarity, loadings: Loadings) -> tuple[dict[str, Any], NDArray[np.uint8]]:
     """Similarities of items in the order of their dimensions, observed below and predicted above: facts and cells."""
     order = order_by_dimension(loadings)
-    size = -(-len(order) // N_CELLS)
-    block = np.empty(len(order), dtype=np.intp)
-    block[order] = np.arange(len(order)) // size
-    cells = block_means(similarity, loadings, "both", block)
+    cells, size = block_means(similarity, loadings, "both", order, N_CELLS)
     low, high = colour_limits(cells)
     steps = np.rint(np.clip((np.nan_to_num(cells) - low) / (high - low), 0, 1) * (MISSING - 1))
     dominant = loadings.dominant()[order]
