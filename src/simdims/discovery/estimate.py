@@ -59,9 +59,12 @@ def estimate_seconds(
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
     total = seconds_of_runs(similarity, typical, n_runs, None, device) if n_runs else 0.0
+    rng = np.random.default_rng(0)
     try:
         matrix = plain(validated)
-        fold = _fold(matrix, validated.density)
+        require_memory(matrix, validated.density, SRF(), 1)
+        pairs = draw_pairs(matrix, rng)
+        fold = training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
     except MemoryError:
         if selects:
             raise
@@ -111,14 +114,6 @@ def in_words(seconds: float) -> str:
             number = round(seconds / size)
             return f"{number} {name}{'' if number == 1 else 's'}"
     return f"{max(1, round(seconds))} seconds" if seconds >= 1.5 else "a second"
-
-
-def _fold(matrix: Arrays, density: float) -> solvers.Problem:
-    """The training data of a fold: a subset of the pairs."""
-    require_memory(matrix, density, SRF(), 1)
-    rng = np.random.default_rng(0)
-    pairs = draw_pairs(matrix, rng)
-    return training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
 
 
 def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float:

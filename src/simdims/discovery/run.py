@@ -375,13 +375,11 @@ def _estimators(
         raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
     if not isinstance(estimator, SRF | None):
         raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
-    found = [
-        with_alpha(estimator, alpha, "auto", default(device))
-        for default in (crossvalidation.default_estimator, runs.default_estimator)
-    ]
+    defaults = crossvalidation.default_estimator(device), runs.default_estimator(device)
+    fold_model, run_model = (with_alpha(estimator, alpha, "auto", default) for default in defaults)
     if estimator is None:
-        found[0]._check_parameters()
-        return found[0], found[1]
+        fold_model._check_parameters()
+        return fold_model, run_model
     if device != "cpu" and device != getattr(estimator, "device", device):
         raise ParameterError("device", f"must be that of the estimator, {estimator.device!r}", f"{device!r}")
     return estimator, estimator
@@ -497,10 +495,8 @@ def _settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) 
     folder = as_folder(checkpoint, "checkpoint")
     known = {"seed", _SELECTION_FOLDER, _HELD_OUT_FOLDER, "lock"}
     own = (_CONSENSUS_FOLDER, _SYSTEMS_FOLDER, _DETECTED)
-    names = [path.name for path in (folder.iterdir() if folder.is_dir() else ())]
-    strangers = [
-        name for name in names if name not in known and not name.startswith(own) and Path(name).suffix != ".part"
-    ]
+    names = {path.name for path in (folder.iterdir() if folder.is_dir() else ())}
+    strangers = [name for name in names - known if not (name.startswith(own) or Path(name).suffix == ".part")]
     if strangers:
         rule = "must be a new or empty folder, or that of an earlier run"
         raise ParameterError("checkpoint", rule, f"{str(folder)!r}, which contains {min(strangers)!r}")

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simdims._journal import (
-    as_folder,
-    cannot_write,
-    name_beside,
-    names_beside,
-    remove_abandoned,
-    sealed,
-    unsealed,
-)
+from simdims._journal import as_folder, cannot_write, name_beside, names_beside, remove_abandoned, sealed, unsealed
 from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
 from simdims.consensus.result import numbered_names
@@ -71,7 +63,10 @@ def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = F
         _write(found, part)
         with _in_turn(target):
             for name in [*_strangers(target), *([RUN_FILE] if same_run and (target / RUN_FILE).exists() else [])]:
-                _carry(target / name, part / name)
+                if (target / name).is_dir():
+                    shutil.copytree(target / name, part / name, copy_function=_link)
+                else:
+                    _link(target / name, part / name)
             _exchange(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -124,15 +119,8 @@ def _put_back(target: Path) -> None:
         os.replace(earlier, target)
 
 
-def _carry(source: Path, copy: Path) -> None:
-    """Hard-link a file or the files of a folder, or copy them if the disk does not support links."""
-    if source.is_dir():
-        shutil.copytree(source, copy, copy_function=_link)
-    else:
-        _link(source, copy)
-
-
 def _link(source: Any, copy: Any) -> None:
+    """Hard-link a file, or copy it if the disk does not support links."""
     try:
         os.link(source, copy)
     except OSError:
