@@ -304,6 +304,19 @@ def test_a_fit_without_its_similarities_is_refused():
         bootstrap(JointSRF(2, alpha=0.0, shrinkage=0.0).fit(S))
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("settings", [{"alpha": 0.05, "bounds": (0, 0.3)}, {"solver": "admm"}])
+def test_a_result_that_other_settings_made_is_refused(settings):
+    W = simulate.dirichlet(40, 4, random_state=0)
+    S = np.array(simulate.add_noise(W @ W.T, 0.5, random_state=0))
+    unknown = np.triu(np.random.default_rng(0).random(S.shape) > 0.4)
+    S[unknown | unknown.T] = np.nan
+    options = {"n_repeats": 1, "n_runs": 2, "random_state": 0, "progress": False}
+    found = discover(S, ranks=4, estimator=SRF(**settings), **options)
+    with pytest.raises(ValueError, match=r"found must .* cosine 0\..*bounds"):
+        bootstrap(found, over="pairs", n_resamples=100, progress=False)
+
+
 def test_a_dimension_of_few_people_does_not_always_come_back():
     rng = np.random.default_rng(0)
     _, _, S = people(n_systems=10, sigma=0.02)

@@ -28,7 +28,7 @@ from simdims import (
 from simdims.cli import main
 from simdims.report import bundle, pairs, words, write_report
 from simdims.report.data import pack_loadings, script_json
-from simdims.report.provenance import checksum, provenance
+from simdims.report.words import checksum, provenance
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +93,9 @@ def test_loadings_come_back_as_float32(found, page):
 def test_many_loadings_come_back_to_the_stated_precision(monkeypatch):
     monkeypatch.setattr("simdims.report.data.EXACT_UP_TO", 100)
     W = np.random.default_rng(0).gamma(0.5, size=(200, 4)) * [1, 1e-6, 1e6, 0]
-    packed = pack_loadings(W)
-    assert packed.kind == "uint16"
-    lines = zip(packed.lines.split("\n"), packed.scales, strict=True)
-    columns = [decoded(line, "<u2") * scale for line, scale in lines]
+    lines, about = pack_loadings(W)
+    assert about["kind"] == "uint16"
+    columns = [decoded(line, "<u2") * scale for line, scale in zip(lines.split("\n"), about["scales"], strict=True)]
     assert (np.abs(np.stack(columns, axis=1) - W) <= W.max(axis=0) / 65535).all()
     np.testing.assert_array_equal(columns[3], 0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,6 @@ from simdims._journal import as_folder, cannot_write, name_beside
 from simdims._parameters import ParameterError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from simdims.discovery.result import Discovery
 
 _BIDS_VERSION = "1.10.0"
@@ -56,7 +53,11 @@ def export(found: Discovery, folder: str | os.PathLike[str]) -> Path:
             plain = table.reset_index()
             # BIDS requires tabs, n/a, and quotes around text with tabs.
             plain.to_csv(part / f"{name}.tsv", sep="\t", na_rep="n/a", index=False, lineterminator="\n")
-            described = {str(column): _described(column, template, top) for column in plain.columns}
+            described = {
+                column: _COLUMNS.get(column)
+                or {"Description": template.format(dimension=column, top=top.get(column, "no items"))}
+                for column in map(str, plain.columns)
+            }
             _write_json(part / f"{name}.json", described)
         generated = {"Name": "simdims", "Version": __version__}
         about = {"Name": "Dimensions of similarities", "BIDSVersion": _BIDS_VERSION, "DatasetType": "derivative"}
@@ -88,13 +89,6 @@ def is_export(folder: Path) -> bool:
         return bool(described["GeneratedBy"][0]["Name"] == "simdims")
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return False
-
-
-def _described(column: Hashable, template: str, top: pd.Series[Any]) -> dict[str, str]:
-    """The description of a column: a known one, or a dimension."""
-    if column in _COLUMNS:
-        return _COLUMNS[str(column)]
-    return {"Description": template.format(dimension=column, top=top.get(column, "no items"))}
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

@@ -59,9 +59,12 @@ def estimate_seconds(
     tried = grid if candidates else grid + [round(float(np.mean(grid)))] * _REFINED
     typical = int(np.median(tried))
     total = seconds_of_runs(similarity, typical, n_runs, None, device) if n_runs else 0.0
+    rng = np.random.default_rng(0)
     try:
         matrix = plain(validated)
-        fold = _fold(matrix, validated.density)
+        require_memory(matrix, validated.density, SRF(), 1)
+        pairs = draw_pairs(matrix, rng)
+        fold = training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
     except MemoryError:
         if selects:
             raise
@@ -113,28 +116,20 @@ def in_words(seconds: float) -> str:
     return f"{max(1, round(seconds))} seconds" if seconds >= 1.5 else "a second"
 
 
-def _fold(matrix: Arrays, density: float) -> solvers.Problem:
-    """The training data of a fold: a subset of the pairs."""
-    require_memory(matrix, density, SRF(), 1)
-    rng = np.random.default_rng(0)
-    pairs = draw_pairs(matrix, rng)
-    return training_problem(matrix, pairs, rng.random(len(pairs.values)) < _TRAINED)
-
-
 def _seconds_of_sweep(problem: solvers.Problem, rank: int, device: str) -> float:
     trial = SRF(max_iter=_SWEEPS_OF_TRIAL, tol=0, device=device)
-    with _threads.one_blas_thread():
-        solve_many(trial, [problem], rank, [0])  # compile, or load from the cache
-        return _seconds_of(lambda: solve_many(trial, [problem], rank, [0])) / _SWEEPS_OF_TRIAL
+    return _seconds_of_trial(lambda: solve_many(trial, [problem], rank, [0]))
 
 
 def _seconds_of_joint_sweep(problem: solvers.JointProblem, rank: int, device: str) -> float:
     penalised = solvers.penalised_jointly(problem, rank, 0.05, 0.0, 0.1)
     start = solvers.joint_start(problem, rank, np.random.RandomState(0))
+    options: dict[str, Any] = {"max_iter": _SWEEPS_OF_TRIAL, "tol": 0.0, "device": device}
+    return _seconds_of_trial(lambda: solvers.solve_jointly(penalised, start, **options))
 
-    def sweeps() -> None:
-        solvers.solve_jointly(penalised, start, max_iter=_SWEEPS_OF_TRIAL, tol=0.0, device=device)
 
+def _seconds_of_trial(sweeps: Callable[[], Any]) -> float:
+    """The seconds per sweep of a trial."""
     with _threads.one_blas_thread():
         sweeps()  # compile, or load from the cache
         return _seconds_of(sweeps) / _SWEEPS_OF_TRIAL

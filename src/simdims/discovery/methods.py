@@ -9,8 +9,7 @@ import numpy as np
 
 from simdims import __version__
 from simdims._parameters import ParameterTypeError, plural, shown
-from simdims.consensus.result import numbered_names
-from simdims.discovery.result import Discovery, check_resampled
+from simdims.discovery.result import Discovery, check_resampled, custom_names
 from simdims.inference.result import HypothesisTests
 from simdims.selection.result import CLEARLY, LEAST_SHARE, MOST_WORSE, NEGLIGIBLE
 from simdims.similarity.entries import value_range
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from simdims.similarity import Similarity
     from simdims.uncertainty import Bootstrap
 
-#: How held-out pairs are predicted.
+#: How held-out pairs are predicted; those of several systems as by "paper".
 _PREDICTED = {
     "averaged": "by the mean prediction of all fits not trained on it",
     "penalised": "by the fit of its fold, rescaled by a regression on the held-out pairs of the other folds",
@@ -57,7 +56,7 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncerta
         *_quality(found),
         *_names(found),
         *(() if tests is None else _tests(tests)),
-        *_seed(found),
+        *([] if found.seed is None else [f"The random seed was {found.seed}."]),
     ]
     return " ".join(sentences) + "\n\n" + _REFERENCES.format(version=version)
 
@@ -70,20 +69,15 @@ def _verdict(held: HeldOut) -> str:
 
 
 def describe_data(S: Similarity | SimilaritySet) -> list[str]:
-    """Sentences on how the similarities were made, and on the numbers of items and pairs."""
+    """Sentences on how the similarities were made (all systems, if alike), and on the numbers of items and pairs."""
     if isinstance(S, SimilaritySet):
-        return _data_of_systems(S)
+        ways = {(_origin(one.info), _negatives(one.info)) for one in S}
+        made = [sentence for sentence in next(iter(ways)) if sentence] if len(ways) == 1 else []
+        pairs = "all pairs" if S.density == 1 else f"{_percent(S.density)} of the pairs"
+        counted = f"{S.n_systems:,} {plural('system', S.n_systems)}"
+        return [*made, f"The data were {S.n_items:,} items in {counted}, with {pairs} observed."]
     made = [sentence for sentence in (_origin(S.info) or _scale(S), _diagonal(S), _negatives(S.info)) if sentence]
     return [*made, f"The data were {S.n_items:,} items, {_coverage(S)}."]
-
-
-def _data_of_systems(systems: SimilaritySet) -> list[str]:
-    """How the similarities of systems were made, if all in the same way, and how many pairs were observed."""
-    made = {(_origin(one.info) or "", _negatives(one.info)) for one in systems}
-    sentences = [sentence for sentence in next(iter(made)) if sentence] if len(made) == 1 else []
-    pairs = "all pairs" if systems.density == 1 else f"{_percent(systems.density)} of the pairs"
-    counted = f"{systems.n_systems:,} {plural('system', systems.n_systems)}"
-    return [*sentences, f"The data were {systems.n_items:,} items in {counted}, with {pairs} observed."]
 
 
 def _origin(info: Mapping[str, Any]) -> str:
@@ -113,17 +107,15 @@ def _origin(info: Mapping[str, Any]) -> str:
             "strongly connected component of the association graph."
         )
     if source == "dissimilarity":
-        how = {
-            "max": "1 minus dissimilarities divided by the largest",
-            "correlation": "1 minus dissimilarities",
-        }.get(info["method"], f"exp(-d^2 / (2 sigma^2)) of dissimilarities d, with sigma = {info.get('sigma', 0):.3g}")
+        gaussian = f"exp(-d^2 / (2 sigma^2)) of dissimilarities d, with sigma = {info.get('sigma', 0):.3g}"
+        plain = {"max": "1 minus dissimilarities divided by the largest", "correlation": "1 minus dissimilarities"}
+        how = plain.get(info["method"], gaussian)
         people = f", averaged over {info['n_people']} matrices" if info["n_people"] > 1 else ""
         return f"Similarities were {how}{people}."
     if source == "features":
         rbf = f"Gaussian kernels (bandwidth sigma = {info.get('sigma', 0):.3g})"
-        kernel = {"linear": "dot products", "cosine": "cosines", "rbf": rbf}.get(
-            info["kernel"], f"{info['kernel']} kernels"
-        )
+        kernels = {"linear": "dot products", "cosine": "cosines", "rbf": rbf}
+        kernel = kernels.get(info["kernel"], f"{info['kernel']} kernels")
         landmarks = f", approximated from {info['n_landmarks']:,} landmarks" if "n_landmarks" in info else ""
         return f"Similarities were {kernel} of {info['n_features']:,} features{landmarks}."
     return f"Similarities were averaged over {info['n_people']} matrices." if "n_people" in info else ""
@@ -173,22 +165,22 @@ def _coverage(S: Similarity) -> str:
 def _fit(found: Discovery) -> list[str]:
     chosen = found.settings.get("estimator")
     how = "block coordinate descent" if chosen is None else f"the settings {chosen}"
-    alpha = found.consensus.alpha
-    is_chosen = found.settings.get("alpha") == "auto"
-    chosen_how = ", chosen by held-out pairs" if is_chosen else ""
-    penalty = (
-        [
-            f"The loadings were penalised with alpha = {alpha:.3g}{chosen_how}, scaled such that a ridge penalty of 1 "
-            "removes the structure that shuffled similarities show beyond their mean."
-        ]
-        if alpha > 0
-        else []
-    )
     if found.consensus.systems is not None:
         seeks = "All systems were fitted jointly: non-negative dimensions W and weights a_m with S_m ~ W diag(a_m) W^T"
     else:
         seeks = "SRF seeks a non-negative embedding W with S ~ W W^T"
-    return [f"{seeks} by least squares over the observed pairs (here by {how}).", *penalty]
+    sentences = [f"{seeks} by least squares over the observed pairs (here by {how})."]
+    if found.consensus.alpha > 0:
+        sentences.append(
+            f"The loadings were penalised with alpha = {found.consensus.alpha:.3g}{_chosen(found, 'alpha')}, scaled "
+            "such that a ridge penalty of 1 removes the structure that shuffled similarities show beyond their mean."
+        )
+    return sentences
+
+
+def _chosen(found: Discovery, name: str) -> str:
+    """How a penalty was chosen, if it was not given."""
+    return ", chosen by held-out pairs" if found.settings.get(name) == "auto" else ""
 
 
 def _weights(found: Discovery) -> list[str]:
@@ -196,7 +188,7 @@ def _weights(found: Discovery) -> list[str]:
     shrinkage, compared = found.consensus.shrinkage, found.systems
     if shrinkage is None:
         return []
-    chosen = ", chosen by held-out pairs" if found.settings.get("shrinkage") == "auto" else ""
+    chosen = _chosen(found, "shrinkage")
     if np.isinf(shrinkage):
         said = [f"All weights were 1{chosen or ' by design'}."]
     else:
@@ -204,8 +196,7 @@ def _weights(found: Discovery) -> list[str]:
         said = [f"The mean weight of each dimension over systems was 1{drawn}."]
     if compared is None or compared.n_systems == 1:
         return said
-    r2 = compared.comparison["r2"]
-    errors = compared.comparison["standard_error"]
+    r2, errors = compared.comparison["r2"], compared.comparison["standard_error"]
     return [
         *said,
         f"With {compared.n_components} {plural('dimension', compared.n_components)}, held-out R2 was "
@@ -223,18 +214,13 @@ def _selection(found: Discovery) -> list[str]:
     return [*_sampling(selection), *_folds(selection), _choice(selection), *_resampled(selection), *_detectable(found)]
 
 
-def _predicted(protocol: str, is_set: bool) -> str:
-    """How held-out pairs are predicted; a set follows the settings of its fit."""
-    return _PREDICTED["paper" if is_set else protocol]
-
-
 def _validation(found: Discovery) -> list[str]:
     """How a given number of dimensions was cross-validated."""
     how = found.settings.get("held_out", {})
     if "n_folds" not in how:
         return []
     items = f" of {how['n_items']:,} items drawn at random" if how["n_items"] < found.n_items else ""
-    predicted = _predicted(how.get("protocol", "averaged"), found.consensus.systems is not None)
+    predicted = _PREDICTED["paper" if found.consensus.systems is not None else how.get("protocol", "averaged")]
     return [
         f"It was evaluated by {how['n_folds']}-fold cross-validation over pairs{items} with {how['n_repeats']} "
         f"{plural('repeat', how['n_repeats'])}; every fit trained on {_percent(how['training_share'])} of the "
@@ -245,9 +231,8 @@ def _validation(found: Discovery) -> list[str]:
 def _sampling(selection: RankSelection) -> list[str]:
     calibration = selection.calibration
     if calibration is None:
-        return [
-            f"For cross-validation, fits were trained on {_percent(selection.training_share)} of the observed pairs."
-        ]
+        trained = _percent(selection.training_share)
+        return [f"For cross-validation, fits were trained on {trained} of the observed pairs."]
     if selection.protocol == "penalised":
         return []
     return [
@@ -259,7 +244,7 @@ def _sampling(selection: RankSelection) -> list[str]:
 
 def _folds(selection: RankSelection) -> list[str]:
     penalty = f", with a penalty of alpha = {selection.comparison_alpha:.3g}" if selection.comparison_alpha else ""
-    judged = f"{_predicted(selection.protocol, selection.systems is not None)}{penalty}"
+    judged = _PREDICTED["paper" if selection.systems is not None else selection.protocol] + penalty
     one = len(selection.tried) == 1
     return [
         f"The number of dimensions was {'evaluated' if one else 'chosen'} by {selection.n_folds}-fold cross-validation "
@@ -314,9 +299,8 @@ def _detectable(found: Discovery) -> list[str]:
         "by comparing the largest eigenvalue of the residuals with those of residuals with random signs "
         f"({detected.n_flips} draws, level {detected.level:g} per test)"
     )
-    if detected.rank == 1:
-        return [f"No more than one dimension could be told from noise {how}."]
-    return [f"At least {detected.rank} dimensions could be told from noise {how}."]
+    found_many = "No more than one dimension" if detected.rank == 1 else f"At least {detected.rank} dimensions"
+    return [f"{found_many} could be told from noise {how}."]
 
 
 def _stability(found: Discovery) -> list[str]:
@@ -374,20 +358,11 @@ def _ceiling(found: Discovery, r2: float) -> list[str]:
 
 def _names(found: Discovery) -> list[str]:
     """The names given to dimensions, in the order of the dimensions."""
-    numbers = numbered_names(found.n_components)
-    named = [
-        f"{name} (dimension {k + 1})"
-        for k, (name, number) in enumerate(zip(found.dimension_names, numbers, strict=True))
-        if name != number
-    ]
+    named = [f"{name} (dimension {k + 1})" for k, name in enumerate(custom_names(found)) if name]
     if not named:
         return []
     listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
     return [f"Dimensions, numbered by their share of the reconstruction, were named by us: {listed}."]
-
-
-def _seed(found: Discovery) -> list[str]:
-    return [] if found.seed is None else [f"The random seed was {found.seed}."]
 
 
 def _tests(tests: HypothesisTests) -> list[str]:
@@ -401,19 +376,15 @@ def _tests(tests: HypothesisTests) -> list[str]:
         "weights": "against the weights that the systems have on one dimension",
         "regression": "as a predictor of the similarities in addition to the other models, cross-validated over items,",
     }[tests.test]
-    if tests.nuisance or tests.test == "regression":
-        drawn = "conditional"
-        known = f"given {', '.join(tests.nuisance)}" if tests.nuisance else ""
-        known += " and the other hypotheses" if tests.nuisance and tests.test == "regression" else ""
-        known = f" {known or 'given the other hypotheses'}"
-    else:
-        drawn, known = "joint", ""
+    known = [", ".join(tests.nuisance)] if tests.nuisance else []
+    known += ["the other hypotheses"] if tests.test == "regression" else []
+    drawn, given = ("conditional", f" given {' and '.join(known)}") if known else ("joint", "")
     what = "systems" if tests.test == "weights" else "items"
     sided = "one-sided" if tests.alternative == "greater" else "two-sided"
     found = int(tests.significant.sum())
     return [
         f"{'One hypothesis' if n == 1 else f'Each of {n} hypotheses'} was tested {kind} with {n_permutations:,} "
-        f"{drawn} permutations of the {what}{known} ({sided}); p-values were adjusted by the Benjamini-Hochberg "
+        f"{drawn} permutations of the {what}{given} ({sided}); p-values were adjusted by the Benjamini-Hochberg "
         f"procedure at {tests.alpha:g}, and {found} of {n} {'was' if found == 1 else 'were'} significant.",
         f"The test statistic was the {tests.method}.",
     ]
@@ -421,14 +392,9 @@ def _tests(tests: HypothesisTests) -> list[str]:
 
 def _ranks(ranks: tuple[int, ...]) -> str:
     """Integers as text, with ranges as first-last."""
-    parts: list[list[int]] = []
-    for rank in sorted(ranks):
-        if parts and rank == parts[-1][-1] + 1:
-            parts[-1].append(rank)
-        else:
-            parts.append([rank])
-    said = [f"{part[0]}-{part[-1]}" if len(part) > 2 else ", ".join(map(str, part)) for part in parts]
-    return ", ".join(said)
+    ascending = np.sort(ranks)
+    parts = np.split(ascending, np.flatnonzero(np.diff(ascending) != 1) + 1)
+    return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 2 else ", ".join(map(str, part)) for part in parts)
 
 
 def _percent(share: float) -> str:

@@ -19,6 +19,7 @@ from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
 from simdims.uncertainty import Bootstrap
+from simdims.uncertainty.fits import moved_dimension, shares_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,33 +33,12 @@ if TYPE_CHECKING:
 #: Top items per dimension in a summary, and dimensions listed.
 _N_ITEMS, _N_DIMENSIONS = 5, 12
 
-#: Minimal cosine between a resampled dimension (fitted to a stricter tolerance) and the one in the result.
-_SAME = 0.9
-
 
 class CeilingR2(NamedTuple):
     """R2 over all systems of the mean of the other systems (`lower`), and of the mean of all (`upper`)."""
 
     lower: float
     upper: float
-
-    def words(self, common: float | None, weighted: float | None) -> str:
-        """The bounds, and the held-out R2 of a prediction common to all systems as a share of them.
-
-        The bounds hold only for such predictions: `weighted`, the held-out R2 with weights per system, may exceed them.
-        """
-        text = (
-            f"Noise ceiling: the mean of the other systems explains {self.lower:.1%} of the variance of a system's "
-            f"similarities, and the mean of all systems {self.upper:.1%}."
-        )
-        if common is None or common <= 0 or self.upper <= 0:
-            return text
-        of_lower = f"{common / self.lower:.0%} of the lower and " if self.lower > 0 else ""
-        of_upper = f"{common / self.upper:.0%} of the upper bound"
-        text += f" {MODELS['scale'].capitalize()} reaches {of_lower}{of_upper}."
-        if weighted is not None and weighted > self.upper:
-            text += " Weights predict a system beyond what it has in common with the others."
-        return text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,7 +128,18 @@ class Discovery:
         """The noise ceiling, and the R2 of the average as a share of it; empty if unknown."""
         if self.noise_ceiling is None:
             return ""
-        return self.noise_ceiling.words(self.common_r2, None if self.held_out is None else self.held_out.r2)
+        (lower, upper), common = self.noise_ceiling, self.common_r2
+        text = (
+            f"Noise ceiling: the mean of the other systems explains {lower:.1%} of the variance of a system's "
+            f"similarities, and the mean of all systems {upper:.1%}."
+        )
+        if common is None or self.share_of_ceiling is None:
+            return text
+        of_lower = f"{common / lower:.0%} of the lower and " if lower > 0 else ""
+        text += f" {MODELS['scale'].capitalize()} reaches {of_lower}{self.share_of_ceiling:.0%} of the upper bound."
+        if self.held_out is not None and self.held_out.r2 > upper:
+            text += " Weights predict a system beyond what it has in common with the others."
+        return text
 
     @property
     def common_r2(self) -> float | None:
@@ -244,7 +235,6 @@ class Discovery:
         import pandas as pd
 
         W = self.embedding.astype(np.float64)
-        squares = np.sum(W**2, axis=0)
         names = self.labels or tuple(str(item) for item in range(self.n_items))
         top = [
             ", ".join(names[item] for item in np.argsort(-column, kind="stable")[:_N_ITEMS] if column[item] > 0)
@@ -255,17 +245,16 @@ class Discovery:
             check_resampled(self, uncertainty)
             low, high = uncertainty.interval("shares")
             resampled = {"share_low": low, "share_high": high, "came_back": uncertainty.came_back}
-        numbers = numbered_names(self.n_components)
-        given = ["" if name == number else name for name, number in zip(self.dimension_names, numbers, strict=True)]
+        given = custom_names(self)
         return pd.DataFrame(
             {
                 **({"name": given} if any(given) else {}),
-                "share": squares / (squares.sum() or 1.0),
+                "share": shares_of(W),
                 **resampled,
                 "reliability": self.consensus.reliability,
                 "top_items": top,
             },
-            index=pd.Index(numbers, name="dimension"),
+            index=pd.Index(numbered_names(self.n_components), name="dimension"),
         )
 
     def rename(self, names: Mapping[Any, str | None] | str | os.PathLike[str]) -> Discovery:
@@ -347,34 +336,28 @@ class Discovery:
 
     def summary(self) -> str:
         """The findings as text."""
-        lines = []
         if self.selection is not None:
-            lines.append(self.selection.summary())
-            if self.detectable is not None:
-                lines.append(self.detected())
+            lines = [self.selection.summary(), self.detected()]
         else:
-            if self.held_out is not None and not self.held_out.is_evidence:
-                lines.append(self.held_out.verdict())
-            lines.append(f"{self.held_out_words}.")
-        if self.systems is not None:
-            lines.append(self.systems.summary())
-        if self.noise_ceiling is not None:
-            lines.append(self.noise_ceiling_words)
-        lines.append(self.consensus.summary())
+            verdict = "" if self.held_out is None or self.held_out.is_evidence else self.held_out.verdict()
+            lines = [verdict, f"{self.held_out_words}."]
+        lines += ["" if self.systems is None else self.systems.summary(), self.noise_ceiling_words]
+        lines = [*filter(None, lines), self.consensus.summary()]
+        beside = "" if self.held_out is None else f" ({self.held_out.figures()})"
         if "explained_variance" in self.metrics:
             they = "they explain" if self.n_components > 1 else "it explains"
             explained = self.metrics["explained_variance"]
             share = f"{explained:.1%}" if explained > 0 else f"none (R2 {explained:.2f})"
-            lines.append(f"In sample, {they} {share} of the variance of the similarities{self._beside()}.")
+            lines.append(f"In sample, {they} {share} of the variance of the similarities{beside}.")
         if "link_auc" in self.metrics:
             they = "they tell" if self.n_components > 1 else "it tells"
             auc = self.metrics["link_auc"]
-            lines.append(f"In sample, {they} linked pairs from others with an AUC of {auc:.3f}{self._beside()}.")
+            lines.append(f"In sample, {they} linked pairs from others with an AUC of {auc:.3f}{beside}.")
         frame = self.dimensions_frame()
-        lines += [
-            f"  {k + 1:3d}. {row.share:5.1%}  {_named(row)}{' '.join(str(row.top_items).split())}"
-            for k, row in enumerate(frame.head(_N_DIMENSIONS).itertuples())
-        ]
+        rows = zip(frame.head(_N_DIMENSIONS).itertuples(), custom_names(self), strict=False)
+        for k, (row, name) in enumerate(rows, start=1):
+            items = " ".join(str(row.top_items).split())
+            lines.append(f"  {k:3d}. {row.share:5.1%}  {name and f'{name}: '}{items}")
         if len(frame) > _N_DIMENSIONS:
             lines.append(f"  ... and {len(frame) - _N_DIMENSIONS} more (embedding_frame() has them all)")
         return "\n".join(lines)
@@ -528,19 +511,13 @@ class Discovery:
         verdict = "no evidence of structure; " if self.evidence_of_structure is False else ""
         shown = "held-out R2 not known" if held is None else held.figures()
         in_sample = "" if explained is None else f", in-sample R2 {explained:.3f}"
+        n_systems = 0 if self.weights is None else len(self.weights)
+        of_systems = f" in {n_systems} {plural('system', n_systems)}" if n_systems else ""
         return (
-            f"Discovery({verdict}{self.n_components} {'dimension' if self.n_components == 1 else 'dimensions'} of "
-            f"{self.n_items} items{self._of_systems()}, {shown}{in_sample}, mean reliability across random starts "
+            f"Discovery({verdict}{self.n_components} {plural('dimension', self.n_components)} of {self.n_items} items"
+            f"{of_systems}, {shown}{in_sample}, mean reliability across random starts "
             f"{self.consensus.mean_reliability:.3f})"
         )
-
-    def _of_systems(self) -> str:
-        is_set = isinstance(self.similarity, SimilaritySet)
-        return f" in {self.similarity.n_systems} {plural('system', self.similarity.n_systems)}" if is_set else ""
-
-    def _beside(self) -> str:
-        """What to print beside in-sample figures."""
-        return "" if self.held_out is None else f" ({self.held_out.figures()})"
 
     def _repr_html_(self) -> str:
         from simdims.plots._html import of_discovery
@@ -551,10 +528,10 @@ class Discovery:
         return self.summary()
 
 
-def _named(row: Any) -> str:
-    """The name in a row of `dimensions_frame`, before its items; empty without one."""
-    name = getattr(row, "name", "")
-    return f"{name}: " if name else ""
+def custom_names(found: Discovery) -> list[str]:
+    """The name that each dimension was given; empty without one."""
+    numbers = numbered_names(found.n_components)
+    return ["" if name == number else name for name, number in zip(found.dimension_names, numbers, strict=True)]
 
 
 def check_resampled(found: Discovery, uncertainty: Any) -> None:
@@ -564,9 +541,7 @@ def check_resampled(found: Discovery, uncertainty: Any) -> None:
     if given != wanted or uncertainty.labels != found.labels:
         got = f"one of {given[0]} items and {given[1]} dimensions"
         raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")
-    products = (found.embedding * uncertainty.embedding).sum(axis=0)
-    sizes = np.linalg.norm(found.embedding, axis=0) * np.linalg.norm(uncertainty.embedding, axis=0)
-    other = np.flatnonzero(products < _SAME * sizes)
-    if len(other):
-        got = f"one whose dimension {other[0] + 1} differs (cosine {products[other[0]] / sizes[other[0]]:.2f})"
+    moved = moved_dimension(found.embedding, uncertainty.embedding)
+    if moved:
+        got = f"one whose {moved}"
         raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")

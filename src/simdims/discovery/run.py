@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import warnings
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +21,14 @@ from simdims._progress import Callback, reporting
 from simdims.consensus import Consensus, fit_consensus, runs
 from simdims.consensus.reliability import check_halves
 from simdims.consensus.runs import check_runs
-from simdims.discovery.estimate import estimate_seconds, first_reach
+from simdims.consensus.systems import joint_run_estimator
+from simdims.discovery.estimate import estimate_seconds, estimate_set_seconds, first_reach
 from simdims.discovery.result import Discovery
-from simdims.joint import JointSRF
+from simdims.joint import JointSRF, problem_of_set
 from simdims.selection import (
     DetectableDimensions,
     RankSelection,
+    SystemsComparison,
     crossvalidation,
     detectable_dimensions,
     select_rank,
@@ -33,9 +36,11 @@ from simdims.selection import (
 from simdims.selection.calibration import require_share
 from simdims.selection.checks import TooFewPairsError, check_ranks
 from simdims.selection.crossvalidation import MOST_TRAINING, largest_rank, settle_selection
+from simdims.selection.joint_fits import about_means, draw_pairs, explained_variance
 from simdims.selection.rank_search import coarse_grid
 from simdims.selection.result import DOES_NOT_VARY
 from simdims.selection.splits import DEFAULT_FOLDS
+from simdims.selection.systems import compare_systems, joint_fold_estimator
 from simdims.similarity import Similarity, as_similarity
 from simdims.srf import SRF, with_alpha
 from simdims.systems import SimilaritySet
@@ -43,16 +48,14 @@ from simdims.systems import SimilaritySet
 logger = logging.getLogger("simdims")
 
 #: The first integer that identifies a task; its seed is derived from the root seed and these integers.
-SELECT, CONSENSUS, _MEASURE, HELD_OUT, _DETECT = 0, 1, 2, 3, 4
+_SELECT, _CONSENSUS, _MEASURE, _HELD_OUT, _DETECT = 0, 1, 2, 3, 4
 
-#: Checkpoint key of the cross-validation of a given number of dimensions.
-HELD_OUT_FOLDER = "held-out"
+#: Checkpoint keys of the cross-validation of several numbers of dimensions, and of a given one.
+_SELECTION_FOLDER, _HELD_OUT_FOLDER = "selection", "held-out"
 
-#: Checkpoint key of the comparison of systems, followed by the number of dimensions.
-SYSTEMS_FOLDER = "systems-"
-
-#: Checkpoint key of the test against noise, followed by the number selected.
-_DETECTED = "detectable-"
+#: Checkpoint keys of the final fits, of the comparison of systems and of the test against noise, followed by the number
+#: of dimensions.
+_CONSENSUS_FOLDER, _SYSTEMS_FOLDER, _DETECTED = "consensus-", "systems-", "detectable-"
 
 #: The test against noise goes up to this multiple of the selected number, plus a constant.
 _REACH, _REACH_BEYOND = 2, 10
@@ -60,6 +63,9 @@ _REACH, _REACH_BEYOND = 2, 10
 #: Number of items (at least, and per dimension) of implicit similarities used for cross-validation if the number of
 #: dimensions is given.
 _MOST_IMPLICIT, _ITEMS_PER_DIMENSION = 2000, 4
+
+#: Numbers of observed pairs of a set up to which it has 5 and 2 repeats, and up to which it has 30 runs.
+_FEW_PAIRS, _SOME_PAIRS = 20_000, 200_000
 
 
 def discover(
@@ -130,56 +136,26 @@ def discover(
     >>> found.embedding.shape
     (60, 3)
     """
-    if isinstance(S, SimilaritySet):
-        from simdims.discovery.systems import discover_set
-
-        options: dict[str, Any] = {"checkpoint": checkpoint, "n_jobs": n_jobs, "progress": progress, "device": device}
-        options |= {"alpha": alpha, "estimator": estimator, "n_repeats": n_repeats, "n_runs": n_runs}
-        return discover_set(S, ranks=ranks, sampling=sampling, random_state=random_state, **options)
-    similarity = as_similarity(S)
+    similarity = S if isinstance(S, SimilaritySet) else as_similarity(S)
     single = is_single(ranks)
-    candidates = check_ranks(ranks, similarity.n_items)
-    fold_estimator, run_estimator = _estimators(estimator, alpha, device)
-    n_repeats, n_runs = _settle_counts(similarity.n_items, single, fold_estimator, n_repeats, n_runs)
-    _check_all(similarity.n_items, sampling, n_repeats, n_runs, run_estimator, n_jobs, progress)
-    seed, root = settle_seeds(checkpoint, random_state)
-    validated = _cross_validate(
-        similarity,
-        "auto" if candidates is None else candidates,
-        single=single,
-        root=root,
-        sampling=sampling,
-        n_repeats=n_repeats,
-        estimator=fold_estimator,
-        checkpoint=None if checkpoint is None else Path(checkpoint, HELD_OUT_FOLDER if single else "selection"),
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    selection = None if single else validated.selection
-    rank = candidates[0] if selection is None and candidates else selection.rank  # type: ignore[union-attr]
-    if run_estimator.alpha == "auto" and validated.selection is not None:
-        run_estimator = clone(run_estimator).set_params(alpha=validated.selection.alpha)
-    consensus = fit_consensus(
-        similarity,
-        rank,
-        n_runs=n_runs,
-        estimator=run_estimator,
-        checkpoint=None if checkpoint is None else Path(checkpoint, f"consensus-{rank}"),
-        random_state=_parallel.seed_of(root, CONSENSUS),
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    detectable = _detect(similarity, selection, root, checkpoint, progress)
-    settings = describe_settings(ranks, sampling, n_repeats, n_runs, estimator, run_estimator.device, seed, selection)
-    settings |= {"alpha": alpha if estimator is None else estimator.alpha, "l1_ratio": run_estimator.l1_ratio}
-    return Discovery(
-        similarity=similarity,
-        selection=selection,
-        consensus=consensus,
-        metrics={**measure(similarity, consensus, _parallel.seed_of(root, _MEASURE)), **validated.metrics},
-        settings={**settings, "held_out": validated.settings},
-        detectable=detectable,
-    )
+    fold_model, run_model = _estimators(similarity, estimator, alpha, device)
+    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs, fold_model.alpha != 0)
+    _check_settings(similarity, sampling, n_repeats, n_runs, run_model, n_jobs, progress)
+    seed, root = _settle_seeds(checkpoint, random_state)
+    work = _Work(root, checkpoint, n_jobs, progress)
+    held, folds = _held_out(similarity, candidates, single, sampling, _parallel.seed_of(root, _HELD_OUT, 0))
+    validated = _cross_validate(held, candidates, single, work, n_repeats=n_repeats, estimator=fold_model, **folds)
+    selection, rank = None if single else validated.selection, validated.rank
+    compared = _compare_systems(similarity, validated.selection, fold_model, work)
+    run_model = _with_chosen_penalties(run_model, validated.selection)
+    step = work.of_step(f"{_CONSENSUS_FOLDER}{rank}", _CONSENSUS)
+    consensus = fit_consensus(similarity, rank, n_runs=n_runs, estimator=run_model, **step)
+    detectable = _detect(similarity, selection, work)
+    asked = {"sampling": sampling, "n_repeats": int(n_repeats), "n_runs": int(n_runs), "seed": seed}
+    settings = _describe_settings(ranks, selection, estimator, alpha, run_model, **asked, held_out=validated.settings)
+    measured = {**measure(similarity, consensus, root), **validated.metrics, **_measure_ceiling(similarity)}
+    parts: dict[str, Any] = {"selection": selection, "systems": compared, "detectable": detectable}
+    return Discovery(similarity=similarity, consensus=consensus, metrics=measured, settings=settings, **parts)
 
 
 class Plan(NamedTuple):
@@ -217,24 +193,15 @@ def plan_discovery(
 ) -> Plan:
     """Check all arguments and return what discover would do; the time comes from a short trial."""
     amount: dict[str, Any] = {"ranks": ranks, "sampling": sampling, "n_repeats": n_repeats, "n_runs": n_runs}
-    if isinstance(similarity, SimilaritySet):
-        from simdims.discovery.systems import check_set
-
-        candidates, n_repeats, n_runs = check_set(similarity, **amount, alpha=alpha, n_jobs=n_jobs, device=device)
-        settled: dict[str, Any] = {"largest": None, "n_folds": DEFAULT_FOLDS, "n_repeats": n_repeats}
-    else:
-        n, single = similarity.n_items, is_single(ranks)
-        candidates = check_ranks(ranks, n)
-        fold_estimator, run_estimator = _estimators(None, alpha, device)
-        n_repeats, n_runs = _settle_counts(n, single, fold_estimator, n_repeats, n_runs)
-        _check_all(n, sampling, n_repeats, n_runs, run_estimator, n_jobs, False)
-        try:
-            settled = _planned_folds(similarity, candidates, single, sampling, n_repeats, fold_estimator, n_jobs)
-        except (MemoryError, TooFewPairsError) as error:
-            if not single:
-                raise
-            settled = {"largest": None, "n_folds": 0, "n_repeats": 0, "reason": str(error).rstrip(".")}
-    reach = first_reach(similarity.n_items, is_set=isinstance(similarity, SimilaritySet))
+    n, single = similarity.n_items, is_single(ranks)
+    fold_model, run_model = _estimators(similarity, None, alpha, device)
+    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs, fold_model.alpha != 0)
+    _check_settings(similarity, sampling, n_repeats, n_runs, run_model, n_jobs, False)
+    settled: dict[str, Any] = {"largest": None, "n_folds": DEFAULT_FOLDS, "n_repeats": n_repeats}
+    if isinstance(similarity, Similarity):
+        given: dict[str, Any] = {"n_repeats": n_repeats, "estimator": fold_model, "n_jobs": n_jobs}
+        settled = _planned_folds(similarity, candidates, single, sampling, given)
+    reach = first_reach(n, is_set=isinstance(similarity, SimilaritySet))
     return Plan(
         candidates=tuple(candidates or coarse_grid(min(reach, settled["largest"] or reach))),
         is_search=candidates is None,
@@ -245,75 +212,96 @@ def plan_discovery(
 
 
 def _planned_folds(
-    similarity: Similarity,
-    candidates: list[int] | None,
-    single: bool,
-    sampling: float | None,
-    n_repeats: int,
-    estimator: SRF,
-    n_jobs: int | None,
+    similarity: Similarity, candidates: list[int] | None, single: bool, sampling: float | None, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The folds and repeats that `_cross_validate` will use, as far as they are known before the first fit."""
-    options: dict[str, Any] = {"n_repeats": n_repeats, "estimator": estimator, "n_jobs": n_jobs}
-    if single and candidates:
-        similarity = held_out_items(similarity, candidates[0], 0)
-        sampling, options["n_folds"] = MOST_TRAINING if sampling is None else sampling, DEFAULT_FOLDS
-    settled = settle_selection(similarity, candidates or "auto", sampling=sampling, **options)
-    return {"largest": largest_rank(settled), "n_folds": settled.n_folds, "n_repeats": settled.n_repeats}
+    """The folds and repeats of the cross-validation, as far as they are known before the first fit."""
+    try:
+        held, folds = _held_out(similarity, candidates, single, sampling, 0)
+        settled = settle_selection(held, candidates or "auto", **options, **folds)
+        return {"largest": largest_rank(settled), "n_folds": settled.n_folds, "n_repeats": settled.n_repeats}
+    except (MemoryError, TooFewPairsError) as error:
+        if not single:
+            raise
+        return {"largest": None, "n_folds": 0, "n_repeats": 0, "reason": _reason(error)}
 
 
-class Validated(NamedTuple):
+class _Work(NamedTuple):
+    """What the steps of a run share: the seed of all, the folder of finished fits, processes and progress."""
+
+    root: int
+    checkpoint: str | os.PathLike[str] | None
+    n_jobs: int | None
+    progress: bool | Callback | None
+
+    def folder(self, name: str) -> Path | None:
+        """The checkpoint of a step."""
+        return None if self.checkpoint is None else Path(self.checkpoint, name)
+
+    def of_step(self, name: str, task: int) -> dict[str, Any]:
+        """The arguments of a step that do not depend on its data."""
+        running = {"n_jobs": self.n_jobs, "progress": self.progress}
+        return {"checkpoint": self.folder(name), "random_state": _parallel.seed_of(self.root, task), **running}
+
+
+class _Validated(NamedTuple):
     """The cross-validation of the dimensions, its results, and how it was done or why it was not."""
 
     selection: RankSelection | None
+    rank: int
     metrics: dict[str, float]
     settings: dict[str, Any]
 
 
 def _cross_validate(
-    similarity: Similarity,
-    ranks: Any,
-    *,
-    single: bool,
-    root: int,
-    sampling: float | None,
-    **options: Any,
-) -> Validated:
+    S: Similarity | SimilaritySet, candidates: list[int] | None, single: bool, work: _Work, **options: Any
+) -> _Validated:
     """Select a rank; for a single one, measure how well it predicts, if possible."""
-    if single:
-        similarity = held_out_items(similarity, ranks[0], _parallel.seed_of(root, HELD_OUT, 0))
-        sampling, options["n_folds"] = MOST_TRAINING if sampling is None else sampling, DEFAULT_FOLDS
-        options["random_state"] = _parallel.seed_of(root, HELD_OUT)
-    else:
-        options["random_state"] = _parallel.seed_of(root, SELECT)
+    step = work.of_step(_HELD_OUT_FOLDER, _HELD_OUT) if single else work.of_step(_SELECTION_FOLDER, _SELECT)
     try:
-        selection = select_rank(similarity, ranks, sampling=sampling, **options)
+        selection = select_rank(S, candidates or "auto", **options, **step)
     except (MemoryError, TooFewPairsError) as error:
-        if not single:
+        if not single or candidates is None:
             raise
         logger.info("discover: no held-out R2: %s", error)
-        return Validated(None, {}, {"reason": str(error).rstrip(".")})
+        return _Validated(None, candidates[0], {}, {"reason": _reason(error)})
     if selection.held_out is None:
-        return Validated(selection, {}, {"reason": DOES_NOT_VARY})
+        return _Validated(selection, selection.rank, {}, {"reason": DOES_NOT_VARY})
     r2, standard_error = selection.held_out
-    return Validated(
-        selection,
-        {"held_out_r2": r2, "held_out_r2_standard_error": standard_error},
-        {name: getattr(selection, name) for name in ("n_items", "n_folds", "n_repeats", "training_share", "protocol")},
-    )
+    measured = {"held_out_r2": r2, "held_out_r2_standard_error": standard_error}
+    names = ("n_items", "n_folds", "n_repeats", "training_share", "protocol")
+    return _Validated(selection, selection.rank, measured, {name: getattr(selection, name) for name in names})
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rstrip(".")
+
+
+def _compare_systems(
+    S: Similarity | SimilaritySet, selection: RankSelection | None, model: Any, work: _Work
+) -> SystemsComparison | None:
+    """How much the weights of several systems improve predictions; None if the similarities are constant."""
+    if isinstance(S, Similarity) or selection is None or selection.held_out is None:
+        return None
+    options: dict[str, Any] = {"n_jobs": work.n_jobs, "progress": work.progress}
+    folder = work.folder(f"{_SYSTEMS_FOLDER}{selection.rank}")
+    return compare_systems(S, selection, estimator=model, checkpoint=folder, **options)
+
+
+def _with_chosen_penalties(model: SRF | JointSRF, selection: RankSelection | None) -> SRF | JointSRF:
+    if selection is None:
+        return model
+    if isinstance(model, JointSRF):
+        return clone(model).set_params(alpha=selection.alpha, shrinkage=selection.shrinkage)
+    return clone(model).set_params(alpha=selection.alpha) if model.alpha == "auto" else model
 
 
 def _detect(
-    similarity: Similarity,
-    selection: RankSelection | None,
-    root: int,
-    checkpoint: str | os.PathLike[str] | None,
-    progress: bool | Callback | None,
+    similarity: Similarity | SimilaritySet, selection: RankSelection | None, work: _Work
 ) -> DetectableDimensions | None:
-    """How many dimensions can be distinguished from noise, if a number was selected."""
-    if selection is None or len(selection.tried) == 1:
+    """How many dimensions of one system can be distinguished from noise, if a number was selected."""
+    if isinstance(similarity, SimilaritySet) or selection is None or len(selection.tried) == 1:
         return None
-    file = None if checkpoint is None else Path(checkpoint, f"{_DETECTED}{selection.rank}")
+    file = work.folder(f"{_DETECTED}{selection.rank}")
     if file is not None and file.exists():
         try:
             return DetectableDimensions.from_dict(unsealed(file.read_bytes()))
@@ -324,8 +312,8 @@ def _detect(
             similarity,
             start=selection.rank,
             max_rank=_REACH * selection.rank + _REACH_BEYOND,
-            random_state=_parallel.seed_of(root, _DETECT),
-            progress=progress,
+            random_state=_parallel.seed_of(work.root, _DETECT),
+            progress=work.progress,
         )
     except MemoryError as error:
         logger.info("discover: dimensions could not be tested against noise: %s", error)
@@ -336,56 +324,78 @@ def _detect(
     return found
 
 
-def held_out_items(similarity: Similarity, rank: int, seed: int) -> Similarity:
-    """The similarities for cross-validating a given number of dimensions: for implicit ones, a subset of the items.
+def _held_out(
+    S: Similarity | SimilaritySet, candidates: list[int] | None, single: bool, sampling: float | None, seed: int
+) -> tuple[Any, dict[str, Any]]:
+    """What is cross-validated, and with which folds: a given number of dimensions has its own.
 
-    Leaving out pairs of S = F F^T requires building S, which factors are meant to avoid.
+    For implicit similarities it is a subset of the items: leaving out pairs of S = F F^T requires building S, which
+    factors are meant to avoid.
     """
-    n_chosen = max(_MOST_IMPLICIT, _ITEMS_PER_DIMENSION * rank)
-    if similarity.factors is None or similarity.n_items <= n_chosen:
-        return similarity
-    chosen = np.sort(np.random.default_rng(seed).permutation(similarity.n_items)[:n_chosen])
-    return Similarity.from_factors(similarity.factors[chosen], signed=similarity.signed)
+    if isinstance(S, SimilaritySet):
+        return S, {"sampling": sampling, "n_folds": DEFAULT_FOLDS}
+    if not single or candidates is None:
+        return S, {"sampling": sampling}
+    n_chosen = max(_MOST_IMPLICIT, _ITEMS_PER_DIMENSION * candidates[0])
+    if S.factors is not None and S.n_items > n_chosen:
+        chosen = np.sort(np.random.default_rng(seed).permutation(S.n_items)[:n_chosen])
+        S = Similarity.from_factors(S.factors[chosen], signed=S.signed)
+    return S, {"sampling": MOST_TRAINING if sampling is None else sampling, "n_folds": DEFAULT_FOLDS}
 
 
 def _settle_counts(
-    n_items: int, single: bool, estimator: Any, n_repeats: int | None, n_runs: int | None
-) -> tuple[int, int]:
-    """Default repeats of the cross-validation and runs of the consensus."""
-    penalised = getattr(estimator, "alpha", 0) != 0  # other values are refused later
-    return (
-        default_repeats(n_items, single, penalised) if n_repeats is None else n_repeats,
-        default_runs(n_items) if n_runs is None else n_runs,
-    )
+    S: Similarity | SimilaritySet, ranks: Any, n_repeats: int | None, n_runs: int | None, penalised: bool = True
+) -> tuple[list[int] | None, int, int]:
+    """The candidates, and the repeats of the cross-validation and runs of the consensus: those given, or defaults."""
+    candidates = check_ranks(ranks, S.n_items)
+    defaults = _default_counts(S, is_single(ranks), penalised)
+    return candidates, defaults[0] if n_repeats is None else n_repeats, defaults[1] if n_runs is None else n_runs
 
 
-def _estimators(estimator: SRF | JointSRF | None, alpha: Any, device: Any) -> tuple[SRF, SRF]:
+def _default_counts(S: Similarity | SimilaritySet, single: bool, penalised: bool) -> tuple[int, int]:
+    """Default repeats and runs: with more pairs, another split or start changes less."""
+    n = S.n_items
+    if isinstance(S, SimilaritySet):
+        n_pairs = 0.5 * S.density * S.n_systems * n * (n - 1)
+        return 5 if n_pairs <= _FEW_PAIRS else 2 if n_pairs <= _SOME_PAIRS else 1, 30 if n_pairs <= _SOME_PAIRS else 10
+    n_runs = 30 if n <= 2000 else 10
+    if penalised and not single:
+        return 2 if n <= 1000 else 1, n_runs
+    return 5 if n <= 1000 else 2 if n <= 4000 and not single else 1, n_runs
+
+
+def _estimators(
+    S: Similarity | SimilaritySet, estimator: SRF | JointSRF | None, alpha: Any, device: Any
+) -> tuple[SRF | JointSRF, SRF | JointSRF]:
     """The settings of cross-validation and of the final fits."""
+    if isinstance(S, SimilaritySet):
+        folds = joint_fold_estimator(estimator, alpha, device=device)
+        return folds, joint_run_estimator(estimator, alpha, "auto", device=device)
     if isinstance(estimator, JointSRF):
         raise ParameterTypeError("estimator", "must be an SRF unless S is a SimilaritySet", shown(estimator))
     if not isinstance(estimator, SRF | None):
         raise ParameterTypeError("estimator", "must be an SRF", shown(estimator))
-    found = [
-        with_alpha(estimator, alpha, "auto", default(device))
-        for default in (crossvalidation.default_estimator, runs.default_estimator)
-    ]
+    defaults = crossvalidation.default_estimator(device), runs.default_estimator(device)
+    fold_model, run_model = (with_alpha(estimator, alpha, "auto", default) for default in defaults)
     if estimator is None:
-        found[0]._check_parameters()
-        return found[0], found[1]
+        fold_model._check_parameters()
+        return fold_model, run_model
     if device != "cpu" and device != getattr(estimator, "device", device):
         raise ParameterError("device", f"must be that of the estimator, {estimator.device!r}", f"{device!r}")
     return estimator, estimator
 
 
-def _check_all(
-    n_items: int, sampling: Any, n_repeats: Any, n_runs: Any, estimator: Any, n_jobs: Any, progress: Any
+def _check_settings(
+    S: Similarity | SimilaritySet, sampling: Any, n_repeats: Any, n_runs: Any, model: Any, n_jobs: Any, progress: Any
 ) -> None:
-    """Check all arguments before the first step."""
+    """Check arguments before the first step."""
     if sampling is not None:
         require_share("sampling", sampling)
     require_count("n_repeats", n_repeats)
-    check_runs(n_runs, estimator)
-    check_halves(n_items)
+    if isinstance(S, Similarity):
+        check_runs(n_runs, model)
+    require_count("n_runs", n_runs, at_least=2)
+    check_halves(S.n_items)
     _parallel.check_n_jobs(n_jobs)
     with reporting(progress):
         pass
@@ -408,47 +418,25 @@ def expected_seconds(
 ) -> float:
     """Estimate how long discover will take with these arguments, from a short trial."""
     require_device(device)
+    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs)
     if isinstance(similarity, SimilaritySet):
-        from simdims.discovery.systems import expected_set_seconds
-
-        return expected_set_seconds(similarity, ranks, n_repeats, n_runs, n_jobs, device)
-    n = similarity.n_items
-    selects, candidates = not is_single(ranks), check_ranks(ranks, n)
-    return estimate_seconds(
-        similarity,
-        similarity if selects or candidates is None else held_out_items(similarity, candidates[0], 0),
-        candidates,
-        default_repeats(n, not selects) if n_repeats is None else n_repeats,
-        default_runs(n) if n_runs is None else n_runs,
-        n_jobs,
-        device,
-        calibrates=sampling is None,
-        selects=selects,
-    )
+        return estimate_set_seconds(similarity, candidates, n_repeats, n_runs, n_jobs, device)
+    selects = not is_single(ranks)
+    held, _ = _held_out(similarity, candidates, not selects, sampling, 0)
+    how = {"calibrates": sampling is None, "selects": selects}
+    return estimate_seconds(similarity, held, candidates, n_repeats, n_runs, n_jobs, device, **how)
 
 
-def default_repeats(n_items: int, single: bool = False, penalised: bool = True) -> int:
-    """Default repeats of the cross-validation, of several numbers of dimensions or of a single one."""
-    if penalised and not single:
-        return 2 if n_items <= 1000 else 1
-    return 5 if n_items <= 1000 else 2 if n_items <= 4000 and not single else 1
-
-
-def default_runs(n_items: int) -> int:
-    """Default runs of the consensus."""
-    return 30 if n_items <= 2000 else 10
-
-
-def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str, float]:
+def measure(S: Similarity | SimilaritySet, consensus: Consensus, root: int) -> dict[str, float]:
     """Metrics of an embedding; those that are undefined for the data are omitted."""
     W = consensus.embedding
     asked: dict[str, Callable[[], float]] = {
         "hoyer_sparsity": lambda: metrics.hoyer_sparsity(W),
         "entropy": lambda: metrics.entropy(W),
-        "explained_variance": lambda: metrics.explained_variance(similarity, W),
+        "explained_variance": lambda: _explained_variance(S, consensus),
     }
-    if similarity.absent_weight:
-        asked["link_auc"] = lambda: metrics.link_auc(similarity, W, random_state=seed)
+    if isinstance(S, Similarity) and S.absent_weight:
+        asked["link_auc"] = lambda: metrics.link_auc(S, W, random_state=_parallel.seed_of(root, _MEASURE))
     found = {"mean_reliability": consensus.mean_reliability}
     for name, metric in asked.items():
         try:
@@ -458,7 +446,45 @@ def measure(similarity: Similarity, consensus: Consensus, seed: int) -> dict[str
     return found
 
 
-def settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
+def _explained_variance(S: Similarity | SimilaritySet, consensus: Consensus) -> float:
+    if isinstance(S, Similarity):
+        return metrics.explained_variance(S, consensus.embedding)
+    weights = consensus.weights_frame().to_numpy()
+    share = explained_variance(problem_of_set(S), consensus.embedding, weights)
+    if not np.isfinite(share):
+        raise ValueError(DOES_NOT_VARY)
+    return share
+
+
+def _measure_ceiling(systems: Similarity | SimilaritySet) -> dict[str, float]:
+    """Noise ceilings in R2 over all systems: of the mean of the others, and of the mean of all; {} if unknown.
+
+    The R2 of a system is that of a regression on the mean with a slope of at least 0: its squared correlation.
+    """
+    if isinstance(systems, Similarity):
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about systems without a ceiling, which are excluded
+        try:
+            ceiling = metrics.noise_ceiling(systems)
+        except (ValueError, MemoryError) as error:
+            logger.info("discover: no noise ceiling: %s", error)
+            return {}
+    problem = problem_of_set(systems)
+    pairs = draw_pairs(problem, 0)
+    squares = about_means(pairs, problem.n_systems)
+    spread = np.bincount(pairs.systems, pairs.weights * squares, minlength=problem.n_systems)
+    known = ~np.isnan(ceiling.lower) & (spread > 0)
+    if not known.any():
+        return {}
+    bounds = {"noise_ceiling_lower": ceiling.lower, "noise_ceiling_upper": ceiling.upper}
+    return {
+        name: float(np.average(np.maximum(bound[known], 0.0) ** 2, weights=spread[known]))
+        for name, bound in bounds.items()
+    }
+
+
+def _settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -> tuple[int | None, int]:
     """The `random_state` that reproduces everything and the seed derived from it, from an earlier call's folder if any.
 
     The former is None if the folder is from a version that recorded only the derived seed.
@@ -467,20 +493,13 @@ def settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -
         seed = _parallel.settle_seed(random_state)
         return seed, _parallel.root_seed(seed)
     folder = as_folder(checkpoint, "checkpoint")
-    known = {"seed", "selection", HELD_OUT_FOLDER, "lock"}
-    strangers = [
-        path.name
-        for path in (folder.iterdir() if folder.is_dir() else ())
-        if path.name not in known
-        and not path.name.startswith(("consensus-", SYSTEMS_FOLDER, _DETECTED))
-        and path.suffix != ".part"
-    ]
+    known = {"seed", _SELECTION_FOLDER, _HELD_OUT_FOLDER, "lock"}
+    own = (_CONSENSUS_FOLDER, _SYSTEMS_FOLDER, _DETECTED)
+    names = {path.name for path in (folder.iterdir() if folder.is_dir() else ())}
+    strangers = [name for name in names - known if not (name.startswith(own) or Path(name).suffix == ".part")]
     if strangers:
-        raise ParameterError(
-            "checkpoint",
-            "must be a new or empty folder, or that of an earlier run",
-            f"{str(folder)!r}, which contains {sorted(strangers)[0]!r}",
-        )
+        rule = "must be a new or empty folder, or that of an earlier run"
+        raise ParameterError("checkpoint", rule, f"{str(folder)!r}, which contains {min(strangers)!r}")
     handle = lock_folder(folder)
     try:
         return _settled_seeds(folder, random_state)
@@ -490,21 +509,20 @@ def settle_seeds(checkpoint: str | os.PathLike[str] | None, random_state: Any) -
 
 def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
     file = folder / "seed"
-    seed = None if random_state is None and file.exists() else _parallel.settle_seed(random_state)
-    root = None if seed is None else _parallel.root_seed(seed)
-    if file.exists():
-        earlier, number = _read_seeds(file)
-        if root not in (None, earlier):
-            raise ParameterError(
-                "checkpoint",
-                "must be that of a run with the same seed",
-                f"{str(folder)!r}, where it was different",
-                "repeat the earlier {random_state}, omit it to resume that run, or use another folder",
-            )
-        return number if seed is None else seed, earlier
-    assert root is not None
-    with replacing(file) as part:
-        part.write_text(sealed({"seed": root, "random_state": seed}))
+    if not file.exists():
+        seed = _parallel.settle_seed(random_state)
+        root = _parallel.root_seed(seed)
+        with replacing(file) as part:
+            part.write_text(sealed({"seed": root, "random_state": seed}))
+        return seed, root
+    root, number = _read_seeds(file)
+    if random_state is None:
+        return number, root
+    seed = _parallel.settle_seed(random_state)
+    if _parallel.root_seed(seed) != root:
+        rule = "must be that of a run with the same seed"
+        remedy = "repeat the earlier {random_state}, omit it to resume that run, or use another folder"
+        raise ParameterError("checkpoint", rule, f"{str(folder)!r}, where it was different", remedy)
     return seed, root
 
 
@@ -518,42 +536,29 @@ def _read_seeds(file: Path) -> tuple[int, int | None]:
         number = found["random_state"]
         return int(found["seed"]), None if number is None else int(number)
     except (ValueError, KeyError, TypeError):
-        raise ValueError(
-            f"{str(file)!r} is damaged. Restore it from a backup or use another checkpoint folder."
-        ) from None
+        what = f"{str(file)!r} is damaged. Restore it from a backup or use another checkpoint folder."
+        raise ValueError(what) from None
 
 
-def describe_settings(
-    ranks: Any,
-    sampling: float | None,
-    n_repeats: int,
-    n_runs: int,
-    estimator: SRF | JointSRF | None,
-    device: str,
-    seed: int | None,
-    selection: RankSelection | None,
+def _describe_settings(
+    ranks: Any, selection: RankSelection | None, estimator: SRF | JointSRF | None, alpha: Any, model: Any, **more: Any
 ) -> dict[str, Any]:
-    """The settings, the seed, and the versions of libraries."""
+    """The settings, with penalties as they were given, and the versions of libraries."""
     from importlib.metadata import version
 
-    import scipy
-    import sklearn
-
+    given = type(model)(alpha=alpha) if estimator is None else estimator
     return {
         "ranks": ranks if isinstance(ranks, str) else list(selection.tried) if selection else int(ranks),
-        "sampling": sampling,
-        "n_repeats": int(n_repeats),
-        "n_runs": int(n_runs),
         "estimator": None if estimator is None else repr(estimator),
-        "device": device,
-        "seed": seed,
+        "device": model.device,
+        "alpha": given.alpha,
+        "l1_ratio": model.l1_ratio,
+        **({"shrinkage": given.shrinkage} if isinstance(given, JointSRF) else {}),
+        **more,
         "date": datetime.now(UTC).date().isoformat(),
         "versions": {
             "simdims": __version__,
             "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numba": version("numba"),
+            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")},
         },
     }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simdims._journal import as_folder, name_beside, names_beside, remove_abandoned, sealed, unsealed
+from simdims._journal import as_folder, cannot_write, name_beside, names_beside, remove_abandoned, sealed, unsealed
 from simdims._parameters import ParameterError
 from simdims.consensus import Consensus
 from simdims.consensus.result import numbered_names
@@ -25,8 +25,6 @@ from simdims.selection.resampling import Resampled
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from simdims.discovery.result import Discovery
 
 #: Format version. Version 1 had no checksum of the manifest itself; several systems need the latest.
@@ -39,22 +37,12 @@ _ATTEMPTS = 10
 RUN_FILE = "run.toml"
 
 _MANIFEST = "discovery.json"
-_FILES = (
-    "arrays.npz",
-    "similarity.npz",
-    "encoder.npz",
-    "embedding.csv",
-    "dimensions.csv",
-    "selection_fits.csv",
-    "selection_curve.csv",
-    "weights.csv",
-    "systems.csv",
-    "methods.txt",
-    RUN_FILE,
-)
 _CONSENSUS_ARRAYS = ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds")
 #: Tables with user-given names, for which spreadsheets need a byte order mark.
 _NAMED = ("embedding", "dimensions", "weights", "systems")
+_TABLES = (*_NAMED, "selection_fits", "selection_curve")
+_FILES = {*(f"{name}.npz" for name in ("arrays", "similarity", "encoder")), *(f"{name}.csv" for name in _TABLES)}
+_FILES |= {"methods.txt", RUN_FILE, _MANIFEST}
 _SELECTION_TABLES = ("scores", "curve")
 _CALIBRATION_ARRAYS = ("grid", "signal_loss", "leakage", "eigenvalues")
 
@@ -70,12 +58,15 @@ def save(found: Discovery, folder: str | os.PathLike[str], *, same_run: bool = F
     try:
         part.mkdir(parents=True)
     except OSError as error:
-        raise ValueError(f"Cannot write to {str(target)!r}: {error.strerror}.") from None
+        raise cannot_write(target, error) from None
     try:
         _write(found, part)
         with _in_turn(target):
             for name in [*_strangers(target), *([RUN_FILE] if same_run and (target / RUN_FILE).exists() else [])]:
-                _carry(target / name, part / name)
+                if (target / name).is_dir():
+                    shutil.copytree(target / name, part / name, copy_function=_link)
+                else:
+                    _link(target / name, part / name)
             _exchange(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -128,15 +119,8 @@ def _put_back(target: Path) -> None:
         os.replace(earlier, target)
 
 
-def _carry(source: Path, copy: Path) -> None:
-    """Hard-link a file or the files of a folder, or copy them if the disk does not support links."""
-    if source.is_dir():
-        shutil.copytree(source, copy, copy_function=_link)
-    else:
-        _link(source, copy)
-
-
 def _link(source: Any, copy: Any) -> None:
+    """Hard-link a file, or copy it if the disk does not support links."""
     try:
         os.link(source, copy)
     except OSError:
@@ -193,11 +177,15 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
     from simdims.discovery.result import Discovery
 
     arrays = _read_arrays(path / "arrays.npz")
-    systems = manifest.get("systems")  # absent for one system
+    systems, detected = manifest.get("systems"), manifest.get("detectable")  # absent for one system
+    compared = systems and systems["comparison"]
     load_any = load_similarity if systems is None else SimilaritySet.load
     similarity: Any = load_any(path / "similarity.npz")
     labels = None if similarity.labels is None else tuple(similarity.labels)
     of_runs: dict[str, Any] = {name: arrays[name] for name in _CONSENSUS_ARRAYS}
+    if systems is not None:
+        of_runs |= {"weights": arrays["weights"], "shrinkage": float(systems["shrinkage"])}
+        of_runs |= {"systems": similarity.names, "system_info": similarity.info}
     consensus = Consensus(
         **of_runs,
         selected=manifest["consensus"]["selected"],
@@ -206,7 +194,6 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         seed=manifest["consensus"].get("seed"),
         alpha=manifest["consensus"].get("alpha", 0.0),
         dimension_names=tuple(manifest["consensus"].get("dimension_names", ())),  # only if names were given
-        **({} if systems is None else _of_systems(systems, similarity, arrays)),
     )
     if not 0 <= consensus.selected < consensus.n_runs:
         raise IndexError
@@ -217,30 +204,19 @@ def _restore(path: Path, manifest: dict[str, Any]) -> Discovery:
         metrics=manifest["metrics"],
         settings=manifest["settings"],
         estimated_seconds=manifest["estimated_seconds"],
-        detectable=_detectable(manifest.get("detectable")),
-        systems=None if not systems or systems["comparison"] is None else _comparison(systems["comparison"]),
+        detectable=None if detected is None else DetectableDimensions.from_dict(detected),
+        systems=None if compared is None else SystemsComparison.from_dict(compared),
         encoder=from_arrays(_read_arrays(path / "encoder.npz")) if "encoder.npz" in manifest["files"] else None,
     )
-
-
-def _of_systems(systems: dict[str, Any], similarity: SimilaritySet, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Fields that only a consensus of several systems has."""
-    return {
-        "weights": arrays["weights"],
-        "systems": similarity.names,
-        "system_info": similarity.info,
-        "shrinkage": float(systems["shrinkage"]),
-    }
-
-
-def _comparison(values: dict[str, Any]) -> SystemsComparison:
-    return SystemsComparison.from_dict(values)
 
 
 def _write(found: Discovery, folder: Path) -> None:
     consensus, selection = found.consensus, found.selection
     arrays = {name: getattr(consensus, name) for name in _CONSENSUS_ARRAYS}
-    tables = {"embedding": _named_rows(found.embedding_frame()), "dimensions": found.dimensions_frame().reset_index()}
+    tables = {
+        "embedding": found.embedding_frame().rename_axis("item").reset_index(),
+        "dimensions": found.dimensions_frame().reset_index(),
+    }
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "consensus": {name: getattr(consensus, name) for name in ("selected", "n_splits", "seed", "alpha")},
@@ -248,17 +224,14 @@ def _write(found: Discovery, folder: Path) -> None:
         "metrics": found.metrics,
         "settings": found.settings,
         "estimated_seconds": found.estimated_seconds,
-        "detectable": None if found.detectable is None else found.detectable.to_dict(),
+        "detectable": found.detectable and found.detectable.to_dict(),
     }
     if found.dimension_names != numbered_names(found.n_components):
         manifest["consensus"]["dimension_names"] = found.dimension_names
     if isinstance(found.similarity, SimilaritySet):
         compared = found.systems
         manifest["format"] = FORMAT_OF_SYSTEMS
-        manifest["systems"] = {
-            "shrinkage": str(consensus.shrinkage),
-            "comparison": None if compared is None else compared.to_dict(),
-        }
+        manifest["systems"] = {"shrinkage": str(consensus.shrinkage), "comparison": compared and compared.to_dict()}
         arrays["weights"] = np.asarray(consensus.weights)
         tables["weights"] = found.weights_frame().rename_axis("system").reset_index()
         tables |= {} if compared is None else {"systems": compared.r2.reset_index()}
@@ -284,10 +257,6 @@ def _write(found: Discovery, folder: Path) -> None:
     (folder / _MANIFEST).write_text(sealed(manifest, indent=1), encoding="utf-8")
 
 
-def _named_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.rename_axis("item").reset_index()
-
-
 def check_folder(folder: str | os.PathLike[str]) -> None:
     """Refuse folders that save could not write to."""
     target = as_folder(folder, "folder").absolute()
@@ -310,10 +279,9 @@ def _strangers(folder: Path) -> list[str]:
     """Files beside an earlier Discovery that save did not write."""
     if not folder.exists():
         return []
-    try:
-        own = {*json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["files"], *_FILES, _MANIFEST}
-    except (OSError, ValueError, KeyError, TypeError):
-        own = {*_FILES, _MANIFEST}
+    own = set(_FILES)
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        own.update(json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))["files"])
     return sorted(path.name for path in folder.iterdir() if path.name not in own)
 
 
@@ -350,35 +318,25 @@ def _selection(values: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> 
     if values is None:
         return None
     values = {**values}
-    found = values.pop("calibration")
-    if found is not None:
+    if values["calibration"] is not None:
         curves: dict[str, Any] = {name: arrays[f"calibration_{name}"] for name in _CALIBRATION_ARRAYS}
-        found = Calibration(**found, **curves)
-    for name in ("valley", "tried"):
-        values[name] = tuple(values[name])
+        values["calibration"] = Calibration(**values["calibration"], **curves)
+    values |= {name: tuple(values[name]) for name in ("valley", "tried")}
     if "systems" in values:
         values |= {name: float(values[name]) for name in ("shrinkage", "comparison_shrinkage")}
         values["systems"] = pd.DataFrame(values["systems"]).set_index("system")
     again = values.get("resampled")  # not in folders of earlier versions
     if again is not None:
-        shares = tuple(again["frequencies"])
-        values["resampled"] = Resampled(tuple(again["ranks"]), shares, again["n_resamples"])
+        values["resampled"] = Resampled(tuple(again["ranks"]), tuple(again["frequencies"]), again["n_resamples"])
     tables: dict[str, Any] = {
         table: pd.DataFrame(
             {name.removeprefix(f"{table}_"): arrays[name] for name in arrays if name.startswith(f"{table}_")}
         )
         for table in _SELECTION_TABLES
     }
-    return RankSelection(**values, **tables, calibration=found)
-
-
-def _detectable(values: dict[str, Any] | None) -> DetectableDimensions | None:
-    return None if values is None else DetectableDimensions.from_dict(values)
+    return RankSelection(**values, **tables)
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(2**20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

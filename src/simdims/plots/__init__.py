@@ -6,8 +6,7 @@ imported when the first figure is drawn.
 """
 
 from simdims.plots._style import save_figure
-from simdims.plots.agreement import alignment, reliability
-from simdims.plots.comparison import embedding_comparison
+from simdims.plots.agreement import alignment, embedding_comparison, reliability
 from simdims.plots.dimensions import dimension_grid, word_cloud
 from simdims.plots.graphs import graph
 from simdims.plots.inference import hypothesis_tests, power_curves

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from simdims import plots
 from simdims._parameters import ParameterError
+from simdims.discovery.result import custom_names
 from simdims.planning.result import AXES
 from simdims.plots._style import one_line, shown
 
@@ -65,9 +66,10 @@ def of_discovery(discovery: Discovery) -> str:
     else:
         picture = _picture(plots.rank_selection, discovery, (4.2, 2.6), "Rank selection")
     frame = discovery.dimensions_frame()
+    numbers = [f"{k}: {shown(name, 40)}" if name else k for k, name in enumerate(custom_names(discovery), start=1)]
     rows = (
-        (_numbered(k, row), f"{row.share:.1%}", f"{row.reliability:.2f}", shown(str(row.top_items), 120))
-        for k, row in enumerate(frame.head(_MOST_ROWS).itertuples())
+        (number, f"{row.share:.1%}", f"{row.reliability:.2f}", shown(str(row.top_items), 120))
+        for number, row in zip(numbers, frame.head(_MOST_ROWS).itertuples(), strict=False)
     )
     table = _table(("dimension", "share", "reliability across random starts", "top items"), rows, len(frame))
     return _paragraph(repr(discovery)) + picture + table
@@ -96,12 +98,6 @@ def of_comparison(compared: EmbeddingComparison) -> str:
     n_rows = min(len(compared.dimensions1) + len(compared.dimensions2), 2 * _MOST_ROWS)
     size = (7.0, 0.6 + 0.17 * n_rows)
     return _picture(plots.embedding_comparison, compared, size, "Comparison") + _paragraph(compared.summary())
-
-
-def _numbered(k: int, row: Any) -> str:
-    """The number of a dimension, and its name if it has one."""
-    name = getattr(row, "name", "")
-    return f"{k + 1}: {shown(name, 40)}" if name else str(k + 1)
 
 
 def of_tests(tests: HypothesisTests) -> str:

@@ -14,20 +14,18 @@ from simdims._parameters import ParameterError, ParameterTypeError, is_whole, sh
 from simdims.consensus import Consensus
 from simdims.consensus.result import numbered_names
 from simdims.discovery import Discovery
-from simdims.metrics._embedding import as_embedding, as_numbers, embedding_table
+from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.srf import SRF
 from simdims.uncertainty import Bootstrap
-
-Labels = tuple[str, ...] | None
 
 
 class Loadings(NamedTuple):
     """An embedding with optional names of its items and dimensions."""
 
     W: NDArray[np.float64]
-    labels: Labels
-    names: Labels
+    labels: Names
+    names: Names
     reliability: NDArray[np.float64] | None = None
     came_back: NDArray[np.float64] | None = None
     interval: NDArray[np.float64] | None = None
@@ -61,11 +59,6 @@ class Loadings(NamedTuple):
         dominant = self.dominant()
         found, counts = np.unique(dominant[dominant >= 0], return_counts=True)
         return np.sort(found[np.argsort(-counts, kind="stable")][:n]).tolist()
-
-    def shares(self) -> NDArray[np.float64]:
-        """Squared length of each dimension, as a share of the total."""
-        squares = np.sum(self.W**2, axis=0)
-        return squares / (squares.sum() or 1.0)
 
     def find_dimension(self, dimension: Any) -> int:
         """The column of a dimension given by its number (from 1) or name."""
@@ -114,13 +107,13 @@ def loadings_of(result: Any, labels: Any = None, name: str = "result") -> Loadin
     return Loadings(W, shown_labels, names, reliability)
 
 
-def given_names(names: Iterable[Any]) -> Labels:
+def given_names(names: Iterable[Any]) -> Names:
     """The names of dimensions; None if there are none."""
     texts = tuple(map(str, names))
     return None if texts == numbered_names(len(texts)) else texts
 
 
-def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None, Loadings | None, Labels]:
+def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None, Loadings | None, Names]:
     """The similarities and the embedding of a result, or of a matrix and a separate embedding."""
     similarity, loadings = None, None
     if isinstance(result, Consensus | SRF):
@@ -141,7 +134,7 @@ def both_of(result: Any, embedding: Any, labels: Any) -> tuple[Similarity | None
     return similarity, loadings, _labels(labels, own, n_items)
 
 
-def require_both(result: Any, embedding: Any, labels: Any = None) -> tuple[Similarity, Loadings, Labels]:
+def require_both(result: Any, embedding: Any, labels: Any = None) -> tuple[Similarity, Loadings, Names]:
     """Like `both_of`, for plots that need both the similarities and the embedding."""
     similarity, loadings, names = both_of(result, embedding, labels)
     if similarity is None:
@@ -162,7 +155,7 @@ def as_positions(values: Any, name: str, n_items: int) -> NDArray[np.float64]:
     return xy
 
 
-def _labels(given: Any, own: Iterable[Any] | None, n_items: int) -> Labels:
+def _labels(given: Any, own: Iterable[Any] | None, n_items: int) -> Names:
     """The labels to show: the given ones, which may have duplicates, or those of the result."""
     if given is None:
         return None if own is None else tuple(map(str, own))

@@ -153,15 +153,22 @@ def group_key(ax: Axes, handles: list[Any], texts: list[str], *, below: float = 
     key(ax, handles=handles, labels=texts, handlelength=0.8, **place, **options)
 
 
+def shared_key(axes: NDArray[np.object_], *, is_new: bool, columns: int, handlelength: float) -> None:
+    """One legend for all panels, below a new figure or in the last of given Axes."""
+    if not is_new:
+        key(axes[-1], loc="best")
+        return
+    look: dict[str, Any] = {"fontsize": tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": handlelength}
+    handles, texts = axes[0].get_legend_handles_labels()
+    legend = axes[0].figure.legend(handles, texts, loc="outside lower center", ncols=columns, **look)
+    for text in legend.get_texts():
+        text.set(**PLAIN)
+
+
 def key_columns(texts: Sequence[str], width: float, most: int = 3) -> int:
     """The number of legend columns that fit into a width in points."""
     widest = max(text_size(text, tiny())[0] for text in texts) + 3.5 * tiny()  # the handle and two gaps
     return max(1, min(most, len(texts), int(width / widest)))
-
-
-def others_text(n: int) -> str:
-    """The legend text for dimensions without a colour of their own."""
-    return f"{n} other{'s' if n > 1 else ''}"
 
 
 def colour_bar(image: Any, ax: Axes, label: str, **options: Any) -> Any:
@@ -182,11 +189,6 @@ def whole_numbers(first: int, last: int, most: int = 12) -> list[int]:
         step for step in (base * 10**power for power in range(18) for base in (5, 10, 20)) if last < step * most
     )
     return [first, *(number for number in range(step, last + 1, step) if number >= first + step / 2)]
-
-
-def whole_ticks(ax: Axes, first: int, last: int) -> None:
-    """Integer ticks along x: for all dimensions, or for some if there are many."""
-    ax.set_xticks(whole_numbers(first, last))
 
 
 def text_size(text: str, points: float, weight: str = "normal") -> tuple[float, float, float]:
@@ -254,6 +256,14 @@ def in_points(ax: Axes, xy: NDArray) -> tuple[NDArray[np.float64], tuple[float, 
 def apart(boxes: NDArray, box: Box) -> NDArray[np.bool_]:
     """Which of some boxes (left, bottom, right, top) do not overlap another one."""
     return (boxes[:, 0] >= box[2]) | (boxes[:, 2] <= box[0]) | (boxes[:, 1] >= box[3]) | (boxes[:, 3] <= box[1])
+
+
+def write_beside(
+    ax: Axes, text: str, xy: tuple[float, float], shift: tuple[float, float], coordinates: Any = "data", **look: Any
+) -> None:
+    """Write a text at a distance, in points, from a position."""
+    options: dict[str, Any] = {"fontsize": tiny(), "annotation_clip": False, **PLAIN, **look}
+    ax.annotate(text, xy, shift, coordinates, textcoords="offset points", **options)
 
 
 def write_names(

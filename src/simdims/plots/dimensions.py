@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simdims._parameters import ParameterError, ParameterTypeError, plural, require_count, require_flag, shown, warn
 from simdims.plots import _style as style
 from simdims.plots._sources import Loadings, check_images, loadings_of
+from simdims.uncertainty.fits import shares_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,8 +111,12 @@ def dimension_grid(
         if not has_images:  # before the panels are measured
             longest = loadings.W if loadings.interval is None else np.fmax(loadings.W, loadings.interval[1])
             ax.set_xlim(0, float(longest.max() if common_scale else longest[:, k].max()) or 1.0)
-            _draw_scale(ax, is_lowest=place + columns >= len(places), common_scale=common_scale)
-    _write_note(made[-1], note)
+            is_lowest = place + columns >= len(places)
+            if is_lowest or not common_scale:
+                _draw_scale(ax, "Loading" if is_lowest else "")
+    if note:
+        label = f"{made[-1].get_xlabel()}\n{note}".strip()
+        made[-1].set_xlabel(label, fontsize=style.small(), labelpad=2, **style.PLAIN)
     panel_width = style.inner_size(made[0])[0]
     for place, (ax, k) in enumerate(zip(made, places, strict=True)):
         _write_title(ax, loadings, k, panel_width)
@@ -220,7 +225,7 @@ def _places(
 
 
 def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
-    about = f"{loadings.shares()[k]:.1%}"
+    about = f"{shares_of(loadings.W)[k]:.1%}"
     if loadings.reliability is not None:
         about += f", rel. {loadings.reliability[k]:.2f}"
     if loadings.came_back is not None:
@@ -231,22 +236,12 @@ def _write_title(ax: Axes, loadings: Loadings, k: int, width: float) -> None:
     ax.set_title(name, loc="left", fontsize=style.small(), fontweight="bold", pad=2, **style.PLAIN)
 
 
-def _draw_scale(ax: Axes, *, is_lowest: bool, common_scale: bool) -> None:
-    """Draw the scale of bars: below the lowest panel of each column, or below each panel with its own scale."""
+def _draw_scale(ax: Axes, label: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    if not (is_lowest or not common_scale):
-        return
-    style.tidy(ax, "Loading" if is_lowest else "")
+    style.tidy(ax, label)
     ax.spines["bottom"].set_visible(True)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
-
-
-def _write_note(ax: Axes, note: str) -> None:
-    """Write which dimensions are drawn below the last of them."""
-    if note:
-        label = f"{ax.get_xlabel()}\n{note}".strip()
-        ax.set_xlabel(label, fontsize=style.small(), labelpad=2, **style.PLAIN)
 
 
 def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_rows: int, width: float) -> None:
@@ -255,25 +250,23 @@ def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_ro
     ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
     if loadings.interval is not None:
         ax.hlines(rows + 0.36, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0)  # below the labels
-    place: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
-    for row, item in zip(rows, top, strict=True):
+    for row, item in enumerate(top):
         text = style.fitted(loadings.item(item), style.tiny(), width - 6)
-        ax.annotate(text, (0, row), fontsize=style.tiny(), **place, **style.PLAIN)
+        style.write_beside(ax, text, (0, row), (2, 0), va="center_baseline")
     ax.axvline(0, color="0.3", linewidth=0.6)
     ax.set_ylim(n_rows - 0.5, -0.5)
 
 
 def _draw_images(
-    ax: Axes, images: list[NDArray], n_places: int, cmap: str, grey_range: tuple[float, float] | None
+    ax: Axes, images: list[NDArray], n_places: int, cmap: str, limits: tuple[float | None, float | None]
 ) -> None:
-    low, high = grey_range or (None, None)
-    look: dict[str, Any] = {"cmap": cmap, "vmin": low, "vmax": high, "interpolation": "antialiased", "aspect": "equal"}
+    look: dict[str, Any] = {"cmap": cmap, "vmin": limits[0], "vmax": limits[1], "aspect": "equal"}
     for place, image in enumerate(images):
         height, width = image.shape[:2]
         across, down = (1.0, height / width) if width >= height else (width / height, 1.0)
         left, bottom = place + (1 - across) / 2, (1 - down) / 2
         inner = (left + 0.03 * across, left + 0.97 * across, bottom + 0.03 * down, bottom + 0.97 * down)
-        ax.imshow(image, extent=inner, **look)
+        ax.imshow(image, extent=inner, interpolation="antialiased", **look)
     ax.set(xlim=(0, n_places), ylim=(0, 1), anchor="W")
 
 
@@ -294,10 +287,10 @@ def _read_image(images: Any, item: int) -> NDArray:
     return array[::step, ::step]
 
 
-def _grey_range(images: Any) -> tuple[float, float] | None:
+def _grey_range(images: Any) -> tuple[float | None, float | None]:
     """A common grey scale for all images of an array."""
     if not isinstance(images, np.ndarray) or images.ndim != 3 or images.dtype.kind not in "buif":
-        return None
+        return None, None
     return float(images.min()), float(images.max())
 
 

@@ -11,11 +11,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from simdims._dependencies import library
-from simdims._parameters import ParameterError, require_count
+from simdims._parameters import ParameterError, plural, require_count
 from simdims._threads import one_blas_thread
+from simdims.metrics._embedding import Names
 from simdims.metrics._pairs import is_sparse
 from simdims.plots import _style as style
-from simdims.plots._sources import Labels, Loadings, as_positions, require_both
+from simdims.plots._sources import Loadings, as_positions, require_both
 from simdims.similarity import Similarity
 
 if TYPE_CHECKING:
@@ -92,12 +93,12 @@ def graph(
     style.bare(ax)
     ax.set_aspect("equal")
     _draw_edges(ax, xy, first, second, weights)
-    strength = np.bincount(first, weights, n) + np.bincount(second, weights, n)
     _draw_nodes(ax, xy, loadings, n_colours)
     n_drawn = f"all {n_all:,} edges" if len(first) == n_all else f"{len(first):,} of {n_all:,} edges"
     ax.set_xlabel(f"{n:,} items, {n_drawn}", fontsize=style.tiny(), color=style.QUIET, labelpad=1)
     if names is not None:
         radius = style.inner_size(ax)[0] * _radius(xy) / float(np.diff(ax.get_xlim())[0])
+        strength = np.bincount(first, weights, n) + np.bincount(second, weights, n)
         by_strength = np.argsort(-strength, kind="stable")
         style.write_names(ax, xy, names, by_strength, most=n_labels, radius=radius, taken=[])
     return ax
@@ -160,7 +161,7 @@ def _layout(
     return np.array([layout[i] for i in range(n)])
 
 
-def _read_positions(positions: Any, names: Labels, n: int) -> NDArray[np.float64]:
+def _read_positions(positions: Any, names: Names, n: int) -> NDArray[np.float64]:
     if isinstance(positions, Mapping):
         keys: Sequence[Any] = range(n) if names is None else names
         missing = [key for key in keys if key not in positions]
@@ -176,9 +177,8 @@ def _draw_edges(ax: Axes, xy: NDArray, first: NDArray, second: NDArray, weights:
     relative = weights / weights.max(initial=1e-300)
     colours = [(0.35, 0.35, 0.35, 0.18 + 0.4 * share) for share in relative]
     ends = np.stack([xy[first], xy[second]], axis=1).tolist()
-    ax.add_collection(
-        LineCollection(ends, linewidths=0.25 + 1.6 * relative, colors=colours, zorder=1, capstyle="round")
-    )
+    widths = 0.25 + 1.6 * relative
+    ax.add_collection(LineCollection(ends, linewidths=widths, colors=colours, zorder=1, capstyle="round"))
 
 
 def _span(xy: NDArray) -> float:
@@ -216,7 +216,7 @@ def _draw_nodes(ax: Axes, xy: NDArray, loadings: Loadings, n_colours: int) -> No
     low, high = xy.min(axis=0) - pad, xy.max(axis=0) + pad
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     texts = [style.shown(loadings.describe(k, 2), 26) for k in coloured]
-    if W.shape[1] > len(coloured):
-        texts.append(style.others_text(W.shape[1] - len(coloured)))
+    n_others = W.shape[1] - len(coloured)
+    texts += [f"{n_others} {plural('other', n_others)}"] if n_others else []
     handles = [Patch(facecolor=colour) for colour, _ in zip(colours, texts, strict=False)]
     style.group_key(ax, handles, texts, below=0.05, handleheight=0.8)

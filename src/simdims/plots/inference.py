@@ -120,12 +120,7 @@ def power_curves(study: pd.DataFrame, *, column: str = "power", axes: Any = None
         style.tidy(ax, "Signal-to-noise ratio", ylabel if ax is made[0] else "")
         ax.set_title(_NOISES.get(noise, style.shown(str(noise))), fontsize=style.small(), pad=3, **style.PLAIN)
         ax.set(ylim=(-0.03, 1.03), yticks=[0, 0.5, 1])
-    if axes is None:  # one legend for all panels
-        look = {"fontsize": style.tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 2.2}
-        columns = 3 if width > 3 else 1
-        made[0].figure.legend(*made[0].get_legend_handles_labels(), loc="outside lower center", ncols=columns, **look)
-    else:
-        style.key(made[-1], loc="best")
+    style.shared_key(made, is_new=axes is None, columns=3 if width > 3 else 1, handlelength=2.2)
     return made
 
 
@@ -164,14 +159,12 @@ def _draw_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArr
 
 
 def _write_pvalues(ax: Axes, tests: HypothesisTests, chosen: NDArray, rows: NDArray) -> None:
-    adjusted, significant = tests.pvalue_adjusted[chosen], tests.significant[chosen]
     across = ax.get_yaxis_transform()
-    for row, p, found in zip(rows, adjusted, significant, strict=True):
+    for row, p, found in zip(rows, tests.pvalue_adjusted[chosen], tests.significant[chosen], strict=True):
         text = f"{p:.2g}" if p < 0.001 else f"{p:.3f}"
         weight = "bold" if found else "normal"
         ax.text(1.02, row, text, transform=across, fontsize=style.tiny(), fontweight=weight, va="center_baseline")
-    above: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 2), "textcoords": "offset points"}
-    ax.annotate("p adj.", (1.02, 1.0), fontsize=style.tiny(), color=style.QUIET, va="bottom", **above)
+    style.write_beside(ax, "p adj.", (1.02, 1.0), (0, 2), "axes fraction", color=style.QUIET, va="bottom")
 
 
 def _names(tests: HypothesisTests, chosen: NDArray, width: float) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims._parameters import require_count
+from simdims._parameters import plural, require_count
 from simdims.metrics._embedding import unit_rows
 from simdims.plots import _style as style
 from simdims.plots._sources import as_positions, loadings_of
@@ -136,7 +136,7 @@ def embedding_map(
     look: dict[str, Any] = {"s": size, "linewidths": 0, "rasterized": n > _MOST_VECTOR_DOTS}
     if others.any():
         n_others = len(np.unique(dominant[others & (dominant >= 0)]))
-        label = style.others_text(n_others) if n_others else "none"
+        label = f"{n_others} {plural('other', n_others)}" if n_others else "none"
         ax.scatter(*xy[others].T, color=style.OTHER, alpha=0.7, label=label, **look)
     for colour, k in zip(style.COLOURS, coloured, strict=False):
         label = style.shown(loadings.describe(k, 2), 26)

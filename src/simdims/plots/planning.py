@@ -61,12 +61,12 @@ def study_plan(plan: StudyPlan, *, metric: str | None = None, against: str = "pa
         rule = f"must leave at most {_MOST_CURVES} curves"
         raise ParameterError("against", rule, f"{against!r}, which leaves {len(curves)}")
     ax = style.one_axes(ax, 2.4)
+    varied = [place for place, name in enumerate(names) if plan.table[name].nunique() > 1]
     needed = plan.needed(metric, of=against) if metric == plan.metric else None
     for number, (key, curve) in enumerate(curves):
-        values: tuple[Any, ...] = key
+        values: Any = key
         curve = curve.sort_values(column)
-        varied = [axis for axis, name in zip(others, names, strict=True) if plan.table[name].nunique() > 1]
-        texts = [_said(axis, float(value)) for axis, value in zip(others, values, strict=True) if axis in varied]
+        texts = [_said(others[place], float(values[place])) for place in varied]
         colour = style.COLOURS[number]
         errors = plan.half_widths(metric)[curve.index]
         look: dict[str, Any] = {"color": colour, "marker": "o", "ms": 3, "linewidth": 1.2, "elinewidth": 0.7}

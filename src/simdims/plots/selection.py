@@ -69,7 +69,10 @@ def rank_selection(
     selection = _selection_of(result)
     require_choice("bands", bands, ("both", "deviation", "error", None))
     require_flag("relative", relative)
-    _check_baselines(baselines)
+    if baselines is not None:
+        require_type("baselines", baselines, Mapping, "a mapping from names to numbers of dimensions")
+        for rank in baselines.values():
+            require_number("baselines", rank, "at least 0")
     ax = style.one_axes(ax, 2.3)
     curve = selection.curve
     ranks = curve["rank"].to_numpy()
@@ -96,7 +99,7 @@ def rank_selection(
     style.tidy(ax, "Number of dimensions", "Error relative to the smallest" if relative else "Held-out squared error")
     if error.min() > 0 and error.max() > _WIDE * error.min():
         _use_logarithmic_axis(ax, error)
-    style.whole_ticks(ax, int(ranks[0]), int(ax.get_xlim()[1]))  # lines may lie beyond the ranks
+    ax.set_xticks(style.whole_numbers(int(ranks[0]), int(ax.get_xlim()[1])))  # lines may lie beyond the ranks
     if len(ranks) == 1:
         ax.set_xlim(ranks[0] - 1, ranks[0] + 1)
     style.key(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
@@ -127,13 +130,16 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     >>> axes[1].get_xlabel()
     'Eigendirection'
     """
-    found = _calibration_of(result)
+    kinds = Calibration | RankSelection | Discovery
+    require_type("result", result, kinds, "a Calibration, a RankSelection or a Discovery")
+    found = result if isinstance(result, Calibration) else _selection_of(result).calibration
+    if found is None:
+        raise ParameterError("result", "must hold a calibration", "a result whose sampling was given")
     loss, leakage = style.several_axes(axes, 2, size=(style.COLUMN, 1.75), columns=2)
     loss.plot(found.grid, found.signal_loss, color=style.MAIN, linewidth=1.0, marker="o", ms=2.2)
     loss.axhline(found.tolerance, color=style.QUIET, linewidth=0.6, linestyle="--")
     loss.axvline(found.sampling, color=style.ACCENT, linewidth=1.0)
-    loss.set_xlim(0, 1)
-    loss.set_ylim(bottom=0)
+    loss.set(xlim=(0, 1), ylim=(0, None))
     style.tidy(loss, "Share of pairs kept", "Structure lost")
     x, side = (found.sampling - 0.03, "right") if found.sampling > 0.55 else (found.sampling + 0.03, "left")
     look: dict[str, Any] = {"fontsize": style.tiny(), "color": style.ACCENT, "ha": side, "va": "top"}
@@ -147,7 +153,7 @@ def calibration(result: Calibration | RankSelection | Discovery, *, axes: Any = 
     leakage.plot(numbers[~stable], found.leakage[~stable], "o", **hollow)
     leakage.axvline(found.cutoff + 0.5, color=style.ACCENT, linewidth=1.0)
     style.tidy(leakage, "Eigendirection", "Leakage")
-    style.whole_ticks(leakage, 1, len(numbers))
+    leakage.set_xticks(style.whole_numbers(1, len(numbers)))
     style.key(leakage, loc="best")
     return np.array([loss, leakage], dtype=object)
 
@@ -177,22 +183,6 @@ def _selection_of(result: Any) -> RankSelection:
     if selection is None:
         raise ParameterError("result", "must hold a rank selection", "a result whose rank was given")
     return selection
-
-
-def _calibration_of(result: Any) -> Calibration:
-    kinds = Calibration | RankSelection | Discovery
-    require_type("result", result, kinds, "a Calibration, a RankSelection or a Discovery")
-    found = result if isinstance(result, Calibration) else _selection_of(result).calibration
-    if found is None:
-        raise ParameterError("result", "must hold a calibration", "a result whose sampling was given")
-    return found
-
-
-def _check_baselines(baselines: Any) -> None:
-    if baselines is not None:
-        require_type("baselines", baselines, Mapping, "a mapping from names to numbers of dimensions")
-        for rank in baselines.values():
-            require_number("baselines", rank, "at least 0")
 
 
 def _band(ax: Axes, x: NDArray, centre: NDArray, half: NDArray, alpha: float, label: str) -> None:

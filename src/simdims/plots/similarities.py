@@ -103,11 +103,8 @@ def similarity_heatmap(
     require_count("max_items", max_items)
     require_flag("colorbar", colorbar)
     n_items = similarity.n_items if similarity is not None else len(loadings.W)  # type: ignore[union-attr]
-    rows, is_grouped = _row_order(order, loadings, n_items)
-    size = -(-n_items // max_items)
-    block = np.empty(n_items, dtype=np.intp)
-    block[rows] = np.arange(n_items) // size
-    cells = block_means(similarity, loadings, values, block)
+    rows = _row_order(order, loadings, n_items)
+    cells, size = block_means(similarity, loadings, values, rows, max_items)
     is_named = names is not None and n_items <= _MOST_LABELS and size == 1
     ax = style.one_axes(ax, *((5.8, 2 * style.COLUMN) if is_named and n_items > _MOST_NARROW else (3.0,)))
     _draw_cells(ax, cells, limits, cmap, colorbar)
@@ -116,7 +113,7 @@ def similarity_heatmap(
     blocks = f", means of blocks of {size} × {size}" if size > 1 else ""
     style.tidy(ax, f"{n_items:,} {'item' if n_items == 1 else 'items'}{blocks}")
     style.bare(ax)
-    if is_grouped and loadings is not None:
+    if isinstance(order, str) and loadings is not None:
         _mark_dimensions(ax, loadings.dominant()[rows], size)
     if names is not None and is_named:
         _write_labels(ax, [names[i] for i in rows])
@@ -183,22 +180,19 @@ def reconstruction(
     return ax
 
 
-def _row_order(order: Any, loadings: Loadings | None, n_items: int) -> tuple[NDArray[np.intp], bool]:
-    """The order of the items, and whether it groups them by dimension."""
-    if order is None:
-        return np.arange(n_items), False
+def _row_order(order: Any, loadings: Loadings | None, n_items: int) -> NDArray[np.intp]:
     if isinstance(order, str):
         require_choice("order", order, ("dimensions",))
-        if loadings is None:
-            return np.arange(n_items), False
-        return order_by_dimension(loadings), True
+        return np.arange(n_items) if loadings is None else order_by_dimension(loadings)
+    if order is None:
+        return np.arange(n_items)
     try:
         rows = np.asarray(order)
     except ValueError:
         rows = np.empty(0)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or sorted(rows.tolist()) != list(range(n_items)):
         raise ParameterError("order", f"must hold each row from 0 to {n_items - 1} once", "another sequence")
-    return rows.astype(np.intp), False
+    return rows.astype(np.intp)
 
 
 def order_by_dimension(loadings: Loadings) -> NDArray[np.intp]:
@@ -209,17 +203,23 @@ def order_by_dimension(loadings: Loadings) -> NDArray[np.intp]:
 
 
 def block_means(
-    similarity: Similarity | None, loadings: Loadings | None, values: str, block: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Mean observed or predicted similarity per pair of blocks; with "both", the observed ones are below."""
+    similarity: Similarity | None, loadings: Loadings | None, values: str, order: NDArray[np.intp], most: int
+) -> tuple[NDArray[np.float64], int]:
+    """Mean similarity for each pair of blocks of neighbouring items (at most so many), and the size of the blocks.
+
+    With "both" values, the observed ones are below the diagonal and the predicted ones above.
+    """
+    size = -(-len(order) // most)
+    block = np.empty(len(order), dtype=np.intp)
+    block[order] = np.arange(len(order)) // size
     predicted = None
     if values != "observed" and loadings is not None:
         predicted = _product_means(loadings.W, block)
         if values == "predicted":
-            return predicted
+            return predicted, size
     assert similarity is not None
     observed = observed_means(similarity, block)
-    return observed if predicted is None else np.where(np.tri(len(observed), dtype=bool), observed, predicted)
+    return observed if predicted is None else np.where(np.tri(len(observed), dtype=bool), observed, predicted), size
 
 
 def observed_means(similarity: Similarity, block: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, require_choice
 from simdims.inference.effects import mean_intervals
-from simdims.inference.systems import Values, values_of_systems, weights_of_systems
+from simdims.inference.systems import values_of_systems, weights_of_systems
 from simdims.plots import _style as style
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def weight_courses(
     if not known.any():
         raise ParameterError("order", "must have a value for some system", "none")
     weights, columns = weights[known], {name: column.at(known) for name, column in columns.items()}
-    at, ticks = _places(columns["order"])
+    scores, (codes, places) = columns["order"].scores(), columns["order"].codes_as_they_come()
+    at, ticks = (codes.astype(np.float64), list(map(str, places))) if scores is None else (scores, [])
     groups, distinct = columns["by"].codes() if "by" in columns else (np.zeros(len(at), dtype=np.intp), [""])
     _check_groups(distinct)
     persons = columns["within"].codes()[0] if "within" in columns else None
@@ -138,17 +139,9 @@ def weight_courses(
         if axes is None:  # all panels have the same scales
             ax.tick_params(labelbottom=is_lowest, labelleft=is_first)
     if distinct != [""]:
-        _key_of_all(made, given_axes=axes is not None)
+        n_columns = style.key_columns(made[0].get_legend_handles_labels()[1], 72 * made[0].figure.get_figwidth())
+        style.shared_key(made, is_new=axes is None, columns=n_columns, handlelength=1.6)
     return made
-
-
-def _places(values: Values) -> tuple[NDArray[np.float64], list[str]]:
-    """Positions of systems along the axis, and the names of categorical positions."""
-    scores = values.scores()
-    if scores is not None:
-        return scores, []
-    codes, distinct = values.codes_as_they_come()
-    return codes.astype(np.float64), [str(one) for one in distinct]
 
 
 def _course(
@@ -189,19 +182,6 @@ def _set_scales(ax: Axes, weights: NDArray[np.float64], at: NDArray[np.float64],
         ax.set_xticks(shown, labels=labels, **look, **style.PLAIN)
 
 
-def _key_of_all(axes: NDArray[np.object_], *, given_axes: bool) -> None:
-    """Draw one legend for all panels."""
-    if given_axes:
-        style.key(axes[-1], loc="best")
-        return
-    handles, texts = axes[0].get_legend_handles_labels()
-    look: dict[str, Any] = {"fontsize": style.tiny(), "frameon": False, "columnspacing": 1.0, "handlelength": 1.6}
-    columns = style.key_columns(texts, 72 * axes[0].figure.get_figwidth())
-    legend = axes[0].figure.legend(handles, texts, loc="outside lower center", ncols=columns, **look)
-    for text in legend.get_texts():
-        text.set(**style.PLAIN)
-
-
 def _check_groups(distinct: list[Any]) -> None:
     if len(distinct) > _MOST_GROUPS:
         raise ParameterError("by", f"must have at most {_MOST_GROUPS} groups", f"{len(distinct)}")
@@ -223,7 +203,8 @@ def _strip(
     for number, group in enumerate(distinct):
         own, colour = weights[groups == number], style.COLOURS[number]
         at = np.arange(n_components) - 0.4 + step * (number + 0.5)
-        spread = 0.22 * step * _offsets(len(own))
+        # neighbouring values are drawn side by side
+        spread = 0.22 * step * (np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], len(own)) if len(own) > 1 else np.zeros(1))
         for place, column in zip(at, own.T, strict=True):
             look: dict[str, Any] = {"ms": 2, "mec": "none", "mfc": colour, "alpha": 0.55}
             ax.plot(place - 0.18 * step + spread, np.sort(column), "o", **look)
@@ -253,7 +234,8 @@ def _heatmap(
     """Draw one row per system, sorted by group and, within groups, in the given order; lines separate groups."""
     order = np.argsort(groups, kind="stable")
     n_systems, n_components = weights.shape
-    height = 0.7 + 0.11 * min(n_systems, _MOST_NAMES) + 0.5 * _is_tilted(dimensions) + 0.2 * (distinct != [""])
+    has_names, has_groups = n_systems <= _MOST_NAMES, distinct != [""]
+    height = 0.7 + 0.11 * min(n_systems, _MOST_NAMES) + 0.5 * _is_tilted(dimensions) + 0.2 * has_groups
     ax = style.one_axes(ax, height, min(2 * style.COLUMN, max(3.0, 1.9 + 0.2 * n_components)))
     top = max(2.0, float(np.quantile(weights, 0.98)))
     image = ax.imshow(weights[order], aspect="auto", cmap="PuOr_r", vmin=2.0 - top, vmax=top, interpolation="nearest")
@@ -261,7 +243,6 @@ def _heatmap(
     in_order = groups[order]
     for edge in np.flatnonzero(in_order[1:] != in_order[:-1]):
         ax.axhline(edge + 0.5, color="black", linewidth=0.6)
-    has_names, has_groups = n_systems <= _MOST_NAMES, distinct != [""]
     style.tidy(ax, "Dimension", "" if has_names or has_groups else "System")
     if has_names:
         ax.set_yticks(np.arange(n_systems), labels=_shortened([names[m] for m in order], 22), **style.PLAIN)
@@ -282,11 +263,11 @@ def _colour_names(ax: Axes, groups: NDArray[np.intp], distinct: list[str]) -> No
 
     for label, group in zip(ax.get_yticklabels(), groups, strict=True):
         label.set_color(style.COLOURS[group])
-    handles = [Patch(color=style.COLOURS[number]) for number in range(len(distinct))]
+    handles = [Patch(color=colour) for colour, _ in zip(style.COLOURS, distinct, strict=False)]
     texts = [style.shown(group, 20) for group in distinct]
     columns = style.key_columns(texts, style.outer_width(ax))
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": columns}
-    style.key(ax, handles=handles, labels=texts, **{**place, "handlelength": 0.8})
+    style.key(ax, handles=handles, labels=texts, handlelength=0.8, **place)
 
 
 def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:
@@ -314,11 +295,6 @@ def _shortened(names: list[str], most: int) -> list[str]:
     half = (most - 1) // 2
     lines = [style.one_line(name) for name in names]
     return [line if len(line) <= most else f"{line[:half]}…{line[-half:]}" for line in lines]
-
-
-def _offsets(n: int) -> NDArray[np.float64]:
-    """Offsets from -1 to 1 that separate marks with neighbouring values."""
-    return np.zeros(1) if n == 1 else np.resize([-1.0, 0.0, 1.0, -0.5, 0.5], n)
 
 
 def _short(name: str) -> str:

@@ -50,19 +50,21 @@ def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axe
     ax = style.one_axes(ax, 0.6 + 0.16 * n_ends, width)
     stable = result.branches.loc[result.branches["stable"], "branch"].tolist()
     colours = {branch: style.COLOURS[k % (len(style.COLOURS) - 1)] for k, branch in enumerate(stable)}
-    columns = {rank: column for column, rank in enumerate(result.ranks)}
-    rows: list[dict[str, Any]] = [dict(zip(table.columns, row, strict=True)) for row in table.itertuples(index=False)]
-    at = {(row["rank"], row["dimension"]): row for row in rows}
+    steps = np.linspace(0, 1, 20)  # along the smooth line from a dimension to one derived from it
+    at: dict[tuple[int, int], Any] = {(row["rank"], row["dimension"]): row for row in table.to_dict("records")}
     for (rank, _), node in at.items():
-        colour, x = colours.get(node["branch"], style.OTHER), columns[rank]
+        colour, x = colours.get(node["branch"], style.OTHER), result.ranks.index(rank)
         if node["parent"] > 0:
             parent = at[result.ranks[x - 1], node["parent"]]
-            is_same = parent["branch"] == node["branch"]
-            _link(ax, x, parent["place"], node["place"], colour, linewidth=2.2 if is_same else 0.7)
-        size = 5 + 60 * node["share"]
-        ax.scatter(x, node["place"], s=size, color=colour, zorder=3, linewidth=0)
+            width = 2.2 if parent["branch"] == node["branch"] else 0.7
+            places = parent["place"] + (node["place"] - parent["place"]) * (3 * steps**2 - 2 * steps**3)
+            ax.plot(x - 1 + steps, places, color=colour, linewidth=width, zorder=2)
+        ax.scatter(x, node["place"], s=5 + 60 * node["share"], color=colour, zorder=3, linewidth=0)
         if rank == result.ranks[-1]:
-            _name(ax, result, node, x, n_items, colour)
+            items = result.top_items(rank, node["dimension"], n_items) if result.labels is not None else []
+            text = f"{node['dimension']}: {', '.join(items)}" if items else str(node["dimension"])
+            look = {"va": "center", "color": style.QUIET if colour == style.OTHER else "black"}
+            style.write_beside(ax, style.shown(text, 44), (x, node["place"]), (6, 0), **look)
     ax.set_xticks(range(len(result.ranks)), labels=list(map(str, result.ranks)), **style.PLAIN)
     ax.set_xlim(-0.4, len(result.ranks) - 1 + 0.4)
     ax.set_ylim(n_ends - 0.4, -0.6)
@@ -70,19 +72,3 @@ def lineage(result: Lineage, *, n_items: int = 3, ax: Axes | None = None) -> Axe
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     return ax
-
-
-def _link(ax: Axes, x: int, start: float, end: float, colour: str, linewidth: float) -> None:
-    """Draw a smooth line from the previous column to column x."""
-    t = np.linspace(0, 1, 20)
-    ax.plot(x - 1 + t, start + (end - start) * (3 * t**2 - 2 * t**3), color=colour, linewidth=linewidth, zorder=2)
-
-
-def _name(ax: Axes, result: Lineage, node: dict[str, Any], x: int, n_items: int, colour: str) -> None:
-    """Write the number of a dimension and its top items beside its mark."""
-    items = result.top_items(node["rank"], node["dimension"], n_items) if result.labels is not None else []
-    text = f"{node['dimension']}: {', '.join(items)}" if items else str(node["dimension"])
-    look: dict[str, Any] = {"fontsize": style.tiny(), "va": "center", "ha": "left", **style.PLAIN}
-    is_stable = colour != style.OTHER
-    look |= {"color": "black" if is_stable else style.QUIET, "annotation_clip": False}
-    ax.annotate(style.shown(text, 44), (x, node["place"]), (6, 0), textcoords="offset points", **look)

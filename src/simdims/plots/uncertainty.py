@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,58 +73,40 @@ def uncertainty(
     if of == "shares":
         if dimension is not None:
             raise ParameterError("dimension", "must be None for shares, which are of all dimensions", repr(dimension))
-        names, open_marks = [known.name(k) for k in range(result.n_components)], np.zeros(result.n_components)
+        names: Sequence[str] = [known.name(k) for k in range(result.n_components)]
+        values, is_open = result.shares, np.zeros(result.n_components, dtype=bool)
+        xlabel, every = "Share of the reconstruction", "dimensions"
         rows = np.arange(min(n_rows, result.n_components))
-        ax = _draw(ax, rows, names, result.shares, interval, open_marks, "Share of the reconstruction")
-        for row, share in enumerate(result.came_back[rows]):
-            _beside(ax, row, f"{share:.0%}")
-        look: dict[str, Any] = {"fontsize": style.tiny(), "color": style.QUIET, "annotation_clip": False}
-        ax.annotate("came back", (1.0, 1.0), (4, 3), "axes fraction", textcoords="offset points", **look)
-        _say_how_many(ax, rows, result.n_components, "dimensions")
-        return ax
-    k = known.find_dimension(1 if dimension is None else dimension)
-    if of == "loadings":
-        labels = result.labels or tuple(f"item {i}" for i in range(len(result.embedding)))
-        values, marked, what = result.embedding[:, k], result.at_zero[:, k], "Loading"
-    elif result.systems is None:
-        raise ParameterError("of", "must be 'shares' or 'loadings' for one system", "'weights'")
     else:
-        labels, values, marked, what = result.systems, result.weights[:, k], result.weights_at_zero[:, k], "Weight"
-    rows = np.argsort(-values, kind="stable")[:n_rows]
-    name = known.name(k) if known.names else f"dimension {k + 1}"
-    ax = _draw(ax, rows, list(labels), values, interval[..., k], marked, f"{what} on {name}")
-    _say_how_many(ax, rows, len(values), "items" if of == "loadings" else "systems")
-    return ax
-
-
-def _draw(
-    ax: Axes | None,
-    rows: NDArray[np.intp],
-    names: list[str],
-    values: NDArray[np.float64],
-    interval: NDArray[np.float64],
-    open_marks: NDArray[Any],
-    xlabel: str,
-) -> Axes:
-    """Draw one row per value: its name, its interval and a mark."""
+        k = known.find_dimension(1 if dimension is None else dimension)
+        names, values, is_open, what, every = _on_dimension(result, of, k)
+        interval, xlabel = interval[..., k], f"{what} on {known.name(k) if known.names else f'dimension {k + 1}'}"
+        rows = np.argsort(-values, kind="stable")[:n_rows]
     ax = style.one_axes(ax, _REST + _ROW * max(len(rows), 3))
     at = np.arange(len(rows))
     ax.hlines(at, interval[0, rows], interval[1, rows], color=style.MAIN, linewidth=1.2)
-    faces = np.where(open_marks[rows].astype(bool), "white", style.MAIN)
+    faces = np.where(is_open[rows], "white", style.MAIN)
     ax.scatter(values[rows], at, s=12, c=faces, edgecolors=style.MAIN, linewidths=0.8, zorder=3)
-    ax.set_yticks(at, labels=[style.shown(names[i], 22) for i in rows], **style.PLAIN)
+    ax.set_yticks(at, labels=[style.shown(names[i], 22) for i in rows.tolist()], **style.PLAIN)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
-    style.tidy(ax, xlabel)
+    style.tidy(ax, xlabel if len(rows) == len(values) else f"{xlabel}\n{len(rows)} of {len(values):,} {every}")
     ax.tick_params(axis="y", length=0)
+    if of == "shares":
+        look: dict[str, Any] = {"color": style.QUIET}
+        for row, share in enumerate(result.came_back[rows]):
+            style.write_beside(ax, f"{share:.0%}", (1, row), (4, 0), ("axes fraction", "data"), va="center", **look)
+        style.write_beside(ax, "came back", (1, 1), (4, 3), "axes fraction", **look)
     return ax
 
 
-def _say_how_many(ax: Axes, rows: NDArray[np.intp], n_all: int, what: str) -> None:
-    if len(rows) < n_all:
-        ax.set_xlabel(f"{ax.get_xlabel()}\n{len(rows)} of {n_all:,} {what}")
-
-
-def _beside(ax: Axes, row: float, text: str) -> None:
-    where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "xytext": (4, 0), "textcoords": "offset points"}
-    ax.annotate(text, (1.0, row), va="center", fontsize=style.tiny(), color=style.QUIET, annotation_clip=False, **where)
+def _on_dimension(
+    result: Bootstrap, of: str, k: int
+) -> tuple[Sequence[str], NDArray[np.float64], NDArray[np.bool_], str, str]:
+    """Items or systems, their values on a dimension, which of these are at zero, and what the values and rows are."""
+    if of == "loadings":
+        labels = result.labels or [f"item {i}" for i in range(len(result.embedding))]
+        return labels, result.embedding[:, k], result.at_zero[:, k], "Loading", "items"
+    if result.systems is None:
+        raise ParameterError("of", "must be 'shares' or 'loadings' for one system", "'weights'")
+    return result.systems, result.weights[:, k], result.weights_at_zero[:, k], "Weight", "systems"

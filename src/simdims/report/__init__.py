@@ -1,6 +1,6 @@
 """report: a Discovery as one self-contained, interactive HTML page.
 
-`writer` checks and writes; `words` makes the summary, `data`, `pairs` and `pictures` the data of the scripts; `bundle`
+`writer` checks and writes; `words` makes the texts, `data`, `pairs` and `pictures` the data of the scripts; `bundle`
 combines them with the template, style and scripts in `page/`.
 """
 

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +14,10 @@ from numpy.typing import NDArray
 from simdims import __version__
 from simdims._parameters import ParameterError
 from simdims.consensus import Lineage
-from simdims.consensus.result import numbered_names
 from simdims.discovery.names import identity
-from simdims.discovery.result import Discovery
+from simdims.discovery.result import Discovery, custom_names
 from simdims.inference import HypothesisTests
 from simdims.naming import suggested_names
-from simdims.report.systems import systems_facts
 from simdims.selection import DetectableDimensions, RankSelection
 
 if TYPE_CHECKING:
@@ -37,11 +34,7 @@ MISSING = 65535
 
 
 def facts(
-    found: Discovery,
-    tests: HypothesisTests | None,
-    lineage: Lineage | None,
-    tops: list[NDArray[np.intp]],
-    title: str,
+    found: Discovery, tests: HypothesisTests | None, lineage: Lineage | None, tops: list[NDArray[np.intp]], title: str
 ) -> dict[str, Any]:
     """The page's facts, except arrays, labels and images."""
     table = found.dimensions_frame()
@@ -58,14 +51,13 @@ def facts(
                 "share": _number(table["share"].iloc[k]),
                 "reliability": _number(table["reliability"].iloc[k]),
                 "items": top.tolist(),
-                "values": _numbers(found.embedding[top, k]),
+                "values": rounded(found.embedding[top, k], 7),
             }
             for k, top in enumerate(tops)
         ],
         "selection": None if found.selection is None else _selection_facts(found.selection, found.detectable),
         "lineage": None if lineage is None else _lineage_facts(lineage, found),
         "tests": None if tests is None else _tests_facts(tests, found.dimension_names),
-        "systems": systems_facts(found),
     }
 
 
@@ -89,18 +81,11 @@ def script_json(value: Any) -> str:
     return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
-@dataclass(frozen=True)
-class PackedLoadings:
-    """An embedding as base64 lines, one per dimension, its storage ("float32" or "uint16") and step size."""
+def pack_loadings(W: NDArray) -> tuple[str, dict[str, Any]]:
+    """An embedding as base64 lines, one per dimension, so that the page decodes only those that it shows.
 
-    lines: str
-    kind: str
-    scales: list[float]
-    precision: str
-
-
-def pack_loadings(W: NDArray) -> PackedLoadings:
-    """An embedding column by column, so that the page decodes only the dimensions that it shows."""
+    And its facts: the storage ("float32" or "uint16"), step sizes and precision.
+    """
     if W.size <= EXACT_UP_TO:
         kind, scales, precision = "float32", np.ones(W.shape[1]), "as 32-bit numbers, about 7 digits"
     else:
@@ -111,13 +96,19 @@ def pack_loadings(W: NDArray) -> PackedLoadings:
     for column, scale in zip(W.T, scales, strict=True):
         steps = column.astype(np.float64) / scale
         lines.append(as_base64(steps.astype(np.float32) if kind == "float32" else np.rint(steps).astype(np.uint16)))
-    return PackedLoadings("\n".join(lines), kind, scales.tolist(), precision)
+    return "\n".join(lines), {"kind": kind, "scales": scales.tolist(), "precision": precision}
 
 
 def pack_similarities(values: NDArray, largest: float) -> str:
     """Similarities between 0 and `largest` as 16-bit steps; NaN is missing."""
     steps = np.rint(np.nan_to_num(values) * ((MISSING - 1) / (largest or 1.0)))
     return as_base64(np.where(np.isnan(values), MISSING, steps).astype(np.uint16))
+
+
+def rounded(values: Any, digits: int = 5) -> list[float | None]:
+    """Numbers rounded for display; None if they are not finite."""
+    numbers = np.asarray(values, dtype=np.float64)
+    return [float(f"{number:.{digits}g}") if np.isfinite(number) else None for number in numbers]
 
 
 def as_base64(array: NDArray) -> str:
@@ -128,8 +119,7 @@ def as_base64(array: NDArray) -> str:
 
 def _names_facts(found: Discovery) -> dict[str, Any] | None:
     """The names in the result, and the key under which the browser stores changes; None without names."""
-    numbers = numbered_names(found.n_components)
-    given = ["" if name == number else name for name, number in zip(found.dimension_names, numbers, strict=True)]
+    given = custom_names(found)
     if not any(given):
         return None
     key = hashlib.sha256("\0".join(given).encode("utf-8", errors="surrogatepass")).hexdigest()[:12]
@@ -145,9 +135,9 @@ def _selection_facts(selection: RankSelection, detectable: DetectableDimensions 
         "n_fits": int(selection.n_folds * selection.n_repeats),
         "training_share": _number(selection.training_share),
         "ranks": [int(rank) for rank in curve["rank"]],
-        "errors": _numbers(curve["error"]),
-        "standard_errors": _numbers(curve["standard_error"]),
-        "explained": _numbers(curve["explained_variance"]),
+        "errors": rounded(curve["error"], 7),
+        "standard_errors": rounded(curve["standard_error"], 7),
+        "explained": rounded(curve["explained_variance"], 7),
         "in_valley": [bool(value) for value in curve["in_valley"]],
         "resampled": ends and resampled and {"low": ends[0], "high": ends[1], "words": resampled.words()},
         "detectable": detectable
@@ -159,9 +149,7 @@ def _lineage_facts(lineage: Lineage, found: Discovery) -> dict[str, Any]:
     """The tree: its nodes in the order of their fits, with the indices of their parents in the list."""
     table = lineage.table
     stable = set(lineage.branches.loc[lineage.branches["stable"], "branch"])
-    numbers = {
-        (rank, dimension): k for k, (rank, dimension) in enumerate(zip(table["rank"], table["dimension"], strict=True))
-    }
+    numbers = {place: k for k, place in enumerate(zip(table["rank"], table["dimension"], strict=True))}
     is_own = [W.shape == found.embedding.shape and np.array_equal(W, found.embedding) for W in lineage.embeddings]
     nodes = []
     for row, place in zip(table.to_dict(orient="records"), lineage.places(), strict=True):
@@ -201,28 +189,18 @@ def _tests_facts(tests: HypothesisTests, dimension_names: tuple[str, ...]) -> di
             "significant": bool(row["significant"]),
             "dimension": None if row["dimension"] is None else str(row["dimension"]),
             "place": _place(row["dimension"], dimension_names),
-            "null": _numbers(interval),
+            "null": rounded(interval, 7),
             **{key: _number(row[key]) for key in ("statistic_dimension", "statistic_rsa") if key in row},
             **({"decided_by": str(row["decided_by"])} if "decided_by" in row else {}),
         }
         for row, interval in zip(tests.table.to_dict(orient="records"), intervals, strict=True)
     ]
-    return {
-        "test": tests.test,
-        "alternative": tests.alternative,
-        "said": tests.summary().splitlines()[:2],
-        "rows": rows,
-    }
+    said = tests.summary().splitlines()[:2]
+    return {"test": tests.test, "alternative": tests.alternative, "said": said, "rows": rows}
 
 
 def _number(value: Any) -> float | None:
-    """A number rounded for display; None if it is not finite."""
-    value = float(value)
-    return float(f"{value:.7g}") if np.isfinite(value) else None
-
-
-def _numbers(values: Any) -> list[float | None]:
-    return [_number(value) for value in values]
+    return rounded([value], 7)[0]
 
 
 def _place(name: Any, dimension_names: tuple[str, ...]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,55 +28,45 @@ N_MAPPED = 5000
 _SEED = 0
 
 
-class Overview(NamedTuple):
-    """The facts and the two arrays of the overviews."""
-
-    heat: dict[str, Any]
-    cells: NDArray[np.uint8]
-    map: dict[str, Any]
-    places: NDArray[np.uint16]
-
-
-def overview(similarity: Similarity, loadings: Loadings) -> Overview:
-    """Similarities of items in the order of their dimensions (observed below, predicted above), and a map of them."""
+def similarity_image(similarity: Similarity, loadings: Loadings) -> tuple[dict[str, Any], NDArray[np.uint8]]:
+    """Similarities of items in the order of their dimensions, observed below and predicted above: facts and cells."""
     order = order_by_dimension(loadings)
-    size = -(-len(order) // N_CELLS)
-    block = np.empty(len(order), dtype=np.intp)
-    block[order] = np.arange(len(order)) // size
-    cells = block_means(similarity, loadings, "both", block)
+    cells, size = block_means(similarity, loadings, "both", order, N_CELLS)
     low, high = colour_limits(cells)
     steps = np.rint(np.clip((np.nan_to_num(cells) - low) / (high - low), 0, 1) * (MISSING - 1))
-    dominant = loadings.dominant()
-    starts = np.flatnonzero(np.diff(dominant[order], prepend=-2))
-    heat = {
+    dominant = loadings.dominant()[order]
+    starts = np.flatnonzero(np.diff(dominant, prepend=-2))
+    facts = {
         "side": len(cells),
         "block": size,
         "low": float(f"{low:.4g}"),
         "high": float(f"{high:.4g}"),
         "is_cut": bool(np.nanmax(cells, initial=low) > high),
         "order": order.tolist() if size == 1 else None,
-        "groups": [[int(dominant[order[start]]), int(start)] for start in starts],
+        "groups": [[int(dominant[start]), int(start)] for start in starts],
         "has_missing": bool(np.isnan(cells[~np.eye(len(cells), dtype=bool)]).any()),
     }
+    return facts, np.where(np.isnan(cells), MISSING, steps).astype(np.uint8)
+
+
+def item_map(loadings: Loadings) -> tuple[dict[str, Any], NDArray[np.uint16]]:
+    """A map of the items: facts and positions."""
+    n_items = len(loadings.W)
     shown = _largest(loadings.W, N_MAPPED)
     places = _places(loadings.W)[shown]
     spread = np.ptp(places, axis=0)
     aspect = float(np.clip(spread[1] / spread[0], 0.4, 0.8)) if spread[0] > 0 else 0.6
     scaled = (places - places.min(axis=0)) / np.where(spread > 0, spread, 1.0)
-    about = {
-        "items": None if len(shown) == len(order) else shown.tolist(),
+    facts = {
+        "items": None if len(shown) == n_items else shown.tolist(),
         "places": len(shown),
         "aspect": round(aspect, 3),
         "coloured": loadings.main_dimensions(7),
-        "largest": dominant[shown].tolist(),
+        "largest": loadings.dominant()[shown].tolist(),
         "strength": [float(f"{one:.3g}") for one in loadings.W[shown].max(axis=1)],
+        "n_between": max(n_items - N_PLACED, 0),
     }
-    return Overview(
-        heat,
-        np.where(np.isnan(cells), MISSING, steps).astype(np.uint8),
-        {**about, "n_between": max(len(order) - N_PLACED, 0)},
-        np.rint(scaled * 65535).astype(np.uint16),
-    )
+    return facts, np.rint(scaled * 65535).astype(np.uint16)
 
 
 def _largest(W: NDArray[np.float64], wanted: int) -> NDArray[np.intp]:

@@ -12,6 +12,7 @@ from simdims._parameters import ParameterError, ParameterTypeError, shown
 from simdims.discovery.result import Discovery, check_resampled
 from simdims.inference import EmbeddingComparison
 from simdims.plots._sources import Loadings, given_names
+from simdims.report.data import rounded
 
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
@@ -30,9 +31,9 @@ def uncertainty_facts(found: Discovery, sure: Bootstrap | None, tops: list[NDArr
         {
             "came_back": float(sure.came_back[k]),
             "words": sure.words(k),
-            "share": _rounded(shares[:, k]),
-            "low": _rounded(loadings[0, top, k]),
-            "high": _rounded(loadings[1, top, k]),
+            "share": rounded(shares[:, k]),
+            "low": rounded(loadings[0, top, k]),
+            "high": rounded(loadings[1, top, k]),
             "at_zero": sure.at_zero[top, k].tolist(),
         }
         for k, top in enumerate(tops)
@@ -78,7 +79,7 @@ def _compared(found: Discovery, name: str, compared: Any) -> dict[str, Any]:
         "explained": _explained(compared, own, name),
         "shared": [
             {"own": int(pair[own]), "other": texts[pair[other]], **dict(zip(("r", "p", "adjusted"), row, strict=True))}
-            for pair, row in zip(pairs, map(_rounded, figures), strict=True)
+            for pair, row in zip(pairs, map(rounded, figures), strict=True)
         ],
         "only_own": np.setdiff1d(np.arange(found.n_components), pairs[:, own]).tolist(),
         "only_other": [text for k, text in enumerate(texts) if k not in pairs[:, other]],
@@ -112,7 +113,3 @@ def _own_side(found: Discovery, compared: EmbeddingComparison) -> int:
     rule = "must be of this result and another embedding"
     got = f"one of {' and '.join(str(len(one)) for one in (compared.dimensions1, compared.dimensions2))} dimensions"
     raise ParameterError("comparison", rule, got, "pass this result to {compare_embeddings()}")
-
-
-def _rounded(values: NDArray[np.float64]) -> list[float | None]:
-    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]

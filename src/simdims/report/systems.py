@@ -13,6 +13,7 @@ from simdims.discovery.result import Discovery
 from simdims.inference import weight_test
 from simdims.inference.effects import mean_intervals
 from simdims.inference.systems import Values, values_of_systems
+from simdims.report.data import rounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,16 +35,16 @@ def systems_facts(found: Discovery) -> dict[str, Any] | None:
     weights, names = found.weights, list(found.consensus.systems)
     table = unusual_systems(found)
     differ = bool(np.ptp(weights) > 0)
-    columns = [] if found.consensus.system_info is None or not differ else _columns(found)
+    has_columns = differ and found.consensus.system_info is not None
     return {
         "names": names,
-        "weights": [_rounded(row) for row in weights],
+        "weights": [rounded(row) for row in weights],
         "differ": differ,
         "said": _said(found, table, differ=differ),
-        "distances": _rounded(table["distance"]),
-        "r2": None if found.systems is None else _rounded(table["r2"]),
+        "distances": rounded(table["distance"]),
+        "r2": None if found.systems is None else rounded(table["r2"]),
         "unusual": [bool(one) for one in table["unusual"]],
-        "columns": columns,
+        "columns": _columns(found) if has_columns else [],
     }
 
 
@@ -114,17 +115,16 @@ def _groups(found: Discovery, values: Values) -> dict[str, Any] | None:
     codes, distinct = values.at(known).codes()
     if not 2 <= len(distinct) <= min(_MOST_GROUPS, known.sum() - 1):
         return None
-    every: list[int | None] = [None] * len(known)
-    for place, code in zip(np.flatnonzero(known), codes, strict=True):
-        every[place] = int(code)
+    every = np.full(len(known), None)
+    every[known] = codes
     rows = []
     for number, level in enumerate(distinct):
         own = found.weights[known][codes == number]
         low, high = mean_intervals(own)
         has_interval = len(own) >= _FEWEST_FOR_INTERVAL
-        means = {"mean": _rounded(own.mean(axis=0)), "n": len(own), "level": str(level)}
-        rows.append({**means, "low": _rounded(low) if has_interval else None, "high": _rounded(high)})
-    return {"codes": every, "levels": rows}
+        means = {"mean": rounded(own.mean(axis=0)), "n": len(own), "level": str(level)}
+        rows.append({**means, "low": rounded(low) if has_interval else None, "high": rounded(high)})
+    return {"codes": every.tolist(), "levels": rows}
 
 
 def _tests(found: Discovery, name: str) -> dict[str, Any] | None:
@@ -135,26 +135,12 @@ def _tests(found: Discovery, name: str) -> dict[str, Any] | None:
             tests = weight_test(found, name, n_permutations=_N_PERMUTATIONS, random_state=0)
         except ParameterError:  # a single value, or as many groups as systems
             return None
-    columns = (
-        "contrast",
-        "effect",
-        "effect_low",
-        "effect_high",
-        "statistic",
-        "pvalue",
-        "pvalue_adjusted",
-        "significant",
-    )
-    rows = [{key: _plain(row[key]) for key in columns} for row in tests.table.to_dict(orient="records")]
+    columns = ["contrast", "effect", "effect_low", "effect_high", "statistic", "pvalue", "pvalue_adjusted"]
+    table = tests.table[[*columns, "significant"]]
+    rows = [{key: _plain(value) for key, value in row.items()} for row in table.to_dict(orient="records")]
     notes = [str(one.message) for one in caught]
     return {"said": tests.summary().splitlines()[:2], "notes": notes, "rows": rows}
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, bool | np.bool_ | str):
-        return value if isinstance(value, str) else bool(value)
-    return _rounded([value])[0]
-
-
-def _rounded(values: Any) -> list[float | None]:
-    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=np.float64)]
+    return value if isinstance(value, bool | str) else rounded([value])[0]

@@ -1,19 +1,41 @@
-"""The summary on the page, as sentences and figures."""
+"""The texts of the page: the summary, as sentences and figures, and the provenance of the result."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy import sparse
+
+from simdims._journal import fingerprint
 from simdims.consensus.result import LOW, low_values
 from simdims.discovery.result import Discovery
 from simdims.inference import HypothesisTests
 from simdims.selection.comparison import MODELS
+from simdims.similarity import Similarity
+from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
 
 #: Dimensions that come back less often than this are named.
 _OFTEN = 0.8
+
+_NOT_RECORDED = "not recorded"
+
+#: Settings of `discover` listed on the page, with their display names.
+_SETTINGS = {
+    "ranks": "dimensions",
+    "sampling": "sampling",
+    "n_repeats": "repeats",
+    "n_runs": "runs",
+    "alpha": "penalty alpha",
+    "shrinkage": "shrinkage",
+    "estimator": "estimator",
+    "device": "device",
+}
 
 
 def heading(found: Discovery) -> str:
@@ -60,6 +82,40 @@ def figures(found: Discovery) -> list[tuple[str, str]]:
     if found.similarity.density < 1:
         shown.append((percent(found.similarity.density), "of the pairs observed"))
     return shown
+
+
+def provenance(found: Discovery) -> list[tuple[str, str]]:
+    """Names and values that identify the result."""
+    settings, versions = found.settings, found.settings.get("versions", {})
+    data = settings.get("data", {})
+    chosen = [f"{said} {_short(settings[name])}" for name, said in _SETTINGS.items() if settings.get(name) is not None]
+    rows = [
+        ("Data", _source(found, data)),
+        ("Checksum of the file (SHA-256)", str(data.get("sha256", ""))),
+        ("Checksum of the similarities (SHA-256)", checksum(found.similarity)),
+        ("Analysed on", str(settings.get("date", _NOT_RECORDED))),
+        ("Software", ", ".join(f"{name} {version}" for name, version in versions.items()) or _NOT_RECORDED),
+        ("Random seed", _NOT_RECORDED if found.seed is None else str(found.seed)),
+        ("Settings", "; ".join(chosen) or _NOT_RECORDED),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def checksum(similarity: Similarity | SimilaritySet) -> str:
+    """SHA-256 of values, weights and labels: the same for equal similarities, whatever the file."""
+    digest = hashlib.sha256()
+    for one in similarity if isinstance(similarity, SimilaritySet) else [similarity]:
+        arrays: list[Any] = []
+        parts: tuple[Any, Any] = (one.values if one.factors is None else one.factors, one.weights)
+        for part in parts:
+            if sparse.issparse(part):
+                # The type of the indices depends on how the matrix was made.
+                arrays += [part.data, part.indices.astype(np.int64), part.indptr.astype(np.int64)]
+            else:
+                arrays.append(part)
+        digest.update(fingerprint(*arrays, np.float64(one.absent_weight or 0.0)).encode())
+        digest.update("\0".join(one.labels or ()).encode("utf-8", errors="surrogatepass"))
+    return digest.hexdigest()
 
 
 def _fit(found: Discovery) -> str:
@@ -151,3 +207,18 @@ def _word(number: int, what: str, many: str | None = None) -> str:
 def percent(share: float) -> str:
     """A share in percent, with more digits near 0 and 1."""
     return f"{share:.0%}" if 0.1 <= share <= 0.99 else f"{share:.1%}"
+
+
+def _source(found: Discovery, data: Mapping[str, Any]) -> str:
+    """The file, or how the similarities were made, and the number of items."""
+    info: Any = found.similarity.info if isinstance(found.similarity, Similarity) else {}
+    made = data.get("file") or info.get("file") or (f"from {info['source']}" if info.get("source") else "an array")
+    systems = "" if found.weights is None else f" in {len(found.weights):,} systems"
+    density = found.mean_similarity.density
+    return f"{made}: {found.n_items:,} items{systems}, {'all' if density == 1 else percent(density)} pairs observed"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list) and len(value) > 2 and value == list(range(value[0], value[-1] + 1)):
+        return f"{value[0]} to {value[-1]}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -15,20 +15,12 @@ from simdims._parameters import ParameterError, require_flag, require_type
 from simdims.consensus import Lineage
 from simdims.discovery.result import Discovery
 from simdims.inference import EmbeddingComparison, HypothesisTests
-from simdims.plots._sources import loadings_of
+from simdims.plots._sources import Loadings, loadings_of
 from simdims.report import bundle, pairs, pictures, words
-from simdims.report.data import (
-    N_TOP,
-    as_base64,
-    facts,
-    pack_loadings,
-    pack_similarities,
-    script_json,
-    suggestion_facts,
-)
-from simdims.report.overview import overview
-from simdims.report.provenance import provenance
+from simdims.report.data import N_TOP, as_base64, facts, pack_loadings, pack_similarities, script_json, suggestion_facts
+from simdims.report.overview import item_map, similarity_image
 from simdims.report.resampled import comparison_facts, uncertainty_facts
+from simdims.report.systems import systems_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,13 +97,12 @@ def write_report(
     loadings = loadings_of(found)
     tops = [loadings.top(k, N_TOP) for k in range(found.n_components)]
     shown = facts(found, tests, lineage, tops, heading)
-    shown |= {
-        "uncertainty": uncertainty_facts(found, uncertainty, tops),
-        "comparisons": comparison_facts(found, comparison),
-    }
+    shown |= {"systems": systems_facts(found), "uncertainty": uncertainty_facts(found, uncertainty, tops)}
+    shown |= {"comparisons": comparison_facts(found, comparison)}
     if suggestions is not None:
         shown["suggestions"] = suggestion_facts(suggestions, found.dimension_names)
-    data = _data(found, shown, tops, None if images is None else pictures.thumbnails(images, found.n_items))
+    thumbnails = None if images is None else pictures.thumbnails(images, found.n_items)
+    data = _data(found, loadings, shown, tops, thumbnails)
     text = bundle.page(title=heading, parts=_parts(found, tests, uncertainty), data=data)
     with replacing_file(target) as file:
         file.write(f"{FIRST_LINE}\n{text}".encode(errors="replace"))
@@ -142,32 +133,36 @@ def _is_report(path: Path) -> bool:
         return file.read(len(FIRST_LINE)) == FIRST_LINE.encode()
 
 
-def _data(found: Discovery, shown: dict[str, Any], tops: list[Any], images: list[str] | None) -> dict[str, str]:
+def _data(
+    found: Discovery, loadings: Loadings, shown: dict[str, Any], tops: list[Any], images: list[str] | None
+) -> dict[str, str]:
     """The text of each data element that the scripts read."""
-    similarity, found_loadings = found.mean_similarity, loadings_of(found)
-    loadings = pack_loadings(found.embedding)
+    similarity = found.mean_similarity
+    lines, about_loadings = pack_loadings(found.embedding)
+    about_heat, cells = similarity_image(similarity, loadings)
+    about_map, places = item_map(loadings)
     blocks = pairs.blocks(similarity, tops, N_TOP)
     observed = pairs.all_pairs(similarity) if 1 < found.n_items <= ALL_PAIRS_UP_TO else np.full(0, np.nan)
     largest = float(np.fmax.reduce(np.concatenate([blocks.ravel(), observed]), initial=0.0))
     shown |= {
-        "loadings": {"kind": loadings.kind, "scales": loadings.scales, "precision": loadings.precision},
+        "loadings": about_loadings,
         "largest_similarity": largest or 1.0,
         "has_all_pairs": bool(observed.size),
         "labelled": found.labels is not None,
         "pictured": images is not None,
         "fit": pairs.observed_against_predicted(similarity, found.embedding),
+        "heat": about_heat,
+        "map": about_map,
     }
-    drawn = overview(similarity, found_loadings)
-    shown |= {"heat": drawn.heat, "map": drawn.map}
     return {
         "facts": script_json(shown),
         "labels": script_json(list(found.labels or ())),
-        "loadings": loadings.lines,
+        "loadings": lines,
         "blocks": pack_similarities(blocks, largest),
         "observed": pack_similarities(observed, largest) if observed.size else "",
         "images": "\n".join(images or ()),
-        "heat": as_base64(drawn.cells),
-        "map": as_base64(drawn.places),
+        "heat": as_base64(cells),
+        "map": as_base64(places),
     }
 
 
@@ -181,7 +176,8 @@ def _parts(found: Discovery, tests: HypothesisTests | None, uncertainty: Bootstr
     summary = "".join(f"<p>{html.escape(text)}</p>" for text in rest)
     paragraph, references = found.methods_text(tests, uncertainty).split("\n\n")
     sources = "".join(f"<li>{html.escape(line)}</li>" for line in references.splitlines())
-    origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in provenance(found))
+    rows = words.provenance(found)
+    origin = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in rows)
     return {
         "lead": html.escape(lead),
         "summary": summary,

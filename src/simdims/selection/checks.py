@@ -69,9 +69,9 @@ def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.nd
         n_pool = np.count_nonzero(draw_folds(repeat) >= 0)
         if n_pool < design.n_folds:
             raise TooFewPairsError(
-                f"n_folds must be at most the number of pairs in a pool, got {design.n_folds} folds of {n_pool} "
-                f"pairs: S has {n_pairs} observed pairs and the pool keeps "
-                f"{pool_sampling(design.sampling, design.n_folds):.0%} of them."
+                f"S has too few observed pairs for cross-validation, {n_pairs}: {n_pool} "
+                f"({pool_sampling(design.sampling, design.n_folds):.0%} of them) are divided among {design.n_folds} "
+                "folds, which need at least one each."
             )
     if design.sampling is not None and design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
         trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds

@@ -38,6 +38,7 @@ from simdims.uncertainty.fits import (
     draw_weights,
     fit_resample,
     mean_of_known,
+    moved_dimension,
 )
 from simdims.uncertainty.result import Bootstrap
 
@@ -277,6 +278,11 @@ def _reference(
             journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
         problem = solvers.penalised_jointly(problem, rank, model.alpha, model.l1_ratio, model.shrinkage)
         solution = solvers.solve_jointly(problem, W, weights, max_iter=model.max_iter, tol=TOL)
+    moved = "" if source.W is None else moved_dimension(source.W, solution.W)
+    if moved:
+        rule = "must have dimensions that remain when they are fitted without bounds and more precisely"
+        remedy = "repeat discover without bounds and solver='admm', or pass the similarities and {n_components}"
+        raise ParameterError("found", rule, f"a result whose {moved} after that", remedy)
     order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable") if source.W is None else np.arange(rank)
     lists = solvers.as_lists(problem, np.arange(n)) if problem.zeros.any() else problem
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (solution.W, solution.weights))
