@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simdims._parallel import root_seed
 from simdims._progress import Callback
@@ -29,11 +29,11 @@ from simdims.inference.nuisance import (
 )
 from simdims.inference.permutations import (
     TIE,
-    Statistics,
     check_settings,
     n_defined,
     permute,
     pooled_ranks,
+    stacked,
     warn_of_few,
 )
 from simdims.inference.result import HypothesisTests
@@ -120,16 +120,16 @@ def combined_test(
     partialled: tuple[str, ...] = ()
     if nuisance is None:
         parts = dimension_statistics(table, cleaned, matching, alternative), rsa_statistics(similarity, cleaned, method)
-        observed, null = permute(partial(_both, parts), items.number, n_permutations, random_state, n_jobs, progress)
+        observed, null = permute(partial(stacked, parts), items.number, n_permutations, random_state, n_jobs, progress)
     else:
         seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
         given = resampling(cleaned, known, seed)
         table, of_dimensions = partial_statistics(table, given, alternative)
         pairs = partial_pairs(similarity, models_of(known), ranks=method == "spearman")
-        both = partial(_both, (of_dimensions, partial(pair_correlations, pairs)))
+        both = partial(stacked, (of_dimensions, partial(pair_correlations, pairs)))
         observed, null = permute_given(given, both, n_permutations, seed, n_jobs, progress)
         check_observed(observed[1], cleaned.names)
-        cleaned, partialled = given.partial(cleaned), known.names
+        cleaned, partialled = replace(cleaned, vectors=given.residuals), known.names
         matched, correlation = f"{matched}, {known.words()}", f"{correlation}, {known.words()}"
     # Both parts use the same permutations: those for which the correlation with the similarities is defined.
     null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
@@ -174,8 +174,3 @@ def _share(similarity: Similarity, table: Table) -> float:
         explained = explained_variance(similarity, table.values)
     # If the error of W W^T overflows, it explains nothing.
     return float(np.clip(explained, *SHARES)) if np.isfinite(explained) else SHARES[0]
-
-
-def _both(parts: tuple[Statistics, Statistics], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The statistics of both parts, of shape (n_permutations, 2, n_hypotheses)."""
-    return np.stack([statistics(permutations) for statistics in parts], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,14 +14,7 @@ from simdims._progress import Callback
 from simdims.inference import collinearity
 from simdims.inference.hypotheses import Hypotheses, Table, clean_embedding, clean_vectors
 from simdims.inference.matching import aligned_correlations, match, standardise
-from simdims.inference.nuisance import (
-    Resampling,
-    check_table,
-    clean_nuisance,
-    dimension_correlations,
-    permute_given,
-    resampling,
-)
+from simdims.inference.nuisance import Resampling, clean_nuisance, dimension_correlations, permute_given, resampling
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
 from simdims.inference.result import HypothesisTests
 
@@ -133,7 +127,8 @@ def dimension_test(
         given = resampling(cleaned, known, seed)
         table, statistics = partial_statistics(table, given, alternative)
         observed, null = permute_given(given, statistics, n_permutations, seed, n_jobs, progress)
-        cleaned, method, partialled = given.partial(cleaned), f"{method}, {known.words()}", known.names
+        cleaned = replace(cleaned, vectors=given.residuals)
+        method, partialled = f"{method}, {known.words()}", known.names
     return HypothesisTests(
         test="dimension",
         hypotheses=cleaned.names,
@@ -162,8 +157,11 @@ def dimension_statistics(table: Table, hypotheses: Hypotheses, matching: str, al
 
 def partial_statistics(table: Table, given: Resampling, alternative: str) -> tuple[Table, Statistics]:
     """The embedding with the nuisance partialled out, and the function from resampled hypotheses to correlations."""
-    check_table(table, given)
-    table = Table(given.without_nuisance(table.values), table.rows, table.columns)
+    left = given.without_nuisance(table.values)
+    lengths = np.maximum(np.linalg.norm(table.values, axis=0), 1e-300)
+    if not (np.linalg.norm(left, axis=0) > 1e-7 * lengths).any():
+        raise ParameterError("embedding", "must vary beyond the {nuisance}", "none of its dimensions does")
+    table = replace(table, values=left)
     return table, partial(dimension_correlations, given, table.values, alternative == "two-sided")
 
 
@@ -176,7 +174,6 @@ def separate_matching(matching: str) -> str:
 
 def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alternative: str) -> tuple[str, ...]:
     """The name of the dimension matched with each hypothesis over all items."""
-    assert table.columns is not None
     C = standardise(hypotheses.vectors).values.T @ standardise(table.values).values
     matched = match(C, joint=matching == "joint", absolute=alternative == "two-sided")
     return tuple(table.columns[place] for place in matched)

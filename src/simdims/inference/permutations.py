@@ -76,6 +76,11 @@ def permute(
     return observed, np.concatenate([null[block.number] for block in blocks])
 
 
+def stacked(parts: tuple[Statistics, ...], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Several statistics of the same permutations, of shape (number, n_parts, ...)."""
+    return np.stack([statistics(permutations) for statistics in parts], axis=1)
+
+
 def permutations_of(n_items: int, block: Block | None) -> NDArray[np.intp]:
     """The permutations of a block; for None the identity."""
     return np.arange(n_items)[None] if block is None else block.draw(n_items)

@@ -16,7 +16,7 @@ from simdims._progress import Callback
 from simdims.inference.dimension import matched_dimensions, resolved_matching
 from simdims.inference.hypotheses import FEWEST_ITEMS, Items, Table, clean_embedding, clean_hypotheses, clean_vectors
 from simdims.inference.matching import Columns, leave_one_out_matching, standardise
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
+from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, stacked
 from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import rsa_statistics
 from simdims.joint import problem_of_set
@@ -65,15 +65,8 @@ def population_test(
         items. "both": other people and other items.
     n_permutations : int, default=1000
         Number of permutations of the items, or of sign flips.
-    alternative : {"greater", "two-sided"}, default="greater"
-    alpha : float, default=0.05
-        False discovery rate at which an adjusted p-value is significant.
-    random_state : int, RandomState or None, default=None
-        Seed; None draws one.
-    n_jobs : int or None, default=None
-        Number of processes; the result does not depend on it.
-    progress : bool, function or None, default=None
-        Whether to show a progress bar.
+    alternative, alpha, random_state, n_jobs, progress
+        As in `dimension_test`.
 
     Returns
     -------
@@ -167,12 +160,7 @@ def _similarity_effects(
         except ValueError as error:
             error.add_note(f"This is about system {name!r}.")
             raise
-    return partial(_stacked, tuple(parts)), cleaned.names, (None,) * len(cleaned.names)
-
-
-def _stacked(parts: tuple[Statistics, ...], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Effects of shape (permutations, systems, hypotheses)."""
-    return np.stack([part(permutations) for part in parts], axis=1)
+    return partial(stacked, tuple(parts)), cleaned.names, (None,) * len(cleaned.names)
 
 
 def _of_all_items(systems: SimilaritySet, m: int) -> Similarity:
@@ -212,9 +200,8 @@ def _in_order(table: Table, items: Items, systems: SimilaritySet) -> NDArray[np.
     """The rows of an embedding in the order of the systems' items."""
     if table.rows is None or systems.labels is None:
         if items.number != systems.n_items:
-            raise ParameterError(
-                "embedding", f"must have one row for each of the {systems.n_items} items", f"{items.number}"
-            )
+            rule = f"must have one row for each of the {systems.n_items} items"
+            raise ParameterError("embedding", rule, f"{items.number}")
         return table.values
     place = {name: at for at, name in enumerate(table.rows)}
     missing = [label for label in systems.labels if label not in place]
@@ -255,9 +242,7 @@ def _version_correlations(
         x = Columns(hypotheses.values[permutation], hypotheses.stretch[permutation])
         matched = leave_one_out_matching(x, dimensions, joint=joint, absolute=absolute)
         for m, version in enumerate(versions):
-            found[place, m] = np.einsum("ij,ij->j", x.values, _standard(version[items, matched]))
+            columns = version[items, matched]
+            columns = standard_columns(columns) if columns.any() else columns
+            found[place, m] = np.einsum("ij,ij->j", x.values, columns)
     return found
-
-
-def _standard(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    return standard_columns(columns) if columns.any() else np.zeros_like(columns)

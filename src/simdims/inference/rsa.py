@@ -24,6 +24,7 @@ from simdims.inference.nuisance import (
     partial_pairs,
     permute_given,
     resampling,
+    residual_correlations,
     residual_matrices,
 )
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, warn_of_few
@@ -149,8 +150,8 @@ def _permute_given(
     models = models_of(nuisance)
     pairs = partial_pairs(similarity, models, ranks=method == "spearman")
     if hypotheses.matrices or nuisance.matrices:
-        residuals = residual_matrices(hypotheses, models, pairs)
-        observed, null = permute(residuals.correlations, similarity.n_items, *settings)
+        correlations = partial(residual_correlations, pairs, residual_matrices(hypotheses, models, pairs))
+        observed, null = permute(correlations, similarity.n_items, *settings)
     else:
         given = resampling(hypotheses, nuisance, settings[1])
         observed, null = permute_given(given, partial(pair_correlations, pairs), *settings)
@@ -193,10 +194,10 @@ def _check_spreads(varies: bool, models_vary: np.ndarray, hypotheses: Hypotheses
     if not varies:
         raise ParameterError("S", "must vary over its observed pairs", "equal values or none")
     if not models_vary.all():
-        raise ParameterError(
-            "hypotheses",
+        rule = (
             "must vary over the observed pairs as model matrices (x x^T for a property x), and the similarities over "
-            "the pairs that they cover",
-            f"the same value for all of them in {hypotheses.names[int(np.argmin(models_vary))]!r}",
-            "a property of few items needs an observed pair of two items that have it",
+            "the pairs that they cover"
         )
+        got = f"the same value for all of them in {hypotheses.names[int(np.argmin(models_vary))]!r}"
+        remedy = "a property of few items needs an observed pair of two items that have it"
+        raise ParameterError("hypotheses", rule, got, remedy)
