@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment, nnls
+from scipy.optimize import linear_sum_assignment
 from scipy.stats import false_discovery_control
 
 from simdims._parameters import ParameterError, plural, shortlist, warn
 from simdims.inference.hypotheses import FEWEST_ITEMS, Table, clean_embedding
+from simdims.inference.mantel import CONSTANT
 from simdims.inference.permutations import check_settings, permute, pvalues
+from simdims.inference.regression import nonnegative_weights
 from simdims.metrics.structure import standard_columns
 from simdims.similarity import as_similarity
 from simdims.similarity.ownership import read_only
@@ -21,9 +23,6 @@ from simdims.systems import SimilaritySet, dense_parts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: Relative tolerance for the rank of the products of dimensions.
-_FLAT = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,14 +106,10 @@ class EmbeddingComparison:
         """
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "dimension1": [self.dimensions1[k] for k in self.pairs[:, 0]],
-            "dimension2": [self.dimensions2[k] for k in self.pairs[:, 1]],
-            "correlation": self.correlation,
-            "pvalue": self.pvalue,
-            "pvalue_adjusted": self.pvalue_adjusted,
-        }
-        return pd.DataFrame(columns)
+        dimensions1 = [self.dimensions1[k] for k in self.pairs[:, 0]]
+        dimensions2 = [self.dimensions2[k] for k in self.pairs[:, 1]]
+        table = pd.DataFrame({"dimension1": dimensions1, "dimension2": dimensions2, "correlation": self.correlation})
+        return table.assign(pvalue=self.pvalue, pvalue_adjusted=self.pvalue_adjusted)
 
     def summary(self) -> str:
         """The comparison as text."""
@@ -130,13 +125,13 @@ class EmbeddingComparison:
                     f"  {row.dimension1} and {row.dimension2}: r = {row.correlation:.2f}, p = {row.pvalue:.2g}, "
                     f"adjusted {row.pvalue_adjusted:.2g}"
                 )
-        for words, names in (("the first", self.only1), ("the second", self.only2)):
+        for which, names in (("first", self.only1), ("second", self.only2)):
             if names:
-                lines.append(f"Only in {words}: {shortlist(list(names))}.")
+                lines.append(f"Only in the {which}: {shortlist(list(names))}.")
         if self.explained is not None:
             for system, *parts in self.explained.itertuples():
                 own, shared, others = (f"{part:.0%}" for part in parts)
-                which = {"S1": "first", "S2": "second"}[system]
+                which = "first" if system == "S1" else "second"
                 lines.append(
                     f"Variance of the similarities behind the {which} embedding explained by its own dimensions: "
                     f"{own}; by the shared ones: {shared}; by their counterparts: {others}."
@@ -223,8 +218,6 @@ def compare_embeddings(
     partners = linear_sum_assignment(first.T @ second, maximize=True)[1]
     order = np.argsort(-observed, kind="stable")
     pairs = np.stack([order, partners[order]], axis=1)
-    assert one.columns is not None
-    assert other.columns is not None
     compared = EmbeddingComparison(
         dimensions1=one.columns,
         dimensions2=other.columns,
@@ -272,9 +265,8 @@ def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[n
         raise ParameterError("W2", f"must share at least {FEWEST_ITEMS} items with the first embedding", got)
     left1, left2 = len(one.rows) - len(kept), len(other.rows) - len(kept)
     if left1 or left2:
-        warn(
-            f"Compared the {len(kept)} common items; left out {left1} of the first and {left2} of the second embedding."
-        )
+        left_out = f"left out {left1} of the first and {left2} of the second embedding"
+        warn(f"Compared the {len(kept)} common items; {left_out}.")
     return np.array(kept, dtype=np.intp), np.array([place[name] for name in labels], dtype=np.intp), labels
 
 
@@ -310,11 +302,8 @@ def _with_explained(
             raise ParameterError(name, "must list its items in the order of its embedding", "another order")
         values, weights = (part[np.ix_(own_rows, own_rows)] for part in dense_parts(similarity))
         own, others = embeddings[side], embeddings[1 - side]
-        found[name] = {
-            "all": variance_explained(name, values, weights, own),
-            "shared": variance_explained(name, values, weights, own[:, shared[:, side]]),
-            "counterparts": variance_explained(name, values, weights, others[:, shared[:, 1 - side]]),
-        }
+        parts = {"all": own, "shared": own[:, shared[:, side]], "counterparts": others[:, shared[:, 1 - side]]}
+        found[name] = {part: variance_explained(name, values, weights, W) for part, W in parts.items()}
     return replace(compared, explained=pd.DataFrame.from_dict(found, orient="index"))
 
 
@@ -335,10 +324,7 @@ def variance_explained(
         raise ParameterError(name, "must have an observed pair of two different items", "none")
     centred = sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:]) / sums[0, 0]
     G, y, spread = centred[:-1, :-1], centred[:-1, -1], centred[-1, -1]
-    if spread <= _FLAT * sums[-1, -1]:
+    if spread <= CONSTANT * sums[-1, -1]:
         raise ParameterError(name, "must vary over its observed pairs to have a variance", "equal values")
-    sizes, directions = np.linalg.eigh(G)
-    kept = sizes > _FLAT * max(sizes.max(), 0.0)
-    root = np.sqrt(sizes[kept])[:, None] * directions[:, kept].T
-    a = nnls(root, (directions[:, kept].T @ y) / np.sqrt(sizes[kept]))[0] if kept.any() else np.zeros(rank)
+    a = nonnegative_weights(G, y)
     return float((2 * y @ a - a @ G @ a) / spread)

@@ -21,14 +21,7 @@ from simdims._progress import Callback
 from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import Hypotheses, clean_hypotheses
-from simdims.inference.nuisance import (
-    Nuisance,
-    Resampling,
-    clean_nuisance,
-    models_of,
-    permute_given,
-    resampling,
-)
+from simdims.inference.nuisance import Nuisance, Resampling, clean_nuisance, models_of, permute_given, resampling
 from simdims.inference.permutations import check_settings, permute, pvalues
 from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import check_similarity
@@ -147,7 +140,7 @@ class Regression:
     second: NDArray[np.intp]
     roots: NDArray[np.float64]
     design: NDArray[np.float64]  # constant, nuisance, models and similarities, times roots
-    ends: NDArray[np.intp]  # of the blocks of pairs
+    blocks: list[slice]  # of pairs whose items are in the same two folds
     in_fold: NDArray[np.bool_]  # (n_folds, n_blocks): whether pairs of a block have an item of the fold
     sums: NDArray[np.float64]  # (n_blocks, n_columns, n_columns)
     n_free: int  # columns with unconstrained weights
@@ -177,11 +170,8 @@ class Regression:
         free = slice(0, self.n_free)
         solved = np.linalg.lstsq(G[free, free], np.column_stack([G[free, self.n_free :], g[free]]), rcond=1e-12)[0]
         left = G[self.n_free :, self.n_free :] - G[self.n_free :, free] @ solved[:, :-1]
-        values, vectors = np.linalg.eigh((left + left.T) / 2)
-        kept = values > 1e-12 * max(values[-1], 1e-300)
-        roots = np.sqrt(values[kept])
         target = g[self.n_free :] - G[self.n_free :, free] @ solved[:, -1]
-        found = nnls(roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ target) / roots)[0]
+        found = nonnegative_weights((left + left.T) / 2, target)
         return np.concatenate([solved[:, -1] - solved[:, :-1] @ found, found])
 
     def coefficients(self) -> NDArray[np.float64]:
@@ -192,9 +182,8 @@ class Regression:
         """Held-out R2 with each column of H (n_pairs, number) in place of one of the models."""
         column = self.n_free + place
         H = H * self.roots[:, None] / self.scales[place]
-        starts = np.concatenate([[0], self.ends[:-1]])
-        products = np.stack([self.design[a:b].T @ H[a:b] for a, b in zip(starts, self.ends, strict=True)])
-        squares = np.stack([np.einsum("pc,pc->c", H[a:b], H[a:b]) for a, b in zip(starts, self.ends, strict=True)])
+        products = np.stack([self.design[rows].T @ H[rows] for rows in self.blocks])
+        squares = np.stack([np.einsum("pc,pc->c", H[rows], H[rows]) for rows in self.blocks])
         result = np.empty(H.shape[1])
         for number in range(H.shape[1]):
             sums = self.sums.copy()
@@ -202,6 +191,16 @@ class Regression:
             sums[:, column, column] = squares[:, number]
             result[number] = self.explained(sums)
         return result
+
+
+def nonnegative_weights(G: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The a >= 0 that minimises a^T G a - 2 g^T a, for a positive semidefinite G."""
+    values, vectors = np.linalg.eigh(G)
+    kept = values > 1e-12 * max(values[-1], 1e-300)
+    if not kept.any():
+        return np.zeros(len(g))
+    roots = np.sqrt(values[kept])
+    return nnls(roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ g) / roots)[0]
 
 
 def as_regression(
@@ -225,20 +224,17 @@ def as_regression(
     values = pairs.values[order]
     if any(np.isnan(column).any() for column in columns):
         raise ParameterError("models", "must be known for all observed pairs, as {nuisance} must", "missing values")
-    if not np.ptp(values) > mantel.CONSTANT * np.abs(values).max() or not all(
-        (~held).any() and held.any() for held in in_fold
-    ):
-        raise ParameterError(
-            "S", "must have pairs that vary within and between folds of items", "equal values or too few pairs"
-        )
+    varies = np.ptp(values) > mantel.CONSTANT * np.abs(values).max()
+    if not (varies and in_fold.any(axis=1).all() and (~in_fold).any(axis=1).all()):
+        rule = "must have pairs that vary within and between folds of items"
+        raise ParameterError("S", rule, "equal values or too few pairs")
     scales = np.array([np.abs(column).max() or 1.0 for column in columns])
     design = np.column_stack([np.ones(len(order)), *(c / s for c, s in zip(columns, scales, strict=True)), values])
     design *= roots[:, None]
-    ends = np.cumsum(counts)
-    starts = np.concatenate([[0], ends[:-1]])
-    sums = np.stack([design[a:b].T @ design[a:b] for a, b in zip(starts, ends, strict=True)])
+    blocks = [slice(end - count, end) for end, count in zip(np.cumsum(counts), counts, strict=True)]
+    sums = np.stack([design[rows].T @ design[rows] for rows in blocks])
     n_free = 1 + len(matrices)
-    return Regression(similarity.n_items, first, second, roots, design, ends, in_fold, sums, n_free,
+    return Regression(similarity.n_items, first, second, roots, design, blocks, in_fold, sums, n_free,
                       scales[len(matrices) :], pairs.scale, signed)  # fmt: skip
 
 
@@ -255,7 +251,7 @@ def _test(
     """The unique contribution of a model, observed and resampled."""
     without = regression.explained(without=place)
     others = [k for k in range(len(models.names)) if k != place]
-    name = (models.names[place],)
+
     if models.matrices or (nuisance is not None and nuisance.matrices):
         matrix, fitted = _residual_matrix(models, others, nuisance, place)
         contributions = partial(_of_permutations, regression, place, without, matrix, fitted)
@@ -266,9 +262,8 @@ def _test(
         observed, null = permute(contributions, regression.n_items, *settings)
     else:
         columns = [models.vectors[:, others]] + ([] if nuisance is None else [nuisance.vectors])
-        names = tuple(models.names[k] for k in others)
-        known = Nuisance(names, np.hstack(columns), ())
-        given = _resampling(Hypotheses(name, models.vectors[:, [place]]), known, settings[1])
+        known = Nuisance(tuple(models.names[k] for k in others), np.hstack(columns), ())
+        given = _resampling(Hypotheses((models.names[place],), models.vectors[:, [place]]), known, settings[1])
         scale = np.abs(models.vectors[:, place]).max()
         contributions = partial(_of_draws, regression, place, without, scale)
         observed, null = permute_given(given, contributions, *settings)
@@ -284,14 +279,13 @@ def _resampling(model: Hypotheses, others: Nuisance, seed: int) -> Resampling:
             n_items, n_others = others.vectors.shape
             raise ParameterError("models", rule, f"{n_others + 1} for {n_items} items") from None
         rule = "must not be linear combinations of other models and the {nuisance}"
-        remedy = "of all levels of a category, leave one out"
-        raise ParameterError("models", rule, error.got, remedy) from None
+        raise ParameterError("models", rule, error.got, "of all levels of a category, leave one out") from None
 
 
 def _residual_matrix(
     models: Hypotheses, others: list[int], nuisance: Nuisance | None, place: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Residuals of a model of pairs given the others, and its predicted values, as matrices."""
+    """Residuals of a model of pairs given the others, and its fitted values, as matrices."""
     n_items = len(models.matrices[0]) if models.matrices else len(models.vectors)
     upper = np.triu_indices(n_items, k=1)
     known = [_pair_values(models, k, *upper) for k in others]
@@ -304,12 +298,7 @@ def _residual_matrix(
     if np.sum((h - fitted) ** 2) <= 1e-8 * np.sum((h - h.mean()) ** 2):
         rule = "must vary, and not be linear combinations of other models and the {nuisance}"
         raise ParameterError("models", rule, repr(models.names[place]))
-    result = []
-    for values in (h - fitted, fitted):
-        matrix = np.zeros((n_items, n_items))
-        matrix[upper] = values
-        result.append(matrix + matrix.T)
-    return result[0], result[1]
+    return mantel.symmetric(h - fitted, upper, n_items), mantel.symmetric(fitted, upper, n_items)
 
 
 def _of_permutations(
