@@ -14,10 +14,8 @@ from simdims.inference.permutations import pvalues
 
 #: Confidence level of the intervals.
 LEVEL = 0.95
-
 #: Bisection steps for the end of an interval: to a millionth of the bracket's width.
 _HALVINGS = 24
-
 #: Doublings after which the end of an interval is taken as infinite.
 _DOUBLINGS = 40
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
+from simdims._parameters import plural
 from simdims.inference.permutations import n_defined
 
 if TYPE_CHECKING:
@@ -218,34 +219,28 @@ class HypothesisTests:
 
     def _headline(self) -> str:
         n, found = len(self.hypotheses), int(self.significant.sum())
-        if self.test == "weights":
-            dimensions = "dimension" if n == 1 else "dimensions"
-            return f"The weights of {found} of {n} {dimensions} are significantly related to the {self._related_to()}."
-        if self.test == "regression":
-            subject = f"{found} of {n} {'model' if n == 1 else 'models'}"
-            verb = "explains" if 1 in (n, found) else "explain"
-            return (
-                f"{subject} {verb} similarities that the others do not. Held-out R2 of the regression: "
-                f"{self.explained_variance:.3f}."
-            )
-        subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
         singular = 1 in (n, found)
-        verb, their = ("correlates", "its") if singular else ("correlate", "their")
+        if self.test == "weights":
+            subject = f"The weights of {found} of {n} {plural('dimension', n)}"
+            return f"{subject} are significantly related to the {self._related_to()}."
+        if self.test == "regression":
+            subject = f"{found} of {n} {plural('model', n)} {'explains' if singular else 'explain'}"
+            explained = f"Held-out R2 of the regression: {self.explained_variance:.3f}."
+            return f"{subject} similarities that the others do not. {explained}"
+        subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
+        correlates = f"{subject} {'correlates' if singular else 'correlate'} significantly with"
+        is_found = f"{subject} {'is' if singular else 'are'} found in the"
         if self.test == "dimension":
-            return f"{subject} {verb} significantly with {their} assigned dimension."
+            return f"{correlates} {'its' if singular else 'their'} assigned dimension."
         if self.test == "rsa":
-            return f"{subject} {verb} significantly with the similarities."
+            return f"{correlates} the similarities."
         if self.test == "population":
-            return f"{subject} {'is' if singular else 'are'} found in the population of {self._population()}."
+            return f"{is_found} population of {self._population()}."
         deciders = list(np.array(self.decided_by)[self.significant])
-        words = {
-            "dimension": "more clearly in a dimension",
-            "rsa": "more clearly in the similarities as a whole",
-            "both": "equally in both",
-        }
+        places = {"dimension": "more clearly in a dimension", "rsa": "more clearly in the similarities as a whole"}
+        words = {**places, "both": "equally in both"}
         counts = [f"{deciders.count(part)} {words[part]}" for part in words if part in deciders]
-        verb = "is" if singular else "are"
-        return f"{subject} {verb} found in the representation{': ' if counts else ''}{', '.join(counts)}."
+        return f"{is_found} representation{': ' if counts else ''}{', '.join(counts)}."
 
     def _population(self) -> str:
         return self.method.rpartition("generalised to ")[2]

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: Significance level for a small group varying more than a large one.
 _UNLIKELY = 0.01
-
 #: Number of standard errors from zero at which the autocorrelation of residuals is reported.
 _STRIKING = 3.5
 
@@ -198,10 +197,8 @@ def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any
     if len(groups) == len(codes):
         raise ParameterError("by", "must have groups of more than one system", f"{len(groups)} groups")
     words, contrast = _described(groups, values, 0 if persons is None else int(of_person.max()) + 1)
-    columns = _columns(scores, codes, groups)
-    design = Design(
-        _centred(weights, of_person), _centred(columns, of_person), codes, of_person, groups, words, contrast
-    )
+    columns = _centred(_columns(scores, codes, groups), of_person)
+    design = Design(_centred(weights, of_person), columns, codes, of_person, groups, words, contrast)
     if persons is None:
         if len(groups) > 2:
             _warn_of_spread(weights, codes, groups)
