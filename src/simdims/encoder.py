@@ -32,7 +32,7 @@ from simdims._parameters import (
     require_type,
     warn,
 )
-from simdims.metrics._embedding import embedding_table
+from simdims.metrics._embedding import dimension_names, embedding_table
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
@@ -180,12 +180,13 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         seed = root_seed(self.random_state)
         held_out, means = np.empty_like(W), np.empty_like(W)
         for training, held in KFold(self.n_folds, shuffle=True, random_state=seed).split(W):
-            held_out[held] = self._ridge(features[training], W[training]).predict(features[held])
+            ridge = fit_ridge(features[training], W[training], self.kernel, self.gamma)
+            held_out[held] = ridge.predict(features[held])
             means[held] = W[training].mean(axis=0)
         self.held_out_predictions_ = held_out
         gains = np.where(abs(held_out - means) > ROUNDING * abs(means), held_out - means, 0.0)
         self.scores_, self.scores_interval_ = scores_with_intervals(W, gains, np.random.default_rng(seed))
-        self.ridge_ = self._ridge(features, W)
+        self.ridge_ = fit_ridge(features, W, self.kernel, self.gamma)
         self.alpha_ = self.ridge_.alpha
         return self
 
@@ -232,9 +233,6 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.positive_only = True
         return tags
-
-    def _ridge(self, features: Features, W: NDArray[np.float64]) -> Ridge:
-        return fit_ridge(features, W, self.kernel, self.gamma)
 
     def _check_parameters(self) -> None:
         require_choice("kernel", self.kernel, ("linear", "rbf"))
@@ -395,12 +393,10 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
         reason = " ".join([first, *(line for line in rest if line.startswith("Reshape"))]).rstrip(".")
         kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
         is_y = re.search(r"\by\b", reason) is not None
-        name, rule = (
-            ("y", "must hold loadings, finite numbers") if is_y else ("X", "must hold features, finite numbers")
-        )
+        name, held = ("y", "loadings") if is_y else ("X", "features")
         table = tables[1] if is_y and len(tables) > 1 else tables[0]
         found = _first_missing(table) if is_frame(table) and "NaN" in reason else None
-        raise kind(name, f"{rule} with one row per item ({reason})", found) from None
+        raise kind(name, f"must hold {held}, finite numbers with one row per item ({reason})", found) from None
 
 
 def _first_missing(frame: pd.DataFrame) -> str | None:
@@ -414,9 +410,7 @@ def _first_missing(frame: pd.DataFrame) -> str | None:
 def _matched(X: Any, table: Any) -> tuple[Any, Any]:
     """Features and loadings in the order of the loadings, matched by name if both name their items."""
     indices = [getattr(one, "index", None) if hasattr(one, "to_numpy") else None for one in (X, table)]
-    features, items = [
-        None if index is None or is_default_axis(index) else [str(name) for name in index] for index in indices
-    ]
+    features, items = (None if one is None or is_default_axis(one) else list(map(str, one)) for one in indices)
     if features is None or items is None:
         refuse_other_numbers(features, "X")
         refuse_other_numbers(items, "y")
@@ -435,11 +429,9 @@ def _matched(X: Any, table: Any) -> tuple[Any, Any]:
 
 
 def _dimension_names(table: Any, n_components: int) -> NDArray[np.object_]:
-    if is_frame(table) and not is_default_axis(table.columns):
-        return np.array([str(column) for column in table.columns], dtype=object)
-    if getattr(table, "name", None) is not None:
-        return np.array([str(table.name)], dtype=object)
-    return np.array([f"dimension{k + 1}" for k in range(n_components)], dtype=object)
+    is_named = not is_frame(table) and getattr(table, "name", None) is not None  # a Series
+    names = [str(table.name)] if is_named else dimension_names(table, n_components)
+    return np.array(names, dtype=object)
 
 
 def fitted_encoder(X: Any, W: pd.DataFrame, encoder: DimensionEncoder | None) -> DimensionEncoder:
@@ -451,7 +443,6 @@ def fitted_encoder(X: Any, W: pd.DataFrame, encoder: DimensionEncoder | None) ->
 def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
     """The arrays of a fitted encoder for `from_arrays`, without pickle."""
     check_is_fitted(encoder)
-    ridge = encoder.ridge_
     gamma = np.nan if encoder.gamma is None else encoder.gamma
     arrays = {
         "settings": np.array([encoder.kernel, str(encoder.n_folds), repr(float(gamma)), str(int(encoder._is_single))]),
@@ -459,10 +450,8 @@ def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
         "scores_interval": encoder.scores_interval_,
         "held_out_predictions": encoder.held_out_predictions_,
         "dimension_names": encoder.dimension_names_.astype(str),
-        **{name: np.asarray(value) for name, value in ridge._asdict().items() if name != "support"},
+        **{name: np.asarray(_as_dense(part)) for name, part in encoder.ridge_._asdict().items() if part is not None},
     }
-    if ridge.support is not None:
-        arrays["support"] = ridge.support.toarray() if sparse.issparse(ridge.support) else ridge.support
     if hasattr(encoder, "feature_names_in_"):
         arrays["feature_names"] = encoder.feature_names_in_.astype(str)
     return arrays
@@ -471,11 +460,9 @@ def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
 def from_arrays(arrays: Mapping[str, NDArray]) -> DimensionEncoder:
     """Rebuild an encoder from `as_arrays`; its seed is not kept."""
     kernel, n_folds, gamma, is_single = map(str, arrays["settings"])
-    given = None if np.isnan(float(gamma)) else float(gamma)
-    encoder = DimensionEncoder(kernel, gamma=given, n_folds=int(n_folds))
-    support = arrays.get("support")
+    encoder = DimensionEncoder(kernel, gamma=None if gamma == "nan" else float(gamma), n_folds=int(n_folds))
     parts = {name: arrays[name] for name in ("mean", "scale", "coef", "intercept", "alpha")}
-    encoder.ridge_ = Ridge(support=support, gamma=float(arrays["gamma"]), **parts)
+    encoder.ridge_ = Ridge(support=arrays.get("support"), gamma=float(arrays["gamma"]), **parts)
     encoder._is_single = bool(int(is_single))
     encoder.n_features_in_ = len(arrays["scale"])
     if "feature_names" in arrays:

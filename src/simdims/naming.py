@@ -25,7 +25,7 @@ from simdims._parameters import (
     shortlist,
     warn,
 )
-from simdims.metrics._embedding import Names, as_embedding, below_one, embedding_table
+from simdims.metrics._embedding import Names, as_embedding, below_one, dimension_names, embedding_table
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def label_dimensions(
     require_between("alpha", alpha, 0, 1, strictly=True)
     loadings, items = as_embedding(W)
     loadings = below_one(loadings)
-    names = _dimension_names(W, loadings.shape[1])
+    names = dimension_names(embedding_table(W), loadings.shape[1])
     table = read_properties(properties, len(loadings), items)
     rng = np.random.default_rng(root_seed(random_state))
     fold = rng.permutation(np.arange(len(loadings)) % N_FOLDS)
@@ -215,12 +215,8 @@ def describe(
 ) -> Described:
     """Cross-validated correlations of a column with properties, and p-values adjusted for their number."""
     observed, sign = _statistics(y[:, None], properties, fold)
-    largest = np.concatenate(
-        [
-            _statistics(y[orders[start : start + BLOCK]].T, properties, fold)[0].max(axis=0)
-            for start in range(0, len(orders), BLOCK)
-        ]
-    )
+    blocks = (orders[start : start + BLOCK] for start in range(0, len(orders), BLOCK))
+    largest = np.concatenate([_statistics(y[block].T, properties, fold)[0].max(axis=0) for block in blocks])
     statistic = observed[:, 0]
     as_large = np.count_nonzero(largest >= statistic[:, None] - 1e-10, axis=1)
     return Described(statistic, statistic * sign[:, 0], (1 + as_large) / (1 + len(orders)))
@@ -371,8 +367,6 @@ def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
 
 def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
     """One 0/1 column per level of a category, missing if the category is."""
-    import pandas as pd
-
     known = column.notna().to_numpy()
     texts = column[known].map(str)
     counts = texts.value_counts()
@@ -387,7 +381,7 @@ def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
         indicator = np.full(len(column), np.nan)
         indicator[known] = (texts == level).to_numpy(dtype=np.float64)
         result[f"{name}: {level}"] = indicator
-    return result if len(counts) else {name: pd.Series(np.nan, index=column.index).to_numpy()}
+    return result if len(counts) else {name: np.full(len(column), np.nan)}
 
 
 def _warn_of_numbers(texts: pd.Series, name: str) -> None:
@@ -414,17 +408,16 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
     if properties.columns.duplicated().any():
         repeated = properties.columns[properties.columns.duplicated()][0]
         raise ParameterError("properties", "must have distinct columns", f"{str(repeated)!r} more than once")
-    if items is None or is_default_axis(properties.index):
+    own = None if is_default_axis(properties.index) else [str(name) for name in properties.index]
+    if items is None or own is None:
         refuse_other_numbers(items, "W")
-        refuse_other_numbers(
-            None if is_default_axis(properties.index) else list(map(str, properties.index)), "properties"
-        )
+        refuse_other_numbers(own, "properties")
         if len(properties) != n_items:
             remedy = "name the items of both in an index to look them up"
             rule = f"must have one row for each of the {n_items} items of the dimensions"
             raise ParameterError("properties", rule, f"{len(properties)} rows", remedy)
         return properties
-    named = properties.set_axis([str(name) for name in properties.index])
+    named = properties.set_axis(own)
     if named.index.duplicated().any():
         repeated = named.index[named.index.duplicated()][0]
         raise ParameterError("properties", "must name each item once", f"{repeated!r} more than once in its index")
@@ -432,10 +425,3 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
         got = f"{named.index[0]!r} and others, but none of them, such as {items[0]!r}"
         raise ParameterError("properties", "must name the items of the dimensions in its index", got)
     return named.reindex(list(items))
-
-
-def _dimension_names(W: Any, n_components: int) -> list[str]:
-    table = embedding_table(W)
-    if is_frame(table) and not is_default_axis(table.columns):
-        return [str(column) for column in table.columns]
-    return [f"dimension{k + 1}" for k in range(n_components)]

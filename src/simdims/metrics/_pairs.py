@@ -104,12 +104,9 @@ def read_pairs(pairs: Any, n_items: int, names: Names, holder: str) -> NDArray[n
     is_text = np.array([[isinstance(cell, str) for cell in row] for row in cells])
     refuse_pair(pairs, ~is_text, "hold text in every cell (or whole numbers in every one)")
     if names is None:
-        raise ParameterError(
-            "pairs",
-            f"must hold positions where {holder} does not name its items",
-            f"the text {str(cells[0, 0])!r}",
-            "pass {labels}, or a DataFrame or Similarity that names them",
-        )
+        rule = f"must hold positions where {holder} does not name its items"
+        remedy = "pass {labels}, or a DataFrame or Similarity that names them"
+        raise ParameterError("pairs", rule, f"the text {str(cells[0, 0])!r}", remedy)
     place = {name: position for position, name in enumerate(names)}
     return np.array([[place.get(str(cell), -1) for cell in row] for row in cells], dtype=np.intp)
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 #: Fewest pairs for a correlation to be computed.
 _FEWEST_PAIRS = 3
-
 #: With fewer answers per triplet, the share of the most frequent answer is biased upwards.
 _FEW_ANSWERS = 10
 
@@ -266,7 +265,7 @@ def noise_ceiling(
     if by is not None:
         person, names = read_systems(triplets, by)
         return _ceiling_of_people(ascending, choice, person, names)
-    return _ceiling(_count_answers(ascending, choice, 3), min_answers, "triplets", "triplet")
+    return _ceiling(_count_answers(ascending, choice, 3)[0], min_answers, "triplets", "triplet")
 
 
 def comparison_ceiling(
@@ -323,7 +322,7 @@ def comparison_ceiling(
         people, _ = read_systems(as_frame(table, head=head, winner=winner, loser=loser, by=by), by)
         question = np.column_stack([question, people])
     choice = (items[:, 1] > items[:, 2]).astype(np.intp)
-    return _ceiling(_count_answers(question, choice, 2), min_answers, "table", "comparison")
+    return _ceiling(_count_answers(question, choice, 2)[0], min_answers, "table", "comparison")
 
 
 def _ceiling(counts: NDArray[np.intp], min_answers: int, argument: str, question: str) -> NoiseCeiling:
@@ -357,20 +356,17 @@ def _ceiling_of_people(
     questions: NDArray[np.intp], choice: NDArray[np.intp], person: NDArray[np.intp], names: Any
 ) -> SystemCeiling:
     """How many answers of each person are predicted by the most frequent answer of the others, and of all."""
-    number = np.unique(questions, axis=0, return_inverse=True)[1].ravel()
-    all_answers = np.zeros((int(number.max()) + 1, 3), dtype=np.intp)
-    np.add.at(all_answers, (number, choice), 1)
-    own_number = np.unique(np.stack([person, number]), axis=1, return_inverse=True)[1].ravel()
-    own = np.zeros((int(own_number.max()) + 1, 3), dtype=np.intp)
-    np.add.at(own, (own_number, choice), 1)
-    others = all_answers[number] - own[own_number]
+    counts, number = _count_answers(questions, choice, 3)
+    own, own_number = _count_answers(np.column_stack([person, number]), choice, 3)
+    from_all = counts[number]
+    others = from_all - own[own_number]
     shared = others.any(axis=1)
     if not shared.any():
         raise ParameterError("triplets", "must hold triplets that several people answered", "none")
     n_answers = np.bincount(person[shared], minlength=len(names))
     bounds = []
-    for counts in (others, all_answers[number]):
-        most = counts == counts.max(axis=1, keepdims=True)
+    for predicting in (others, from_all):
+        most = predicting == predicting.max(axis=1, keepdims=True)
         credit = most[np.arange(len(choice)), choice] / np.count_nonzero(most, axis=1)
         total = np.bincount(person[shared], weights=credit[shared], minlength=len(names))
         bounds.append(np.divide(total, n_answers, out=np.full(len(names), np.nan), where=n_answers > 0))
@@ -381,12 +377,15 @@ def _ceiling_of_people(
     return SystemCeiling(tuple(map(str, names)), bounds[0], bounds[1], "accuracy", n_answers)
 
 
-def _count_answers(questions: NDArray[np.intp], choice: NDArray[np.intp], n_choices: int) -> NDArray[np.intp]:
-    """For each distinct question (a row of `questions`), how often each answer was chosen."""
+def _count_answers(
+    questions: NDArray[np.intp], choice: NDArray[np.intp], n_choices: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """How often each answer to each distinct question (row) was chosen, and the number of the question in each row."""
     order = np.lexsort(questions.T)  # several times faster than np.unique(axis=0)
-    questions, choice = questions[order], choice[order]
-    number = np.cumsum(np.r_[False, (questions[1:] != questions[:-1]).any(axis=1)])
-    return np.bincount(n_choices * number + choice, minlength=n_choices * (int(number[-1]) + 1)).reshape(-1, n_choices)
+    number = np.empty_like(order)
+    number[order] = np.cumsum(np.r_[False, (questions[order[1:]] != questions[order[:-1]]).any(axis=1)])
+    counts = np.bincount(n_choices * number + choice, minlength=n_choices * (int(number.max()) + 1))
+    return counts.reshape(-1, n_choices), number
 
 
 def _predicted_by_others(counts: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -229,13 +229,10 @@ def is_embedding(W: Any, name: str = "W") -> bool:
         return True
     if not np.isfinite(array).all() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
         return False
-    raise ParameterError(
-        name,
-        "must be symmetric if it is square, because a square array is read as similarities",
-        f"shape {array.shape} with unequal triangles",
-        'pass as_similarity(W, symmetrize="mean") for similarities, or Similarity.from_factors(W) for an embedding '
-        "with as many dimensions as items",
-    )
+    rule = "must be symmetric if it is square, because a square array is read as similarities"
+    embedding = "Similarity.from_factors(W) for an embedding with as many dimensions as items"
+    remedy = f'pass as_similarity(W, symmetrize="mean") for similarities, or {embedding}'
+    raise ParameterError(name, rule, f"shape {array.shape} with unequal triangles", remedy)
 
 
 def _n_items(source: Similarity | NDArray) -> int:

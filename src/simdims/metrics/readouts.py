@@ -90,9 +90,8 @@ def pair_correlation(
     positions = read_pairs(pairs, len(embedding), names, "W")
     rated = as_numbers(ratings, "ratings")
     if rated.shape != (len(positions),):
-        raise ParameterError(
-            "ratings", f"must hold one number for each of {len(positions)} pairs", f"shape {rated.shape}"
-        )
+        rule = f"must hold one number for each of {len(positions)} pairs"
+        raise ParameterError("ratings", rule, f"shape {rated.shape}")
     if not np.isfinite(rated).all():
         row = int(np.argmax(~np.isfinite(rated)))
         raise ParameterError("ratings", "must be finite", f"{rated[row]:g} in row {row}", "leave the pair out")

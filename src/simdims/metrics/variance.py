@@ -145,6 +145,5 @@ def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
 
 def _sums(values: NDArray, weights: NDArray, predicted: NDArray) -> NDArray[np.float64]:
     residual = values - predicted
-    return np.array(
-        [weights.sum(), (weights * values).sum(), (weights * values**2).sum(), (weights * residual**2).sum()]
-    )
+    terms = (weights, weights * values, weights * values**2, weights * residual**2)
+    return np.array([term.sum() for term in terms])
