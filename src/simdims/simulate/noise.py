@@ -69,7 +69,7 @@ def add_noise(
     snr = float(snr)
     if snr == 1:
         return signal.copy()
-    pairs = _off_diagonal_pairs(signal)
+    pairs = np.triu(np.ones(signal.shape, dtype=bool), k=1)
     signal_pairs = signal[pairs].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         signal_scale = signal_pairs.std() if signal_pairs.size else 0.0
@@ -88,14 +88,12 @@ def add_noise(
         result *= signal_scale / result[pairs].std()
     else:
         relative, noise_pairs = signal_pairs / signal_scale, noise[pairs]
-        target = (1 - snr) / snr
+        noise_to_signal = (1 - snr) / snr
 
-        def error_variance(scale: float) -> float:
-            return np.maximum(scale * noise_pairs, -relative).var()  # of max(signal + scale * noise, 0) - signal
+        def excess(scale: float) -> float:  # of the variance of max(signal + scale * noise, 0) - signal
+            return np.maximum(scale * noise_pairs, -relative).var() - noise_to_signal
 
-        scale = _scale_reaching(error_variance, target, np.sqrt(target))
-        if scale is None:
-            raise _unreachable(snr, len(signal_pairs))
+        scale = _scale_without_excess(excess, np.sqrt(noise_to_signal), snr, len(signal_pairs))
         result = np.maximum(signal + scale * signal_scale * noise, 0)
     return result.astype(signal.dtype, copy=False)
 
@@ -161,13 +159,13 @@ def add_feature_noise(
             raise _unreachable(snr, len(clean))
         return np.ldexp(result * np.sqrt(clean.std() / spread), exponent)
 
-    def error_variance(scale: float) -> float:
-        noisy = np.maximum(signal + scale * noise, 0)
-        return ((noisy @ noisy.T)[pairs] - clean).var()
+    target = clean.var() * (1 - snr) / snr
 
-    scale = _scale_reaching(error_variance, clean.var() * (1 - snr) / snr, signal.std())
-    if scale is None:
-        raise _unreachable(snr, len(clean))
+    def excess(scale: float) -> float:
+        noisy = np.maximum(signal + scale * noise, 0)
+        return ((noisy @ noisy.T)[pairs] - clean).var() - target
+
+    scale = _scale_without_excess(excess, signal.std(), snr, len(clean))
     return np.ldexp(np.maximum(signal + scale * noise, 0), exponent)
 
 
@@ -205,7 +203,7 @@ def mask_pairs(
     require_flag("keep_diagonal", keep_diagonal)
     result = _dense_values(S).copy()
     rng = generator_of(random_state)
-    pairs = _off_diagonal_pairs(result)
+    pairs = np.triu(np.ones(result.shape, dtype=bool), k=1)
     left_out = np.zeros_like(pairs)
     left_out[pairs] = rng.uniform(size=np.count_nonzero(pairs)) >= observed
     result[left_out | left_out.T] = np.nan
@@ -221,18 +219,12 @@ def _dense_values(S: NDArray) -> NDArray[np.floating]:
     return values
 
 
-def _off_diagonal_pairs(S: NDArray) -> NDArray[np.bool_]:
-    return np.triu(np.ones(S.shape, dtype=bool), k=1)
-
-
-def _scale_reaching(error_variance: Callable[[float], float], target: float, guess: float) -> float | None:
-    """The scale at which a variance that grows with it reaches the target, or None if it never does."""
-    upper = 2 * guess
-    for _ in range(100):
-        if error_variance(upper) > target:
-            return brentq(lambda scale: error_variance(scale) - target, 0, upper, xtol=1e-12, rtol=1e-12)
-        upper *= 2
-    return None
+def _scale_without_excess(excess: Callable[[float], float], guess: float, snr: float, n_pairs: int) -> float:
+    """The scale of the noise at which the excess of its variance over that required, which grows, is zero."""
+    for upper in np.ldexp(guess, range(1, 101)):
+        if excess(upper) > 0:
+            return brentq(excess, 0, upper, xtol=1e-12, rtol=1e-12)
+    raise _unreachable(snr, n_pairs)
 
 
 def _unreachable(snr: float, n_pairs: int) -> ParameterError:
