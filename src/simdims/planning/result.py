@@ -125,18 +125,13 @@ class StudyPlan:
     def summary(self) -> str:
         """The numbers needed, as text."""
         whose = "a simulated design" if self.pilot is None else "the pilot"
-        lines = [
-            f"{self.n_items} items, {self.n_components} {plural('dimension', self.n_components)} ({whose}); "
-            f"signal-to-noise ratio of one answer {self.snr:.2f}"
-            f"{f', people differ with a spread of {self.spread:.2f}' if self.spread else ''}."
-        ]
+        source = f"{self.n_items} items, {self.n_components} {plural('dimension', self.n_components)} ({whose})"
+        spread = f", people differ with a spread of {self.spread:.2f}" if self.spread else ""
+        lines = [f"{source}; signal-to-noise ratio of one answer {self.snr:.2f}{spread}."]
         if self.pilot is not None:
-            answers = self.pilot["answers"]
-            lines.append(
-                f"The pilot has {self.pilot['pairs']:.0%} of the pairs, {answers:.3g} "
-                f"{'answer' if answers == 1 else 'answers'} per pair, and a held-out R2 of "
-                f"{self.pilot['held_out_r2']:.2f}."
-            )
+            answers = f"{self.pilot['answers']:.3g} {'answer' if self.pilot['answers'] == 1 else 'answers'} per pair"
+            r2 = f"a held-out R2 of {self.pilot['held_out_r2']:.2f}"
+            lines.append(f"The pilot has {self.pilot['pairs']:.0%} of the pairs, {answers}, and {r2}.")
         lines.append(f"To reach {self.metric} {self.target:g}:")
         n_pairs = self.n_items * (self.n_items - 1) // 2
         most = int(self.table["n_pairs"].max())
@@ -148,9 +143,8 @@ class StudyPlan:
                 continue
             high = "more than tried" if np.isnan(row["high"]) else f"{row['high']:,.0f}"
             interval = f" (95%: {row['low']:,.0f} to {high})" if self.n_repeats > 1 else ""
-            lines.append(
-                f"{asked}{row['n_pairs']:,.0f} of {n_pairs:,} pairs{interval}, {row['n_answers']:,.0f} answers in all"
-            )
+            n_asked = f"{row['n_pairs']:,.0f} of {n_pairs:,} pairs{interval}"
+            lines.append(f"{asked}{n_asked}, {row['n_answers']:,.0f} answers in all")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

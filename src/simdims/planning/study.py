@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from simdims import __version__, _threads
 from simdims._journal import Journal, fingerprint, open_journal
 from simdims._parallel import check_n_jobs, run_tasks, seed_of
-from simdims._parameters import (
-    ParameterError,
-    ParameterTypeError,
-    is_whole,
-    require_between,
-    require_choice,
-    require_count,
-    require_number,
-    shown,
-)
+from simdims._parameters import ParameterError, require_between, require_choice, require_count, require_number, shown
 from simdims._progress import Callback, reporting
 from simdims.joint import fingerprint_of, problem_of_set
 from simdims.metrics import factor_alignment, triplet_accuracy
@@ -37,7 +28,6 @@ from simdims.systems import SimilaritySet
 
 #: Share of the pairs that is held out if a study judges nearly all of them.
 _HELD_OUT = 0.1
-
 #: Number of triplets for evaluating an embedding.
 _N_TRIPLETS = 20_000
 
@@ -176,13 +166,9 @@ def plan_study(
             if journal is not None:
                 journal.append({"kind": "study", **study._asdict(), "found": found})
             reporter.step(f"{study.pairs:.0%} of the pairs")
-    table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], len(world.W))
-    facts: dict[str, Any] = {
-        "n_items": len(world.W),
-        "n_components": world.W.shape[1],
-        "snr": world.snr,
-        "spread": world.spread,
-    }
+    n_items, n_components = world.W.shape
+    table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], n_items)
+    facts: dict[str, Any] = {"n_items": n_items, "n_components": n_components, "snr": world.snr, "spread": world.spread}
     asked: dict[str, Any] = {"metric": metric, "target": float(target), "n_repeats": int(n_repeats), "seed": seed}
     return StudyPlan(table=table, pilot=pilot, **asked, **facts)
 
@@ -284,12 +270,10 @@ def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
     if not listed:
         raise ParameterError(name, "must hold at least one number", "none")
     for value in listed:
-        if whole and not is_whole(value):
-            raise ParameterTypeError(name, "must be whole numbers", shown(value))
-        if not whole:
+        if whole:
+            require_count(name, value)
+        else:
             require_number(name, value, "positive")
-        elif value < 1:
-            raise ParameterError(name, "must be at least 1", shown(value))
     return sorted(set(listed))
 
 

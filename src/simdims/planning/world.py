@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parallel import seed_of
-from simdims._parameters import ParameterError
+from simdims._parameters import ParameterError, plural
 from simdims.joint import JointSRF
 from simdims.metrics._pairs import pair_products
 from simdims.selection import select_rank
@@ -24,13 +24,10 @@ from simdims.systems import SimilaritySet, dense_parts
 
 #: Pairs whose answers are drawn at a time.
 _CHUNK = 2**16
-
 #: Number of folds of the pilot; the first ones are held out in turn.
 _N_FOLDS, _N_HELD_OUT = 5, 3
-
 #: Bisection steps of the search for the noise.
 _N_STEPS = 10
-
 #: First elements of task names, from which seeds are derived.
 SELECT, MATCH, STUDY = 0, 1, 2
 
@@ -132,7 +129,7 @@ def estimated(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about what a small pilot cannot determine
         chosen = n_components or select_rank(mean, n_repeats=2, random_state=seed, progress=False).rank
-        W = SRF(chosen, alpha="auto", max_iter=2000, random_state=seed).fit(_matrix(pilot, pilot.values)).embedding_
+        W = SRF(chosen, alpha="auto", max_iter=2000, random_state=seed).fit(_matrix(pilot)).embedding_
         if spread is None:
             spread = 0.0
             if isinstance(S, SimilaritySet) and S.n_systems > 1:
@@ -140,12 +137,9 @@ def estimated(
     W = np.asarray(W, dtype=np.float64)
     found = _held_out_r2(pilot, pilot.values, chosen, root)
     if not found > 0:
-        raise ParameterError(
-            "source",
-            "must be a pilot whose held-out pairs can be predicted",
-            f"R2 = {found:.2f} for {chosen} {'dimension' if chosen == 1 else 'dimensions'}",
-            "collect more pairs, or plan from an embedding",
-        )
+        got = f"R2 = {found:.2f} for {chosen} {plural('dimension', chosen)}"
+        remedy = "collect more pairs, or plan from an embedding"
+        raise ParameterError("source", "must be a pilot whose held-out pairs can be predicted", got, remedy)
     return World(W, _matching_noise(pilot, W, spread, found, root), spread), found
 
 
@@ -191,14 +185,14 @@ def fitted(
     part = Pilot((pilot.pairs[0][used], pilot.pairs[1][used]), values[used], pilot.answers[used], pilot.n_items)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few pairs are intended
-        return SRF(n_components, alpha="auto", random_state=seed).fit(_matrix(part, part.values)).embedding_
+        return SRF(n_components, alpha="auto", random_state=seed).fit(_matrix(part)).embedding_
 
 
-def _matrix(pilot: Pilot, values: NDArray[np.float64]) -> Similarity:
+def _matrix(pilot: Pilot) -> Similarity:
     """The judged pairs as a matrix without a diagonal, with weights if the numbers of answers differ."""
     matrix, weights = (np.full((pilot.n_items, pilot.n_items), empty) for empty in (np.nan, 0.0))
     for one, other in (pilot.pairs, pilot.pairs[::-1]):
-        matrix[one, other], weights[one, other] = values, pilot.answers
+        matrix[one, other], weights[one, other] = pilot.values, pilot.answers
     return Similarity(matrix, weights=weights if np.ptp(pilot.answers) > 0 else None)
 
 
