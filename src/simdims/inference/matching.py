@@ -7,8 +7,7 @@ i changes them by a rank-one update,
 
 The matching for item i maximises the sum of C^(-i)_j,sigma(j). With dual prices p of the assignment over all items,
 that assignment remains optimal without item i if no hypothesis prefers another dimension: C^(-i)_jk - p_k <=
-C^(-i)_j,sigma(j) - p_sigma(j) for all j and k. Only if this fails is an assignment solved, starting from those
-prices.
+C^(-i)_j,sigma(j) - p_sigma(j) for all j and k. Only if this fails is an assignment solved, starting from those prices.
 """
 
 from __future__ import annotations

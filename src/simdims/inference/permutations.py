@@ -59,8 +59,7 @@ def permute(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the observed statistics and those under permutation, one row per permutation.
 
-    `draw` returns the input of `statistics` for a block of permutations, and for None that of the observed
-    arrangement.
+    `draw` returns the input of `statistics` for a block of permutations, and for None that of the observed arrangement.
     """
     draw = partial(permutations_of, n_items) if draw is None else draw
     observed = statistics(draw(None))[0]

@@ -352,7 +352,7 @@ def _log_count(codes: NDArray[np.intp]) -> float:
 
 def _all_orders(codes: NDArray[np.intp], places_of: list[NDArray[np.intp]]) -> NDArray[np.intp]:
     """One permutation for each distinct assignment of the values within persons, except the observed one."""
-    ways = [[_order_of(codes, places, way) for way in _arrangements(codes[places].tolist())] for places in places_of]
+    ways = [_arrangements(places.tolist(), codes.tolist()) for places in places_of]
     orders = []
     for way in product(*ways):
         order = np.empty(len(codes), dtype=np.intp)
@@ -363,18 +363,11 @@ def _all_orders(codes: NDArray[np.intp], places_of: list[NDArray[np.intp]]) -> N
     return np.array(orders, dtype=np.intp).reshape(len(orders), len(codes))
 
 
-def _order_of(codes: NDArray[np.intp], places: NDArray[np.intp], way: list[int]) -> list[int]:
-    """Indices that rearrange the values into a given order."""
-    left = {code: [int(place) for place in places if codes[place] == code] for code in set(way)}
-    return [left[code].pop() for code in way]
-
-
-def _arrangements(codes: list[int]) -> Iterator[list[int]]:
-    """All distinct orders of the codes."""
-    if not codes:
+def _arrangements(places: list[int], codes: list[int]) -> Iterator[list[int]]:
+    """One order of the places for each distinct order of their codes."""
+    if not places:
         yield []
-    for first in sorted(set(codes)):
-        rest = codes.copy()
-        rest.remove(first)
-        for order in _arrangements(rest):
-            yield [first, *order]
+    last_of = {codes[place]: place for place in places}
+    for _, last in sorted(last_of.items()):
+        for order in _arrangements([place for place in places if place != last], codes):
+            yield [last, *order]
