@@ -6,8 +6,10 @@ errors need only sums of products over blocks of pairs (one block per pair of fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -107,13 +109,15 @@ def rsa_regression(
     else:
         exponents = 2 * np.frexp(np.abs(cleaned.vectors).max(axis=0))[1]
         cleaned = replace(cleaned, vectors=np.ldexp(cleaned.vectors, -(exponents // 2)))
-    known = None if nuisance is None else clean_nuisance(nuisance, items, matrices=True)
+    known = Nuisance((), np.empty((items.number, 0)), ())
+    if nuisance is not None:
+        known = clean_nuisance(nuisance, items, matrices=True)
     seed = root_seed(random_state)
     regression = as_regression(similarity, cleaned, known, n_folds, seed, signed=signed)
     settings = (n_permutations, seed, n_jobs, progress)
     results = [_test(regression, cleaned, known, place, settings) for place in range(len(cleaned.names))]
     observed, null = np.array([one for one, _ in results]), np.column_stack([values for _, values in results])
-    given = "" if known is None else f", {known.words()}"
+    given = f", {known.words()}" if known.names else ""
     return HypothesisTests(
         test="regression",
         hypotheses=cleaned.names,
@@ -125,7 +129,7 @@ def rsa_regression(
         alpha=alpha,
         method="unique share of the held-out variance of the similarities in a "
         f"{'signed' if signed else 'non-negative'} regression on all models{given}",
-        nuisance=() if known is None else known.names,
+        nuisance=known.names,
         coefficients=np.ldexp(regression.coefficients(), -exponents),
         explained_variance=regression.explained(),
     )
@@ -192,6 +196,13 @@ class Regression:
             result[number] = self.explained(sums)
         return result
 
+    def contributions(self, place: int, models: Iterator[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Unique contributions of models in place of one of them, of shape (number, 1)."""
+        step, found = max(MOST_NUMBERS // len(self.first), 1), []
+        while some := list(islice(models, step)):
+            found.append(self.with_models(np.column_stack(some), place))
+        return (np.concatenate(found) - self.explained(without=place))[:, None]
+
 
 def nonnegative_weights(G: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64]:
     """The a >= 0 that minimises a^T G a - 2 g^T a, for a positive semidefinite G."""
@@ -204,10 +215,10 @@ def nonnegative_weights(G: NDArray[np.float64], g: NDArray[np.float64]) -> NDArr
 
 
 def as_regression(
-    similarity: Similarity, models: Hypotheses, nuisance: Nuisance | None, n_folds: int, seed: int, *, signed: bool
+    similarity: Similarity, models: Hypotheses, nuisance: Nuisance, n_folds: int, seed: int, *, signed: bool
 ) -> Regression:
     """Sort the observed pairs by the folds of their items, and sum products within each block."""
-    matrices = [] if nuisance is None else models_of(nuisance)
+    matrices = models_of(nuisance)
     n_columns = len(matrices) + len(models.names) + 2
     require(8 * 3 * n_columns * similarity.n_items**2 // 2, "A regression on models of all pairs", "leave items out")
     pairs = mantel.as_pairs(similarity, ranks=False)
@@ -246,26 +257,23 @@ def _pair_values(models: Hypotheses, place: int, first: NDArray, second: NDArray
 
 
 def _test(
-    regression: Regression, models: Hypotheses, nuisance: Nuisance | None, place: int, settings: tuple[Any, ...]
+    regression: Regression, models: Hypotheses, nuisance: Nuisance, place: int, settings: tuple[Any, ...]
 ) -> tuple[float, NDArray[np.float64]]:
     """The unique contribution of a model, observed and resampled."""
-    without = regression.explained(without=place)
     others = [k for k in range(len(models.names)) if k != place]
-
-    if models.matrices or (nuisance is not None and nuisance.matrices):
-        matrix, fitted = _residual_matrix(models, others, nuisance, place)
-        contributions = partial(_of_permutations, regression, place, without, matrix, fitted)
+    if models.matrices or nuisance.matrices:
+        matrix, fitted = _residual_matrix(models, others, nuisance, place, regression.n_items)
+        contributions = partial(_of_permutations, regression, place, matrix, fitted)
         observed, null = permute(contributions, regression.n_items, *settings)
-    elif not others and nuisance is None:
+    elif not others and not nuisance.names:
         x = models.vectors[:, place]
-        contributions = partial(_of_permutations, regression, place, without, np.outer(x, x), None)
+        contributions = partial(_of_permutations, regression, place, np.outer(x, x), None)
         observed, null = permute(contributions, regression.n_items, *settings)
     else:
-        columns = [models.vectors[:, others]] + ([] if nuisance is None else [nuisance.vectors])
+        columns = [models.vectors[:, others], *([nuisance.vectors] if nuisance.names else [])]
         known = Nuisance(tuple(models.names[k] for k in others), np.hstack(columns), ())
         given = _resampling(Hypotheses((models.names[place],), models.vectors[:, [place]]), known, settings[1])
-        scale = np.abs(models.vectors[:, place]).max()
-        contributions = partial(_of_draws, regression, place, without, scale)
+        contributions = partial(_of_draws, regression, place, np.abs(models.vectors[:, place]).max())
         observed, null = permute_given(given, contributions, *settings)
     return float(observed[0]), null[:, 0]
 
@@ -283,13 +291,12 @@ def _resampling(model: Hypotheses, others: Nuisance, seed: int) -> Resampling:
 
 
 def _residual_matrix(
-    models: Hypotheses, others: list[int], nuisance: Nuisance | None, place: int
+    models: Hypotheses, others: list[int], nuisance: Nuisance, place: int, n_items: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Residuals of a model of pairs given the others, and its fitted values, as matrices."""
-    n_items = len(models.matrices[0]) if models.matrices else len(models.vectors)
     upper = np.triu_indices(n_items, k=1)
     known = [_pair_values(models, k, *upper) for k in others]
-    known += [] if nuisance is None else [matrix[upper] for matrix in models_of(nuisance)]
+    known += [matrix[upper] for matrix in models_of(nuisance)]
     h = _pair_values(models, place, *upper)
     D = np.column_stack([np.ones(len(h)), *(column / (np.nanmax(np.abs(column)) or 1.0) for column in known)])
     if np.isnan(D).any() or np.isnan(h).any():
@@ -304,7 +311,6 @@ def _residual_matrix(
 def _of_permutations(
     regression: Regression,
     place: int,
-    without: float,
     matrix: NDArray[np.float64],
     fitted: NDArray[np.float64] | None,
     permutations: NDArray[np.intp],
@@ -312,23 +318,10 @@ def _of_permutations(
     """Unique contributions after permuting the rows and columns of a matrix."""
     first, second = regression.first, regression.second
     rest = 0.0 if fitted is None else fitted[first, second]
-    models = (rest + matrix[order[first], order[second]] for order in permutations)
-    return _contributions(regression, place, without, models, len(permutations))
+    return regression.contributions(place, (rest + matrix[order[first], order[second]] for order in permutations))
 
 
-def _of_draws(
-    regression: Regression, place: int, without: float, scale: float, X: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _of_draws(regression: Regression, place: int, scale: float, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Unique contributions of resampled columns."""
     columns = scale * X[:, :, 0]
-    models = (x[regression.first] * x[regression.second] for x in columns)
-    return _contributions(regression, place, without, models, len(columns))
-
-
-def _contributions(regression: Regression, place: int, without: float, models: Any, number: int) -> NDArray[np.float64]:
-    step = max(MOST_NUMBERS // len(regression.first), 1)
-    found: list[NDArray[np.float64]] = []
-    for start in range(0, number, step):
-        H = np.column_stack([next(models) for _ in range(min(step, number - start))])
-        found.append(regression.with_models(H, place))
-    return (np.concatenate(found) - without)[:, None]
+    return regression.contributions(place, (x[regression.first] * x[regression.second] for x in columns))
