@@ -55,17 +55,13 @@ Features = Any
 
 
 class Ridge(NamedTuple):
-    """Fitted regressions of all dimensions, as plain arrays.
-
-    With `support` (standardised features of the fitted items), `coef` weights kernels with these items; otherwise
-    features.
-    """
+    """Fitted regressions of all dimensions, as plain arrays."""
 
     mean: NDArray[np.float64]  # zeros for sparse features, which are not centred
     scale: NDArray[np.float64]
-    support: Features | None
+    support: Features | None  # standardised features of the fitted items, for kernels
     gamma: float
-    coef: NDArray[np.float64]
+    coef: NDArray[np.float64]  # weights of the features, or of kernels with the fitted items
     intercept: NDArray[np.float64]
     alpha: NDArray[np.float64]
 
@@ -283,11 +279,9 @@ def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | N
 def best_penalties(
     scores: NDArray[np.float64], eigenvalues: NDArray[np.float64], W: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of principal components for each column of W, and the penalties.
-
-    `scores` are the component scores T of the items, with T^T T = diag(eigenvalues); W is centred, with columns of
-    similar size. The leave-one-out error of item i is (w_i - fitted_i) / (1 - h_i), with h_i its leverage.
-    """
+    """Weights of principal components for each column of W, and the penalties."""
+    # `scores` are the component scores T of the items, with T^T T = diag(eigenvalues); W is centred, with columns of
+    # similar size. The leave-one-out error of item i is (w_i - fitted_i) / (1 - h_i), with h_i its leverage.
     n_items = len(scores)
     penalties = PENALTIES * (eigenvalues.mean() if len(eigenvalues) else 1.0)
     products, squares = scores.T @ W, scores**2

@@ -235,11 +235,8 @@ def _statistics(
 def cross_validated_correlations(
     Y: NDArray[np.float64], X: NDArray[np.float64], known: NDArray[np.bool_], fold: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Correlate the columns of Y with predictions from each column of X, by lines fitted to the other folds.
-
-    Returns correlations of shape (columns of X, columns of Y), -1 if predictions are constant, and the slopes of the
-    lines fitted to all items. X is zero for missing values.
-    """
+    """Correlations of Y with predictions from X by lines fitted to the other folds, and slopes over all items."""
+    # Both of shape (columns of X, columns of Y); -1 if predictions are constant. X is zero for missing values.
     Y = Y - Y.mean(axis=0)
     weight = np.ones((len(X), 1)) if known.all() else known.astype(np.float64)
     # Per fold: count, and sums of x, x^2, y, y^2 and x y.

@@ -86,10 +86,8 @@ def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
 
 
 def _vector_sums(X: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Number of pairs, and sums over pairs of h, h^2 and h g for models h and g, without building a model.
-
-    With m the median of x and z = x - m, the model x x^T is h = m (z_i + z_j) + z_i z_j plus a constant.
-    """
+    """Number of pairs, and sums over pairs of h, h^2 and h g for models h and g, without building a model."""
+    # With m the median of x and z = x - m, the model x x^T is h = m (z_i + z_j) + z_i z_j plus a constant.
     X = X / np.abs(X).max(axis=0)
     m = np.median(X, axis=0)
     Z, n = X - m, len(X)
@@ -119,11 +117,8 @@ def _matrix_sums(matrices: tuple[NDArray[np.float64], ...]) -> tuple[NDArray, ND
 
 
 def shared_variance(X: NDArray[np.float64], *, absolute: bool) -> NDArray[np.float64]:
-    """The share of each column's variance that the others explain by a linear combination.
-
-    If hypotheses are matched on signed correlations, the weights must be non-negative: opposite hypotheses then do
-    not compete for a dimension.
-    """
+    """The share of each column's variance that the others explain by a linear combination."""
+    # Matched on signed correlations, opposite hypotheses do not compete for a dimension: weights are non-negative.
     Z: NDArray[np.float64] = np.asarray(np.linalg.qr(standardise(X).values, mode="r"))  # keeps products of columns
     shares = np.zeros(Z.shape[1])
     for place, z in enumerate(Z.T if Z.shape[1] > 1 else ()):

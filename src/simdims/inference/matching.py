@@ -29,13 +29,10 @@ BLOCK_SCORES = 2**17
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Centred columns of unit length (zero if constant) and the factor that renormalises them without an item.
-
-    `stretch` is 1 / sqrt(1 - q x^2), or 0 if a column is constant over the other items.
-    """
+    """Centred columns of unit length (zero if constant) and the factor that renormalises them without an item."""
 
     values: NDArray[np.float64]
-    stretch: NDArray[np.float64]
+    stretch: NDArray[np.float64]  # 1 / sqrt(1 - q x^2), or 0 if a column is constant over the other items
 
 
 def standardise(X: NDArray[np.float64]) -> Columns:
@@ -56,11 +53,7 @@ def aligned_correlations(
     joint: bool,
     absolute: bool,
 ) -> NDArray[np.float64]:
-    """Correlate each permuted hypothesis with the composite column of W from leave-one-out matching.
-
-    Returns one row per permutation. `joint` assigns each hypothesis a different dimension; `absolute` matches on
-    absolute correlations.
-    """
+    """Correlations of hypotheses with composite columns of W from leave-one-out matching, one row per permutation."""
     result = np.empty((len(permutations), hypotheses.values.shape[1]))
     for place, permutation in enumerate(permutations):
         x = Columns(hypotheses.values[permutation], hypotheses.stretch[permutation])
@@ -145,12 +138,10 @@ def _rematch(net: NDArray, prices: NDArray, of_all: NDArray) -> NDArray[np.intp]
 
 
 def _prices(scores: NDArray, matched: NDArray) -> NDArray[np.float64]:
-    """Prices of the columns, zero for free ones, at which no row prefers another column.
-
-    They are potentials of a graph whose edge from a matched column to another is what its row would gain by moving
-    there. The longest paths to and from any column are such potentials; their mean lies in the interior of the
-    feasible prices and tolerates the largest changes of the scores.
-    """
+    """Prices of the columns, zero for free ones, at which no row prefers another column."""
+    # They are potentials of a graph whose edge from a matched column to another is what its row would gain by moving
+    # there. The longest paths to and from any column are such potentials; their mean lies in the interior of the
+    # feasible prices and tolerates the largest changes of the scores.
     n_rows, n_columns = scores.shape
     own = scores[np.arange(n_rows), matched]
     gain = scores[:, matched] - own[:, None]

@@ -211,13 +211,10 @@ def _in_order(table: Table, items: Items, systems: SimilaritySet) -> NDArray[np.
 
 
 def versions_of(systems: SimilaritySet, W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each system's version of the dimensions: the loadings of each item that fit its pairs best, with others fixed.
-
-    The system's weights are fitted to all its pairs. Of shape (n_systems, n_items, n_components).
-    """
+    """Each system's version of the dimensions: the loadings of each item that fit its pairs best, with others fixed."""
     problem = problem_of_set(systems)
     lists = solvers.as_lists(problem, np.arange(systems.n_items)) if problem.zeros.any() else problem
-    weights = solvers.weights_of(lists, np.ascontiguousarray(W))
+    weights = solvers.weights_of(lists, np.ascontiguousarray(W))  # fitted to all pairs
     items, once = np.arange(systems.n_items), np.ones(systems.n_items)
     versions = []
     for m in range(systems.n_systems):

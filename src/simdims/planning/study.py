@@ -278,11 +278,9 @@ def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
 
 
 def _simulate(world: World, root: int, study: Study) -> tuple[Study, dict[str, float]]:
-    """Draw the answers of one study, fit them and compare with the truth, with one BLAS thread.
-
-    Within a repeat, the pairs of a smaller study are a subset of those of a larger one.
-    """
+    """Draw the answers of one study, fit them and compare with the truth, with one BLAS thread."""
     n_items, n_components = world.W.shape
+    # Within a repeat, the pairs of a smaller study are a subset of those of a larger one.
     order = pair_order(n_items, np.random.default_rng(seed_of(root, STUDY, study.repeat)))
     n_judged = round(study.pairs * len(order[0]))
     key = (STUDY, study.repeat, n_judged, study.answers, study.people or 0)

@@ -117,11 +117,7 @@ def pilot_of(S: Similarity | SimilaritySet) -> Pilot:
 def estimated(
     S: Similarity | SimilaritySet, pilot: Pilot, n_components: int | None, spread: float | None, root: int
 ) -> tuple[World, float]:
-    """The world that a pilot comes from, and the R2 of the pilot's held-out pairs.
-
-    The true dimensions are those fitted to the pilot. The noise is chosen so that simulated pilots with the same pairs
-    have the same held-out R2 as the real one.
-    """
+    """The world that a pilot comes from, with the dimensions fitted to it, and the R2 of the pilot's held-out pairs."""
     if np.ptp(pilot.values) <= 1e-12 * np.abs(pilot.values).max():
         raise ParameterError("source", "must give similarities that vary", "equal ones")
     mean = S.mean() if isinstance(S, SimilaritySet) else S
