@@ -32,7 +32,7 @@ from simdims._parameters import (
     require_type,
     warn,
 )
-from simdims.metrics._embedding import dimension_names, embedding_table
+from simdims.metrics._embedding import dimension_names, embedding_table, refuse_repeated
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
@@ -370,9 +370,8 @@ def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
 def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
     """Tables validated by scikit-learn, with its error messages on one line."""
     for name, table in zip("Xy", tables, strict=False):
-        if is_frame(table) and table.columns.duplicated().any():
-            repeated = table.columns[table.columns.duplicated()][0]
-            raise ParameterError(name, "must have distinct columns", f"{str(repeated)!r} more than once")
+        if is_frame(table):
+            refuse_repeated(table.columns, name, "must have distinct columns")
         if name == "y" and sparse.issparse(table):
             rule = "must be a dense array or a DataFrame"
             raise ParameterTypeError(name, rule, "a sparse matrix", "pass its .toarray()")
@@ -409,10 +408,8 @@ def _matched(X: Any, table: Any) -> tuple[Any, Any]:
         refuse_other_numbers(features, "X")
         refuse_other_numbers(items, "y")
         return X, table
-    for name, names in (("X", features), ("y", items)):
-        if len(set(names)) < len(names):
-            repeated = next(one for one in names if names.count(one) > 1)
-            raise ParameterError(name, "must name each item once", f"{repeated!r} more than once in its index")
+    refuse_repeated(features, "X", "must name each item once", " in its index")
+    refuse_repeated(items, "y", "must name each item once", " in its index")
     if set(features) == set(items):
         return X.set_axis(features).loc[items], table
     if missing := [item for item in items if item not in set(features)]:

@@ -25,7 +25,14 @@ from simdims._parameters import (
     shortlist,
     warn,
 )
-from simdims.metrics._embedding import Names, as_embedding, below_one, dimension_names, embedding_table
+from simdims.metrics._embedding import (
+    Names,
+    as_embedding,
+    below_one,
+    dimension_names,
+    embedding_table,
+    refuse_repeated,
+)
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
@@ -169,14 +176,8 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
     --------
     >>> import pandas as pd
     >>> from simdims.naming import suggested_names
-    >>> columns = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_adjusted"]
-    >>> table = pd.DataFrame(
-    ...     [
-    ...         ("dimension1", "category: animal", 0.83, 0.83, 0.001, 0.001),
-    ...         ("dimension1", "size", -0.41, -0.3, 0.001, 0.001),
-    ...     ],
-    ...     columns=columns,
-    ... )
+    >>> rows = [("dimension1", "category: animal", 0.83), ("dimension1", "size", -0.41)]
+    >>> table = pd.DataFrame(rows, columns=["dimension", "property", "correlation"])
     >>> suggested_names(table)
     {'dimension1': 'animal (0.83), low size (0.41)'}
     """
@@ -323,8 +324,7 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
             unit = np.ldexp(1.0, np.frexp(np.abs(kept).max())[1] - 1)  # so that squares are in range
             values.append((numbers / unit - np.mean(kept / unit)) / np.std(kept / unit))
             is_category.append(is_01)
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ParameterError("properties", "must have distinct names", f"{repeated[0]!r} more than once")
+    refuse_repeated(names, "properties", "must have distinct names")
     if not names:
         n_columns = frame.shape[1]
         got = f"{n_columns} {plural('column', n_columns)}, constant or known for too few items"
@@ -402,9 +402,7 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
     if not is_frame(properties):
         rule = "must be a DataFrame or a mapping of names to columns"
         raise ParameterTypeError("properties", rule, type(properties).__name__)
-    if properties.columns.duplicated().any():
-        repeated = properties.columns[properties.columns.duplicated()][0]
-        raise ParameterError("properties", "must have distinct columns", f"{str(repeated)!r} more than once")
+    refuse_repeated(properties.columns, "properties", "must have distinct columns")
     own = None if is_default_axis(properties.index) else [str(name) for name in properties.index]
     if items is None or own is None:
         refuse_other_numbers(items, "W")
@@ -414,11 +412,8 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
             rule = f"must have one row for each of the {n_items} items of the dimensions"
             raise ParameterError("properties", rule, f"{len(properties)} rows", remedy)
         return properties
-    named = properties.set_axis(own)
-    if named.index.duplicated().any():
-        repeated = named.index[named.index.duplicated()][0]
-        raise ParameterError("properties", "must name each item once", f"{repeated!r} more than once in its index")
-    if not set(items) & set(named.index):
-        got = f"{named.index[0]!r} and others, but none of them, such as {items[0]!r}"
+    refuse_repeated(own, "properties", "must name each item once", " in its index")
+    if not set(items) & set(own):
+        got = f"{own[0]!r} and others, but none of them, such as {items[0]!r}"
         raise ParameterError("properties", "must name the items of the dimensions in its index", got)
-    return named.reindex(list(items))
+    return properties.set_axis(own).reindex(list(items))

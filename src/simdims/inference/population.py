@@ -111,8 +111,7 @@ def population_test(
     seed = root_seed(random_state)
     n_drawn = 1 if generalize == "systems" else n_permutations
     observed, permuted = permute(statistics, systems.n_items, n_drawn, seed, n_jobs, progress)
-    rng = np.random.default_rng(seed_of(seed, 1))
-    null = _null(observed, permuted, generalize, n_permutations, rng)
+    null = _null(observed, permuted, generalize, n_permutations, seed_of(seed, 1))
     mean = observed.mean(axis=0)
     what = "the similarities" if embedding is None else "the matched dimension"
     return HypothesisTests(
@@ -130,14 +129,10 @@ def population_test(
 
 
 def _null(
-    observed: NDArray[np.float64],
-    permuted: NDArray[np.float64],
-    generalize: str,
-    n_draws: int,
-    rng: np.random.Generator,
+    observed: NDArray[np.float64], permuted: NDArray[np.float64], generalize: str, n_draws: int, seed: int
 ) -> NDArray[np.float64]:
     """Mean effects under the null hypothesis, of shape (draws, hypotheses), from effects (systems, hypotheses)."""
-    n_systems = len(observed)
+    rng, n_systems = np.random.default_rng(seed), len(observed)
     if generalize == "systems":
         signs = rng.choice([-1.0, 1.0], size=(n_draws, n_systems))
         return signs @ observed / n_systems
@@ -181,8 +176,7 @@ def _of_all_items(systems: SimilaritySet, m: int) -> Similarity:
 def _dimension_effects(
     systems: SimilaritySet, hypotheses: Any, items: Items, embedding: Any, alternative: str
 ) -> tuple[Statistics, tuple[str, ...], tuple[str | None, ...]]:
-    table, own_items = clean_embedding(embedding)
-    table = Table(_in_order(table, own_items, systems), systems.labels, table.columns)
+    table = _in_order(clean_embedding(embedding)[0], systems)
     cleaned = clean_vectors(hypotheses, items)
     matching, _ = resolved_matching("auto", cleaned, table, alternative)
     statistics = partial(
@@ -196,18 +190,18 @@ def _dimension_effects(
     return statistics, cleaned.names, matched_dimensions(table, cleaned, matching, alternative)
 
 
-def _in_order(table: Table, items: Items, systems: SimilaritySet) -> NDArray[np.float64]:
-    """The rows of an embedding in the order of the systems' items."""
+def _in_order(table: Table, systems: SimilaritySet) -> Table:
+    """An embedding with rows in the order of the systems' items."""
     if table.rows is None or systems.labels is None:
-        if items.number != systems.n_items:
+        if len(table.values) != systems.n_items:
             rule = f"must have one row for each of the {systems.n_items} items"
-            raise ParameterError("embedding", rule, f"{items.number}")
-        return table.values
+            raise ParameterError("embedding", rule, f"{len(table.values)}")
+        return table
     place = {name: at for at, name in enumerate(table.rows)}
     missing = [label for label in systems.labels if label not in place]
     if missing:
         raise ParameterError("embedding", "must have the items of the systems", f"no {missing[0]!r}")
-    return table.values[[place[label] for label in systems.labels]]
+    return Table(table.values[[place[label] for label in systems.labels]], systems.labels, table.columns)
 
 
 def versions_of(systems: SimilaritySet, W: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -96,6 +96,13 @@ def check_fits(similarity: Similarity, W: NDArray, names: Names) -> None:
         refuse_other_names("S", tuple(similarity.labels), "the index of W", names)
 
 
+def refuse_repeated(names: Sequence[Any], name: str, rule: str, where: str = "") -> None:
+    """Refuse names of which one occurs more than once."""
+    if len(set(names)) < len(names):
+        repeated = next(one for one in names if list(names).count(one) > 1)
+        raise ParameterError(name, rule, f"{str(repeated)!r} more than once{where}")
+
+
 def dimension_names(table: Any, n_components: int) -> list[str]:
     """The columns of a DataFrame, or dimension1, dimension2, ..."""
     if is_frame(table) and not is_default_axis(table.columns):

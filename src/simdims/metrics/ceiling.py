@@ -175,28 +175,23 @@ def noise_ceiling(
     """Estimate how well the best possible model can do, from repeated triplets or several systems.
 
     For a SimilaritySet, each system's similarities are compared with the mean of the other systems (`lower`) and with
-    the mean of all (`upper`), as in representational similarity analysis. A model of what systems have in common is
-    expected to agree with a system no better than `upper`; a good one agrees at least as well as `lower`. Values are
-    first brought to a common scale within each system, over its observed off-diagonal pairs: for "pearson" to mean 0
-    and standard deviation 1, for "cosine" to mean square 1, for "spearman" to ranks. Weights count in these moments, in
-    the means over systems and in the agreement.
+    the mean of all (`upper`). A model of what systems have in common is expected to agree with a system no better than
+    `upper`; a good one agrees at least as well as `lower`. Values are first scaled within each system, over its
+    observed off-diagonal pairs: for "pearson" to mean 0 and standard deviation 1, for "cosine" to mean square 1, for
+    "spearman" to ranks. Weights count in these moments, in the means over systems and in the agreement.
 
-    For odd-one-out answers, it is the highest accuracy that a model can reach, from triplets answered repeatedly.
+    For odd-one-out answers, the ceiling is the mean consistency over triplets, as published for THINGS and SPoSE: of n
+    answers to a triplet, the share of the most frequent one, which is the accuracy of a model that predicts it.
 
-    For a triplet with n answers, of which n_1 >= n_2 >= n_3 chose each of its items, the consistency is n_1 / n: the
-    accuracy, on these answers, of a model that predicts the most frequent one. The ceiling is the mean consistency over
-    triplets, with the standard error of that mean, as published for THINGS and SPoSE.
-
-    With few answers per triplet n_1 / n is biased upwards: for two random answers it is 1 or 1/2, never 1/3. `lower` is
+    With few answers per triplet this is biased upwards: for two random answers it is 1 or 1/2, never 1/3. `lower` is
     biased downwards: each answer is predicted by the most frequent of the n - 1 others (ties share the credit, as in
-    `triplet_accuracy`); with two answers per triplet it is the share of pairs that agree. In expectation the true
-    ceiling lies between the two, and both approach it as the number of answers grows.
+    `triplet_accuracy`). In expectation the true ceiling lies between the two, and both approach it with more answers.
 
     Parameters
     ----------
     triplets : array-like or DataFrame of shape (n_answers, 3), or SimilaritySet
-        One answer per row, as in `from_triplets`; rows with the same items, in any order, answer the same triplet. Or
-        the similarities of several systems.
+        The similarities of several systems, or one answer per row, as in `from_triplets`; rows with the same items, in
+        any order, answer the same triplet.
     odd : int or column name, default=-1
         The column of the odd one out.
     min_answers : int, default=2
@@ -210,8 +205,7 @@ def noise_ceiling(
     Returns
     -------
     NoiseCeiling
-        For triplets: the ceiling, its uncertainty and the lower estimate; `fraction(accuracy)` is the chance-corrected
-        fraction of the ceiling that an accuracy reaches.
+        For triplets: the ceiling, its uncertainty and the lower estimate.
     SystemCeiling
         For a SimilaritySet, or with `by`: a lower and an upper bound per system or person.
 
@@ -279,9 +273,7 @@ def comparison_ceiling(
 ) -> NoiseCeiling:
     """Estimate the highest accuracy that a model of comparisons can reach, from repeated comparisons.
 
-    Like `noise_ceiling`, with two possible answers to each question "is the head more like this item or that one?":
-    `ceiling` is the mean share of the more frequent answer, biased upwards with few answers per question; `lower` is
-    how often an answer is predicted by the others, biased downwards.
+    Like `noise_ceiling`, with two possible answers to each question "is the head more like this item or that one?".
 
     Parameters
     ----------
@@ -291,8 +283,8 @@ def comparison_ceiling(
     head, winner, loser : column name, default="head", "winner", "loser"
         The columns of the items.
     by : column name, optional
-        The column of people. Only answers of the same person are then compared, which gives the ceiling for models
-        fitted per person. Without it, answers of all people are compared, which gives the ceiling for one common model.
+        The column of people. Only answers of the same person are then compared, for models fitted per person; without
+        it, answers of all people, for one common model.
     min_answers : int, default=2
         Questions with fewer answers are excluded; the result counts their answers.
 

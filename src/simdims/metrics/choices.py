@@ -24,15 +24,14 @@ def triplet_accuracy(
 ) -> float:
     """Share of odd-one-out answers that similarities predict: the odd one out is not in the most similar pair.
 
-    Ties share the credit: if two or three pairs of a triplet are equally similar, the answer counts 1/2 or 1/3, the
-    expected score of a guess. Chance is therefore exactly 1/3.
+    If two or three pairs of a triplet are equally similar, the answer counts 1/2 or 1/3, the expected score of a guess.
+    Chance is therefore exactly 1/3.
 
     Parameters
     ----------
     W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF, or similarities
-        An embedding, a result that holds one, or similarities: a Similarity, anything `as_similarity` takes, or a
-        symmetric array. A square array that is not symmetric is ambiguous and raises an error (see
-        Similarity.from_factors).
+        An embedding, a result that holds one, or similarities: anything `as_similarity` takes. A square array that is
+        not symmetric is ambiguous and raises an error (see Similarity.from_factors).
     triplets : array-like or DataFrame of shape (n_triplets, 3)
         One answer per row: three different items, as positions in W or as text among its items' names.
     odd : int or column name, default=-1
@@ -175,8 +174,8 @@ def triplet_probabilities(
     similarity : {"dot", "cosine"}, default="dot"
         The similarity of two items of an embedding.
     temperature : float, default=1.0
-        T, positive: high temperatures make choices random, low ones deterministic. An embedding that was fitted to
-        choices, such as SPoSE's, is already scaled; similarities between 0 and 1 need a temperature below 1.
+        T, positive: high temperatures make choices random, low ones deterministic. Similarities between 0 and 1 need a
+        temperature below 1; an embedding that was fitted to choices, such as SPoSE's, is already scaled.
     labels : sequence, optional
         Names of the items, if W does not hold them.
 

@@ -158,7 +158,8 @@ def plan_study(
         world, pilot = _world(given, snr, spread, root, journal)
         sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
         studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
-        rows = _done(journal)
+        records = [record for record in (journal.records if journal else []) if record["kind"] == "study"]
+        rows = {Study(*(record[name] for name in Study._fields)): record["found"] for record in records}
         missing = [study for study in studies if study not in rows]
         reporter.begin("studies", len(studies), done=len(studies) - len(missing))
         for study, found in run_tasks(_simulate, (world, root), missing, n_jobs=n_jobs, one_by_one=journal is not None):
@@ -233,12 +234,6 @@ def _world(
         journal.keep("dimensions", world.W)
         journal.append({"kind": "pilot", "noise": world.noise, "spread": world.spread, "facts": pilot})
     return world, pilot
-
-
-def _done(journal: Journal | None) -> dict[Study, dict[str, float]]:
-    """The studies of a checkpoint."""
-    records = [record for record in (journal.records if journal else []) if record["kind"] == "study"]
-    return {Study(*(record[name] for name in Study._fields)): record["found"] for record in records}
 
 
 def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -> list[tuple[float, int, int | None]]:
