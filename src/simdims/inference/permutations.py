@@ -32,13 +32,10 @@ class Block(NamedTuple):
     number: int
     size: int
 
-    def rng(self) -> np.random.Generator:
-        """The random number generator of the block."""
-        return np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
-
     def draw(self, n_items: int) -> NDArray[np.intp]:
         """The permutations, one per row."""
-        return self.rng().permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
+        rng = np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
+        return rng.permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
 
 
 def blocks_of(n_permutations: int, random_state: Any) -> list[Block]:

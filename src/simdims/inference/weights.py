@@ -75,10 +75,8 @@ def weight_test(
     n_permutations : int, default=10000
         Number of permutations. If no more than this many distinct ones exist, all of them are used and the p-values
         are exact.
-    alpha : float, default=0.05
-        False discovery rate at which an adjusted p-value is significant.
-    random_state : int, RandomState or None, default=None
-        Seed of the permutations.
+    alpha, random_state
+        As in `dimension_test`.
 
     Returns
     -------

@@ -100,10 +100,8 @@ def comparison_accuracy(
         One answer per row: three different items, as positions in W or as text among its items' names.
     head, winner, loser : column name, default="head", "winner", "loser"
         The columns of A, B and C, as in `from_comparisons`.
-    similarity : {"dot", "cosine"}, default="dot"
-        The similarity of two items of an embedding: w_i . w_j, as SRF reconstructs it, or its cosine.
-    labels : sequence, optional
-        Names of the items, if W does not hold them.
+    similarity, labels
+        As in `triplet_accuracy`.
 
     Returns
     -------
@@ -171,13 +169,11 @@ def triplet_probabilities(
         An embedding or similarities; see `triplet_accuracy`.
     triplets : array-like or DataFrame of shape (n_triplets, 3)
         Three different items per row, as positions in W or as text among its items' names, in any order.
-    similarity : {"dot", "cosine"}, default="dot"
-        The similarity of two items of an embedding.
+    similarity, labels
+        As in `triplet_accuracy`.
     temperature : float, default=1.0
         T, positive: high temperatures make choices random, low ones deterministic. Similarities between 0 and 1 need a
         temperature below 1; an embedding that was fitted to choices, such as SPoSE's, is already scaled.
-    labels : sequence, optional
-        Names of the items, if W does not hold them.
 
     Returns
     -------
