@@ -25,14 +25,7 @@ from simdims._parameters import (
     shortlist,
     warn,
 )
-from simdims.metrics._embedding import (
-    Names,
-    as_embedding,
-    below_one,
-    dimension_names,
-    embedding_table,
-    refuse_repeated,
-)
+from simdims.metrics._embedding import Names, as_embedding, below_one, dimension_names, embedding_table, refuse_repeated
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:

@@ -10,32 +10,10 @@ import numpy as np
 
 from simdims._parallel import root_seed
 from simdims._progress import Callback
-from simdims.inference.dimension import (
-    dimension_statistics,
-    matched_dimensions,
-    partial_statistics,
-    resolved_matching,
-    separate_matching,
-)
+from simdims.inference.dimension import dimension_statistics, matched_dimensions, partial_statistics, resolved_matching
 from simdims.inference.hypotheses import Items, Table, clean_embedding, clean_vectors, in_order_of
-from simdims.inference.nuisance import (
-    check_observed,
-    clean_nuisance,
-    models_of,
-    pair_correlations,
-    partial_pairs,
-    permute_given,
-    resampling,
-)
-from simdims.inference.permutations import (
-    TIE,
-    check_settings,
-    n_defined,
-    permute,
-    pooled_ranks,
-    stacked,
-    warn_of_few,
-)
+from simdims.inference.nuisance import check_observed, clean_nuisance, pair_statistics, permute_given, resampling
+from simdims.inference.permutations import TIE, check_settings, n_defined, permute, pooled_ranks, stacked, warn_of_few
 from simdims.inference.result import HypothesisTests
 from simdims.inference.rsa import check_similarity, describe_method, rsa_statistics
 from simdims.metrics import explained_variance
@@ -114,8 +92,7 @@ def combined_test(
     items = items if items.labels is not None else Items(items.number, embedded.labels, "embedding")
     cleaned = clean_vectors(hypotheses, items)
     share = 0.5 if weighting == "equal" else _share(similarity, table)
-    matching = matching if nuisance is None else separate_matching(matching)
-    matching, matched = resolved_matching(matching, cleaned, table, alternative)
+    matching, matched = resolved_matching(matching, cleaned, table, alternative, has_nuisance=nuisance is not None)
     correlation = describe_method(method)
     partialled: tuple[str, ...] = ()
     if nuisance is None:
@@ -125,8 +102,7 @@ def combined_test(
         seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
         given = resampling(cleaned, known, seed)
         table, of_dimensions = partial_statistics(table, given, alternative)
-        pairs = partial_pairs(similarity, models_of(known), ranks=method == "spearman")
-        both = partial(stacked, (of_dimensions, partial(pair_correlations, pairs)))
+        both = partial(stacked, (of_dimensions, pair_statistics(similarity, known, method)))
         observed, null = permute_given(given, both, n_permutations, seed, n_jobs, progress)
         check_observed(observed[1], cleaned.names)
         cleaned, partialled = replace(cleaned, vectors=given.residuals), known.names

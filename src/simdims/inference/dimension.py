@@ -116,8 +116,7 @@ def dimension_test(
     check_settings(n_permutations, alternative, alpha, n_jobs, matching=matching)
     table, items = clean_embedding(embedding)
     cleaned = clean_vectors(hypotheses, items)
-    matching = matching if nuisance is None else separate_matching(matching)
-    matching, method = resolved_matching(matching, cleaned, table, alternative)
+    matching, method = resolved_matching(matching, cleaned, table, alternative, has_nuisance=nuisance is not None)
     partialled: tuple[str, ...] = ()
     if nuisance is None:
         statistics = dimension_statistics(table, cleaned, matching, alternative)
@@ -165,13 +164,6 @@ def partial_statistics(table: Table, given: Resampling, alternative: str) -> tup
     return table, partial(dimension_correlations, given, table.values, alternative == "two-sided")
 
 
-def separate_matching(matching: str) -> str:
-    """The matching of tests with a nuisance, which resample each hypothesis separately."""
-    if matching == "joint":
-        raise ParameterError("matching", "must be 'auto' or 'separate' with {nuisance}", "'joint'")
-    return "separate"
-
-
 def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alternative: str) -> tuple[str, ...]:
     """The name of the dimension matched with each hypothesis over all items."""
     C = standardise(hypotheses.vectors).values.T @ standardise(table.values).values
@@ -179,8 +171,14 @@ def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alte
     return tuple(table.columns[place] for place in matched)
 
 
-def resolved_matching(matching: str, hypotheses: Hypotheses, table: Table, alternative: str) -> tuple[str, str]:
+def resolved_matching(
+    matching: str, hypotheses: Hypotheses, table: Table, alternative: str, *, has_nuisance: bool = False
+) -> tuple[str, str]:
     """Choose "joint" or "separate" matching, warn about the hypotheses and describe the method."""
+    if has_nuisance:  # each hypothesis is resampled separately
+        if matching == "joint":
+            raise ParameterError("matching", "must be 'auto' or 'separate' with {nuisance}", "'joint'")
+        matching = "separate"
     absolute = alternative == "two-sided"
     n_hypotheses, n_components = len(hypotheses.names), table.values.shape[1]
     if matching == "joint" and n_hypotheses > n_components:

@@ -43,12 +43,8 @@ LOGISTIC_C = 100.0
 EXPLAINED = 1e-8
 
 
-class Nuisance(NamedTuple):
+class Nuisance(Hypotheses):
     """Nuisance variables: columns with one value per item, or matrices with one per pair."""
-
-    names: tuple[str, ...]
-    vectors: NDArray[np.float64]
-    matrices: tuple[NDArray[np.float64], ...]
 
     def words(self) -> str:
         """Description of the nuisance for a result."""
@@ -113,6 +109,8 @@ class Resampling:
 
 def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampling:
     """Fit the distribution of each hypothesis given the nuisance."""
+    from sklearn.linear_model import LogisticRegression
+
     X, Z = hypotheses.vectors, nuisance.vectors
     n_items = len(X)
     X = X / np.abs(X).max(axis=0)
@@ -130,19 +128,14 @@ def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampl
     is_binary = np.array([len(np.unique(x)) == 2 for x in X.T])
     log_odds = np.zeros_like(X)
     hub = np.tile(np.arange(n_items)[:, None], X.shape[1])
+    predictors = basis[:, 1:] * np.sqrt(n_items)
     for j in np.flatnonzero(is_binary):
         low, high = np.unique(X[:, j])
-        log_odds[:, j] = _log_odds(X[:, j] == high, basis[:, 1:] * np.sqrt(n_items)) / (high - low)
+        model = LogisticRegression(C=LOGISTIC_C, max_iter=1000).fit(predictors, X[:, j] == high)
+        log_odds[:, j] = predictors @ model.coef_[0] / (high - low)  # up to a constant
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2, int(j))))
         hub[:, j] = swapped(hub[None, :, j].copy(), X[:, j], log_odds[:, j], rng)[0]
     return Resampling(X, residuals, basis, is_binary, log_odds, hub)
-
-
-def _log_odds(is_high: NDArray[np.bool_], Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log odds of the larger value, up to a constant, by logistic regression."""
-    from sklearn.linear_model import LogisticRegression
-
-    return Z @ LogisticRegression(C=LOGISTIC_C, max_iter=1000).fit(Z, is_high).coef_[0]
 
 
 def swapped(
@@ -264,6 +257,11 @@ def models_of(nuisance: Nuisance) -> list[NDArray[np.float64]]:
     return models
 
 
+def pair_statistics(similarity: Similarity, nuisance: Nuisance, method: str) -> Statistics:
+    """The function from resampled hypotheses to partial correlations with the similarities."""
+    return partial(pair_correlations, partial_pairs(similarity, models_of(nuisance), ranks=method == "spearman"))
+
+
 def pair_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Partial correlations of the similarities with x x^T for resampled columns, one row per draw."""
     if not pairs.ranks:
@@ -328,6 +326,22 @@ def residual_matrices(
         name = hypotheses.names[int(np.argmax(left <= EXPLAINED))]
         raise ParameterError("hypotheses", "must vary, and not be linear combinations of the {nuisance}", repr(name))
     return [mantel.symmetric(column, upper, pairs.n_items) for column in residuals.T]
+
+
+def permute_pairs_given(
+    similarity: Similarity, hypotheses: Hypotheses, nuisance: Nuisance, method: str, settings: tuple[Any, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Partial correlations of similarities with observed hypotheses and with resampled or permuted ones."""
+    if not (hypotheses.matrices or nuisance.matrices):
+        given = resampling(hypotheses, nuisance, settings[1])
+        observed, null = permute_given(given, pair_statistics(similarity, nuisance, method), *settings)
+    else:
+        models = models_of(nuisance)
+        pairs = partial_pairs(similarity, models, ranks=method == "spearman")
+        correlations = partial(residual_correlations, pairs, residual_matrices(hypotheses, models, pairs))
+        observed, null = permute(correlations, similarity.n_items, *settings)
+    check_observed(observed, hypotheses.names)
+    return observed, null
 
 
 def check_observed(correlations: NDArray[np.float64], names: tuple[str, ...]) -> None:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simdims._memory import require
 from simdims._parallel import root_seed
@@ -15,18 +14,7 @@ from simdims._progress import Callback
 from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
-from simdims.inference.nuisance import (
-    Nuisance,
-    check_observed,
-    clean_nuisance,
-    models_of,
-    pair_correlations,
-    partial_pairs,
-    permute_given,
-    resampling,
-    residual_correlations,
-    residual_matrices,
-)
+from simdims.inference.nuisance import clean_nuisance, permute_pairs_given
 from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, warn_of_few
 from simdims.inference.result import HypothesisTests
 from simdims.similarity import Similarity, as_similarity
@@ -126,7 +114,7 @@ def rsa_test(
     else:
         known = clean_nuisance(nuisance, items, matrices=True)
         settings = (n_permutations, root_seed(random_state), n_jobs, progress)
-        observed, null = _permute_given(similarity, cleaned, known, method, settings)
+        observed, null = permute_pairs_given(similarity, cleaned, known, method, settings)
         described, partialled = f"{described}, {known.words()}", known.names
     warn_of_few(null, cleaned.names, alpha)
     return HypothesisTests(
@@ -141,22 +129,6 @@ def rsa_test(
         method=described,
         nuisance=partialled,
     )
-
-
-def _permute_given(
-    similarity: Similarity, hypotheses: Hypotheses, nuisance: Nuisance, method: str, settings: tuple[Any, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Partial correlations of observed and resampled hypotheses."""
-    models = models_of(nuisance)
-    pairs = partial_pairs(similarity, models, ranks=method == "spearman")
-    if hypotheses.matrices or nuisance.matrices:
-        correlations = partial(residual_correlations, pairs, residual_matrices(hypotheses, models, pairs))
-        observed, null = permute(correlations, similarity.n_items, *settings)
-    else:
-        given = resampling(hypotheses, nuisance, settings[1])
-        observed, null = permute_given(given, partial(pair_correlations, pairs), *settings)
-    check_observed(observed, hypotheses.names)
-    return observed, null
 
 
 def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) -> Statistics:
