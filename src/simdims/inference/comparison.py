@@ -44,9 +44,8 @@ class EmbeddingComparison:
     alpha : float
         False discovery rate for calling a pair shared.
     explained : DataFrame or None
-        If similarities were given, how much of their variance the dimensions explain: one row per system, with
-        columns all (its own dimensions), shared (its own dimensions that have a counterpart) and counterparts (the
-        matched dimensions of the other system).
+        If similarities were given, the share of their variance that dimensions explain, one row per system: all (its
+        own), shared (its own that have a counterpart) and counterparts (those of the other system).
     embedding1, embedding2 : ndarray of shape (n_items, n_components)
         The embeddings, restricted to the items that were compared.
     labels : tuple of str or None
@@ -171,12 +170,10 @@ def compare_embeddings(
     S1, S2 : similarities as `as_similarity` takes them, or SimilaritySet, optional
         The similarities behind each embedding, for the items of W1 and W2 in the same order; a set is averaged. With
         them, the result also reports how much of their variance the shared dimensions explain.
-    n_permutations : int, default=1000
-        Number of permutations. The smallest possible p-value is 1 / (1 + n_permutations).
     alpha : float, default=0.05
         False discovery rate for calling two dimensions counterparts.
-    random_state : int, RandomState or None, default=None
-        Seed of the permutations; None draws one.
+    n_permutations, random_state
+        As in `dimension_test`.
 
     Returns
     -------

@@ -106,10 +106,8 @@ def plan_study(
         sizes and repeats can be added later.
     random_state : int, RandomState or None, default=None
         Random seed; None draws one, or takes that of the checkpoint.
-    n_jobs : int, optional
-        Number of processes; results do not depend on it.
-    progress : bool or callable, optional
-        Whether to show a progress bar; None shows one in terminals and notebooks.
+    n_jobs, progress
+        As in `simdims.dimension_test`.
 
     Returns
     -------
@@ -126,9 +124,6 @@ def plan_study(
     From a pilot, the noise is chosen such that simulated pilots predict their held-out pairs as well as the real one
     does. A pilot shows only the dimensions that it can detect; if a larger study would find more of them, it needs more
     pairs than planned.
-
-    Pairs are chosen at random because choosing those about which previous fits are least certain performed worse in
-    replays of complete data (docs/guides/planning.md).
 
     Examples
     --------

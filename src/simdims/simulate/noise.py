@@ -103,13 +103,8 @@ def add_feature_noise(
 ) -> NDArray[np.float64]:
     """Add Gaussian noise to features at a signal-to-noise ratio of the similarities X X^T, and clip at zero.
 
-    Every entry gets its own draw from N(0, sigma^2); negative results become zero. The scale sigma is chosen such that,
-    with S = X X^T, over the off-diagonal entries,
-
-        snr = var(S) / (var(S) + var(noisy S - S)).
-
-    An error in one feature changes all similarities of an item, so unlike that of `add_noise` this noise does not
-    average out over pairs.
+    The ratio is that of `add_noise`, with S = X X^T and the similarities of the noisy features. An error in one feature
+    changes all similarities of an item, so unlike that of `add_noise` this noise does not average out over pairs.
 
     Parameters
     ----------
@@ -118,8 +113,8 @@ def add_feature_noise(
     snr : float
         Signal-to-noise ratio between 0 and 1. 1 is a copy of X without noise; 0 is the clipped noise alone, scaled such
         that its similarities have the standard deviation of those of X.
-    random_state : int, RandomState or None, default=None
-        Seed of the noise; None uses fresh entropy. The same seed gives the same noise, scaled, at every ratio.
+    random_state
+        As in `add_noise`.
 
     Returns
     -------

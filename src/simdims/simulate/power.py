@@ -84,11 +84,8 @@ def power_study(
         more repeats, ratios or kinds of noise can be added later.
     random_state : int, RandomState or None, default=None
         Seed of all random numbers; None uses that of the checkpoint, or fresh entropy.
-    n_jobs : int or None, default=None
-        Number of parallel processes; the result does not depend on it.
-    progress : bool, function or None, default=None
-        Whether to show a progress bar; None shows one in interactive sessions. A function is called with a `Progress`
-        after every data set.
+    n_jobs, progress
+        As in `simdims.dimension_test`; a function is called after every data set.
 
     Returns
     -------
