@@ -26,6 +26,7 @@ from simdims._parameters import (
     warn,
 )
 from simdims.metrics._embedding import Names, as_embedding, below_one, dimension_names, embedding_table, refuse_repeated
+from simdims.metrics._pairs import row_blocks
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
@@ -209,8 +210,8 @@ def describe(
 ) -> Described:
     """Cross-validated correlations of a column with properties, and p-values adjusted for their number."""
     observed, sign = _statistics(y[:, None], properties, fold)
-    blocks = (orders[start : start + BLOCK] for start in range(0, len(orders), BLOCK))
-    largest = np.concatenate([_statistics(y[block].T, properties, fold)[0].max(axis=0) for block in blocks])
+    blocks = (y[orders[rows]].T for rows in row_blocks(len(orders), BLOCK))
+    largest = np.concatenate([_statistics(block, properties, fold)[0].max(axis=0) for block in blocks])
     statistic = observed[:, 0]
     as_large = np.count_nonzero(largest >= statistic[:, None] - 1e-10, axis=1)
     return Described(statistic, statistic * sign[:, 0], (1 + as_large) / (1 + len(orders)))

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from simdims.metrics._pairs import row_blocks
+
 # Sums of correlations that differ by less count as equal.
 TIE = 1e-12
 # Adding and subtracting this rounds a correlation to a multiple of 2^-36, so that rounding errors do not decide
@@ -96,9 +98,7 @@ def leave_one_out_matching(x: Columns, w: Columns, *, joint: bool, absolute: boo
     of_all = match(C, joint=joint, absolute=absolute)
     prices = _prices(_scores(C, absolute), of_all) if joint else np.zeros(n_components)
     matched = np.empty((n_items, n_hypotheses), dtype=np.intp)
-    step = max(BLOCK_SCORES // (n_hypotheses * n_components), 1)
-    for start in range(0, n_items, step):
-        rows = slice(start, start + step)
+    for rows in row_blocks(n_items, max(BLOCK_SCORES // (n_hypotheses * n_components), 1)):
         net = _scores_without(C, x, w, rows, absolute) - prices
         matched[rows] = _rematch(net, prices, of_all) if joint else net.argmax(axis=2)
     return matched

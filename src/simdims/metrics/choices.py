@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simdims._parameters import ParameterError, require_choice, require_number, warn
 from simdims.comparisons import read_comparisons
 from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table, scaled_rows
-from simdims.metrics._pairs import PairValues, known_values, pair_products
+from simdims.metrics._pairs import PairValues, known_values, pair_products, row_blocks
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.triplets import read_triplets
 
@@ -129,7 +129,7 @@ def comparison_accuracy(
     source, names = _similarities_or_embedding(W, labels, similarity)
     items = read_comparisons(table, head, winner, loser, n_items=_n_items(source), names=names)
     values = _pair_values(source, 2 * len(items))
-    chunks = (items[start : start + _CHUNK].T for start in range(0, len(items), _CHUNK))
+    chunks = (items[rows].T for rows in row_blocks(len(items), _CHUNK))
     return _accuracy((np.stack([values(a, b), values(a, c)], axis=1) for a, b, c in chunks), 0, len(items), "answers")
 
 
@@ -237,8 +237,7 @@ def _n_items(source: Similarity | NDArray) -> int:
 def _supports(source: Similarity | NDArray, items: NDArray[np.intp]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """For chunks of triplets, the support for each item as the odd one out: the similarity of the other two."""
     values = _pair_values(source, 3 * len(items))
-    for start in range(0, len(items), _CHUNK):
-        rows = slice(start, start + _CHUNK)
+    for rows in row_blocks(len(items), _CHUNK):
         a, b, c = items[rows].T
         yield rows, np.stack([values(b, c), values(a, c), values(a, b)], axis=1)
 

@@ -126,9 +126,7 @@ def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
     values, n = similarity.values, similarity.n_items
     rows = np.repeat(np.arange(n), np.diff(values.indptr))
     sums, listed, listed_squares = np.zeros(4), 0, 0.0
-    chunk = max(BLOCK // W.shape[1], 1)
-    for start in range(0, values.nnz, chunk):
-        e = slice(start, start + chunk)
+    for e in row_blocks(values.nnz, max(BLOCK // W.shape[1], 1)):
         others = rows[e] != values.indices[e]
         i, j, stored = rows[e][others], values.indices[e][others], values.data[e][others].astype(np.float64)
         weights = np.ones(len(i)) if similarity.weights is None else similarity.weights.data[e][others]

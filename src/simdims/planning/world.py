@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simdims._parallel import seed_of
 from simdims._parameters import ParameterError, plural
 from simdims.joint import JointSRF
-from simdims.metrics._pairs import pair_products
+from simdims.metrics._pairs import pair_products, row_blocks
 from simdims.selection import select_rank
 from simdims.similarity import Similarity
 from simdims.srf import SRF
@@ -65,8 +65,7 @@ class World(NamedTuple):
         if self.spread > 0:
             shape = self.spread**-2
             group = None if people is None else rng.gamma(shape, 1 / shape, (people, self.W.shape[1]))
-            for start in range(0, len(means), _CHUNK):
-                e = slice(start, start + _CHUNK)
+            for e in row_blocks(len(means), _CHUNK):
                 each = n_answers[e, None] * shape
                 if group is None:  # a mean of gamma variables with the same scale is also gamma
                     weights = rng.gamma(each, 1 / each, (len(each), self.W.shape[1]))
