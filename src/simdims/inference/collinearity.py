@@ -34,10 +34,8 @@ def warn_of_duplicates(hypotheses: Hypotheses, correlations: NDArray[np.float64]
     if groups:
         more = f", and {len(groups) - N_NAMED} more groups" if len(groups) > N_NAMED else ""
         size = f"{'|r|' if absolute else 'r'} of {DUPLICATE} or more"
-        warn(
-            f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(groups[:N_NAMED])}{more}.",
-            "Their results are one finding, not several: keep one hypothesis of each group.",
-        )
+        found = f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(groups[:N_NAMED])}{more}."
+        warn(found, "Their results are one finding, not several: keep one hypothesis of each group.")
 
 
 def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
@@ -55,12 +53,9 @@ def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
         is_duplicate = len(parts) == 1 and (absolute or weights[parts[0]] > 0)
         others = [kept[k] for k in parts]
         if not is_duplicate and not _are_levels(hypotheses.vectors[:, [*others, place]]):
-            named = shortlist([repr(hypotheses.names[k]) for k in others])
-            warn(
-                f"Hypothesis {hypotheses.names[place]!r} is a linear combination of {named}: their results are not "
-                "independent.",
-                "Leave one of them out, or do not count them as separate findings.",
-            )
+            name, named = hypotheses.names[place], shortlist([repr(hypotheses.names[k]) for k in others])
+            found = f"Hypothesis {name!r} is a linear combination of {named}: their results are not independent."
+            warn(found, "Leave one of them out, or do not count them as separate findings.")
 
 
 def _are_levels(X: NDArray[np.float64]) -> bool:

@@ -58,8 +58,6 @@ def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nu
         found = clean_hypotheses(nuisance, items) if matrices else clean_vectors(nuisance, items)
     except ParameterError as error:
         raise type(error)("nuisance", error.rule, error.got, error.remedy) from None
-    except ValueError as error:
-        raise ValueError(str(error).replace("hypotheses", "nuisance")) from None
     names = tuple(name.replace("hypothesis", "nuisance") for name in found.names)
     return Nuisance(names, found.vectors, found.matrices)
 

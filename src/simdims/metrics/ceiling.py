@@ -326,17 +326,11 @@ def _ceiling(counts: NDArray[np.intp], min_answers: int, argument: str, question
         raise ParameterError(argument, rule, f"at most {int(n_answers.max())}")
     counts, n_kept = counts[enough], n_answers[enough]
     if np.median(n_kept) < _FEW_ANSWERS:
-        warn(
-            f"With few answers per {question} (median {np.median(n_kept):g}) the ceiling is biased upwards.",
-            f"Report `lower` as well, or raise {{min_answers}} to {_FEW_ANSWERS} or more.",
-        )
-    ceiling, standard_error = _mean_and_error(counts.max(axis=1) / n_kept)
-    lower, lower_standard_error = _mean_and_error(_predicted_by_others(counts) / n_kept)
+        found = f"With few answers per {question} (median {np.median(n_kept):g}) the ceiling is biased upwards."
+        warn(found, f"Report `lower` as well, or raise {{min_answers}} to {_FEW_ANSWERS} or more.")
     return NoiseCeiling(
-        ceiling,
-        standard_error,
-        lower,
-        lower_standard_error,
+        *_mean_and_error(counts.max(axis=1) / n_kept),
+        *_mean_and_error(_predicted_by_others(counts) / n_kept),
         n_triplets=len(counts),
         n_answers=int(n_kept.sum()),
         n_left_out=int(n_answers.sum() - n_kept.sum()),

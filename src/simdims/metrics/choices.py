@@ -140,10 +140,8 @@ def _accuracy(supports: Iterable[NDArray[np.float64]], answer: int, n_answers: i
         shares, unknown = _credit(support, answer)
         credit, n_unknown, n_choices = credit + shares, n_unknown + unknown, support.shape[1]
     if n_unknown:
-        warn(
-            f"W lacks a similarity of {n_unknown} of {n_answers} {what}, which count 1/{n_choices}, as guesses.",
-            f"Leave these {what} out, or predict with an embedding, which has all similarities.",
-        )
+        found = f"W lacks a similarity of {n_unknown} of {n_answers} {what}, which count 1/{n_choices}, as guesses."
+        warn(found, f"Leave these {what} out, or predict with an embedding, which has all similarities.")
     return (credit + n_unknown / n_choices) / n_answers
 
 
