@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
@@ -36,7 +37,6 @@ from simdims.metrics._embedding import dimension_names, embedding_table, refuse_
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from sklearn.utils import Tags
 
 #: Candidate penalties, relative to the mean eigenvalue of the features' products.
@@ -204,8 +204,6 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         features = _validated(self, X, reset=False)
         predicted = self.ridge_.predict(features)
         if is_frame(X):
-            import pandas as pd
-
             frame = pd.DataFrame(predicted, index=X.index, columns=self.dimension_names_)
             return frame.iloc[:, 0] if self._is_single else frame
         return predicted[:, 0] if self._is_single else predicted
@@ -217,8 +215,6 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         pandas.DataFrame
         """
-        import pandas as pd
-
         check_is_fitted(self)
         low, high = self.scores_interval_
         columns = {"correlation": self.scores_, "low": low, "high": high, "alpha": self.alpha_}

@@ -7,9 +7,10 @@ correlations of all permutations follow from sums over the training and held-out
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
@@ -28,9 +29,6 @@ from simdims._parameters import (
 from simdims.metrics._embedding import Names, as_embedding, below_one, dimension_names, embedding_table, refuse_repeated
 from simdims.metrics._pairs import row_blocks
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N_FOLDS = 5
 #: Numeric properties and levels with fewer items than this are not tested.
@@ -126,8 +124,6 @@ def label_dimensions(
     0  dimension1   animal
     1  dimension3     size
     """
-    import pandas as pd
-
     require_count("n_permutations", n_permutations)
     require_between("min_correlation", min_correlation, 0, 1)
     require_between("alpha", alpha, 0, 1, strictly=True)
@@ -333,8 +329,6 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
 
 def _is_numeric(column: pd.Series) -> bool:
     """Whether a column holds numbers or booleans, apart from missing values."""
-    import pandas as pd
-
     if column.dtype == object:
         kind = pd.api.types.infer_dtype(column, skipna=True)
         return kind in ("boolean", "integer", "floating", "mixed-integer-float", "complex")
@@ -386,8 +380,6 @@ def _warn_of_numbers(texts: pd.Series, name: str) -> None:
 
 def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
     """Properties as a DataFrame with one row per item, NaN for items that are not in it."""
-    import pandas as pd
-
     if isinstance(properties, Mapping):
         lengths = {len(column) if hasattr(column, "__len__") else -1 for column in properties.values()}
         if lengths != {n_items} and not all(isinstance(column, pd.Series) for column in properties.values()):

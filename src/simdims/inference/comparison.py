@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import false_discovery_control
@@ -20,9 +21,6 @@ from simdims.metrics.structure import standard_columns
 from simdims.similarity import as_similarity
 from simdims.similarity.ownership import read_only
 from simdims.systems import SimilaritySet, dense_parts
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,8 +101,6 @@ class EmbeddingComparison:
 
         Columns: dimension1, dimension2, correlation, pvalue, pvalue_adjusted.
         """
-        import pandas as pd
-
         dimensions1 = [self.dimensions1[k] for k in self.pairs[:, 0]]
         dimensions2 = [self.dimensions2[k] for k in self.pairs[:, 1]]
         table = pd.DataFrame({"dimension1": dimensions1, "dimension2": dimensions2, "correlation": self.correlation})
@@ -283,8 +279,6 @@ def _with_explained(
     compared: EmbeddingComparison, similarities: tuple[Any, Any], tables: tuple[Table, Table], rows: tuple[Any, Any]
 ) -> EmbeddingComparison:
     """Add the variance of the similarities that the dimensions explain."""
-    import pandas as pd
-
     shared, found = compared.pairs[compared.is_shared], {}
     embeddings = (compared.embedding1, compared.embedding2)
     for side, (S, table, own_rows) in enumerate(zip(similarities, tables, rows, strict=True)):

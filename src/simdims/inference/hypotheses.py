@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -95,8 +96,6 @@ def in_order_of(items: Items, table: Table, name: str) -> NDArray[np.float64]:
 
 def _side_by_side(hypotheses: Mapping[Any, Any], items: Items) -> Any:
     """The columns of a mapping as a DataFrame."""
-    import pandas as pd
-
     for name, column in hypotheses.items():
         if np.ndim(column) != 1:
             got = f"an array of shape {np.shape(column)} for {name!r}"

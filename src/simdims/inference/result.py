@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
 from simdims._parameters import plural
 from simdims.inference.permutations import n_defined
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Most hypotheses listed in a summary.
 N_SHOWN = 20
@@ -136,8 +134,6 @@ class HypothesisTests:
         A combined test adds statistic_dimension, pvalue_dimension, statistic_rsa, pvalue_rsa and decided_by; a
         regression adds coefficient; a test of weights adds contrast, effect, effect_low and effect_high.
         """
-        import pandas as pd
-
         columns: dict[str, Any] = {
             "hypothesis": list(self.hypotheses),
             "statistic": self.statistic,

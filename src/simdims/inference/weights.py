@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -18,9 +19,6 @@ from simdims.inference.effects import correlations, largest_differences, slopes,
 from simdims.inference.permutations import check_settings, pvalues
 from simdims.inference.result import HypothesisTests
 from simdims.inference.systems import Values, values_of_systems, weights_of_systems
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Significance level for a small group varying more than a large one.
 _UNLIKELY = 0.01

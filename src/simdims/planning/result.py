@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
 from simdims._parameters import plural, require_between, require_choice
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The measures and their names in figures.
 METRICS = {
@@ -102,8 +100,6 @@ class StudyPlan:
             missing with a single repeat), and the total number of answers (n_answers). A number is missing if even the
             largest size misses the target. If the smallest size already reaches it, the number is the smallest size.
         """
-        import pandas as pd
-
         metric, target = self.metric if metric is None else metric, self.target if target is None else target
         require_choice("metric", metric, tuple(METRICS))
         require_between("target", target, 0, 1, strictly=True)
@@ -162,8 +158,6 @@ class StudyPlan:
 
 def learning_curves(rows: list[dict[str, Any]], n_items: int) -> pd.DataFrame:
     """Means and standard errors over repeats, by size."""
-    import pandas as pd
-
     frame = pd.DataFrame(rows).astype({"people": "float64"})
     grouped = frame.groupby(["people", "answers", "pairs"], dropna=False, sort=True)[list(METRICS)]
     means, errors = grouped.mean(), grouped.sem().add_suffix("_se")

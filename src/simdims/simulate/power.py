@@ -6,9 +6,10 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,9 +19,6 @@ from simdims._parameters import ParameterError, require_between, require_choice,
 from simdims._progress import Callback, reporting
 from simdims.metrics._embedding import as_numbers, require_table
 from simdims.simulate.noise import add_feature_noise, add_noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOISES = ("features", "similarities")
 
@@ -110,8 +108,6 @@ def power_study(
     >>> len(study)
     6
     """
-    import pandas as pd
-
     from simdims.inference.permutations import check_settings
 
     check_settings(n_permutations, alternative, alpha, n_jobs, matching=matching, method=method, weighting=weighting)
