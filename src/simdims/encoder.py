@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims._parallel import root_seed
@@ -35,9 +36,6 @@ from simdims._parameters import (
 )
 from simdims.metrics._embedding import dimension_names, embedding_table, refuse_repeated
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 #: Candidate penalties, relative to the mean eigenvalue of the features' products.
 PENALTIES = np.logspace(-6, 3, 19)

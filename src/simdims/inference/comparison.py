@@ -109,28 +109,21 @@ class EmbeddingComparison:
     def summary(self) -> str:
         """The comparison as text."""
         n1, n2, n = len(self.dimensions1), len(self.dimensions2), self.n_shared
-        lines = [
-            f"{n} {plural('dimension', n)} shared by embeddings of {n1} and {n2} dimensions "
-            f"({len(self.embedding1)} items; {len(self.null_distribution)} permutations; Benjamini-Hochberg at "
-            f"{self.alpha:g})."
-        ]
-        for row, shared in zip(self.table.itertuples(index=False), self.is_shared, strict=True):
-            if shared:
-                lines.append(
-                    f"  {row.dimension1} and {row.dimension2}: r = {row.correlation:.2f}, p = {row.pvalue:.2g}, "
-                    f"adjusted {row.pvalue_adjusted:.2g}"
-                )
+        tested = f"{len(self.embedding1)} items; {len(self.null_distribution)} permutations"
+        shared = f"{n} {plural('dimension', n)} shared by embeddings of {n1} and {n2} dimensions"
+        lines = [f"{shared} ({tested}; Benjamini-Hochberg at {self.alpha:g})."]
+        for row in self.table[self.is_shared].itertuples(index=False):
+            numbers = f"r = {row.correlation:.2f}, p = {row.pvalue:.2g}, adjusted {row.pvalue_adjusted:.2g}"
+            lines.append(f"  {row.dimension1} and {row.dimension2}: {numbers}")
         for which, names in (("first", self.only1), ("second", self.only2)):
             if names:
                 lines.append(f"Only in the {which}: {shortlist(list(names))}.")
         if self.explained is not None:
             for system, *parts in self.explained.itertuples():
                 own, shared, others = (f"{part:.0%}" for part in parts)
-                which = "first" if system == "S1" else "second"
-                lines.append(
-                    f"Variance of the similarities behind the {which} embedding explained by its own dimensions: "
-                    f"{own}; by the shared ones: {shared}; by their counterparts: {others}."
-                )
+                behind = f"the similarities behind the {'first' if system == 'S1' else 'second'} embedding"
+                by_others = f"by the shared ones: {shared}; by their counterparts: {others}"
+                lines.append(f"Variance of {behind} explained by its own dimensions: {own}; {by_others}.")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

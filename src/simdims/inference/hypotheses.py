@@ -122,7 +122,7 @@ def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64]) -> None:
 def _read_table(x: Any, name: str, noun: str) -> Table:
     """Columns of numbers; those without names are numbered after the noun."""
     rows = columns = None
-    if type(x).__name__ == "Series" and hasattr(x, "to_frame"):
+    if isinstance(x, pd.Series):
         x = x.to_frame(name="hypothesis1" if x.name is None else x.name)
     if is_frame(x):
         rows = _axis(x.index, f"the index of {name}")

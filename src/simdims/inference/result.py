@@ -180,11 +180,8 @@ class HypothesisTests:
         if self.test == "population" and self.method.endswith("generalised to systems"):
             what = "signs of the systems"
         what += " given the nuisance" if self.nuisance else ""
-        lines = [
-            self._headline(),
-            f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}, "
-            f"{sides}; Benjamini-Hochberg at {self.alpha:g}.",
-        ]
+        how = f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}"
+        lines = [self._headline(), f"{how}, {sides}; Benjamini-Hochberg at {self.alpha:g}."]
         width = max(map(len, self.hypotheses[:N_SHOWN]))
         adjusted, significant = self.pvalue_adjusted, self.significant
         for place, name in enumerate(self.hypotheses[:N_SHOWN]):
@@ -197,10 +194,9 @@ class HypothesisTests:
             lines.append(f"  {name:<{width}}  {numbers}: {verdict}")
         few = int(np.count_nonzero(self.n_permutations < len(self.null_distribution)))
         if few:
-            lines[1] += (
-                f" {few} of {len(self.hypotheses)} compared with fewer permutations ({self.n_permutations.min():,} or "
-                "more), those in which the permuted property varies over the observed pairs."
-            )
+            fewer = f"fewer permutations ({self.n_permutations.min():,} or more)"
+            those = "those in which the permuted property varies over the observed pairs"
+            lines[1] += f" {few} of {len(self.hypotheses)} compared with {fewer}, {those}."
         if len(self.hypotheses) > N_SHOWN:
             lines.append(f"  and {len(self.hypotheses) - N_SHOWN} more: see .table")
         return "\n".join(lines)

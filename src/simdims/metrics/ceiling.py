@@ -93,10 +93,9 @@ class NoiseCeiling:
         return (float(accuracy) - self.chance) / (self.ceiling - self.chance)
 
     def __str__(self) -> str:
-        return (
-            f"noise ceiling {self.ceiling:.2%} ± {1.96 * self.standard_error:.2%} (95%), at least {self.lower:.2%}; "
-            f"{self.n_answers} answers to {self.n_triplets} {'comparisons' if self.chance == 0.5 else 'triplets'}"
-        )
+        ceiling = f"{self.ceiling:.2%} ± {1.96 * self.standard_error:.2%} (95%), at least {self.lower:.2%}"
+        questions = "comparisons" if self.chance == 0.5 else "triplets"
+        return f"noise ceiling {ceiling}; {self.n_answers} answers to {self.n_triplets} {questions}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from simdims._parallel import root_seed
 from simdims._parameters import ParameterError, require_count, shown
@@ -83,8 +84,6 @@ def pair_correlation(
     >>> result.not_found
     ('unicorn',)
     """
-    from scipy.stats import rankdata
-
     embedding, names = as_embedding(W, labels=labels)
     embedding = scaled_rows(embedding, similarity)
     positions = read_pairs(pairs, len(embedding), names, "W")
@@ -201,7 +200,6 @@ def readout(
     rating        1.000       80            0
     """
     import pandas as pd
-    from scipy.stats import rankdata
 
     embedding, names = as_embedding(W, labels=labels)
     embedding = below_one(embedding)  # columns are standardised anyway

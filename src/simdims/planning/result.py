@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
+from sklearn.isotonic import IsotonicRegression
 
 from simdims._parameters import plural, require_between, require_choice
 
@@ -170,8 +171,6 @@ def learning_curves(rows: list[dict[str, Any]], n_items: int) -> pd.DataFrame:
 
 def _reached(sizes: NDArray[np.float64], values: NDArray[np.float64], target: float) -> float:
     """The size at which a curve, made monotone, reaches the target; NaN if it does not."""
-    from sklearn.isotonic import IsotonicRegression
-
     if np.isnan(values).any():  # one repeat has no interval
         return np.nan
     curve = IsotonicRegression().fit_transform(np.arange(len(sizes)), values)
