@@ -15,8 +15,8 @@ from simdims.inference import collinearity
 from simdims.inference.hypotheses import Hypotheses, Table, clean_embedding, clean_vectors
 from simdims.inference.matching import aligned_correlations, match, standardise
 from simdims.inference.nuisance import Resampling, clean_nuisance, dimension_correlations, permute_given, resampling
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
-from simdims.inference.result import HypothesisTests
+from simdims.inference.permutations import Statistics, check_settings, permute
+from simdims.inference.result import HypothesisTests, permutation_tests
 
 
 def dimension_test(
@@ -128,17 +128,9 @@ def dimension_test(
         observed, null = permute_given(given, statistics, n_permutations, seed, n_jobs, progress)
         cleaned = replace(cleaned, vectors=given.residuals)
         method, partialled = f"{method}, {known.words()}", known.names
-    return HypothesisTests(
-        test="dimension",
-        hypotheses=cleaned.names,
-        statistic=observed,
-        pvalue=pvalues(observed, null, alternative),
-        dimension=matched_dimensions(table, cleaned, matching, alternative),
-        null_distribution=null,
-        alternative=alternative,
-        alpha=alpha,
-        method=method,
-        nuisance=partialled,
+    names, matched = cleaned.names, matched_dimensions(table, cleaned, matching, alternative)
+    return permutation_tests(
+        "dimension", names, observed, null, alternative, alpha, method, matched, nuisance=partialled
     )
 
 

@@ -16,8 +16,8 @@ from simdims._progress import Callback
 from simdims.inference.dimension import matched_dimensions, resolved_matching
 from simdims.inference.hypotheses import FEWEST_ITEMS, Items, Table, clean_embedding, clean_hypotheses, clean_vectors
 from simdims.inference.matching import Columns, leave_one_out_matching, standardise
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, stacked
-from simdims.inference.result import HypothesisTests
+from simdims.inference.permutations import Statistics, check_settings, permute, stacked
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.rsa import rsa_statistics
 from simdims.joint import problem_of_set
 from simdims.metrics.structure import standard_columns
@@ -112,20 +112,11 @@ def population_test(
     n_drawn = 1 if generalize == "systems" else n_permutations
     observed, permuted = permute(statistics, systems.n_items, n_drawn, seed, n_jobs, progress)
     null = _null(observed, permuted, generalize, n_permutations, seed_of(seed, 1))
-    mean = observed.mean(axis=0)
     what = "the similarities" if embedding is None else "the matched dimension"
-    return HypothesisTests(
-        test="population",
-        hypotheses=names,
-        statistic=mean,
-        pvalue=pvalues(mean, null, alternative),
-        dimension=dimensions,
-        null_distribution=null,
-        alternative=alternative,
-        alpha=alpha,
-        method=f"mean over {systems.n_systems} systems of correlations with {what}, "
-        f"generalised to {'systems and items' if generalize == 'both' else generalize}",
-    )
+    population = "systems and items" if generalize == "both" else generalize
+    method = f"mean over {systems.n_systems} systems of correlations with {what}, generalised to {population}"
+    mean = observed.mean(axis=0)
+    return permutation_tests("population", names, mean, null, alternative, alpha, method, dimensions)
 
 
 def _null(

@@ -24,8 +24,8 @@ from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import Hypotheses, clean_hypotheses
 from simdims.inference.nuisance import Nuisance, Resampling, clean_nuisance, models_of, permute_given, resampling
-from simdims.inference.permutations import check_settings, permute, pvalues
-from simdims.inference.result import HypothesisTests
+from simdims.inference.permutations import check_settings, permute
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.rsa import check_similarity
 from simdims.similarity import Similarity, as_similarity
 
@@ -117,22 +117,12 @@ def rsa_regression(
     settings = (n_permutations, seed, n_jobs, progress)
     results = [_test(regression, cleaned, known, place, settings) for place in range(len(cleaned.names))]
     observed, null = np.array([one for one, _ in results]), np.column_stack([values for _, values in results])
-    given = f", {known.words()}" if known.names else ""
-    return HypothesisTests(
-        test="regression",
-        hypotheses=cleaned.names,
-        statistic=observed,
-        pvalue=pvalues(observed, null, "greater"),
-        dimension=(None,) * len(cleaned.names),
-        null_distribution=null,
-        alternative="greater",
-        alpha=alpha,
-        method="unique share of the held-out variance of the similarities in a "
-        f"{'signed' if signed else 'non-negative'} regression on all models{given}",
-        nuisance=known.names,
-        coefficients=np.ldexp(regression.coefficients(), -exponents),
-        explained_variance=regression.explained(),
-    )
+    kind = f"{'signed' if signed else 'non-negative'} regression on all models"
+    method = f"unique share of the held-out variance of the similarities in a {kind}"
+    method = f"{method}, {known.words()}" if known.names else method
+    weights, explained = np.ldexp(regression.coefficients(), -exponents), regression.explained()
+    fit = {"nuisance": known.names, "coefficients": weights, "explained_variance": explained}
+    return permutation_tests("regression", cleaned.names, observed, null, "greater", alpha, method, **fit)
 
 
 @dataclass(frozen=True, eq=False)

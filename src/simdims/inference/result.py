@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
 from simdims._parameters import plural
-from simdims.inference.permutations import n_defined
+from simdims.inference.permutations import n_defined, pvalues
 
 # Most hypotheses listed in a summary.
 N_SHOWN = 20
@@ -259,6 +259,23 @@ class HypothesisTests:
             "both": f"correlates with {self.dimension[place]} and with the similarities",
         }
         return words[self.decided_by[place] if self.decided_by else self.test]
+
+
+def permutation_tests(
+    test: str,
+    hypotheses: tuple[str, ...],
+    observed: NDArray[np.float64],
+    null: NDArray[np.float64],
+    alternative: str,
+    alpha: float,
+    method: str,
+    dimension: tuple[str | None, ...] | None = None,
+    **others: Any,
+) -> HypothesisTests:
+    """The result of a test, with p-values from the observed statistics and those under permutation."""
+    p = pvalues(observed, null, alternative)
+    dimension = (None,) * len(hypotheses) if dimension is None else dimension
+    return HypothesisTests(test, hypotheses, observed, p, dimension, null, alternative, alpha, method, **others)
 
 
 def _p(value: float) -> str:

@@ -15,8 +15,8 @@ from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
 from simdims.inference.nuisance import clean_nuisance, permute_pairs_given
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, warn_of_few
-from simdims.inference.result import HypothesisTests
+from simdims.inference.permutations import Statistics, check_settings, permute, warn_of_few
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.similarity import Similarity, as_similarity
 
 
@@ -117,18 +117,7 @@ def rsa_test(
         observed, null = permute_pairs_given(similarity, cleaned, known, method, settings)
         described, partialled = f"{described}, {known.words()}", known.names
     warn_of_few(null, cleaned.names, alpha)
-    return HypothesisTests(
-        test="rsa",
-        hypotheses=cleaned.names,
-        statistic=observed,
-        pvalue=pvalues(observed, null, alternative),
-        dimension=(None,) * len(cleaned.names),
-        null_distribution=null,
-        alternative=alternative,
-        alpha=alpha,
-        method=described,
-        nuisance=partialled,
-    )
+    return permutation_tests("rsa", cleaned.names, observed, null, alternative, alpha, described, nuisance=partialled)
 
 
 def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) -> Statistics:

@@ -16,8 +16,8 @@ from simdims import _memory
 from simdims._parallel import root_seed
 from simdims._parameters import ParameterError, plural, shortlist, warn
 from simdims.inference.effects import correlations, largest_differences, slopes, welch
-from simdims.inference.permutations import check_settings, pvalues
-from simdims.inference.result import HypothesisTests
+from simdims.inference.permutations import check_settings
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.systems import Values, values_of_systems, weights_of_systems
 
 #: Significance level for a small group varying more than a large one.
@@ -150,20 +150,9 @@ def weight_test(
         parts = np.array_split(orders, max(len(orders) // 1000, 1))
         null = np.concatenate([_ratios(standard, basis, part) for part in parts])
         effects = largest_differences(design.weights, design.columns, n - design.n_persons, design.groups)
-    return HypothesisTests(
-        test="weights",
-        hypotheses=dimensions,
-        statistic=observed,
-        pvalue=pvalues(observed, null, "two-sided"),
-        dimension=dimensions,
-        null_distribution=null,
-        alternative="two-sided",
-        alpha=alpha,
-        method=f"{design.words}{' (exact: all assignments)' if is_exact else ''}",
-        effect=effects.size,
-        effect_interval=effects.interval,
-        contrast=effects.contrast,
-    )
+    method = f"{design.words}{' (exact: all assignments)' if is_exact else ''}"
+    effect = {"effect": effects.size, "effect_interval": effects.interval, "contrast": effects.contrast}
+    return permutation_tests("weights", dimensions, observed, null, "two-sided", alpha, method, dimensions, **effect)
 
 
 def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any, info: pd.DataFrame | None) -> Design:
