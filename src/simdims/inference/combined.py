@@ -93,20 +93,19 @@ def combined_test(
     cleaned = clean_vectors(hypotheses, items)
     share = 0.5 if weighting == "equal" else _share(similarity, table)
     matching, matched = resolved_matching(matching, cleaned, table, alternative, has_nuisance=nuisance is not None)
-    correlation = describe_method(method)
-    partialled: tuple[str, ...] = ()
+    known = clean_nuisance(nuisance, items)
     if nuisance is None:
         parts = dimension_statistics(table, cleaned, matching, alternative), rsa_statistics(similarity, cleaned, method)
         observed, null = permute(partial(stacked, parts), items.number, n_permutations, random_state, n_jobs, progress)
     else:
-        seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
+        seed = root_seed(random_state)
         given = resampling(cleaned, known, seed)
         table, of_dimensions = partial_statistics(table, given, alternative)
         both = partial(stacked, (of_dimensions, pair_statistics(similarity, known, method)))
         observed, null = permute_given(given, both, n_permutations, seed, n_jobs, progress)
         check_observed(observed[1], cleaned.names)
-        cleaned, partialled = replace(cleaned, vectors=given.residuals), known.names
-        matched, correlation = f"{matched}, {known.words()}", f"{correlation}, {known.words()}"
+        cleaned = replace(cleaned, vectors=given.residuals)
+    matched, correlation = known.describe(matched), known.describe(describe_method(method))
     # Both parts use the same permutations: those for which the correlation with the similarities is defined.
     null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
     warn_of_few(null[:, 0], cleaned.names, alpha)
@@ -115,7 +114,7 @@ def combined_test(
     smaller = weighted.min(axis=0)
     dimension = matched_dimensions(table, cleaned, matching, alternative)
     tests = partial(
-        HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha, nuisance=partialled
+        HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha, nuisance=known.names
     )
     both_tests = {
         name: tests(

@@ -117,20 +117,19 @@ def dimension_test(
     table, items = clean_embedding(embedding)
     cleaned = clean_vectors(hypotheses, items)
     matching, method = resolved_matching(matching, cleaned, table, alternative, has_nuisance=nuisance is not None)
-    partialled: tuple[str, ...] = ()
+    known = clean_nuisance(nuisance, items)
     if nuisance is None:
         statistics = dimension_statistics(table, cleaned, matching, alternative)
         observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
     else:
-        seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
+        seed = root_seed(random_state)
         given = resampling(cleaned, known, seed)
         table, statistics = partial_statistics(table, given, alternative)
         observed, null = permute_given(given, statistics, n_permutations, seed, n_jobs, progress)
         cleaned = replace(cleaned, vectors=given.residuals)
-        method, partialled = f"{method}, {known.words()}", known.names
     names, matched = cleaned.names, matched_dimensions(table, cleaned, matching, alternative)
     return permutation_tests(
-        "dimension", names, observed, null, alternative, alpha, method, matched, nuisance=partialled
+        "dimension", names, observed, null, alternative, alpha, known.describe(method), matched, nuisance=known.names
     )
 
 

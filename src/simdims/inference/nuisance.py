@@ -46,14 +46,16 @@ EXPLAINED = 1e-8
 class Nuisance(Hypotheses):
     """Nuisance variables: columns with one value per item, or matrices with one per pair."""
 
-    def words(self) -> str:
-        """Description of the nuisance for a result."""
+    def describe(self, method: str) -> str:
+        """A method, given the nuisance, in words."""
         listed = ", ".join(self.names) if len(self.names) <= 3 else f"{len(self.names)} nuisance variables"
-        return f"given {listed}"
+        return f"{method}, given {listed}" if self.names else method
 
 
 def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nuisance:
-    """Read nuisance variables like hypotheses; errors name them."""
+    """Read nuisance variables, if any, like hypotheses; errors name them."""
+    if nuisance is None:
+        return Nuisance((), np.empty((items.number, 0)))
     try:
         found = clean_hypotheses(nuisance, items) if matrices else clean_vectors(nuisance, items)
     except ParameterError as error:

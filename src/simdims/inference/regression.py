@@ -109,17 +109,14 @@ def rsa_regression(
     else:
         exponents = 2 * np.frexp(np.abs(cleaned.vectors).max(axis=0))[1]
         cleaned = replace(cleaned, vectors=np.ldexp(cleaned.vectors, -(exponents // 2)))
-    known = Nuisance((), np.empty((items.number, 0)), ())
-    if nuisance is not None:
-        known = clean_nuisance(nuisance, items, matrices=True)
+    known = clean_nuisance(nuisance, items, matrices=True)
     seed = root_seed(random_state)
     regression = as_regression(similarity, cleaned, known, n_folds, seed, signed=signed)
     settings = (n_permutations, seed, n_jobs, progress)
     results = [_test(regression, cleaned, known, place, settings) for place in range(len(cleaned.names))]
     observed, null = np.array([one for one, _ in results]), np.column_stack([values for _, values in results])
     kind = f"{'signed' if signed else 'non-negative'} regression on all models"
-    method = f"unique share of the held-out variance of the similarities in a {kind}"
-    method = f"{method}, {known.words()}" if known.names else method
+    method = known.describe(f"unique share of the held-out variance of the similarities in a {kind}")
     weights, explained = np.ldexp(regression.coefficients(), -exponents), regression.explained()
     fit = {"nuisance": known.names, "coefficients": weights, "explained_variance": explained}
     return permutation_tests("regression", cleaned.names, observed, null, "greater", alpha, method, **fit)

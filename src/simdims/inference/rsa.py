@@ -106,18 +106,16 @@ def rsa_test(
     cleaned = clean_hypotheses(hypotheses, items)
     both_sides = alternative == "two-sided"
     warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=both_sides)
-    described = describe_method(method)
-    partialled: tuple[str, ...] = ()
+    known = clean_nuisance(nuisance, items, matrices=True)
     if nuisance is None:
         statistics = rsa_statistics(similarity, cleaned, method)
         observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
     else:
-        known = clean_nuisance(nuisance, items, matrices=True)
         settings = (n_permutations, root_seed(random_state), n_jobs, progress)
         observed, null = permute_pairs_given(similarity, cleaned, known, method, settings)
-        described, partialled = f"{described}, {known.words()}", known.names
     warn_of_few(null, cleaned.names, alpha)
-    return permutation_tests("rsa", cleaned.names, observed, null, alternative, alpha, described, nuisance=partialled)
+    described = known.describe(describe_method(method))
+    return permutation_tests("rsa", cleaned.names, observed, null, alternative, alpha, described, nuisance=known.names)
 
 
 def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) -> Statistics:
