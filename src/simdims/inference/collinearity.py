@@ -64,12 +64,6 @@ def _are_levels(X: NDArray[np.float64]) -> bool:
     return bool((highest.sum(axis=1) == 1).all() and (highest | lowest).all())
 
 
-def vector_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
-    """Correlations between properties over items."""
-    Z = standardise(hypotheses.vectors).values
-    return Z.T @ Z
-
-
 def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
     """Correlations between models of pairs, over the pairs that both cover; a property x gives the model x x^T."""
     matrices = hypotheses.matrices

@@ -14,7 +14,7 @@ from simdims.inference.dimension import dimension_statistics, matched_dimensions
 from simdims.inference.hypotheses import Items, Table, clean_embedding, clean_vectors, in_order_of
 from simdims.inference.nuisance import check_observed, clean_nuisance, pair_statistics, permute_given, resampling
 from simdims.inference.permutations import TIE, check_settings, n_defined, permute, pooled_ranks, stacked, warn_of_few
-from simdims.inference.result import HypothesisTests
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.rsa import check_similarity, describe_method, rsa_statistics
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
@@ -113,33 +113,19 @@ def combined_test(
     weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
     smaller = weighted.min(axis=0)
     dimension = matched_dimensions(table, cleaned, matching, alternative)
-    tests = partial(
-        HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha, nuisance=known.names
-    )
-    both_tests = {
-        name: tests(
-            test=name,
-            statistic=observed[part].copy(),
-            pvalue=p[part, 0],
-            null_distribution=null[:, part].copy(),
-            dimension=dimension if name == "dimension" else (None,) * len(cleaned.names),
-            method=how,
+    names, tests = cleaned.names, {}
+    for part, (name, how, own) in enumerate((("dimension", matched, dimension), ("rsa", correlation, None))):
+        statistic, under = observed[part].copy(), null[:, part].copy()
+        tests[name] = permutation_tests(
+            name, names, statistic, under, alternative, alpha, how, own, p[part, 0], nuisance=known.names
         )
-        for part, (name, how) in enumerate((("dimension", matched), ("rsa", correlation)))
-    }
-    return tests(
-        test="combined",
-        statistic=smaller[0],
-        pvalue=np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / (1 + n_defined(smaller[1:])),
-        null_distribution=smaller[1:],
-        dimension=dimension,
-        method=f"smaller of two weighted p-values: {matched}, weight {share:.2f}; {correlation}, weight "
-        f"{1 - share:.2f}",
-        parts=both_tests,
-        decided_by=tuple(
-            "both" if by_dimension == by_rsa else "dimension" if by_dimension < by_rsa else "rsa"
-            for by_dimension, by_rsa in weighted[:, 0].T
-        ),
+    smaller_p = np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / (1 + n_defined(smaller[1:]))
+    weights = f"{matched}, weight {share:.2f}; {correlation}, weight {1 - share:.2f}"
+    described = f"smaller of two weighted p-values: {weights}"
+    deciders = ("both" if one == other else "dimension" if one < other else "rsa" for one, other in weighted[:, 0].T)
+    others = {"parts": tests, "decided_by": tuple(deciders), "nuisance": known.names}
+    return permutation_tests(
+        "combined", names, smaller[0], smaller[1:], alternative, alpha, described, dimension, smaller_p, **others
     )
 
 

@@ -175,8 +175,8 @@ def resolved_matching(
     if matching == "joint" and n_hypotheses > n_components:
         rule = f"must not outnumber the {n_components} dimensions with {{matching=joint}}"
         raise ParameterError("hypotheses", rule, f"{n_hypotheses}", "use {matching=separate}")
-    correlations = collinearity.vector_correlations(hypotheses)
-    collinearity.warn_of_duplicates(hypotheses, correlations, "property", absolute=absolute)
+    Z = standardise(hypotheses.vectors).values
+    collinearity.warn_of_duplicates(hypotheses, Z.T @ Z, "property", absolute=absolute)
     collinearity.warn_of_dependence(hypotheses, absolute=absolute)
     reason = None
     if matching != "separate" and n_hypotheses > n_components:

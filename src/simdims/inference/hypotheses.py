@@ -80,10 +80,7 @@ def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
         columns = clean_vectors(hypotheses, items)
         _refuse_one_matrix(hypotheses, columns.vectors)
         return columns
-    if isinstance(hypotheses, Mapping):
-        names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
-    else:
-        names = _numbered("hypothesis", len(matrices))
+    names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
     cleaned = [_clean_matrix(matrix, name, items) for name, matrix in zip(names, matrices.values(), strict=True)]
     return Hypotheses(names, np.empty((items.number, 0)), tuple(cleaned))
 
@@ -167,7 +164,7 @@ def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:
     if isinstance(hypotheses, Mapping):
         entries = dict(hypotheses)
     elif isinstance(hypotheses, (list, tuple)) or getattr(hypotheses, "ndim", 0) == 3:
-        entries = dict(enumerate(hypotheses))
+        entries = dict(zip(_numbered("hypothesis", len(hypotheses)), hypotheses, strict=True))
     else:
         return None
     square = [_is_matrix(entry) for entry in entries.values()]

@@ -53,11 +53,6 @@ class Pairs:
     codes: NDArray[np.int64] | None  # for ranks: indices into the sorted distinct similarities
     scale: float = 1.0  # divisor of the similarities
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pairs are observed with equal weight, so that permuting a model only reorders its values."""
-        return self.weights is None and 2 * len(self.values) == self.n_items * (self.n_items - 1)
-
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -210,7 +205,8 @@ def as_model(matrix: NDArray[np.float64], pairs: Pairs) -> Model:
     """Prepare a model matrix for permutations against these pairs."""
     upper = np.triu_indices(len(matrix), k=1)
     values = matrix[upper]
-    if not pairs.is_complete or np.isnan(values).any():
+    # If all pairs are observed with equal weight, a permutation only reorders the values.
+    if pairs.weights is not None or len(pairs.values) < len(values) or np.isnan(values).any():
         return Model(matrix if pairs.codes is None else as_codes(matrix), None)
     if pairs.codes is not None:
         values = midranks(as_codes(values))

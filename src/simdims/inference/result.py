@@ -270,10 +270,11 @@ def permutation_tests(
     alpha: float,
     method: str,
     dimension: tuple[str | None, ...] | None = None,
+    p: NDArray[np.float64] | None = None,
     **others: Any,
 ) -> HypothesisTests:
-    """The result of a test, with p-values from the observed statistics and those under permutation."""
-    p = pvalues(observed, null, alternative)
+    """The result of a test; p-values follow from the observed statistics and those under permutation by default."""
+    p = pvalues(observed, null, alternative) if p is None else p
     dimension = (None,) * len(hypotheses) if dimension is None else dimension
     return HypothesisTests(test, hypotheses, observed, p, dimension, null, alternative, alpha, method, **others)
 

