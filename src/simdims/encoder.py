@@ -170,7 +170,9 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._check_data(features, loadings)
         self._is_single = loadings.ndim == 1
         W = np.asarray(loadings, dtype=np.float64).reshape(len(loadings), -1)
-        self.dimension_names_ = _dimension_names(table, W.shape[1])
+        series_name = None if is_frame(table) else getattr(table, "name", None)
+        names = dimension_names(table, W.shape[1]) if series_name is None else [str(series_name)]
+        self.dimension_names_ = np.array(names, dtype=object)
         seed = root_seed(self.random_state)
         held_out, means = np.empty_like(W), np.empty_like(W)
         for training, held in KFold(self.n_folds, shuffle=True, random_state=seed).split(W):
@@ -411,12 +413,6 @@ def _matched(X: Any, table: Any) -> tuple[Any, Any]:
     extra = next(item for item in features if item not in set(items))
     remedy = "leave out such items, and predict them afterwards"
     raise ParameterError("X", "must have the items of {y} only", f"{extra!r}, which has no loadings", remedy)
-
-
-def _dimension_names(table: Any, n_components: int) -> NDArray[np.object_]:
-    is_named = not is_frame(table) and getattr(table, "name", None) is not None  # a Series
-    names = [str(table.name)] if is_named else dimension_names(table, n_components)
-    return np.array(names, dtype=object)
 
 
 def fitted_encoder(X: Any, W: pd.DataFrame, encoder: DimensionEncoder | None) -> DimensionEncoder:

@@ -97,10 +97,7 @@ class EmbeddingComparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per matched pair, by descending correlation.
-
-        Columns: dimension1, dimension2, correlation, pvalue, pvalue_adjusted.
-        """
+        """One row per matched pair, by descending correlation, with its dimensions, correlation and p-values."""
         dimensions1 = [self.dimensions1[k] for k in self.pairs[:, 0]]
         dimensions2 = [self.dimensions2[k] for k in self.pairs[:, 1]]
         table = pd.DataFrame({"dimension1": dimensions1, "dimension2": dimensions2, "correlation": self.correlation})

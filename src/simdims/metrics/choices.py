@@ -74,7 +74,7 @@ def triplet_accuracy(
     1.0
     """
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, odd_column = read_triplets(triplets, odd, n_items=_n_items(source), names=names)
+    items, odd_column = read_triplets(triplets, odd, n_items=len(source), names=names)
     return _accuracy((support for _, support in _supports(source, items)), odd_column, len(items), "triplets")
 
 
@@ -127,7 +127,7 @@ def comparison_accuracy(
     0.75
     """
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items = read_comparisons(table, head, winner, loser, n_items=_n_items(source), names=names)
+    items = read_comparisons(table, head, winner, loser, n_items=len(source), names=names)
     values = _pair_values(source, 2 * len(items))
     chunks = (items[rows].T for rows in row_blocks(len(items), _CHUNK))
     return _accuracy((np.stack([values(a, b), values(a, c)], axis=1) for a, b, c in chunks), 0, len(items), "answers")
@@ -188,7 +188,7 @@ def triplet_probabilities(
     """
     require_number("temperature", temperature, "positive")
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, _ = read_triplets(triplets, n_items=_n_items(source), names=names)
+    items, _ = read_triplets(triplets, n_items=len(source), names=names)
     probabilities = np.empty((len(items), 3))
     for rows, support in _supports(source, items):
         scaled = np.exp((support - support.max(axis=1, keepdims=True)) / float(temperature))
@@ -226,10 +226,6 @@ def is_embedding(W: Any, name: str = "W") -> bool:
     embedding = "Similarity.from_factors(W) for an embedding with as many dimensions as items"
     remedy = f'pass as_similarity(W, symmetrize="mean") for similarities, or {embedding}'
     raise ParameterError(name, rule, f"shape {array.shape} with unequal triangles", remedy)
-
-
-def _n_items(source: Similarity | NDArray) -> int:
-    return source.n_items if isinstance(source, Similarity) else len(source)
 
 
 def _supports(source: Similarity | NDArray, items: NDArray[np.intp]) -> Iterator[tuple[slice, NDArray[np.float64]]]:

@@ -73,10 +73,7 @@ class StudyPlan:
     seed: int
 
     def half_widths(self, metric: str) -> pd.Series:
-        """Half-width of the 95% confidence interval of a measure over repeats (Student's t), per row of `table`.
-
-        NaN with a single repeat, like the standard errors.
-        """
+        """Half-width of a measure's 95% confidence interval over repeats (Student's t); NaN with a single repeat."""
         return stats.t.ppf(0.975, self.n_repeats - 1) * self.table[f"{metric}_se"]
 
     def needed(self, metric: str | None = None, target: float | None = None, *, of: str = "pairs") -> pd.DataFrame:

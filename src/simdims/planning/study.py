@@ -145,6 +145,7 @@ def plan_study(
             raise ParameterError("snr", "must be above 0", "0")
     if spread is not None:
         require_number("spread", spread, "at least 0")
+    snr, spread = (None if value is None else float(value) for value in (snr, spread))
     given = _source(source, n_components)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
@@ -200,14 +201,8 @@ def _settings(source: Source, snr: float | None, spread: float | None) -> dict[s
         data = fingerprint_of(problem_of_set(source.pilot))
     else:
         data = fingerprint(source.W) if source.pilot is None else fingerprint(*arrays_of(source.pilot))
-    return {
-        "work": "plan_study",
-        "version": __version__,
-        "data": data,
-        "n_components": source.n_components,
-        "snr": None if snr is None else float(snr),
-        "spread": None if spread is None else float(spread),
-    }
+    given = {"n_components": source.n_components, "snr": snr, "spread": spread}
+    return {"work": "plan_study", "version": __version__, "data": data, **given}
 
 
 def _world(
@@ -215,7 +210,7 @@ def _world(
 ) -> tuple[World, dict[str, float] | None]:
     """The model to simulate studies from, and information about the pilot: from the checkpoint, or estimated now."""
     if source.W is not None:
-        return designed(source.W, 0.5 if snr is None else float(snr), float(spread or 0.0)), None
+        return designed(source.W, 0.5 if snr is None else snr, spread or 0.0), None
     assert source.pilot is not None
     for record in journal.records if journal else []:
         if record["kind"] == "pilot" and (W := journal.kept("dimensions")) is not None:  # type: ignore[union-attr]
@@ -223,7 +218,7 @@ def _world(
     judged = pilot_of(source.pilot)
     world, found = estimated(source.pilot, judged, source.n_components, spread, root)
     if snr is not None:
-        world = designed(world.W, float(snr), world.spread)
+        world = designed(world.W, snr, world.spread)
     pilot = {"pairs": judged.share, "answers": float(judged.answers.mean()), "held_out_r2": found}
     if journal is not None:
         journal.keep("dimensions", world.W)
