@@ -49,15 +49,9 @@ COLUMNS = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_a
 class Properties(NamedTuple):
     """Columns of numbers, zero for missing values, and whether they are numeric or 0/1 indicators of a category."""
 
-    names: list[str]
     values: NDArray[np.float64]
     known: NDArray[np.bool_]
     is_category: NDArray[np.bool_]
-
-    def at(self, places: Any) -> Properties:
-        """Selected columns."""
-        names = [self.names[place] for place in places]
-        return Properties(names, self.values[:, places], self.known[:, places], self.is_category[places])
 
 
 def label_dimensions(
@@ -130,7 +124,7 @@ def label_dimensions(
     loadings, items = as_embedding(W)
     loadings = below_one(loadings)
     names = dimension_names(embedding_table(W), loadings.shape[1])
-    table = read_properties(properties, len(loadings), items)
+    labels, table = read_properties(properties, len(loadings), items)
     rng = np.random.default_rng(root_seed(random_state))
     fold = rng.permutation(np.arange(len(loadings)) % N_FOLDS)
     orders = rng.permuted(np.tile(np.arange(len(loadings)), (n_permutations, 1)), axis=1)
@@ -140,7 +134,7 @@ def label_dimensions(
     for y, name, first, level in zip(loadings.T, names, firsts, adjusted, strict=True):
         if level <= alpha and first.statistic.max() >= min_correlation:
             chosen = _distinct(y, table, first, fold, orders, alpha, min_correlation)
-            rows += [(name, table.names[j], first.signed[j], unique, first.pvalues[j], max(level, first.pvalues[j]))
+            rows += [(name, labels[j], first.signed[j], unique, first.pvalues[j], max(level, first.pvalues[j]))
                      for j, unique in chosen]  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(COLUMNS[2:], float))
 
@@ -277,11 +271,11 @@ def _distinct(
     left = [j for j in order[1:] if first.pvalues[j] <= alpha and first.statistic[j] >= least]
     while left and len(chosen) < N_SUGGESTED:
         basis = np.linalg.qr(_centred(properties.values[:, [j for j, _ in chosen]]))[0]
-        rest = properties.at(left)
-        residuals = _centred(rest.values) - basis @ (basis.T @ _centred(rest.values))
+        columns, known = properties.values[:, left], properties.known[:, left]
+        residuals = _centred(columns) - basis @ (basis.T @ _centred(columns))
         # A combination of the previous properties leaves only rounding errors.
-        is_new = np.linalg.norm(residuals, axis=0) > 1e-8 * np.linalg.norm(rest.values, axis=0)
-        rest = rest._replace(values=np.where(rest.known & is_new, residuals, 0.0))
+        is_new = np.linalg.norm(residuals, axis=0) > 1e-8 * np.linalg.norm(columns, axis=0)
+        rest = Properties(np.where(known & is_new, residuals, 0.0), known, properties.is_category[left])
         partial = describe(_centred(y) - basis @ (basis.T @ _centred(y)), rest, fold, orders)
         # A partial correlation of the opposite sign does not describe the dimension.
         describes = (partial.statistic > 0) & (partial.signed * first.signed[left] > 0) & (partial.pvalues <= alpha)
@@ -297,8 +291,8 @@ def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return x - x.mean(axis=0)
 
 
-def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
-    """Properties as standardised numeric columns in the order of the items."""
+def read_properties(properties: Any, n_items: int, items: Names) -> tuple[list[str], Properties]:
+    """The names of properties, and their standardised values in the order of the items."""
     frame = _as_frame(properties, n_items, items)
     names, values, is_category, skipped = [], [], [], []
     for name in frame.columns:
@@ -324,7 +318,7 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
         warn(f"Left out {what} constant or known for too few items: {shortlist([repr(one) for one in skipped])}.")
     table = np.column_stack(values)
     known = ~np.isnan(table)
-    return Properties(names, np.where(known, table, 0.0), known, np.array(is_category))
+    return names, Properties(np.where(known, table, 0.0), known, np.array(is_category))
 
 
 def _is_numeric(column: pd.Series) -> bool:
