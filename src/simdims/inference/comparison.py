@@ -224,11 +224,9 @@ def _warn_of_too_few(compared: EmbeddingComparison) -> None:
     n_missed = int((beaten & ~compared.is_shared).sum())
     if n_missed:
         n_needed = -(-n_pairs // compared.alpha)
-        warn(
-            f"The correlation of {n_missed} of the {n_pairs} matched pairs is above all {n_drawn:,} permutations, but "
-            f"so few permutations cannot show that at a false discovery rate of {compared.alpha:g}.",
-            f"Use {{n_permutations={n_needed:.0f}}} or more.",
-        )
+        above = f"The correlation of {n_missed} of the {n_pairs} matched pairs is above all {n_drawn:,} permutations"
+        found = f"{above}, but so few permutations cannot show that at a false discovery rate of {compared.alpha:g}."
+        warn(found, f"Use {{n_permutations={n_needed:.0f}}} or more.")
 
 
 def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...] | None]:

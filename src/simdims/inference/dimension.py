@@ -187,11 +187,9 @@ def resolved_matching(
             most = hypotheses.names[int(shares.argmax())]
             reason = f"the other hypotheses explain {shares.max():.0%} of the variance of {most!r}"
     if matching == "joint" and reason is not None:
-        warn(
-            f"Joint matching is not exact here: {reason}, and hypotheses that share variance compete for dimensions in "
-            "a way that permutations do not reproduce.",
-            "Use {matching=separate} or {matching=auto}.",
-        )
+        why = "hypotheses that share variance compete for dimensions in a way that permutations do not reproduce"
+        found = f"Joint matching is not exact here: {reason}, and {why}."
+        warn(found, "Use {matching=separate} or {matching=auto}.")
     if matching == "joint" or (matching == "auto" and reason is None):
         return "joint", "correlation with the leave-one-out matched dimension (joint assignment)"
     because = "" if reason is None else f", because {reason}"

@@ -265,11 +265,10 @@ def _warn_of_spread(weights: NDArray[np.float64], codes: NDArray[np.intp], group
         if np.nanmin(chance, initial=1.0) < _UNLIKELY / weights.shape[1]:
             wide.append(f"{groups[group]!r} ({counts[group]} systems)")
     if wide:
-        warn(
-            f"The weights of {shortlist(wide)} vary more than those of {groups[largest]!r} "
-            f"({counts[largest]} systems), so that p-values and intervals are too small.",
-            "Compare two groups at a time, which allows for unequal variances.",
-        )
+        other = f"{groups[largest]!r} ({counts[largest]} systems)"
+        found = f"The weights of {shortlist(wide)} vary more than those of {other}"
+        remedy = "Compare two groups at a time, which allows for unequal variances."
+        warn(f"{found}, so that p-values and intervals are too small.", remedy)
 
 
 def _centred(table: NDArray[np.float64], of_person: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -145,10 +145,9 @@ class SystemCeiling:
         return pd.DataFrame(columns)
 
     def __str__(self) -> str:
-        return (
-            f"noise ceiling between {self.mean_lower:.3f} and {self.mean_upper:.3f} ({self.method}; mean of "
-            f"{len(self.names)} systems, from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f})"
-        )
+        means = f"noise ceiling between {self.mean_lower:.3f} and {self.mean_upper:.3f}"
+        extremes = f"from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f}"
+        return f"{means} ({self.method}; mean of {len(self.names)} systems, {extremes})"
 
 
 @overload
