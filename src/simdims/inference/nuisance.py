@@ -111,11 +111,10 @@ def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampl
     """Fit the distribution of each hypothesis given the nuisance."""
     from sklearn.linear_model import LogisticRegression
 
-    X, Z = hypotheses.vectors, nuisance.vectors
+    X = hypotheses.vectors / np.abs(hypotheses.vectors).max(axis=0)
     n_items = len(X)
-    X = X / np.abs(X).max(axis=0)
     # A constant and the nuisance, without linearly dependent columns.
-    left, sizes, _ = np.linalg.svd(standardise(Z).values, full_matrices=False)
+    left, sizes, _ = np.linalg.svd(standardise(nuisance.vectors).values, full_matrices=False)
     basis = np.hstack([np.full((n_items, 1), 1 / np.sqrt(n_items)), left[:, sizes > 1e-8 * sizes.max()]])
     if basis.shape[1] > n_items - 3:
         got = f"{basis.shape[1] - 1} independent ones for {n_items} items"
@@ -167,8 +166,7 @@ def permute_given(
     shape = statistics(given.draw(None)).shape[1:]
     both, n_parts = partial(_with_scores, statistics, given), math.prod(shape[:-1])
     observed, null = permute(both, len(given.observed), n_permutations, seed, n_jobs, progress, given.draw)
-    observed, null = observed[:n_parts], _adjusted(null, n_parts)
-    return observed.reshape(shape), null.reshape(len(null), *shape)
+    return observed[:n_parts].reshape(shape), _adjusted(null, n_parts).reshape(len(null), *shape)
 
 
 def _with_scores(statistics: Any, given: Resampling, X: NDArray[np.float64]) -> NDArray[np.float64]:

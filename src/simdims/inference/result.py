@@ -229,8 +229,8 @@ class HypothesisTests:
         if self.test == "population":
             return f"{is_found} population of {self._population()}."
         deciders = list(np.array(self.decided_by)[self.significant])
-        places = {"dimension": "more clearly in a dimension", "rsa": "more clearly in the similarities as a whole"}
-        words = {**places, "both": "equally in both"}
+        words = {"dimension": "more clearly in a dimension", "rsa": "more clearly in the similarities as a whole"}
+        words["both"] = "equally in both"
         counts = [f"{deciders.count(part)} {words[part]}" for part in words if part in deciders]
         return f"{is_found} representation{': ' if counts else ''}{', '.join(counts)}."
 

@@ -93,7 +93,7 @@ def add_noise(
         def excess(scale: float) -> float:  # of the variance of max(signal + scale * noise, 0) - signal
             return np.maximum(scale * noise_pairs, -relative).var() - noise_to_signal
 
-        scale = _scale_without_excess(excess, np.sqrt(noise_to_signal), snr, len(signal_pairs))
+        scale = _scale_of_noise(excess, np.sqrt(noise_to_signal), snr, len(signal_pairs))
         result = np.maximum(signal + scale * signal_scale * noise, 0)
     return result.astype(signal.dtype, copy=False)
 
@@ -157,7 +157,7 @@ def add_feature_noise(
         noisy = np.maximum(signal + scale * noise, 0)
         return ((noisy @ noisy.T)[pairs] - clean).var() - target
 
-    scale = _scale_without_excess(excess, signal.std(), snr, len(clean))
+    scale = _scale_of_noise(excess, signal.std(), snr, len(clean))
     return np.ldexp(np.maximum(signal + scale * noise, 0), exponent)
 
 
@@ -211,8 +211,8 @@ def _dense_values(S: NDArray) -> NDArray[np.floating]:
     return values
 
 
-def _scale_without_excess(excess: Callable[[float], float], guess: float, snr: float, n_pairs: int) -> float:
-    """The scale of the noise at which the excess of its variance over that required, which grows, is zero."""
+def _scale_of_noise(excess: Callable[[float], float], guess: float, snr: float, n_pairs: int) -> float:
+    """The scale of the noise at which the excess of its variance over the required one, which grows with it, is 0."""
     for upper in np.ldexp(guess, range(1, 101)):
         if excess(upper) > 0:
             return brentq(excess, 0, upper, xtol=1e-12, rtol=1e-12)
