@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims._parallel import root_seed
@@ -32,12 +34,8 @@ from simdims._parameters import (
     require_type,
     warn,
 )
-from simdims.metrics._embedding import embedding_table
+from simdims.metrics._embedding import dimension_names, embedding_table, refuse_repeated
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from sklearn.utils import Tags
 
 #: Candidate penalties, relative to the mean eigenvalue of the features' products.
 PENALTIES = np.logspace(-6, 3, 19)
@@ -55,17 +53,13 @@ Features = Any
 
 
 class Ridge(NamedTuple):
-    """Fitted regressions of all dimensions, as plain arrays.
-
-    With `support` (standardised features of the fitted items), `coef` weights kernels with these items; otherwise
-    features.
-    """
+    """Fitted regressions of all dimensions, as plain arrays."""
 
     mean: NDArray[np.float64]  # zeros for sparse features, which are not centred
     scale: NDArray[np.float64]
-    support: Features | None
+    support: Features | None  # standardised features of the fitted items, for kernels
     gamma: float
-    coef: NDArray[np.float64]
+    coef: NDArray[np.float64]  # weights of the features, or of kernels with the fitted items
     intercept: NDArray[np.float64]
     alpha: NDArray[np.float64]
 
@@ -176,16 +170,19 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._check_data(features, loadings)
         self._is_single = loadings.ndim == 1
         W = np.asarray(loadings, dtype=np.float64).reshape(len(loadings), -1)
-        self.dimension_names_ = _dimension_names(table, W.shape[1])
+        series_name = None if is_frame(table) else getattr(table, "name", None)
+        names = dimension_names(table, W.shape[1]) if series_name is None else [str(series_name)]
+        self.dimension_names_ = np.array(names, dtype=object)
         seed = root_seed(self.random_state)
         held_out, means = np.empty_like(W), np.empty_like(W)
         for training, held in KFold(self.n_folds, shuffle=True, random_state=seed).split(W):
-            held_out[held] = self._ridge(features[training], W[training]).predict(features[held])
+            ridge = fit_ridge(features[training], W[training], self.kernel, self.gamma)
+            held_out[held] = ridge.predict(features[held])
             means[held] = W[training].mean(axis=0)
         self.held_out_predictions_ = held_out
         gains = np.where(abs(held_out - means) > ROUNDING * abs(means), held_out - means, 0.0)
         self.scores_, self.scores_interval_ = scores_with_intervals(W, gains, np.random.default_rng(seed))
-        self.ridge_ = self._ridge(features, W)
+        self.ridge_ = fit_ridge(features, W, self.kernel, self.gamma)
         self.alpha_ = self.ridge_.alpha
         return self
 
@@ -207,8 +204,6 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         features = _validated(self, X, reset=False)
         predicted = self.ridge_.predict(features)
         if is_frame(X):
-            import pandas as pd
-
             frame = pd.DataFrame(predicted, index=X.index, columns=self.dimension_names_)
             return frame.iloc[:, 0] if self._is_single else frame
         return predicted[:, 0] if self._is_single else predicted
@@ -220,8 +215,6 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         -------
         pandas.DataFrame
         """
-        import pandas as pd
-
         check_is_fitted(self)
         low, high = self.scores_interval_
         columns = {"correlation": self.scores_, "low": low, "high": high, "alpha": self.alpha_}
@@ -232,9 +225,6 @@ class DimensionEncoder(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.positive_only = True
         return tags
-
-    def _ridge(self, features: Features, W: NDArray[np.float64]) -> Ridge:
-        return fit_ridge(features, W, self.kernel, self.gamma)
 
     def _check_parameters(self) -> None:
         require_choice("kernel", self.kernel, ("linear", "rbf"))
@@ -285,11 +275,9 @@ def fit_ridge(X: Features, W: NDArray[np.float64], kernel: str, gamma: float | N
 def best_penalties(
     scores: NDArray[np.float64], eigenvalues: NDArray[np.float64], W: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights of principal components for each column of W, and the penalties.
-
-    `scores` are the component scores T of the items, with T^T T = diag(eigenvalues); W is centred, with columns of
-    similar size. The leave-one-out error of item i is (w_i - fitted_i) / (1 - h_i), with h_i its leverage.
-    """
+    """Weights of principal components for each column of W, and the penalties."""
+    # `scores` are the component scores T of the items, with T^T T = diag(eigenvalues); W is centred, with columns of
+    # similar size. The leave-one-out error of item i is (w_i - fitted_i) / (1 - h_i), with h_i its leverage.
     n_items = len(scores)
     penalties = PENALTIES * (eigenvalues.mean() if len(eigenvalues) else 1.0)
     products, squares = scores.T @ W, scores**2
@@ -378,9 +366,8 @@ def _near_unit(table: NDArray[np.float64]) -> NDArray[np.float64]:
 def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
     """Tables validated by scikit-learn, with its error messages on one line."""
     for name, table in zip("Xy", tables, strict=False):
-        if is_frame(table) and table.columns.duplicated().any():
-            repeated = table.columns[table.columns.duplicated()][0]
-            raise ParameterError(name, "must have distinct columns", f"{str(repeated)!r} more than once")
+        if is_frame(table):
+            refuse_repeated(table.columns, name, "must have distinct columns")
         if name == "y" and sparse.issparse(table):
             rule = "must be a dense array or a DataFrame"
             raise ParameterTypeError(name, rule, "a sparse matrix", "pass its .toarray()")
@@ -395,12 +382,10 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
         reason = " ".join([first, *(line for line in rest if line.startswith("Reshape"))]).rstrip(".")
         kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
         is_y = re.search(r"\by\b", reason) is not None
-        name, rule = (
-            ("y", "must hold loadings, finite numbers") if is_y else ("X", "must hold features, finite numbers")
-        )
+        name, held = ("y", "loadings") if is_y else ("X", "features")
         table = tables[1] if is_y and len(tables) > 1 else tables[0]
         found = _first_missing(table) if is_frame(table) and "NaN" in reason else None
-        raise kind(name, f"{rule} with one row per item ({reason})", found) from None
+        raise kind(name, f"must hold {held}, finite numbers with one row per item ({reason})", found) from None
 
 
 def _first_missing(frame: pd.DataFrame) -> str | None:
@@ -414,17 +399,13 @@ def _first_missing(frame: pd.DataFrame) -> str | None:
 def _matched(X: Any, table: Any) -> tuple[Any, Any]:
     """Features and loadings in the order of the loadings, matched by name if both name their items."""
     indices = [getattr(one, "index", None) if hasattr(one, "to_numpy") else None for one in (X, table)]
-    features, items = [
-        None if index is None or is_default_axis(index) else [str(name) for name in index] for index in indices
-    ]
+    features, items = (None if one is None or is_default_axis(one) else list(map(str, one)) for one in indices)
     if features is None or items is None:
         refuse_other_numbers(features, "X")
         refuse_other_numbers(items, "y")
         return X, table
-    for name, names in (("X", features), ("y", items)):
-        if len(set(names)) < len(names):
-            repeated = next(one for one in names if names.count(one) > 1)
-            raise ParameterError(name, "must name each item once", f"{repeated!r} more than once in its index")
+    refuse_repeated(features, "X", "must name each item once", " in its index")
+    refuse_repeated(items, "y", "must name each item once", " in its index")
     if set(features) == set(items):
         return X.set_axis(features).loc[items], table
     if missing := [item for item in items if item not in set(features)]:
@@ -432,14 +413,6 @@ def _matched(X: Any, table: Any) -> tuple[Any, Any]:
     extra = next(item for item in features if item not in set(items))
     remedy = "leave out such items, and predict them afterwards"
     raise ParameterError("X", "must have the items of {y} only", f"{extra!r}, which has no loadings", remedy)
-
-
-def _dimension_names(table: Any, n_components: int) -> NDArray[np.object_]:
-    if is_frame(table) and not is_default_axis(table.columns):
-        return np.array([str(column) for column in table.columns], dtype=object)
-    if getattr(table, "name", None) is not None:
-        return np.array([str(table.name)], dtype=object)
-    return np.array([f"dimension{k + 1}" for k in range(n_components)], dtype=object)
 
 
 def fitted_encoder(X: Any, W: pd.DataFrame, encoder: DimensionEncoder | None) -> DimensionEncoder:
@@ -451,7 +424,6 @@ def fitted_encoder(X: Any, W: pd.DataFrame, encoder: DimensionEncoder | None) ->
 def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
     """The arrays of a fitted encoder for `from_arrays`, without pickle."""
     check_is_fitted(encoder)
-    ridge = encoder.ridge_
     gamma = np.nan if encoder.gamma is None else encoder.gamma
     arrays = {
         "settings": np.array([encoder.kernel, str(encoder.n_folds), repr(float(gamma)), str(int(encoder._is_single))]),
@@ -459,10 +431,8 @@ def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
         "scores_interval": encoder.scores_interval_,
         "held_out_predictions": encoder.held_out_predictions_,
         "dimension_names": encoder.dimension_names_.astype(str),
-        **{name: np.asarray(value) for name, value in ridge._asdict().items() if name != "support"},
+        **{name: np.asarray(_as_dense(part)) for name, part in encoder.ridge_._asdict().items() if part is not None},
     }
-    if ridge.support is not None:
-        arrays["support"] = ridge.support.toarray() if sparse.issparse(ridge.support) else ridge.support
     if hasattr(encoder, "feature_names_in_"):
         arrays["feature_names"] = encoder.feature_names_in_.astype(str)
     return arrays
@@ -471,11 +441,9 @@ def as_arrays(encoder: DimensionEncoder) -> dict[str, NDArray]:
 def from_arrays(arrays: Mapping[str, NDArray]) -> DimensionEncoder:
     """Rebuild an encoder from `as_arrays`; its seed is not kept."""
     kernel, n_folds, gamma, is_single = map(str, arrays["settings"])
-    given = None if np.isnan(float(gamma)) else float(gamma)
-    encoder = DimensionEncoder(kernel, gamma=given, n_folds=int(n_folds))
-    support = arrays.get("support")
+    encoder = DimensionEncoder(kernel, gamma=None if gamma == "nan" else float(gamma), n_folds=int(n_folds))
     parts = {name: arrays[name] for name in ("mean", "scale", "coef", "intercept", "alpha")}
-    encoder.ridge_ = Ridge(support=support, gamma=float(arrays["gamma"]), **parts)
+    encoder.ridge_ = Ridge(support=arrays.get("support"), gamma=float(arrays["gamma"]), **parts)
     encoder._is_single = bool(int(is_single))
     encoder.n_features_in_ = len(arrays["scale"])
     if "feature_names" in arrays:

@@ -7,9 +7,10 @@ correlations of all permutations follow from sums over the training and held-out
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
@@ -25,11 +26,9 @@ from simdims._parameters import (
     shortlist,
     warn,
 )
-from simdims.metrics._embedding import Names, as_embedding, below_one, embedding_table
+from simdims.metrics._embedding import Names, as_embedding, below_one, dimension_names, embedding_table, refuse_repeated
+from simdims.metrics._pairs import row_blocks
 from simdims.similarity import is_default_axis, is_frame, refuse_other_numbers
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 N_FOLDS = 5
 #: Numeric properties and levels with fewer items than this are not tested.
@@ -50,15 +49,9 @@ COLUMNS = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_a
 class Properties(NamedTuple):
     """Columns of numbers, zero for missing values, and whether they are numeric or 0/1 indicators of a category."""
 
-    names: list[str]
     values: NDArray[np.float64]
     known: NDArray[np.bool_]
     is_category: NDArray[np.bool_]
-
-    def at(self, places: Any) -> Properties:
-        """Selected columns."""
-        names = [self.names[place] for place in places]
-        return Properties(names, self.values[:, places], self.known[:, places], self.is_category[places])
 
 
 def label_dimensions(
@@ -125,15 +118,13 @@ def label_dimensions(
     0  dimension1   animal
     1  dimension3     size
     """
-    import pandas as pd
-
     require_count("n_permutations", n_permutations)
     require_between("min_correlation", min_correlation, 0, 1)
     require_between("alpha", alpha, 0, 1, strictly=True)
     loadings, items = as_embedding(W)
     loadings = below_one(loadings)
-    names = _dimension_names(W, loadings.shape[1])
-    table = read_properties(properties, len(loadings), items)
+    names = dimension_names(embedding_table(W), loadings.shape[1])
+    labels, table = read_properties(properties, len(loadings), items)
     rng = np.random.default_rng(root_seed(random_state))
     fold = rng.permutation(np.arange(len(loadings)) % N_FOLDS)
     orders = rng.permuted(np.tile(np.arange(len(loadings)), (n_permutations, 1)), axis=1)
@@ -143,7 +134,7 @@ def label_dimensions(
     for y, name, first, level in zip(loadings.T, names, firsts, adjusted, strict=True):
         if level <= alpha and first.statistic.max() >= min_correlation:
             chosen = _distinct(y, table, first, fold, orders, alpha, min_correlation)
-            rows += [(name, table.names[j], first.signed[j], unique, first.pvalues[j], max(level, first.pvalues[j]))
+            rows += [(name, labels[j], first.signed[j], unique, first.pvalues[j], max(level, first.pvalues[j]))
                      for j, unique in chosen]  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(COLUMNS[2:], float))
 
@@ -169,14 +160,8 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
     --------
     >>> import pandas as pd
     >>> from simdims.naming import suggested_names
-    >>> columns = ["dimension", "property", "correlation", "unique", "pvalue", "pvalue_adjusted"]
-    >>> table = pd.DataFrame(
-    ...     [
-    ...         ("dimension1", "category: animal", 0.83, 0.83, 0.001, 0.001),
-    ...         ("dimension1", "size", -0.41, -0.3, 0.001, 0.001),
-    ...     ],
-    ...     columns=columns,
-    ... )
+    >>> rows = [("dimension1", "category: animal", 0.83), ("dimension1", "size", -0.41)]
+    >>> table = pd.DataFrame(rows, columns=["dimension", "property", "correlation"])
     >>> suggested_names(table)
     {'dimension1': 'animal (0.83), low size (0.41)'}
     """
@@ -215,12 +200,8 @@ def describe(
 ) -> Described:
     """Cross-validated correlations of a column with properties, and p-values adjusted for their number."""
     observed, sign = _statistics(y[:, None], properties, fold)
-    largest = np.concatenate(
-        [
-            _statistics(y[orders[start : start + BLOCK]].T, properties, fold)[0].max(axis=0)
-            for start in range(0, len(orders), BLOCK)
-        ]
-    )
+    blocks = (y[orders[rows]].T for rows in row_blocks(len(orders), BLOCK))
+    largest = np.concatenate([_statistics(block, properties, fold)[0].max(axis=0) for block in blocks])
     statistic = observed[:, 0]
     as_large = np.count_nonzero(largest >= statistic[:, None] - 1e-10, axis=1)
     return Described(statistic, statistic * sign[:, 0], (1 + as_large) / (1 + len(orders)))
@@ -239,11 +220,8 @@ def _statistics(
 def cross_validated_correlations(
     Y: NDArray[np.float64], X: NDArray[np.float64], known: NDArray[np.bool_], fold: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Correlate the columns of Y with predictions from each column of X, by lines fitted to the other folds.
-
-    Returns correlations of shape (columns of X, columns of Y), -1 if predictions are constant, and the slopes of the
-    lines fitted to all items. X is zero for missing values.
-    """
+    """Correlations of Y with predictions from X by lines fitted to the other folds, and slopes over all items."""
+    # Both of shape (columns of X, columns of Y); -1 if predictions are constant. X is zero for missing values.
     Y = Y - Y.mean(axis=0)
     weight = np.ones((len(X), 1)) if known.all() else known.astype(np.float64)
     # Per fold: count, and sums of x, x^2, y, y^2 and x y.
@@ -293,11 +271,11 @@ def _distinct(
     left = [j for j in order[1:] if first.pvalues[j] <= alpha and first.statistic[j] >= least]
     while left and len(chosen) < N_SUGGESTED:
         basis = np.linalg.qr(_centred(properties.values[:, [j for j, _ in chosen]]))[0]
-        rest = properties.at(left)
-        residuals = _centred(rest.values) - basis @ (basis.T @ _centred(rest.values))
+        columns, known = properties.values[:, left], properties.known[:, left]
+        residuals = _centred(columns) - basis @ (basis.T @ _centred(columns))
         # A combination of the previous properties leaves only rounding errors.
-        is_new = np.linalg.norm(residuals, axis=0) > 1e-8 * np.linalg.norm(rest.values, axis=0)
-        rest = rest._replace(values=np.where(rest.known & is_new, residuals, 0.0))
+        is_new = np.linalg.norm(residuals, axis=0) > 1e-8 * np.linalg.norm(columns, axis=0)
+        rest = Properties(np.where(known & is_new, residuals, 0.0), known, properties.is_category[left])
         partial = describe(_centred(y) - basis @ (basis.T @ _centred(y)), rest, fold, orders)
         # A partial correlation of the opposite sign does not describe the dimension.
         describes = (partial.statistic > 0) & (partial.signed * first.signed[left] > 0) & (partial.pvalues <= alpha)
@@ -313,8 +291,8 @@ def _centred(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return x - x.mean(axis=0)
 
 
-def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
-    """Properties as standardised numeric columns in the order of the items."""
+def read_properties(properties: Any, n_items: int, items: Names) -> tuple[list[str], Properties]:
+    """The names of properties, and their standardised values in the order of the items."""
     frame = _as_frame(properties, n_items, items)
     names, values, is_category, skipped = [], [], [], []
     for name in frame.columns:
@@ -330,8 +308,7 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
             unit = np.ldexp(1.0, np.frexp(np.abs(kept).max())[1] - 1)  # so that squares are in range
             values.append((numbers / unit - np.mean(kept / unit)) / np.std(kept / unit))
             is_category.append(is_01)
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ParameterError("properties", "must have distinct names", f"{repeated[0]!r} more than once")
+    refuse_repeated(names, "properties", "must have distinct names")
     if not names:
         n_columns = frame.shape[1]
         got = f"{n_columns} {plural('column', n_columns)}, constant or known for too few items"
@@ -341,13 +318,11 @@ def read_properties(properties: Any, n_items: int, items: Names) -> Properties:
         warn(f"Left out {what} constant or known for too few items: {shortlist([repr(one) for one in skipped])}.")
     table = np.column_stack(values)
     known = ~np.isnan(table)
-    return Properties(names, np.where(known, table, 0.0), known, np.array(is_category))
+    return names, Properties(np.where(known, table, 0.0), known, np.array(is_category))
 
 
 def _is_numeric(column: pd.Series) -> bool:
     """Whether a column holds numbers or booleans, apart from missing values."""
-    import pandas as pd
-
     if column.dtype == object:
         kind = pd.api.types.infer_dtype(column, skipna=True)
         return kind in ("boolean", "integer", "floating", "mixed-integer-float", "complex")
@@ -371,8 +346,6 @@ def _numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
 
 def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
     """One 0/1 column per level of a category, missing if the category is."""
-    import pandas as pd
-
     known = column.notna().to_numpy()
     texts = column[known].map(str)
     counts = texts.value_counts()
@@ -387,7 +360,7 @@ def _levels(column: pd.Series, name: str) -> dict[str, NDArray[Any]]:
         indicator = np.full(len(column), np.nan)
         indicator[known] = (texts == level).to_numpy(dtype=np.float64)
         result[f"{name}: {level}"] = indicator
-    return result if len(counts) else {name: pd.Series(np.nan, index=column.index).to_numpy()}
+    return result if len(counts) else {name: np.full(len(column), np.nan)}
 
 
 def _warn_of_numbers(texts: pd.Series, name: str) -> None:
@@ -401,8 +374,6 @@ def _warn_of_numbers(texts: pd.Series, name: str) -> None:
 
 def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
     """Properties as a DataFrame with one row per item, NaN for items that are not in it."""
-    import pandas as pd
-
     if isinstance(properties, Mapping):
         lengths = {len(column) if hasattr(column, "__len__") else -1 for column in properties.values()}
         if lengths != {n_items} and not all(isinstance(column, pd.Series) for column in properties.values()):
@@ -411,31 +382,18 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
     if not is_frame(properties):
         rule = "must be a DataFrame or a mapping of names to columns"
         raise ParameterTypeError("properties", rule, type(properties).__name__)
-    if properties.columns.duplicated().any():
-        repeated = properties.columns[properties.columns.duplicated()][0]
-        raise ParameterError("properties", "must have distinct columns", f"{str(repeated)!r} more than once")
-    if items is None or is_default_axis(properties.index):
+    refuse_repeated(properties.columns, "properties", "must have distinct columns")
+    own = None if is_default_axis(properties.index) else [str(name) for name in properties.index]
+    if items is None or own is None:
         refuse_other_numbers(items, "W")
-        refuse_other_numbers(
-            None if is_default_axis(properties.index) else list(map(str, properties.index)), "properties"
-        )
+        refuse_other_numbers(own, "properties")
         if len(properties) != n_items:
             remedy = "name the items of both in an index to look them up"
             rule = f"must have one row for each of the {n_items} items of the dimensions"
             raise ParameterError("properties", rule, f"{len(properties)} rows", remedy)
         return properties
-    named = properties.set_axis([str(name) for name in properties.index])
-    if named.index.duplicated().any():
-        repeated = named.index[named.index.duplicated()][0]
-        raise ParameterError("properties", "must name each item once", f"{repeated!r} more than once in its index")
-    if not set(items) & set(named.index):
-        got = f"{named.index[0]!r} and others, but none of them, such as {items[0]!r}"
+    refuse_repeated(own, "properties", "must name each item once", " in its index")
+    if not set(items) & set(own):
+        got = f"{own[0]!r} and others, but none of them, such as {items[0]!r}"
         raise ParameterError("properties", "must name the items of the dimensions in its index", got)
-    return named.reindex(list(items))
-
-
-def _dimension_names(W: Any, n_components: int) -> list[str]:
-    table = embedding_table(W)
-    if is_frame(table) and not is_default_axis(table.columns):
-        return [str(column) for column in table.columns]
-    return [f"dimension{k + 1}" for k in range(n_components)]
+    return properties.set_axis(own).reindex(list(items))

@@ -34,10 +34,8 @@ def warn_of_duplicates(hypotheses: Hypotheses, correlations: NDArray[np.float64]
     if groups:
         more = f", and {len(groups) - N_NAMED} more groups" if len(groups) > N_NAMED else ""
         size = f"{'|r|' if absolute else 'r'} of {DUPLICATE} or more"
-        warn(
-            f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(groups[:N_NAMED])}{more}.",
-            "Their results are one finding, not several: keep one hypothesis of each group.",
-        )
+        found = f"Some hypotheses are nearly the same {what} ({size}): {'; '.join(groups[:N_NAMED])}{more}."
+        warn(found, "Their results are one finding, not several: keep one hypothesis of each group.")
 
 
 def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
@@ -55,24 +53,15 @@ def warn_of_dependence(hypotheses: Hypotheses, *, absolute: bool) -> None:
         is_duplicate = len(parts) == 1 and (absolute or weights[parts[0]] > 0)
         others = [kept[k] for k in parts]
         if not is_duplicate and not _are_levels(hypotheses.vectors[:, [*others, place]]):
-            named = shortlist([repr(hypotheses.names[k]) for k in others])
-            warn(
-                f"Hypothesis {hypotheses.names[place]!r} is a linear combination of {named}: their results are not "
-                "independent.",
-                "Leave one of them out, or do not count them as separate findings.",
-            )
+            name, named = hypotheses.names[place], shortlist([repr(hypotheses.names[k]) for k in others])
+            found = f"Hypothesis {name!r} is a linear combination of {named}: their results are not independent."
+            warn(found, "Leave one of them out, or do not count them as separate findings.")
 
 
 def _are_levels(X: NDArray[np.float64]) -> bool:
     """Whether columns are the dummy coding of one category."""
     highest, lowest = (np.equal(X, extreme) for extreme in (X.max(axis=0), X.min(axis=0)))
     return bool((highest.sum(axis=1) == 1).all() and (highest | lowest).all())
-
-
-def vector_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
-    """Correlations between properties over items."""
-    Z = standardise(hypotheses.vectors).values
-    return Z.T @ Z
 
 
 def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
@@ -86,10 +75,8 @@ def model_correlations(hypotheses: Hypotheses) -> NDArray[np.float64]:
 
 
 def _vector_sums(X: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Number of pairs, and sums over pairs of h, h^2 and h g for models h and g, without building a model.
-
-    With m the median of x and z = x - m, the model x x^T is h = m (z_i + z_j) + z_i z_j plus a constant.
-    """
+    """Number of pairs, and sums over pairs of h, h^2 and h g for models h and g, without building a model."""
+    # With m the median of x and z = x - m, the model x x^T is h = m (z_i + z_j) + z_i z_j plus a constant.
     X = X / np.abs(X).max(axis=0)
     m = np.median(X, axis=0)
     Z, n = X - m, len(X)
@@ -119,11 +106,8 @@ def _matrix_sums(matrices: tuple[NDArray[np.float64], ...]) -> tuple[NDArray, ND
 
 
 def shared_variance(X: NDArray[np.float64], *, absolute: bool) -> NDArray[np.float64]:
-    """The share of each column's variance that the others explain by a linear combination.
-
-    If hypotheses are matched on signed correlations, the weights must be non-negative: opposite hypotheses then do
-    not compete for a dimension.
-    """
+    """The share of each column's variance that the others explain by a linear combination."""
+    # Matched on signed correlations, opposite hypotheses do not compete for a dimension: weights are non-negative.
     Z: NDArray[np.float64] = np.asarray(np.linalg.qr(standardise(X).values, mode="r"))  # keeps products of columns
     shares = np.zeros(Z.shape[1])
     for place, z in enumerate(Z.T if Z.shape[1] > 1 else ()):

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simdims._parallel import root_seed
 from simdims._progress import Callback
-from simdims.inference.dimension import (
-    dimension_statistics,
-    matched_dimensions,
-    partial_statistics,
-    resolved_matching,
-    separate_matching,
-)
+from simdims.inference.dimension import dimension_statistics, matched_dimensions, partial_statistics, resolved_matching
 from simdims.inference.hypotheses import Items, Table, clean_embedding, clean_vectors, in_order_of
-from simdims.inference.nuisance import (
-    check_observed,
-    clean_nuisance,
-    models_of,
-    pair_correlations,
-    partial_pairs,
-    permute_given,
-    resampling,
-)
-from simdims.inference.permutations import (
-    TIE,
-    Statistics,
-    check_settings,
-    n_defined,
-    permute,
-    pooled_ranks,
-    warn_of_few,
-)
-from simdims.inference.result import HypothesisTests
+from simdims.inference.nuisance import check_observed, clean_nuisance, pair_statistics, permute_given, resampling
+from simdims.inference.permutations import TIE, check_settings, n_defined, permute, pooled_ranks, stacked, warn_of_few
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.rsa import check_similarity, describe_method, rsa_statistics
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
@@ -114,23 +92,20 @@ def combined_test(
     items = items if items.labels is not None else Items(items.number, embedded.labels, "embedding")
     cleaned = clean_vectors(hypotheses, items)
     share = 0.5 if weighting == "equal" else _share(similarity, table)
-    matching = matching if nuisance is None else separate_matching(matching)
-    matching, matched = resolved_matching(matching, cleaned, table, alternative)
-    correlation = describe_method(method)
-    partialled: tuple[str, ...] = ()
+    matching, matched = resolved_matching(matching, cleaned, table, alternative, has_nuisance=nuisance is not None)
+    known = clean_nuisance(nuisance, items)
     if nuisance is None:
         parts = dimension_statistics(table, cleaned, matching, alternative), rsa_statistics(similarity, cleaned, method)
-        observed, null = permute(partial(_both, parts), items.number, n_permutations, random_state, n_jobs, progress)
+        observed, null = permute(partial(stacked, parts), items.number, n_permutations, random_state, n_jobs, progress)
     else:
-        seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
+        seed = root_seed(random_state)
         given = resampling(cleaned, known, seed)
         table, of_dimensions = partial_statistics(table, given, alternative)
-        pairs = partial_pairs(similarity, models_of(known), ranks=method == "spearman")
-        both = partial(_both, (of_dimensions, partial(pair_correlations, pairs)))
+        both = partial(stacked, (of_dimensions, pair_statistics(similarity, known, method)))
         observed, null = permute_given(given, both, n_permutations, seed, n_jobs, progress)
         check_observed(observed[1], cleaned.names)
-        cleaned, partialled = given.partial(cleaned), known.names
-        matched, correlation = f"{matched}, {known.words()}", f"{correlation}, {known.words()}"
+        cleaned = replace(cleaned, vectors=given.residuals)
+    matched, correlation = known.describe(matched), known.describe(describe_method(method))
     # Both parts use the same permutations: those for which the correlation with the similarities is defined.
     null = np.where(np.isnan(null).any(axis=1, keepdims=True), np.nan, null)
     warn_of_few(null[:, 0], cleaned.names, alpha)
@@ -138,33 +113,19 @@ def combined_test(
     weighted = p / np.array([2 * share, 2 * (1 - share)])[:, None, None]
     smaller = weighted.min(axis=0)
     dimension = matched_dimensions(table, cleaned, matching, alternative)
-    tests = partial(
-        HypothesisTests, hypotheses=cleaned.names, alternative=alternative, alpha=alpha, nuisance=partialled
-    )
-    both_tests = {
-        name: tests(
-            test=name,
-            statistic=observed[part].copy(),
-            pvalue=p[part, 0],
-            null_distribution=null[:, part].copy(),
-            dimension=dimension if name == "dimension" else (None,) * len(cleaned.names),
-            method=how,
+    names, tests = cleaned.names, {}
+    for part, (name, how, own) in enumerate((("dimension", matched, dimension), ("rsa", correlation, None))):
+        statistic, under = observed[part].copy(), null[:, part].copy()
+        tests[name] = permutation_tests(
+            name, names, statistic, under, alternative, alpha, how, own, p[part, 0], nuisance=known.names
         )
-        for part, (name, how) in enumerate((("dimension", matched), ("rsa", correlation)))
-    }
-    return tests(
-        test="combined",
-        statistic=smaller[0],
-        pvalue=np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / (1 + n_defined(smaller[1:])),
-        null_distribution=smaller[1:],
-        dimension=dimension,
-        method=f"smaller of two weighted p-values: {matched}, weight {share:.2f}; {correlation}, weight "
-        f"{1 - share:.2f}",
-        parts=both_tests,
-        decided_by=tuple(
-            "both" if by_dimension == by_rsa else "dimension" if by_dimension < by_rsa else "rsa"
-            for by_dimension, by_rsa in weighted[:, 0].T
-        ),
+    smaller_p = np.count_nonzero(smaller <= smaller[0] * (1 + TIE), axis=0) / (1 + n_defined(smaller[1:]))
+    weights = f"{matched}, weight {share:.2f}; {correlation}, weight {1 - share:.2f}"
+    described = f"smaller of two weighted p-values: {weights}"
+    deciders = ("both" if one == other else "dimension" if one < other else "rsa" for one, other in weighted[:, 0].T)
+    others = {"parts": tests, "decided_by": tuple(deciders), "nuisance": known.names}
+    return permutation_tests(
+        "combined", names, smaller[0], smaller[1:], alternative, alpha, described, dimension, smaller_p, **others
     )
 
 
@@ -174,8 +135,3 @@ def _share(similarity: Similarity, table: Table) -> float:
         explained = explained_variance(similarity, table.values)
     # If the error of W W^T overflows, it explains nothing.
     return float(np.clip(explained, *SHARES)) if np.isfinite(explained) else SHARES[0]
-
-
-def _both(parts: tuple[Statistics, Statistics], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The statistics of both parts, of shape (n_permutations, 2, n_hypotheses)."""
-    return np.stack([statistics(permutations) for statistics in parts], axis=1)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment, nnls
+from scipy.optimize import linear_sum_assignment
 from scipy.stats import false_discovery_control
 
 from simdims._parameters import ParameterError, plural, shortlist, warn
 from simdims.inference.hypotheses import FEWEST_ITEMS, Table, clean_embedding
+from simdims.inference.mantel import CONSTANT
 from simdims.inference.permutations import check_settings, permute, pvalues
+from simdims.inference.regression import nonnegative_weights
 from simdims.metrics.structure import standard_columns
 from simdims.similarity import as_similarity
 from simdims.similarity.ownership import read_only
 from simdims.systems import SimilaritySet, dense_parts
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-#: Relative tolerance for the rank of the products of dimensions.
-_FLAT = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,9 +42,8 @@ class EmbeddingComparison:
     alpha : float
         False discovery rate for calling a pair shared.
     explained : DataFrame or None
-        If similarities were given, how much of their variance the dimensions explain: one row per system, with
-        columns all (its own dimensions), shared (its own dimensions that have a counterpart) and counterparts (the
-        matched dimensions of the other system).
+        If similarities were given, the share of their variance that dimensions explain, one row per system: all (its
+        own), shared (its own that have a counterpart) and counterparts (those of the other system).
     embedding1, embedding2 : ndarray of shape (n_items, n_components)
         The embeddings, restricted to the items that were compared.
     labels : tuple of str or None
@@ -101,46 +97,30 @@ class EmbeddingComparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per matched pair, by descending correlation.
-
-        Columns: dimension1, dimension2, correlation, pvalue, pvalue_adjusted.
-        """
-        import pandas as pd
-
-        columns: dict[str, Any] = {
-            "dimension1": [self.dimensions1[k] for k in self.pairs[:, 0]],
-            "dimension2": [self.dimensions2[k] for k in self.pairs[:, 1]],
-            "correlation": self.correlation,
-            "pvalue": self.pvalue,
-            "pvalue_adjusted": self.pvalue_adjusted,
-        }
-        return pd.DataFrame(columns)
+        """One row per matched pair, by descending correlation, with its dimensions, correlation and p-values."""
+        dimensions1 = [self.dimensions1[k] for k in self.pairs[:, 0]]
+        dimensions2 = [self.dimensions2[k] for k in self.pairs[:, 1]]
+        table = pd.DataFrame({"dimension1": dimensions1, "dimension2": dimensions2, "correlation": self.correlation})
+        return table.assign(pvalue=self.pvalue, pvalue_adjusted=self.pvalue_adjusted)
 
     def summary(self) -> str:
         """The comparison as text."""
         n1, n2, n = len(self.dimensions1), len(self.dimensions2), self.n_shared
-        lines = [
-            f"{n} {plural('dimension', n)} shared by embeddings of {n1} and {n2} dimensions "
-            f"({len(self.embedding1)} items; {len(self.null_distribution)} permutations; Benjamini-Hochberg at "
-            f"{self.alpha:g})."
-        ]
-        for row, shared in zip(self.table.itertuples(index=False), self.is_shared, strict=True):
-            if shared:
-                lines.append(
-                    f"  {row.dimension1} and {row.dimension2}: r = {row.correlation:.2f}, p = {row.pvalue:.2g}, "
-                    f"adjusted {row.pvalue_adjusted:.2g}"
-                )
-        for words, names in (("the first", self.only1), ("the second", self.only2)):
+        tested = f"{len(self.embedding1)} items; {len(self.null_distribution)} permutations"
+        shared = f"{n} {plural('dimension', n)} shared by embeddings of {n1} and {n2} dimensions"
+        lines = [f"{shared} ({tested}; Benjamini-Hochberg at {self.alpha:g})."]
+        for row in self.table[self.is_shared].itertuples(index=False):
+            numbers = f"r = {row.correlation:.2f}, p = {row.pvalue:.2g}, adjusted {row.pvalue_adjusted:.2g}"
+            lines.append(f"  {row.dimension1} and {row.dimension2}: {numbers}")
+        for which, names in (("first", self.only1), ("second", self.only2)):
             if names:
-                lines.append(f"Only in {words}: {shortlist(list(names))}.")
+                lines.append(f"Only in the {which}: {shortlist(list(names))}.")
         if self.explained is not None:
             for system, *parts in self.explained.itertuples():
                 own, shared, others = (f"{part:.0%}" for part in parts)
-                which = {"S1": "first", "S2": "second"}[system]
-                lines.append(
-                    f"Variance of the similarities behind the {which} embedding explained by its own dimensions: "
-                    f"{own}; by the shared ones: {shared}; by their counterparts: {others}."
-                )
+                behind = f"the similarities behind the {'first' if system == 'S1' else 'second'} embedding"
+                by_others = f"by the shared ones: {shared}; by their counterparts: {others}"
+                lines.append(f"Variance of {behind} explained by its own dimensions: {own}; {by_others}.")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -176,12 +156,10 @@ def compare_embeddings(
     S1, S2 : similarities as `as_similarity` takes them, or SimilaritySet, optional
         The similarities behind each embedding, for the items of W1 and W2 in the same order; a set is averaged. With
         them, the result also reports how much of their variance the shared dimensions explain.
-    n_permutations : int, default=1000
-        Number of permutations. The smallest possible p-value is 1 / (1 + n_permutations).
     alpha : float, default=0.05
         False discovery rate for calling two dimensions counterparts.
-    random_state : int, RandomState or None, default=None
-        Seed of the permutations; None draws one.
+    n_permutations, random_state
+        As in `dimension_test`.
 
     Returns
     -------
@@ -223,8 +201,6 @@ def compare_embeddings(
     partners = linear_sum_assignment(first.T @ second, maximize=True)[1]
     order = np.argsort(-observed, kind="stable")
     pairs = np.stack([order, partners[order]], axis=1)
-    assert one.columns is not None
-    assert other.columns is not None
     compared = EmbeddingComparison(
         dimensions1=one.columns,
         dimensions2=other.columns,
@@ -248,11 +224,9 @@ def _warn_of_too_few(compared: EmbeddingComparison) -> None:
     n_missed = int((beaten & ~compared.is_shared).sum())
     if n_missed:
         n_needed = -(-n_pairs // compared.alpha)
-        warn(
-            f"The correlation of {n_missed} of the {n_pairs} matched pairs is above all {n_drawn:,} permutations, but "
-            f"so few permutations cannot show that at a false discovery rate of {compared.alpha:g}.",
-            f"Use {{n_permutations={n_needed:.0f}}} or more.",
-        )
+        above = f"The correlation of {n_missed} of the {n_pairs} matched pairs is above all {n_drawn:,} permutations"
+        found = f"{above}, but so few permutations cannot show that at a false discovery rate of {compared.alpha:g}."
+        warn(found, f"Use {{n_permutations={n_needed:.0f}}} or more.")
 
 
 def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[np.intp], tuple[str, ...] | None]:
@@ -272,9 +246,8 @@ def _common_items(one: Table, other: Table) -> tuple[NDArray[np.intp], NDArray[n
         raise ParameterError("W2", f"must share at least {FEWEST_ITEMS} items with the first embedding", got)
     left1, left2 = len(one.rows) - len(kept), len(other.rows) - len(kept)
     if left1 or left2:
-        warn(
-            f"Compared the {len(kept)} common items; left out {left1} of the first and {left2} of the second embedding."
-        )
+        left_out = f"left out {left1} of the first and {left2} of the second embedding"
+        warn(f"Compared the {len(kept)} common items; {left_out}.")
     return np.array(kept, dtype=np.intp), np.array([place[name] for name in labels], dtype=np.intp), labels
 
 
@@ -294,8 +267,6 @@ def _with_explained(
     compared: EmbeddingComparison, similarities: tuple[Any, Any], tables: tuple[Table, Table], rows: tuple[Any, Any]
 ) -> EmbeddingComparison:
     """Add the variance of the similarities that the dimensions explain."""
-    import pandas as pd
-
     shared, found = compared.pairs[compared.is_shared], {}
     embeddings = (compared.embedding1, compared.embedding2)
     for side, (S, table, own_rows) in enumerate(zip(similarities, tables, rows, strict=True)):
@@ -310,11 +281,8 @@ def _with_explained(
             raise ParameterError(name, "must list its items in the order of its embedding", "another order")
         values, weights = (part[np.ix_(own_rows, own_rows)] for part in dense_parts(similarity))
         own, others = embeddings[side], embeddings[1 - side]
-        found[name] = {
-            "all": variance_explained(name, values, weights, own),
-            "shared": variance_explained(name, values, weights, own[:, shared[:, side]]),
-            "counterparts": variance_explained(name, values, weights, others[:, shared[:, 1 - side]]),
-        }
+        parts = {"all": own, "shared": own[:, shared[:, side]], "counterparts": others[:, shared[:, 1 - side]]}
+        found[name] = {part: variance_explained(name, values, weights, W) for part, W in parts.items()}
     return replace(compared, explained=pd.DataFrame.from_dict(found, orient="index"))
 
 
@@ -335,10 +303,7 @@ def variance_explained(
         raise ParameterError(name, "must have an observed pair of two different items", "none")
     centred = sums[1:, 1:] - np.outer(sums[0, 1:], sums[0, 1:]) / sums[0, 0]
     G, y, spread = centred[:-1, :-1], centred[:-1, -1], centred[-1, -1]
-    if spread <= _FLAT * sums[-1, -1]:
+    if spread <= CONSTANT * sums[-1, -1]:
         raise ParameterError(name, "must vary over its observed pairs to have a variance", "equal values")
-    sizes, directions = np.linalg.eigh(G)
-    kept = sizes > _FLAT * max(sizes.max(), 0.0)
-    root = np.sqrt(sizes[kept])[:, None] * directions[:, kept].T
-    a = nnls(root, (directions[:, kept].T @ y) / np.sqrt(sizes[kept]))[0] if kept.any() else np.zeros(rank)
+    a = nonnegative_weights(G, y)
     return float((2 * y @ a - a @ G @ a) / spread)

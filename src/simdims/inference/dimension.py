@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,16 +14,9 @@ from simdims._progress import Callback
 from simdims.inference import collinearity
 from simdims.inference.hypotheses import Hypotheses, Table, clean_embedding, clean_vectors
 from simdims.inference.matching import aligned_correlations, match, standardise
-from simdims.inference.nuisance import (
-    Resampling,
-    check_table,
-    clean_nuisance,
-    dimension_correlations,
-    permute_given,
-    resampling,
-)
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
-from simdims.inference.result import HypothesisTests
+from simdims.inference.nuisance import Resampling, clean_nuisance, dimension_correlations, permute_given, resampling
+from simdims.inference.permutations import Statistics, check_settings, permute
+from simdims.inference.result import HypothesisTests, permutation_tests
 
 
 def dimension_test(
@@ -122,29 +116,20 @@ def dimension_test(
     check_settings(n_permutations, alternative, alpha, n_jobs, matching=matching)
     table, items = clean_embedding(embedding)
     cleaned = clean_vectors(hypotheses, items)
-    matching = matching if nuisance is None else separate_matching(matching)
-    matching, method = resolved_matching(matching, cleaned, table, alternative)
-    partialled: tuple[str, ...] = ()
+    matching, method = resolved_matching(matching, cleaned, table, alternative, has_nuisance=nuisance is not None)
+    known = clean_nuisance(nuisance, items)
     if nuisance is None:
         statistics = dimension_statistics(table, cleaned, matching, alternative)
         observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
     else:
-        seed, known = root_seed(random_state), clean_nuisance(nuisance, items)
+        seed = root_seed(random_state)
         given = resampling(cleaned, known, seed)
         table, statistics = partial_statistics(table, given, alternative)
         observed, null = permute_given(given, statistics, n_permutations, seed, n_jobs, progress)
-        cleaned, method, partialled = given.partial(cleaned), f"{method}, {known.words()}", known.names
-    return HypothesisTests(
-        test="dimension",
-        hypotheses=cleaned.names,
-        statistic=observed,
-        pvalue=pvalues(observed, null, alternative),
-        dimension=matched_dimensions(table, cleaned, matching, alternative),
-        null_distribution=null,
-        alternative=alternative,
-        alpha=alpha,
-        method=method,
-        nuisance=partialled,
+        cleaned = replace(cleaned, vectors=given.residuals)
+    names, matched = cleaned.names, matched_dimensions(table, cleaned, matching, alternative)
+    return permutation_tests(
+        "dimension", names, observed, null, alternative, alpha, known.describe(method), matched, nuisance=known.names
     )
 
 
@@ -162,35 +147,36 @@ def dimension_statistics(table: Table, hypotheses: Hypotheses, matching: str, al
 
 def partial_statistics(table: Table, given: Resampling, alternative: str) -> tuple[Table, Statistics]:
     """The embedding with the nuisance partialled out, and the function from resampled hypotheses to correlations."""
-    check_table(table, given)
-    table = Table(given.without_nuisance(table.values), table.rows, table.columns)
+    left = given.without_nuisance(table.values)
+    lengths = np.maximum(np.linalg.norm(table.values, axis=0), 1e-300)
+    if not (np.linalg.norm(left, axis=0) > 1e-7 * lengths).any():
+        raise ParameterError("embedding", "must vary beyond the {nuisance}", "none of its dimensions does")
+    table = replace(table, values=left)
     return table, partial(dimension_correlations, given, table.values, alternative == "two-sided")
-
-
-def separate_matching(matching: str) -> str:
-    """The matching of tests with a nuisance, which resample each hypothesis separately."""
-    if matching == "joint":
-        raise ParameterError("matching", "must be 'auto' or 'separate' with {nuisance}", "'joint'")
-    return "separate"
 
 
 def matched_dimensions(table: Table, hypotheses: Hypotheses, matching: str, alternative: str) -> tuple[str, ...]:
     """The name of the dimension matched with each hypothesis over all items."""
-    assert table.columns is not None
     C = standardise(hypotheses.vectors).values.T @ standardise(table.values).values
     matched = match(C, joint=matching == "joint", absolute=alternative == "two-sided")
     return tuple(table.columns[place] for place in matched)
 
 
-def resolved_matching(matching: str, hypotheses: Hypotheses, table: Table, alternative: str) -> tuple[str, str]:
+def resolved_matching(
+    matching: str, hypotheses: Hypotheses, table: Table, alternative: str, *, has_nuisance: bool = False
+) -> tuple[str, str]:
     """Choose "joint" or "separate" matching, warn about the hypotheses and describe the method."""
+    if has_nuisance:  # each hypothesis is resampled separately
+        if matching == "joint":
+            raise ParameterError("matching", "must be 'auto' or 'separate' with {nuisance}", "'joint'")
+        matching = "separate"
     absolute = alternative == "two-sided"
     n_hypotheses, n_components = len(hypotheses.names), table.values.shape[1]
     if matching == "joint" and n_hypotheses > n_components:
         rule = f"must not outnumber the {n_components} dimensions with {{matching=joint}}"
         raise ParameterError("hypotheses", rule, f"{n_hypotheses}", "use {matching=separate}")
-    correlations = collinearity.vector_correlations(hypotheses)
-    collinearity.warn_of_duplicates(hypotheses, correlations, "property", absolute=absolute)
+    Z = standardise(hypotheses.vectors).values
+    collinearity.warn_of_duplicates(hypotheses, Z.T @ Z, "property", absolute=absolute)
     collinearity.warn_of_dependence(hypotheses, absolute=absolute)
     reason = None
     if matching != "separate" and n_hypotheses > n_components:
@@ -201,11 +187,9 @@ def resolved_matching(matching: str, hypotheses: Hypotheses, table: Table, alter
             most = hypotheses.names[int(shares.argmax())]
             reason = f"the other hypotheses explain {shares.max():.0%} of the variance of {most!r}"
     if matching == "joint" and reason is not None:
-        warn(
-            f"Joint matching is not exact here: {reason}, and hypotheses that share variance compete for dimensions in "
-            "a way that permutations do not reproduce.",
-            "Use {matching=separate} or {matching=auto}.",
-        )
+        why = "hypotheses that share variance compete for dimensions in a way that permutations do not reproduce"
+        found = f"Joint matching is not exact here: {reason}, and {why}."
+        warn(found, "Use {matching=separate} or {matching=auto}.")
     if matching == "joint" or (matching == "auto" and reason is None):
         return "joint", "correlation with the leave-one-out matched dimension (joint assignment)"
     because = "" if reason is None else f", because {reason}"

@@ -14,10 +14,8 @@ from simdims.inference.permutations import pvalues
 
 #: Confidence level of the intervals.
 LEVEL = 0.95
-
 #: Bisection steps for the end of an interval: to a millionth of the bracket's width.
 _HALVINGS = 24
-
 #: Doublings after which the end of an interval is taken as infinite.
 _DOUBLINGS = 40
 
@@ -48,10 +46,8 @@ def correlations(weights: NDArray[np.float64], scores: NDArray[np.float64], draw
 
 
 def welch(weights: NDArray[np.float64], members: NDArray[np.float64], drawn: NDArray[np.float64]) -> Relations:
-    """Welch's t between the members of a group and the others, as t / sqrt(t^2 + n - 2) instead of a correlation.
-
-    Unlike a correlation, it remains comparable under permutation if the groups differ in spread.
-    """
+    """Welch's t between the members of a group and the others, as t / sqrt(t^2 + n - 2) instead of a correlation."""
+    # Unlike a correlation, it remains comparable under permutation if the groups differ in spread.
     n, n_members = len(members), float(members.sum())
     parts = [
         (rows @ weights, rows @ weights**2, rows @ (weights * members[:, None]), rows @ members[:, None])
@@ -121,11 +117,8 @@ def _end(relations: Relations, estimate: NDArray[np.float64], step: NDArray[np.f
 def largest_differences(
     weights: NDArray[np.float64], indicators: NDArray[np.float64], n_free: int, groups: list[str]
 ) -> Effects:
-    """The largest difference between the means of two groups, with the Tukey-Kramer simultaneous interval.
-
-    Weights and group indicators are centred (within persons for paired systems). `n_free` is the number of systems
-    minus the number of means removed. Means are fitted by least squares.
-    """
+    """The largest difference between the means of two groups, with the Tukey-Kramer simultaneous interval."""
+    # `n_free` is the number of systems less that of the means removed from weights and indicators by centring.
     inverse = np.linalg.pinv(indicators.T @ indicators)
     means = inverse @ indicators.T @ weights
     n_left = n_free - (len(groups) - 1)

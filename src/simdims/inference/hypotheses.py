@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -32,11 +33,11 @@ class Items:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Numbers with one row per item, with row and column names if the user gave them."""
+    """Numbers with one row per item, the names of the rows if the user gave them, and the names of the columns."""
 
     values: NDArray[np.float64]
     rows: tuple[str, ...] | None
-    columns: tuple[str, ...] | None
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +51,26 @@ class Hypotheses:
 
 def clean_embedding(embedding: Any, name: str = "embedding") -> tuple[Table, Items]:
     """Return an embedding as a table with named columns, and its items."""
-    table = _read_table(embedding_table(embedding, name), name)
-    n_items, n_components = table.values.shape
+    table = _read_table(embedding_table(embedding, name), name, "dimension")
+    n_items = len(table.values)
     if n_items < FEWEST_ITEMS:
         raise ParameterError(name, f"must have at least {FEWEST_ITEMS} items (rows)", f"{n_items}")
-    names = table.columns or _numbered("dimension", n_components)
-    return Table(table.values, table.rows, names), Items(n_items, table.rows, name)
+    return table, Items(n_items, table.rows, name)
 
 
 def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
     """Return hypotheses with one value per item, in the items' order."""
     if isinstance(hypotheses, Mapping):
         hypotheses = _side_by_side(hypotheses, items)
-    table = _read_table(hypotheses, "hypotheses")
+    table = _read_table(hypotheses, "hypotheses", "hypothesis")
     values = in_order_of(items, table, "hypotheses")
-    names = table.columns or _numbered("hypothesis", values.shape[1])
     # A column is constant if it varies by no more than rounding error.
     constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
     if constant.any():
         place = int(np.argmax(constant))
-        got = f"{values[0, place]:g} for every item in {names[place]!r}"
+        got = f"{values[0, place]:g} for every item in {table.columns[place]!r}"
         raise ParameterError("hypotheses", "must vary over the items", got)
-    return Hypotheses(names, values)
+    return Hypotheses(table.columns, values)
 
 
 def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
@@ -81,10 +80,7 @@ def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
         columns = clean_vectors(hypotheses, items)
         _refuse_one_matrix(hypotheses, columns.vectors)
         return columns
-    if isinstance(hypotheses, Mapping):
-        names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
-    else:
-        names = _numbered("hypothesis", len(matrices))
+    names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
     cleaned = [_clean_matrix(matrix, name, items) for name, matrix in zip(names, matrices.values(), strict=True)]
     return Hypotheses(names, np.empty((items.number, 0)), tuple(cleaned))
 
@@ -97,8 +93,6 @@ def in_order_of(items: Items, table: Table, name: str) -> NDArray[np.float64]:
 
 def _side_by_side(hypotheses: Mapping[Any, Any], items: Items) -> Any:
     """The columns of a mapping as a DataFrame."""
-    import pandas as pd
-
     for name, column in hypotheses.items():
         if np.ndim(column) != 1:
             got = f"an array of shape {np.shape(column)} for {name!r}"
@@ -117,17 +111,15 @@ def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64]) -> None:
         return
     same_names = is_frame(hypotheses) and set(map(str, hypotheses.index)) == set(map(str, hypotheses.columns))
     if np.array_equal(X, X.T) or (same_names and not is_default_axis(hypotheses.index)):
-        raise ParameterError(
-            "hypotheses",
-            "must be columns with one value per item, or model matrices in a list or a mapping",
-            f"one matrix of shape {X.shape} that looks like a model of pairs",
-            "pass a list that contains it",
-        )
+        rule = "must be columns with one value per item, or model matrices in a list or a mapping"
+        got = f"one matrix of shape {X.shape} that looks like a model of pairs"
+        raise ParameterError("hypotheses", rule, got, "pass a list that contains it")
 
 
-def _read_table(x: Any, name: str) -> Table:
+def _read_table(x: Any, name: str, noun: str) -> Table:
+    """Columns of numbers; those without names are numbered after the noun."""
     rows = columns = None
-    if type(x).__name__ == "Series" and hasattr(x, "to_frame"):
+    if isinstance(x, pd.Series):
         x = x.to_frame(name="hypothesis1" if x.name is None else x.name)
     if is_frame(x):
         rows = _axis(x.index, f"the index of {name}")
@@ -147,7 +139,7 @@ def _read_table(x: Any, name: str) -> Table:
     if not np.isfinite(values).all():
         place = tuple(np.argwhere(~np.isfinite(values))[0])
         raise ParameterError(name, "must be finite", f"{values[place]} in {_where(place, rows, columns)}")
-    return Table(values, rows, columns)
+    return Table(values, rows, columns or _numbered(noun, values.shape[1]))
 
 
 def _as_floats(
@@ -172,7 +164,7 @@ def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:
     if isinstance(hypotheses, Mapping):
         entries = dict(hypotheses)
     elif isinstance(hypotheses, (list, tuple)) or getattr(hypotheses, "ndim", 0) == 3:
-        entries = dict(enumerate(hypotheses))
+        entries = dict(zip(_numbered("hypothesis", len(hypotheses)), hypotheses, strict=True))
     else:
         return None
     square = [_is_matrix(entry) for entry in entries.values()]
@@ -193,8 +185,7 @@ def _is_matrix(entry: Any) -> bool:
 
 def _clean_matrix(matrix: Any, name: str, items: Items) -> NDArray[np.float64]:
     """A model matrix in the items' order, with a NaN diagonal, which no test uses."""
-    rows: tuple[str, ...] | None = None
-    columns: tuple[str, ...] | None = None
+    rows = columns = None
     if isinstance(matrix, Similarity):
         if matrix.weights is not None:
             raise ParameterError("hypotheses", "must not have weights", f"a Similarity with weights for {name!r}")
@@ -262,7 +253,5 @@ def _distinct(names: tuple[str, ...], what: str) -> tuple[str, ...]:
 
 
 def _where(place: Sequence[int], rows: Sequence[str] | None, columns: Sequence[str] | None) -> str:
-    row, column = (
-        repr(names[number]) if names else str(number) for number, names in zip(place, (rows, columns), strict=True)
-    )
+    row, column = (repr(names[at]) if names else str(at) for at, names in zip(place, (rows, columns), strict=True))
     return f"row {row}, column {column}"

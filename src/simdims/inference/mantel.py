@@ -21,6 +21,7 @@ from scipy import sparse
 from simdims._memory import require
 from simdims.similarity import Similarity
 from simdims.similarity.entries import Matrix
+from simdims.systems import dense_parts
 
 # Relative tolerance for constant values: of the sum of squares about the mean, or of the range.
 CONSTANT = 1e-12
@@ -52,11 +53,6 @@ class Pairs:
     codes: NDArray[np.int64] | None  # for ranks: indices into the sorted distinct similarities
     scale: float = 1.0  # divisor of the similarities
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pairs are observed with equal weight, so that permuting a model only reorders its values."""
-        return self.weights is None and 2 * len(self.values) == self.n_items * (self.n_items - 1)
-
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -79,12 +75,10 @@ def as_forms(similarity: Similarity) -> Forms:
     if sparse.issparse(similarity.values):
         return _sparse_forms(similarity, all_pairs)
     require(3 * 8 * n_items**2, "Correlating similarities with hypotheses", "leave items out")
-    S = similarity.values.astype(np.float64)
-    known = ~np.isnan(S)
-    np.fill_diagonal(known, False)
-    omega = known.astype(np.float64) if similarity.weights is None else np.where(known, similarity.weights, 0.0)
+    S, omega = dense_parts(similarity)
+    np.fill_diagonal(S, 0.0)
+    np.fill_diagonal(omega, 0.0)
     weight = omega.sum() / 2
-    S[~known] = 0.0
     S = near_one(S)
     shift = np.vdot(omega, S) / (2 * weight) if weight > 0 else 0.0
     S -= shift
@@ -131,39 +125,21 @@ def as_pairs(similarity: Similarity, *, ranks: bool) -> Pairs:
             weights = sparse.triu(similarity.weights, k=1, format="coo").data.astype(np.float64)
     else:
         require(8 * 8 * n_items**2 // 2, "A list of all pairs", WAYS_OUT)
-        S, omega = _dense(similarity)
+        if similarity.factors is None:
+            S, omega = dense_parts(similarity)
+        else:
+            F = similarity.factors.astype(np.float64)
+            S, omega = F @ F.T, np.ones((n_items, n_items))
         first, second = np.triu_indices(n_items, k=1)
         values, weights = S[first, second], omega[first, second]
     known = ~np.isnan(values) & (weights > 0)
-    given = values[known]
+    first, second, given, weights = first[known], second[known], values[known], weights[known]
     values = near_one(given)
     peak = int(np.argmax(np.abs(given))) if given.size else 0
+    scale = float(given[peak] / values[peak]) if given.any() else 1.0
     codes = as_codes(values) if ranks else None
-    return Pairs(
-        n_items,
-        first[known],
-        second[known],
-        values if codes is None else midranks(codes),
-        weights[known] if is_weighted(similarity) else None,
-        codes,
-        float(given[peak] / values[peak]) if given.any() else 1.0,
-    )
-
-
-def _dense(similarity: Similarity) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values and weights as full matrices; absent pairs are zeros with their weight."""
-    shape = (similarity.n_items, similarity.n_items)
-    if similarity.factors is not None:
-        F = similarity.factors.astype(np.float64)
-        return F @ F.T, np.ones(shape)
-    if not sparse.issparse(similarity.values):
-        omega = np.ones(shape) if similarity.weights is None else similarity.weights.astype(np.float64)
-        return similarity.values.astype(np.float64), omega
-    S = similarity.values.toarray().astype(np.float64)
-    stored = similarity.values.tocoo()
-    omega = np.full(shape, similarity.absent_weight)
-    omega[stored.row, stored.col] = 1.0 if similarity.weights is None else similarity.weights.tocoo().data
-    return S, omega
+    values = values if codes is None else midranks(codes)
+    return Pairs(n_items, first, second, values, weights if is_weighted(similarity) else None, codes, scale)
 
 
 def form_correlations(forms: Forms, X: NDArray[np.float64], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -229,14 +205,20 @@ def as_model(matrix: NDArray[np.float64], pairs: Pairs) -> Model:
     """Prepare a model matrix for permutations against these pairs."""
     upper = np.triu_indices(len(matrix), k=1)
     values = matrix[upper]
-    if not pairs.is_complete or np.isnan(values).any():
+    # If all pairs are observed with equal weight, a permutation only reorders the values.
+    if pairs.weights is not None or len(pairs.values) < len(values) or np.isnan(values).any():
         return Model(matrix if pairs.codes is None else as_codes(matrix), None)
     if pairs.codes is not None:
         values = midranks(as_codes(values))
     values = values - values.mean()
-    table = np.zeros_like(matrix)
-    table[upper] = values
-    return Model(table + table.T, float(np.dot(values, values)))
+    return Model(symmetric(values, upper, len(matrix)), float(np.dot(values, values)))
+
+
+def symmetric(values: NDArray[np.float64], pairs: tuple[NDArray, NDArray], n_items: int) -> NDArray[np.float64]:
+    """Values of pairs (i, j), i < j, as a symmetric matrix, zero for all others."""
+    table = np.zeros((n_items, n_items))
+    table[pairs] = values
+    return table + table.T
 
 
 def pair_spreads(pairs: Pairs, matrices: tuple[NDArray[np.float64], ...]) -> tuple[bool, NDArray[np.bool_]]:
@@ -252,10 +234,7 @@ def pair_spreads(pairs: Pairs, matrices: tuple[NDArray[np.float64], ...]) -> tup
 def pair_correlations(
     pairs: Pairs, models: tuple[Model, ...], permutations: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """Correlations of the similarities with model matrices, one row per permutation.
-
-    Pairs that a permuted model does not cover are excluded on both sides.
-    """
+    """Correlations, one row per permutation, over the pairs that are observed and covered by the permuted model."""
     result = np.empty((len(permutations), len(models)))
     values = pairs.values - np.average(pairs.values, weights=pairs.weights)
     spread = float(np.dot(values, values))

@@ -7,8 +7,7 @@ i changes them by a rank-one update,
 
 The matching for item i maximises the sum of C^(-i)_j,sigma(j). With dual prices p of the assignment over all items,
 that assignment remains optimal without item i if no hypothesis prefers another dimension: C^(-i)_jk - p_k <=
-C^(-i)_j,sigma(j) - p_sigma(j) for all j and k. Only if this fails is an assignment solved, starting from those
-prices.
+C^(-i)_j,sigma(j) - p_sigma(j) for all j and k. Only if this fails is an assignment solved, starting from those prices.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+
+from simdims.metrics._pairs import row_blocks
 
 # Sums of correlations that differ by less count as equal.
 TIE = 1e-12
@@ -30,13 +31,10 @@ BLOCK_SCORES = 2**17
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Centred columns of unit length (zero if constant) and the factor that renormalises them without an item.
-
-    `stretch` is 1 / sqrt(1 - q x^2), or 0 if a column is constant over the other items.
-    """
+    """Centred columns of unit length (zero if constant) and the factor that renormalises them without an item."""
 
     values: NDArray[np.float64]
-    stretch: NDArray[np.float64]
+    stretch: NDArray[np.float64]  # 1 / sqrt(1 - q x^2), or 0 if a column is constant over the other items
 
 
 def standardise(X: NDArray[np.float64]) -> Columns:
@@ -57,11 +55,7 @@ def aligned_correlations(
     joint: bool,
     absolute: bool,
 ) -> NDArray[np.float64]:
-    """Correlate each permuted hypothesis with the composite column of W from leave-one-out matching.
-
-    Returns one row per permutation. `joint` assigns each hypothesis a different dimension; `absolute` matches on
-    absolute correlations.
-    """
+    """Correlations of hypotheses with composite columns of W from leave-one-out matching, one row per permutation."""
     result = np.empty((len(permutations), hypotheses.values.shape[1]))
     for place, permutation in enumerate(permutations):
         x = Columns(hypotheses.values[permutation], hypotheses.stretch[permutation])
@@ -104,9 +98,7 @@ def leave_one_out_matching(x: Columns, w: Columns, *, joint: bool, absolute: boo
     of_all = match(C, joint=joint, absolute=absolute)
     prices = _prices(_scores(C, absolute), of_all) if joint else np.zeros(n_components)
     matched = np.empty((n_items, n_hypotheses), dtype=np.intp)
-    step = max(BLOCK_SCORES // (n_hypotheses * n_components), 1)
-    for start in range(0, n_items, step):
-        rows = slice(start, start + step)
+    for rows in row_blocks(n_items, max(BLOCK_SCORES // (n_hypotheses * n_components), 1)):
         net = _scores_without(C, x, w, rows, absolute) - prices
         matched[rows] = _rematch(net, prices, of_all) if joint else net.argmax(axis=2)
     return matched
@@ -146,12 +138,10 @@ def _rematch(net: NDArray, prices: NDArray, of_all: NDArray) -> NDArray[np.intp]
 
 
 def _prices(scores: NDArray, matched: NDArray) -> NDArray[np.float64]:
-    """Prices of the columns, zero for free ones, at which no row prefers another column.
-
-    They are potentials of a graph whose edge from a matched column to another is what its row would gain by moving
-    there. The longest paths to and from any column are such potentials; their mean lies in the interior of the
-    feasible prices and tolerates the largest changes of the scores.
-    """
+    """Prices of the columns, zero for free ones, at which no row prefers another column."""
+    # They are potentials of a graph whose edge from a matched column to another is what its row would gain by moving
+    # there. The longest paths to and from any column are such potentials; their mean lies in the interior of the
+    # feasible prices and tolerates the largest changes of the scores.
     n_rows, n_columns = scores.shape
     own = scores[np.arange(n_rows), matched]
     gain = scores[:, matched] - own[:, None]

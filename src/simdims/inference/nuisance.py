@@ -17,6 +17,7 @@ D., Krackhardt, D. & Snijders, T. A. B. (2007). Psychometrika 72, 563-581.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from simdims._memory import require
 from simdims._parameters import ParameterError
 from simdims._progress import Callback
 from simdims.inference import mantel
-from simdims.inference.hypotheses import Hypotheses, Items, Table, clean_hypotheses, clean_vectors
+from simdims.inference.hypotheses import Hypotheses, Items, clean_hypotheses, clean_vectors
 from simdims.inference.matching import aligned_correlation, standardise
 from simdims.inference.permutations import Block, Statistics, permute
 from simdims.similarity import Similarity
@@ -42,28 +43,23 @@ LOGISTIC_C = 100.0
 EXPLAINED = 1e-8
 
 
-class Nuisance(NamedTuple):
+class Nuisance(Hypotheses):
     """Nuisance variables: columns with one value per item, or matrices with one per pair."""
 
-    names: tuple[str, ...]
-    vectors: NDArray[np.float64]
-    matrices: tuple[NDArray[np.float64], ...]
-
-    def words(self) -> str:
-        """Description of the nuisance for a result."""
-        return (
-            f"given {', '.join(self.names)}" if len(self.names) <= 3 else f"given {len(self.names)} nuisance variables"
-        )
+    def describe(self, method: str) -> str:
+        """A method, given the nuisance, in words."""
+        listed = ", ".join(self.names) if len(self.names) <= 3 else f"{len(self.names)} nuisance variables"
+        return f"{method}, given {listed}" if self.names else method
 
 
 def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nuisance:
-    """Read nuisance variables like hypotheses; errors name them."""
+    """Read nuisance variables, if any, like hypotheses; errors name them."""
+    if nuisance is None:
+        return Nuisance((), np.empty((items.number, 0)))
     try:
         found = clean_hypotheses(nuisance, items) if matrices else clean_vectors(nuisance, items)
     except ParameterError as error:
         raise type(error)("nuisance", error.rule, error.got, error.remedy) from None
-    except ValueError as error:
-        raise ValueError(str(error).replace("hypotheses", "nuisance")) from None
     names = tuple(name.replace("hypothesis", "nuisance") for name in found.names)
     return Nuisance(names, found.vectors, found.matrices)
 
@@ -105,25 +101,21 @@ class Resampling:
         """Residuals of columns after regression on the nuisance."""
         return X - self.basis @ (self.basis.T @ X)
 
-    def partial(self, hypotheses: Hypotheses) -> Hypotheses:
-        """The residuals of hypotheses given the nuisance."""
-        return Hypotheses(hypotheses.names, self.residuals)
-
     def scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Deviations of resampled binary hypotheses from the observed ones in their products with the nuisance.
-
-        Shape (number, n_nuisance, n_hypotheses); zeros for numeric hypotheses.
-        """
+        """Deviations of draws in their products (number, n_nuisance, n_hypotheses) with the nuisance; 0 if numeric."""
         difference = np.where(self.is_binary, X - self.observed, 0.0)
         return np.einsum("iq,bij->bqj", self.basis[:, 1:], difference)
 
 
 def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampling:
     """Fit the distribution of each hypothesis given the nuisance."""
-    X, Z = hypotheses.vectors, nuisance.vectors
+    from sklearn.linear_model import LogisticRegression
+
+    X = hypotheses.vectors / np.abs(hypotheses.vectors).max(axis=0)
     n_items = len(X)
-    X = X / np.abs(X).max(axis=0)
-    basis = _basis(Z)
+    # A constant and the nuisance, without linearly dependent columns.
+    left, sizes, _ = np.linalg.svd(standardise(nuisance.vectors).values, full_matrices=False)
+    basis = np.hstack([np.full((n_items, 1), 1 / np.sqrt(n_items)), left[:, sizes > 1e-8 * sizes.max()]])
     if basis.shape[1] > n_items - 3:
         got = f"{basis.shape[1] - 1} independent ones for {n_items} items"
         raise ParameterError("nuisance", "must have at most n_items - 4 independent columns", got)
@@ -135,26 +127,14 @@ def resampling(hypotheses: Hypotheses, nuisance: Nuisance, seed: int) -> Resampl
     is_binary = np.array([len(np.unique(x)) == 2 for x in X.T])
     log_odds = np.zeros_like(X)
     hub = np.tile(np.arange(n_items)[:, None], X.shape[1])
+    predictors = basis[:, 1:] * np.sqrt(n_items)
     for j in np.flatnonzero(is_binary):
         low, high = np.unique(X[:, j])
-        log_odds[:, j] = _log_odds(X[:, j] == high, basis[:, 1:] * np.sqrt(n_items)) / (high - low)
+        model = LogisticRegression(C=LOGISTIC_C, max_iter=1000).fit(predictors, X[:, j] == high)
+        log_odds[:, j] = predictors @ model.coef_[0] / (high - low)  # up to a constant
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2, int(j))))
         hub[:, j] = swapped(hub[None, :, j].copy(), X[:, j], log_odds[:, j], rng)[0]
     return Resampling(X, residuals, basis, is_binary, log_odds, hub)
-
-
-def _basis(Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Orthonormal basis of a constant and the columns, without linearly dependent ones."""
-    constant = np.full((len(Z), 1), 1 / np.sqrt(len(Z)))
-    left, sizes, _ = np.linalg.svd(standardise(Z).values, full_matrices=False)
-    return np.hstack([constant, left[:, sizes > 1e-8 * sizes.max()]])
-
-
-def _log_odds(is_high: NDArray[np.bool_], Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log odds of the larger value, up to a constant, by logistic regression."""
-    from sklearn.linear_model import LogisticRegression
-
-    return Z @ LogisticRegression(C=LOGISTIC_C, max_iter=1000).fit(Z, is_high).coef_[0]
 
 
 def swapped(
@@ -184,12 +164,9 @@ def permute_given(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Like `permute`, with hypotheses resampled given the nuisance instead of permuted items."""
     shape = statistics(given.draw(None)).shape[1:]
-    both = partial(_with_scores, statistics, given)
-    n_items = len(given.observed)
-    observed, null = permute(both, n_items, n_permutations, seed, n_jobs, progress, given.draw)
-    n_parts = 1 if len(shape) == 1 else shape[0]
-    observed, null = observed[:n_parts], _adjusted(null, n_parts)
-    return observed.reshape(shape), null.reshape(len(null), *shape)
+    both, n_parts = partial(_with_scores, statistics, given), math.prod(shape[:-1])
+    observed, null = permute(both, len(given.observed), n_permutations, seed, n_jobs, progress, given.draw)
+    return observed[:n_parts].reshape(shape), _adjusted(null, n_parts).reshape(len(null), *shape)
 
 
 def _with_scores(statistics: Any, given: Resampling, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -199,12 +176,9 @@ def _with_scores(statistics: Any, given: Resampling, X: NDArray[np.float64]) -> 
 
 
 def _adjusted(null: NDArray[np.float64], n_parts: int) -> NDArray[np.float64]:
-    """Null distributions conditional on the observed products of hypothesis and nuisance.
-
-    Logistic regression makes these products equal to their expectations, so the observed hypothesis shows no
-    deviation in them, unlike the resampled ones. What a quadratic function of the deviations explains of a statistic
-    is removed.
-    """
+    """Null distributions conditional on the observed products of hypothesis and nuisance."""
+    # Logistic regression makes these products equal to their expectations, so the observed hypothesis shows no
+    # deviation in them, unlike the resampled ones. What a quadratic function of the deviations explains is removed.
     statistics, scores = null[:, :n_parts], null[:, n_parts:]
     result = statistics.copy()
     for j in range(null.shape[2]):
@@ -241,12 +215,6 @@ class Pairs(NamedTuple):
     values: NDArray[np.float64]  # residuals times roots, scaled to length 1
     basis: NDArray[np.float64]  # orthonormal columns: models of the nuisance times roots
     ranks: bool
-
-    def matrix(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pair values as a symmetric matrix."""
-        result = np.zeros((self.n_items, self.n_items))
-        result[self.first, self.second] = values
-        return result + result.T
 
     def correlations(self, H: NDArray[np.float64]) -> NDArray[np.float64]:
         """Partial correlations of the similarities with models, one per column."""
@@ -287,6 +255,11 @@ def models_of(nuisance: Nuisance) -> list[NDArray[np.float64]]:
     return models
 
 
+def pair_statistics(similarity: Similarity, nuisance: Nuisance, method: str) -> Statistics:
+    """The function from resampled hypotheses to partial correlations with the similarities."""
+    return partial(pair_correlations, partial_pairs(similarity, models_of(nuisance), ranks=method == "spearman"))
+
+
 def pair_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Partial correlations of the similarities with x x^T for resampled columns, one row per draw."""
     if not pairs.ranks:
@@ -303,7 +276,8 @@ def form_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float6
     Z = X.transpose(1, 0, 2).reshape(pairs.n_items, -1)
 
     def form(values: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.einsum("ic,ic->c", z, pairs.matrix(values) @ z) / 2
+        matrix = mantel.symmetric(values, (pairs.first, pairs.second), pairs.n_items)
+        return np.einsum("ic,ic->c", z, matrix @ z) / 2
 
     squares = form(pairs.roots**2, Z**2)
     left = squares - sum(form(column * pairs.roots, Z) ** 2 for column in pairs.basis.T)
@@ -315,26 +289,22 @@ def form_correlations(pairs: Pairs, X: NDArray[np.float64]) -> NDArray[np.float6
 # Permutation of matrices
 
 
-class Residuals(NamedTuple):
-    """Residuals of models of pairs given the nuisance; rows and columns are permuted together."""
-
-    pairs: Pairs
-    matrices: tuple[NDArray[np.float64], ...]
-
-    def correlations(self, permutations: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Partial correlations with permuted residuals, one row per permutation."""
-        first, second = self.pairs.first, self.pairs.second
-        result = np.empty((len(permutations), len(self.matrices)))
-        for place, order in enumerate(permutations):
-            H = np.column_stack([matrix[order[first], order[second]] for matrix in self.matrices])
-            result[place] = self.pairs.correlations(H)
-        return result
+def residual_correlations(
+    pairs: Pairs, matrices: list[NDArray[np.float64]], permutations: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Partial correlations with residuals whose rows and columns are permuted together, one row per permutation."""
+    result = np.empty((len(permutations), len(matrices)))
+    for place, order in enumerate(permutations):
+        H = np.column_stack([matrix[order[pairs.first], order[pairs.second]] for matrix in matrices])
+        result[place] = pairs.correlations(H)
+    return result
 
 
-def residual_matrices(hypotheses: Hypotheses, nuisance: list[NDArray[np.float64]], pairs: Pairs) -> Residuals:
+def residual_matrices(
+    hypotheses: Hypotheses, nuisance: list[NDArray[np.float64]], pairs: Pairs
+) -> list[NDArray[np.float64]]:
     """Residuals of models of pairs regressed on nuisance models over all pairs."""
-    n_items = pairs.n_items
-    upper = np.triu_indices(n_items, k=1)
+    upper = np.triu_indices(pairs.n_items, k=1)
     models = hypotheses.matrices or tuple(np.outer(x, x) for x in map(mantel.near_one, hypotheses.vectors.T))
     columns = [mantel.near_one(model)[upper] for model in models]
     others = [model[upper] for model in nuisance]
@@ -353,29 +323,32 @@ def residual_matrices(hypotheses: Hypotheses, nuisance: list[NDArray[np.float64]
     if (left <= EXPLAINED).any():
         name = hypotheses.names[int(np.argmax(left <= EXPLAINED))]
         raise ParameterError("hypotheses", "must vary, and not be linear combinations of the {nuisance}", repr(name))
-    matrices = []
-    for column in residuals.T:
-        matrix = np.zeros((n_items, n_items))
-        matrix[upper] = column
-        matrices.append(matrix + matrix.T)
-    return Residuals(pairs, tuple(matrices))
+    return [mantel.symmetric(column, upper, pairs.n_items) for column in residuals.T]
+
+
+def permute_pairs_given(
+    similarity: Similarity, hypotheses: Hypotheses, nuisance: Nuisance, method: str, settings: tuple[Any, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Partial correlations of similarities with observed hypotheses and with resampled or permuted ones."""
+    if not (hypotheses.matrices or nuisance.matrices):
+        given = resampling(hypotheses, nuisance, settings[1])
+        observed, null = permute_given(given, pair_statistics(similarity, nuisance, method), *settings)
+    else:
+        models = models_of(nuisance)
+        pairs = partial_pairs(similarity, models, ranks=method == "spearman")
+        correlations = partial(residual_correlations, pairs, residual_matrices(hypotheses, models, pairs))
+        observed, null = permute(correlations, similarity.n_items, *settings)
+    check_observed(observed, hypotheses.names)
+    return observed, null
 
 
 def check_observed(correlations: NDArray[np.float64], names: tuple[str, ...]) -> None:
     """Refuse hypotheses without a partial correlation with the similarities."""
     undefined = np.isnan(correlations)
     if undefined.any():
-        raise ParameterError(
-            "hypotheses",
-            "must vary over the observed pairs as model matrices (x x^T for a property x) beyond the {nuisance}",
-            repr(names[int(np.argmax(undefined))]),
+        rule = "must vary over the observed pairs as model matrices (x x^T for a property x) beyond the {nuisance}"
+        remedy = (
             "a property of few items needs observed pairs of items that have it; of large numbers that differ little, "
-            "subtract the mean",
+            "subtract the mean"
         )
-
-
-def check_table(table: Table, given: Resampling) -> None:
-    """Refuse an embedding that the nuisance explains."""
-    left = np.linalg.norm(given.without_nuisance(table.values), axis=0)
-    if not (left > 1e-7 * np.maximum(np.linalg.norm(table.values, axis=0), 1e-300)).any():
-        raise ParameterError("embedding", "must vary beyond the {nuisance}", "none of its dimensions does")
+        raise ParameterError("hypotheses", rule, repr(names[int(np.argmax(undefined))]), remedy)

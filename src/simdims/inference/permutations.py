@@ -32,13 +32,10 @@ class Block(NamedTuple):
     number: int
     size: int
 
-    def rng(self) -> np.random.Generator:
-        """The random number generator of the block."""
-        return np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
-
     def draw(self, n_items: int) -> NDArray[np.intp]:
         """The permutations, one per row."""
-        return self.rng().permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
+        rng = np.random.default_rng(np.random.SeedSequence(self.root, spawn_key=(self.number,)))
+        return rng.permuted(np.tile(np.arange(n_items), (self.size, 1)), axis=1)
 
 
 def blocks_of(n_permutations: int, random_state: Any) -> list[Block]:
@@ -57,11 +54,8 @@ def permute(
     progress: bool | Callback | None,
     draw: Callable[[Block | None], NDArray] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the observed statistics and those under permutation, one row per permutation.
-
-    `draw` returns the input of `statistics` for a block of permutations, and for None that of the observed
-    arrangement.
-    """
+    """The observed statistics, and those under permutation, one row each."""
+    # `draw` returns the input of `statistics` for a block of permutations, and for None that of the observed order.
     draw = partial(permutations_of, n_items) if draw is None else draw
     observed = statistics(draw(None))[0]
     require(3 * observed.nbytes * n_permutations, "The null distributions", "ask for fewer permutations")
@@ -76,6 +70,11 @@ def permute(
     return observed, np.concatenate([null[block.number] for block in blocks])
 
 
+def stacked(parts: tuple[Statistics, ...], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Several statistics of the same permutations, of shape (number, n_parts, ...)."""
+    return np.stack([statistics(permutations) for statistics in parts], axis=1)
+
+
 def permutations_of(n_items: int, block: Block | None) -> NDArray[np.intp]:
     """The permutations of a block; for None the identity."""
     return np.arange(n_items)[None] if block is None else block.draw(n_items)
@@ -88,11 +87,9 @@ def _block_statistics(
 
 
 def pvalues(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
-    """(1 + #{null >= observed}) / (1 + number of permutations with a statistic) for each column: never zero.
-
-    Permutations without a statistic (NaN) are excluded. This is exact: the observed assignment is one of those with a
-    statistic, and under the null hypothesis each of them was equally likely.
-    """
+    """(1 + #{null >= observed}) / (1 + number of permutations with a statistic) for each column: never zero."""
+    # Excluding permutations without a statistic (NaN) is exact: the observed assignment is one of those with a
+    # statistic, and under the null hypothesis each of them was equally likely.
     if alternative == "two-sided":
         observed, null = np.abs(observed), np.abs(null)
     return (1 + np.count_nonzero(null >= observed - TIE, axis=0)) / (1 + n_defined(null))
@@ -104,14 +101,11 @@ def n_defined(null: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def pooled_ranks(observed: NDArray, null: NDArray, alternative: str) -> NDArray[np.float64]:
-    """The share of values at least as large, for each of the B + 1 values of a column (the observed one first).
-
-    NaN for permutations without a statistic, which are not counted.
-    """
+    """For each of the B + 1 values of a column (the observed one first), the share of values at least as large."""
     pooled = np.vstack([observed, null])
     if alternative == "two-sided":
         pooled = np.abs(pooled)
-    n_values = 1 + n_defined(null)
+    n_values = 1 + n_defined(null)  # without permutations that have no statistic, NaN
     in_order = np.sort(pooled, axis=0)  # NaN last
     below = [np.searchsorted(column, values - TIE) for column, values in zip(in_order.T, pooled.T, strict=True)]
     return np.where(np.isnan(pooled), np.nan, (n_values - np.stack(below, axis=1)) / n_values)

@@ -16,8 +16,8 @@ from simdims._progress import Callback
 from simdims.inference.dimension import matched_dimensions, resolved_matching
 from simdims.inference.hypotheses import FEWEST_ITEMS, Items, Table, clean_embedding, clean_hypotheses, clean_vectors
 from simdims.inference.matching import Columns, leave_one_out_matching, standardise
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues
-from simdims.inference.result import HypothesisTests
+from simdims.inference.permutations import Statistics, check_settings, permute, stacked
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.rsa import rsa_statistics
 from simdims.joint import problem_of_set
 from simdims.metrics.structure import standard_columns
@@ -65,15 +65,8 @@ def population_test(
         items. "both": other people and other items.
     n_permutations : int, default=1000
         Number of permutations of the items, or of sign flips.
-    alternative : {"greater", "two-sided"}, default="greater"
-    alpha : float, default=0.05
-        False discovery rate at which an adjusted p-value is significant.
-    random_state : int, RandomState or None, default=None
-        Seed; None draws one.
-    n_jobs : int or None, default=None
-        Number of processes; the result does not depend on it.
-    progress : bool, function or None, default=None
-        Whether to show a progress bar.
+    alternative, alpha, random_state, n_jobs, progress
+        As in `dimension_test`.
 
     Returns
     -------
@@ -118,33 +111,19 @@ def population_test(
     seed = root_seed(random_state)
     n_drawn = 1 if generalize == "systems" else n_permutations
     observed, permuted = permute(statistics, systems.n_items, n_drawn, seed, n_jobs, progress)
-    rng = np.random.default_rng(seed_of(seed, 1))
-    null = _null(observed, permuted, generalize, n_permutations, rng)
-    mean = observed.mean(axis=0)
+    null = _null(observed, permuted, generalize, n_permutations, seed_of(seed, 1))
     what = "the similarities" if embedding is None else "the matched dimension"
-    return HypothesisTests(
-        test="population",
-        hypotheses=names,
-        statistic=mean,
-        pvalue=pvalues(mean, null, alternative),
-        dimension=dimensions,
-        null_distribution=null,
-        alternative=alternative,
-        alpha=alpha,
-        method=f"mean over {systems.n_systems} systems of correlations with {what}, "
-        f"generalised to {'systems and items' if generalize == 'both' else generalize}",
-    )
+    population = "systems and items" if generalize == "both" else generalize
+    method = f"mean over {systems.n_systems} systems of correlations with {what}, generalised to {population}"
+    mean = observed.mean(axis=0)
+    return permutation_tests("population", names, mean, null, alternative, alpha, method, dimensions)
 
 
 def _null(
-    observed: NDArray[np.float64],
-    permuted: NDArray[np.float64],
-    generalize: str,
-    n_draws: int,
-    rng: np.random.Generator,
+    observed: NDArray[np.float64], permuted: NDArray[np.float64], generalize: str, n_draws: int, seed: int
 ) -> NDArray[np.float64]:
     """Mean effects under the null hypothesis, of shape (draws, hypotheses), from effects (systems, hypotheses)."""
-    n_systems = len(observed)
+    rng, n_systems = np.random.default_rng(seed), len(observed)
     if generalize == "systems":
         signs = rng.choice([-1.0, 1.0], size=(n_draws, n_systems))
         return signs @ observed / n_systems
@@ -167,12 +146,7 @@ def _similarity_effects(
         except ValueError as error:
             error.add_note(f"This is about system {name!r}.")
             raise
-    return partial(_stacked, tuple(parts)), cleaned.names, (None,) * len(cleaned.names)
-
-
-def _stacked(parts: tuple[Statistics, ...], permutations: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Effects of shape (permutations, systems, hypotheses)."""
-    return np.stack([part(permutations) for part in parts], axis=1)
+    return partial(stacked, tuple(parts)), cleaned.names, (None,) * len(cleaned.names)
 
 
 def _of_all_items(systems: SimilaritySet, m: int) -> Similarity:
@@ -193,8 +167,7 @@ def _of_all_items(systems: SimilaritySet, m: int) -> Similarity:
 def _dimension_effects(
     systems: SimilaritySet, hypotheses: Any, items: Items, embedding: Any, alternative: str
 ) -> tuple[Statistics, tuple[str, ...], tuple[str | None, ...]]:
-    table, own_items = clean_embedding(embedding)
-    table = Table(_in_order(table, own_items, systems), systems.labels, table.columns)
+    table = _in_order(clean_embedding(embedding)[0], systems)
     cleaned = clean_vectors(hypotheses, items)
     matching, _ = resolved_matching("auto", cleaned, table, alternative)
     statistics = partial(
@@ -208,29 +181,25 @@ def _dimension_effects(
     return statistics, cleaned.names, matched_dimensions(table, cleaned, matching, alternative)
 
 
-def _in_order(table: Table, items: Items, systems: SimilaritySet) -> NDArray[np.float64]:
-    """The rows of an embedding in the order of the systems' items."""
+def _in_order(table: Table, systems: SimilaritySet) -> Table:
+    """An embedding with rows in the order of the systems' items."""
     if table.rows is None or systems.labels is None:
-        if items.number != systems.n_items:
-            raise ParameterError(
-                "embedding", f"must have one row for each of the {systems.n_items} items", f"{items.number}"
-            )
-        return table.values
+        if len(table.values) != systems.n_items:
+            rule = f"must have one row for each of the {systems.n_items} items"
+            raise ParameterError("embedding", rule, f"{len(table.values)}")
+        return table
     place = {name: at for at, name in enumerate(table.rows)}
     missing = [label for label in systems.labels if label not in place]
     if missing:
         raise ParameterError("embedding", "must have the items of the systems", f"no {missing[0]!r}")
-    return table.values[[place[label] for label in systems.labels]]
+    return Table(table.values[[place[label] for label in systems.labels]], systems.labels, table.columns)
 
 
 def versions_of(systems: SimilaritySet, W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each system's version of the dimensions: the loadings of each item that fit its pairs best, with others fixed.
-
-    The system's weights are fitted to all its pairs. Of shape (n_systems, n_items, n_components).
-    """
+    """Each system's version of the dimensions: the loadings of each item that fit its pairs best, with others fixed."""
     problem = problem_of_set(systems)
     lists = solvers.as_lists(problem, np.arange(systems.n_items)) if problem.zeros.any() else problem
-    weights = solvers.weights_of(lists, np.ascontiguousarray(W))
+    weights = solvers.weights_of(lists, np.ascontiguousarray(W))  # fitted to all pairs
     items, once = np.arange(systems.n_items), np.ones(systems.n_items)
     versions = []
     for m in range(systems.n_systems):
@@ -255,9 +224,7 @@ def _version_correlations(
         x = Columns(hypotheses.values[permutation], hypotheses.stretch[permutation])
         matched = leave_one_out_matching(x, dimensions, joint=joint, absolute=absolute)
         for m, version in enumerate(versions):
-            found[place, m] = np.einsum("ij,ij->j", x.values, _standard(version[items, matched]))
+            columns = version[items, matched]
+            columns = standard_columns(columns) if columns.any() else columns
+            found[place, m] = np.einsum("ij,ij->j", x.values, columns)
     return found
-
-
-def _standard(columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    return standard_columns(columns) if columns.any() else np.zeros_like(columns)

@@ -6,8 +6,10 @@ errors need only sums of products over blocks of pairs (one block per pair of fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,9 @@ from simdims._progress import Callback
 from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import Hypotheses, clean_hypotheses
-from simdims.inference.nuisance import (
-    Nuisance,
-    Resampling,
-    clean_nuisance,
-    models_of,
-    permute_given,
-    resampling,
-)
-from simdims.inference.permutations import check_settings, permute, pvalues
-from simdims.inference.result import HypothesisTests
+from simdims.inference.nuisance import Nuisance, Resampling, clean_nuisance, models_of, permute_given, resampling
+from simdims.inference.permutations import check_settings, permute
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.rsa import check_similarity
 from simdims.similarity import Similarity, as_similarity
 
@@ -114,28 +109,17 @@ def rsa_regression(
     else:
         exponents = 2 * np.frexp(np.abs(cleaned.vectors).max(axis=0))[1]
         cleaned = replace(cleaned, vectors=np.ldexp(cleaned.vectors, -(exponents // 2)))
-    known = None if nuisance is None else clean_nuisance(nuisance, items, matrices=True)
+    known = clean_nuisance(nuisance, items, matrices=True)
     seed = root_seed(random_state)
     regression = as_regression(similarity, cleaned, known, n_folds, seed, signed=signed)
     settings = (n_permutations, seed, n_jobs, progress)
     results = [_test(regression, cleaned, known, place, settings) for place in range(len(cleaned.names))]
     observed, null = np.array([one for one, _ in results]), np.column_stack([values for _, values in results])
-    given = "" if known is None else f", {known.words()}"
-    return HypothesisTests(
-        test="regression",
-        hypotheses=cleaned.names,
-        statistic=observed,
-        pvalue=pvalues(observed, null, "greater"),
-        dimension=(None,) * len(cleaned.names),
-        null_distribution=null,
-        alternative="greater",
-        alpha=alpha,
-        method="unique share of the held-out variance of the similarities in a "
-        f"{'signed' if signed else 'non-negative'} regression on all models{given}",
-        nuisance=() if known is None else known.names,
-        coefficients=np.ldexp(regression.coefficients(), -exponents),
-        explained_variance=regression.explained(),
-    )
+    kind = f"{'signed' if signed else 'non-negative'} regression on all models"
+    method = known.describe(f"unique share of the held-out variance of the similarities in a {kind}")
+    weights, explained = np.ldexp(regression.coefficients(), -exponents), regression.explained()
+    fit = {"nuisance": known.names, "coefficients": weights, "explained_variance": explained}
+    return permutation_tests("regression", cleaned.names, observed, null, "greater", alpha, method, **fit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +131,7 @@ class Regression:
     second: NDArray[np.intp]
     roots: NDArray[np.float64]
     design: NDArray[np.float64]  # constant, nuisance, models and similarities, times roots
-    ends: NDArray[np.intp]  # of the blocks of pairs
+    blocks: list[slice]  # of pairs whose items are in the same two folds
     in_fold: NDArray[np.bool_]  # (n_folds, n_blocks): whether pairs of a block have an item of the fold
     sums: NDArray[np.float64]  # (n_blocks, n_columns, n_columns)
     n_free: int  # columns with unconstrained weights
@@ -177,11 +161,8 @@ class Regression:
         free = slice(0, self.n_free)
         solved = np.linalg.lstsq(G[free, free], np.column_stack([G[free, self.n_free :], g[free]]), rcond=1e-12)[0]
         left = G[self.n_free :, self.n_free :] - G[self.n_free :, free] @ solved[:, :-1]
-        values, vectors = np.linalg.eigh((left + left.T) / 2)
-        kept = values > 1e-12 * max(values[-1], 1e-300)
-        roots = np.sqrt(values[kept])
         target = g[self.n_free :] - G[self.n_free :, free] @ solved[:, -1]
-        found = nnls(roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ target) / roots)[0]
+        found = nonnegative_weights((left + left.T) / 2, target)
         return np.concatenate([solved[:, -1] - solved[:, :-1] @ found, found])
 
     def coefficients(self) -> NDArray[np.float64]:
@@ -192,9 +173,8 @@ class Regression:
         """Held-out R2 with each column of H (n_pairs, number) in place of one of the models."""
         column = self.n_free + place
         H = H * self.roots[:, None] / self.scales[place]
-        starts = np.concatenate([[0], self.ends[:-1]])
-        products = np.stack([self.design[a:b].T @ H[a:b] for a, b in zip(starts, self.ends, strict=True)])
-        squares = np.stack([np.einsum("pc,pc->c", H[a:b], H[a:b]) for a, b in zip(starts, self.ends, strict=True)])
+        products = np.stack([self.design[rows].T @ H[rows] for rows in self.blocks])
+        squares = np.stack([np.einsum("pc,pc->c", H[rows], H[rows]) for rows in self.blocks])
         result = np.empty(H.shape[1])
         for number in range(H.shape[1]):
             sums = self.sums.copy()
@@ -203,12 +183,29 @@ class Regression:
             result[number] = self.explained(sums)
         return result
 
+    def contributions(self, place: int, models: Iterator[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Unique contributions of models in place of one of them, of shape (number, 1)."""
+        step, found = max(MOST_NUMBERS // len(self.first), 1), []
+        while some := list(islice(models, step)):
+            found.append(self.with_models(np.column_stack(some), place))
+        return (np.concatenate(found) - self.explained(without=place))[:, None]
+
+
+def nonnegative_weights(G: NDArray[np.float64], g: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The a >= 0 that minimises a^T G a - 2 g^T a, for a positive semidefinite G."""
+    values, vectors = np.linalg.eigh(G)
+    kept = values > 1e-12 * max(values[-1], 1e-300)
+    if not kept.any():
+        return np.zeros(len(g))
+    roots = np.sqrt(values[kept])
+    return nnls(roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ g) / roots)[0]
+
 
 def as_regression(
-    similarity: Similarity, models: Hypotheses, nuisance: Nuisance | None, n_folds: int, seed: int, *, signed: bool
+    similarity: Similarity, models: Hypotheses, nuisance: Nuisance, n_folds: int, seed: int, *, signed: bool
 ) -> Regression:
     """Sort the observed pairs by the folds of their items, and sum products within each block."""
-    matrices = [] if nuisance is None else models_of(nuisance)
+    matrices = models_of(nuisance)
     n_columns = len(matrices) + len(models.names) + 2
     require(8 * 3 * n_columns * similarity.n_items**2 // 2, "A regression on models of all pairs", "leave items out")
     pairs = mantel.as_pairs(similarity, ranks=False)
@@ -225,20 +222,17 @@ def as_regression(
     values = pairs.values[order]
     if any(np.isnan(column).any() for column in columns):
         raise ParameterError("models", "must be known for all observed pairs, as {nuisance} must", "missing values")
-    if not np.ptp(values) > mantel.CONSTANT * np.abs(values).max() or not all(
-        (~held).any() and held.any() for held in in_fold
-    ):
-        raise ParameterError(
-            "S", "must have pairs that vary within and between folds of items", "equal values or too few pairs"
-        )
+    varies = np.ptp(values) > mantel.CONSTANT * np.abs(values).max()
+    if not (varies and in_fold.any(axis=1).all() and (~in_fold).any(axis=1).all()):
+        rule = "must have pairs that vary within and between folds of items"
+        raise ParameterError("S", rule, "equal values or too few pairs")
     scales = np.array([np.abs(column).max() or 1.0 for column in columns])
     design = np.column_stack([np.ones(len(order)), *(c / s for c, s in zip(columns, scales, strict=True)), values])
     design *= roots[:, None]
-    ends = np.cumsum(counts)
-    starts = np.concatenate([[0], ends[:-1]])
-    sums = np.stack([design[a:b].T @ design[a:b] for a, b in zip(starts, ends, strict=True)])
+    blocks = [slice(end - count, end) for end, count in zip(np.cumsum(counts), counts, strict=True)]
+    sums = np.stack([design[rows].T @ design[rows] for rows in blocks])
     n_free = 1 + len(matrices)
-    return Regression(similarity.n_items, first, second, roots, design, ends, in_fold, sums, n_free,
+    return Regression(similarity.n_items, first, second, roots, design, blocks, in_fold, sums, n_free,
                       scales[len(matrices) :], pairs.scale, signed)  # fmt: skip
 
 
@@ -250,27 +244,23 @@ def _pair_values(models: Hypotheses, place: int, first: NDArray, second: NDArray
 
 
 def _test(
-    regression: Regression, models: Hypotheses, nuisance: Nuisance | None, place: int, settings: tuple[Any, ...]
+    regression: Regression, models: Hypotheses, nuisance: Nuisance, place: int, settings: tuple[Any, ...]
 ) -> tuple[float, NDArray[np.float64]]:
     """The unique contribution of a model, observed and resampled."""
-    without = regression.explained(without=place)
     others = [k for k in range(len(models.names)) if k != place]
-    name = (models.names[place],)
-    if models.matrices or (nuisance is not None and nuisance.matrices):
-        matrix, fitted = _residual_matrix(models, others, nuisance, place)
-        contributions = partial(_of_permutations, regression, place, without, matrix, fitted)
+    if models.matrices or nuisance.matrices:
+        matrix, fitted = _residual_matrix(models, others, nuisance, place, regression.n_items)
+        contributions = partial(_of_permutations, regression, place, matrix, fitted)
         observed, null = permute(contributions, regression.n_items, *settings)
-    elif not others and nuisance is None:
+    elif not others and not nuisance.names:
         x = models.vectors[:, place]
-        contributions = partial(_of_permutations, regression, place, without, np.outer(x, x), None)
+        contributions = partial(_of_permutations, regression, place, np.outer(x, x), None)
         observed, null = permute(contributions, regression.n_items, *settings)
     else:
-        columns = [models.vectors[:, others]] + ([] if nuisance is None else [nuisance.vectors])
-        names = tuple(models.names[k] for k in others)
-        known = Nuisance(names, np.hstack(columns), ())
-        given = _resampling(Hypotheses(name, models.vectors[:, [place]]), known, settings[1])
-        scale = np.abs(models.vectors[:, place]).max()
-        contributions = partial(_of_draws, regression, place, without, scale)
+        columns = [models.vectors[:, others], *([nuisance.vectors] if nuisance.names else [])]
+        known = Nuisance(tuple(models.names[k] for k in others), np.hstack(columns), ())
+        given = _resampling(Hypotheses((models.names[place],), models.vectors[:, [place]]), known, settings[1])
+        contributions = partial(_of_draws, regression, place, np.abs(models.vectors[:, place]).max())
         observed, null = permute_given(given, contributions, *settings)
     return float(observed[0]), null[:, 0]
 
@@ -284,18 +274,16 @@ def _resampling(model: Hypotheses, others: Nuisance, seed: int) -> Resampling:
             n_items, n_others = others.vectors.shape
             raise ParameterError("models", rule, f"{n_others + 1} for {n_items} items") from None
         rule = "must not be linear combinations of other models and the {nuisance}"
-        remedy = "of all levels of a category, leave one out"
-        raise ParameterError("models", rule, error.got, remedy) from None
+        raise ParameterError("models", rule, error.got, "of all levels of a category, leave one out") from None
 
 
 def _residual_matrix(
-    models: Hypotheses, others: list[int], nuisance: Nuisance | None, place: int
+    models: Hypotheses, others: list[int], nuisance: Nuisance, place: int, n_items: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Residuals of a model of pairs given the others, and its predicted values, as matrices."""
-    n_items = len(models.matrices[0]) if models.matrices else len(models.vectors)
+    """Residuals of a model of pairs given the others, and its fitted values, as matrices."""
     upper = np.triu_indices(n_items, k=1)
     known = [_pair_values(models, k, *upper) for k in others]
-    known += [] if nuisance is None else [matrix[upper] for matrix in models_of(nuisance)]
+    known += [matrix[upper] for matrix in models_of(nuisance)]
     h = _pair_values(models, place, *upper)
     D = np.column_stack([np.ones(len(h)), *(column / (np.nanmax(np.abs(column)) or 1.0) for column in known)])
     if np.isnan(D).any() or np.isnan(h).any():
@@ -304,18 +292,12 @@ def _residual_matrix(
     if np.sum((h - fitted) ** 2) <= 1e-8 * np.sum((h - h.mean()) ** 2):
         rule = "must vary, and not be linear combinations of other models and the {nuisance}"
         raise ParameterError("models", rule, repr(models.names[place]))
-    result = []
-    for values in (h - fitted, fitted):
-        matrix = np.zeros((n_items, n_items))
-        matrix[upper] = values
-        result.append(matrix + matrix.T)
-    return result[0], result[1]
+    return mantel.symmetric(h - fitted, upper, n_items), mantel.symmetric(fitted, upper, n_items)
 
 
 def _of_permutations(
     regression: Regression,
     place: int,
-    without: float,
     matrix: NDArray[np.float64],
     fitted: NDArray[np.float64] | None,
     permutations: NDArray[np.intp],
@@ -323,23 +305,10 @@ def _of_permutations(
     """Unique contributions after permuting the rows and columns of a matrix."""
     first, second = regression.first, regression.second
     rest = 0.0 if fitted is None else fitted[first, second]
-    models = (rest + matrix[order[first], order[second]] for order in permutations)
-    return _contributions(regression, place, without, models, len(permutations))
+    return regression.contributions(place, (rest + matrix[order[first], order[second]] for order in permutations))
 
 
-def _of_draws(
-    regression: Regression, place: int, without: float, scale: float, X: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _of_draws(regression: Regression, place: int, scale: float, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Unique contributions of resampled columns."""
     columns = scale * X[:, :, 0]
-    models = (x[regression.first] * x[regression.second] for x in columns)
-    return _contributions(regression, place, without, models, len(columns))
-
-
-def _contributions(regression: Regression, place: int, without: float, models: Any, number: int) -> NDArray[np.float64]:
-    step = max(MOST_NUMBERS // len(regression.first), 1)
-    found: list[NDArray[np.float64]] = []
-    for start in range(0, number, step):
-        H = np.column_stack([next(models) for _ in range(min(step, number - start))])
-        found.append(regression.with_models(H, place))
-    return (np.concatenate(found) - without)[:, None]
+    return regression.contributions(place, (x[regression.first] * x[regression.second] for x in columns))

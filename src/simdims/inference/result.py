@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
-from simdims.inference.permutations import n_defined
-
-if TYPE_CHECKING:
-    import pandas as pd
+from simdims._parameters import plural
+from simdims.inference.permutations import n_defined, pvalues
 
 # Most hypotheses listed in a summary.
 N_SHOWN = 20
@@ -135,8 +134,6 @@ class HypothesisTests:
         A combined test adds statistic_dimension, pvalue_dimension, statistic_rsa, pvalue_rsa and decided_by; a
         regression adds coefficient; a test of weights adds contrast, effect, effect_low and effect_high.
         """
-        import pandas as pd
-
         columns: dict[str, Any] = {
             "hypothesis": list(self.hypotheses),
             "statistic": self.statistic,
@@ -183,11 +180,8 @@ class HypothesisTests:
         if self.test == "population" and self.method.endswith("generalised to systems"):
             what = "signs of the systems"
         what += " given the nuisance" if self.nuisance else ""
-        lines = [
-            self._headline(),
-            f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}, "
-            f"{sides}; Benjamini-Hochberg at {self.alpha:g}.",
-        ]
+        how = f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}"
+        lines = [self._headline(), f"{how}, {sides}; Benjamini-Hochberg at {self.alpha:g}."]
         width = max(map(len, self.hypotheses[:N_SHOWN]))
         adjusted, significant = self.pvalue_adjusted, self.significant
         for place, name in enumerate(self.hypotheses[:N_SHOWN]):
@@ -200,10 +194,9 @@ class HypothesisTests:
             lines.append(f"  {name:<{width}}  {numbers}: {verdict}")
         few = int(np.count_nonzero(self.n_permutations < len(self.null_distribution)))
         if few:
-            lines[1] += (
-                f" {few} of {len(self.hypotheses)} compared with fewer permutations ({self.n_permutations.min():,} or "
-                "more), those in which the permuted property varies over the observed pairs."
-            )
+            fewer = f"fewer permutations ({self.n_permutations.min():,} or more)"
+            those = "those in which the permuted property varies over the observed pairs"
+            lines[1] += f" {few} of {len(self.hypotheses)} compared with {fewer}, {those}."
         if len(self.hypotheses) > N_SHOWN:
             lines.append(f"  and {len(self.hypotheses) - N_SHOWN} more: see .table")
         return "\n".join(lines)
@@ -218,34 +211,28 @@ class HypothesisTests:
 
     def _headline(self) -> str:
         n, found = len(self.hypotheses), int(self.significant.sum())
-        if self.test == "weights":
-            dimensions = "dimension" if n == 1 else "dimensions"
-            return f"The weights of {found} of {n} {dimensions} are significantly related to the {self._related_to()}."
-        if self.test == "regression":
-            subject = f"{found} of {n} {'model' if n == 1 else 'models'}"
-            verb = "explains" if 1 in (n, found) else "explain"
-            return (
-                f"{subject} {verb} similarities that the others do not. Held-out R2 of the regression: "
-                f"{self.explained_variance:.3f}."
-            )
-        subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
         singular = 1 in (n, found)
-        verb, their = ("correlates", "its") if singular else ("correlate", "their")
+        if self.test == "weights":
+            subject = f"The weights of {found} of {n} {plural('dimension', n)}"
+            return f"{subject} are significantly related to the {self._related_to()}."
+        if self.test == "regression":
+            subject = f"{found} of {n} {plural('model', n)} {'explains' if singular else 'explain'}"
+            explained = f"Held-out R2 of the regression: {self.explained_variance:.3f}."
+            return f"{subject} similarities that the others do not. {explained}"
+        subject = f"{found} of {n} {'property' if n == 1 else 'properties'}"
+        correlates = f"{subject} {'correlates' if singular else 'correlate'} significantly with"
+        is_found = f"{subject} {'is' if singular else 'are'} found in the"
         if self.test == "dimension":
-            return f"{subject} {verb} significantly with {their} assigned dimension."
+            return f"{correlates} {'its' if singular else 'their'} assigned dimension."
         if self.test == "rsa":
-            return f"{subject} {verb} significantly with the similarities."
+            return f"{correlates} the similarities."
         if self.test == "population":
-            return f"{subject} {'is' if singular else 'are'} found in the population of {self._population()}."
+            return f"{is_found} population of {self._population()}."
         deciders = list(np.array(self.decided_by)[self.significant])
-        words = {
-            "dimension": "more clearly in a dimension",
-            "rsa": "more clearly in the similarities as a whole",
-            "both": "equally in both",
-        }
+        words = {"dimension": "more clearly in a dimension", "rsa": "more clearly in the similarities as a whole"}
+        words["both"] = "equally in both"
         counts = [f"{deciders.count(part)} {words[part]}" for part in words if part in deciders]
-        verb = "is" if singular else "are"
-        return f"{subject} {verb} found in the representation{': ' if counts else ''}{', '.join(counts)}."
+        return f"{is_found} representation{': ' if counts else ''}{', '.join(counts)}."
 
     def _population(self) -> str:
         return self.method.rpartition("generalised to ")[2]
@@ -272,6 +259,24 @@ class HypothesisTests:
             "both": f"correlates with {self.dimension[place]} and with the similarities",
         }
         return words[self.decided_by[place] if self.decided_by else self.test]
+
+
+def permutation_tests(
+    test: str,
+    hypotheses: tuple[str, ...],
+    observed: NDArray[np.float64],
+    null: NDArray[np.float64],
+    alternative: str,
+    alpha: float,
+    method: str,
+    dimension: tuple[str | None, ...] | None = None,
+    p: NDArray[np.float64] | None = None,
+    **others: Any,
+) -> HypothesisTests:
+    """The result of a test; p-values follow from the observed statistics and those under permutation by default."""
+    p = pvalues(observed, null, alternative) if p is None else p
+    dimension = (None,) * len(hypotheses) if dimension is None else dimension
+    return HypothesisTests(test, hypotheses, observed, p, dimension, null, alternative, alpha, method, **others)
 
 
 def _p(value: float) -> str:

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simdims._memory import require
 from simdims._parallel import root_seed
@@ -15,19 +14,9 @@ from simdims._progress import Callback
 from simdims.inference import mantel
 from simdims.inference.collinearity import model_correlations, warn_of_duplicates
 from simdims.inference.hypotheses import FEWEST_ITEMS, Hypotheses, Items, clean_hypotheses
-from simdims.inference.nuisance import (
-    Nuisance,
-    check_observed,
-    clean_nuisance,
-    models_of,
-    pair_correlations,
-    partial_pairs,
-    permute_given,
-    resampling,
-    residual_matrices,
-)
-from simdims.inference.permutations import Statistics, check_settings, permute, pvalues, warn_of_few
-from simdims.inference.result import HypothesisTests
+from simdims.inference.nuisance import clean_nuisance, permute_pairs_given
+from simdims.inference.permutations import Statistics, check_settings, permute, warn_of_few
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.similarity import Similarity, as_similarity
 
 
@@ -117,45 +106,16 @@ def rsa_test(
     cleaned = clean_hypotheses(hypotheses, items)
     both_sides = alternative == "two-sided"
     warn_of_duplicates(cleaned, model_correlations(cleaned), "model of the similarities", absolute=both_sides)
-    described = describe_method(method)
-    partialled: tuple[str, ...] = ()
+    known = clean_nuisance(nuisance, items, matrices=True)
     if nuisance is None:
         statistics = rsa_statistics(similarity, cleaned, method)
         observed, null = permute(statistics, items.number, n_permutations, random_state, n_jobs, progress)
     else:
-        known = clean_nuisance(nuisance, items, matrices=True)
         settings = (n_permutations, root_seed(random_state), n_jobs, progress)
-        observed, null = _permute_given(similarity, cleaned, known, method, settings)
-        described, partialled = f"{described}, {known.words()}", known.names
+        observed, null = permute_pairs_given(similarity, cleaned, known, method, settings)
     warn_of_few(null, cleaned.names, alpha)
-    return HypothesisTests(
-        test="rsa",
-        hypotheses=cleaned.names,
-        statistic=observed,
-        pvalue=pvalues(observed, null, alternative),
-        dimension=(None,) * len(cleaned.names),
-        null_distribution=null,
-        alternative=alternative,
-        alpha=alpha,
-        method=described,
-        nuisance=partialled,
-    )
-
-
-def _permute_given(
-    similarity: Similarity, hypotheses: Hypotheses, nuisance: Nuisance, method: str, settings: tuple[Any, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Partial correlations of observed and resampled hypotheses."""
-    models = models_of(nuisance)
-    pairs = partial_pairs(similarity, models, ranks=method == "spearman")
-    if hypotheses.matrices or nuisance.matrices:
-        residuals = residual_matrices(hypotheses, models, pairs)
-        observed, null = permute(residuals.correlations, similarity.n_items, *settings)
-    else:
-        given = resampling(hypotheses, nuisance, settings[1])
-        observed, null = permute_given(given, partial(pair_correlations, pairs), *settings)
-    check_observed(observed, hypotheses.names)
-    return observed, null
+    described = known.describe(describe_method(method))
+    return permutation_tests("rsa", cleaned.names, observed, null, alternative, alpha, described, nuisance=known.names)
 
 
 def rsa_statistics(similarity: Similarity, hypotheses: Hypotheses, method: str) -> Statistics:
@@ -193,10 +153,10 @@ def _check_spreads(varies: bool, models_vary: np.ndarray, hypotheses: Hypotheses
     if not varies:
         raise ParameterError("S", "must vary over its observed pairs", "equal values or none")
     if not models_vary.all():
-        raise ParameterError(
-            "hypotheses",
+        rule = (
             "must vary over the observed pairs as model matrices (x x^T for a property x), and the similarities over "
-            "the pairs that they cover",
-            f"the same value for all of them in {hypotheses.names[int(np.argmin(models_vary))]!r}",
-            "a property of few items needs an observed pair of two items that have it",
+            "the pairs that they cover"
         )
+        got = f"the same value for all of them in {hypotheses.names[int(np.argmin(models_vary))]!r}"
+        remedy = "a property of few items needs an observed pair of two items that have it"
+        raise ParameterError("hypotheses", rule, got, remedy)

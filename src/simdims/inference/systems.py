@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from simdims._parameters import ParameterError, ParameterTypeError, shortlist, shown
 from simdims.consensus import Consensus
 from simdims.joint import JointSRF
 from simdims.similarity import is_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Values(NamedTuple):
@@ -44,8 +42,6 @@ class Values(NamedTuple):
 
     def scores(self) -> NDArray[np.float64] | None:
         """The values as numbers (dates in days since the first); None for groups."""
-        import pandas as pd
-
         if self.are_times():
             times: Any = pd.to_timedelta(self.values) if self._kind() == "timedelta" else pd.to_datetime(self.values)
             return np.asarray((times - times.min()).total_seconds(), dtype=np.float64) / 86_400
@@ -57,14 +53,10 @@ class Values(NamedTuple):
         return self._kind() in ("date", "datetime", "datetime64", "timedelta")
 
     def _kind(self) -> str:
-        import pandas as pd
-
         return pd.api.types.infer_dtype(self.values, skipna=True)
 
     def missing(self) -> NDArray[np.bool_]:
         """Which systems have no value."""
-        import pandas as pd
-
         return np.asarray(pd.isna(self.values))
 
 
@@ -104,8 +96,6 @@ def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tup
 
 def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFrame | None) -> Values:
     """One value per system: a column of `info`, or the values given."""
-    import pandas as pd
-
     if isinstance(given, str):
         columns = [] if info is None else [str(column) for column in info.columns]
         if info is None or given not in columns:

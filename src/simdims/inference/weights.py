@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -15,16 +16,12 @@ from simdims import _memory
 from simdims._parallel import root_seed
 from simdims._parameters import ParameterError, plural, shortlist, warn
 from simdims.inference.effects import correlations, largest_differences, slopes, welch
-from simdims.inference.permutations import check_settings, pvalues
-from simdims.inference.result import HypothesisTests
+from simdims.inference.permutations import check_settings
+from simdims.inference.result import HypothesisTests, permutation_tests
 from simdims.inference.systems import Values, values_of_systems, weights_of_systems
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Significance level for a small group varying more than a large one.
 _UNLIKELY = 0.01
-
 #: Number of standard errors from zero at which the autocorrelation of residuals is reported.
 _STRIKING = 3.5
 
@@ -76,10 +73,8 @@ def weight_test(
     n_permutations : int, default=10000
         Number of permutations. If no more than this many distinct ones exist, all of them are used and the p-values
         are exact.
-    alpha : float, default=0.05
-        False discovery rate at which an adjusted p-value is significant.
-    random_state : int, RandomState or None, default=None
-        Seed of the permutations.
+    alpha, random_state
+        As in `dimension_test`.
 
     Returns
     -------
@@ -155,20 +150,9 @@ def weight_test(
         parts = np.array_split(orders, max(len(orders) // 1000, 1))
         null = np.concatenate([_ratios(standard, basis, part) for part in parts])
         effects = largest_differences(design.weights, design.columns, n - design.n_persons, design.groups)
-    return HypothesisTests(
-        test="weights",
-        hypotheses=dimensions,
-        statistic=observed,
-        pvalue=pvalues(observed, null, "two-sided"),
-        dimension=dimensions,
-        null_distribution=null,
-        alternative="two-sided",
-        alpha=alpha,
-        method=f"{design.words}{' (exact: all assignments)' if is_exact else ''}",
-        effect=effects.size,
-        effect_interval=effects.interval,
-        contrast=effects.contrast,
-    )
+    method = f"{design.words}{' (exact: all assignments)' if is_exact else ''}"
+    found: dict[str, Any] = {"effect": effects.size, "effect_interval": effects.interval, "contrast": effects.contrast}
+    return permutation_tests("weights", dimensions, observed, null, "two-sided", alpha, method, dimensions, **found)
 
 
 def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any, info: pd.DataFrame | None) -> Design:
@@ -198,10 +182,8 @@ def _design(weights: NDArray[np.float64], names: list[str], by: Any, within: Any
     if len(groups) == len(codes):
         raise ParameterError("by", "must have groups of more than one system", f"{len(groups)} groups")
     words, contrast = _described(groups, values, 0 if persons is None else int(of_person.max()) + 1)
-    columns = _columns(scores, codes, groups)
-    design = Design(
-        _centred(weights, of_person), _centred(columns, of_person), codes, of_person, groups, words, contrast
-    )
+    columns = _centred(_columns(scores, codes, groups), of_person)
+    design = Design(_centred(weights, of_person), columns, codes, of_person, groups, words, contrast)
     if persons is None:
         if len(groups) > 2:
             _warn_of_spread(weights, codes, groups)
@@ -283,11 +265,10 @@ def _warn_of_spread(weights: NDArray[np.float64], codes: NDArray[np.intp], group
         if np.nanmin(chance, initial=1.0) < _UNLIKELY / weights.shape[1]:
             wide.append(f"{groups[group]!r} ({counts[group]} systems)")
     if wide:
-        warn(
-            f"The weights of {shortlist(wide)} vary more than those of {groups[largest]!r} "
-            f"({counts[largest]} systems), so that p-values and intervals are too small.",
-            "Compare two groups at a time, which allows for unequal variances.",
-        )
+        other = f"{groups[largest]!r} ({counts[largest]} systems)"
+        found = f"The weights of {shortlist(wide)} vary more than those of {other}"
+        remedy = "Compare two groups at a time, which allows for unequal variances."
+        warn(f"{found}, so that p-values and intervals are too small.", remedy)
 
 
 def _centred(table: NDArray[np.float64], of_person: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -355,7 +336,7 @@ def _log_count(codes: NDArray[np.intp]) -> float:
 
 def _all_orders(codes: NDArray[np.intp], places_of: list[NDArray[np.intp]]) -> NDArray[np.intp]:
     """One permutation for each distinct assignment of the values within persons, except the observed one."""
-    ways = [[_order_of(codes, places, way) for way in _arrangements(codes[places].tolist())] for places in places_of]
+    ways = [_arrangements(places.tolist(), codes.tolist()) for places in places_of]
     orders = []
     for way in product(*ways):
         order = np.empty(len(codes), dtype=np.intp)
@@ -366,18 +347,11 @@ def _all_orders(codes: NDArray[np.intp], places_of: list[NDArray[np.intp]]) -> N
     return np.array(orders, dtype=np.intp).reshape(len(orders), len(codes))
 
 
-def _order_of(codes: NDArray[np.intp], places: NDArray[np.intp], way: list[int]) -> list[int]:
-    """Indices that rearrange the values into a given order."""
-    left = {code: [int(place) for place in places if codes[place] == code] for code in set(way)}
-    return [left[code].pop() for code in way]
-
-
-def _arrangements(codes: list[int]) -> Iterator[list[int]]:
-    """All distinct orders of the codes."""
-    if not codes:
+def _arrangements(places: list[int], codes: list[int]) -> Iterator[list[int]]:
+    """One order of the places for each distinct order of their codes."""
+    if not places:
         yield []
-    for first in sorted(set(codes)):
-        rest = codes.copy()
-        rest.remove(first)
-        for order in _arrangements(rest):
-            yield [first, *order]
+    last_of = {codes[place]: place for place in places}
+    for _, last in sorted(last_of.items()):
+        for order in _arrangements([place for place in places if place != last], codes):
+            yield [last, *order]

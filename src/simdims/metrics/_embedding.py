@@ -11,7 +11,7 @@ from scipy import sparse
 
 from simdims._cells import advice, as_floats
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice
-from simdims.similarity import Similarity, frame_cells, is_default_axis, refuse_other_names
+from simdims.similarity import Similarity, frame_cells, is_default_axis, is_frame, refuse_other_names
 from simdims.similarity.labels import clean_labels
 
 Names = tuple[str, ...] | None
@@ -43,9 +43,8 @@ def as_embedding(W: Any, name: str = "W", labels: Sequence[str] | None = None) -
 
 def require_table(array: NDArray, name: str, columns: str = "dimension") -> None:
     if array.ndim != 2 or 0 in array.shape:
-        raise ParameterError(
-            name, f"must have a row for every item and a column for every {columns}", f"shape {array.shape}"
-        )
+        rule = f"must have a row for every item and a column for every {columns}"
+        raise ParameterError(name, rule, f"shape {array.shape}")
 
 
 def as_numbers(table: Any, name: str) -> NDArray[np.float64]:
@@ -95,6 +94,20 @@ def check_fits(similarity: Similarity, W: NDArray, names: Names) -> None:
         raise ParameterError("W", f"must have one row for each of {similarity.n_items} items", f"shape {W.shape}")
     if names is not None and similarity.labels is not None:
         refuse_other_names("S", tuple(similarity.labels), "the index of W", names)
+
+
+def refuse_repeated(names: Sequence[Any], name: str, rule: str, where: str = "") -> None:
+    """Refuse names of which one occurs more than once."""
+    if len(set(names)) < len(names):
+        repeated = next(one for one in names if list(names).count(one) > 1)
+        raise ParameterError(name, rule, f"{str(repeated)!r} more than once{where}")
+
+
+def dimension_names(table: Any, n_components: int) -> list[str]:
+    """The columns of a DataFrame, or dimension1, dimension2, ..."""
+    if is_frame(table) and not is_default_axis(table.columns):
+        return [str(column) for column in table.columns]
+    return [f"dimension{k + 1}" for k in range(n_components)]
 
 
 def unit_rows(W: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,18 +23,16 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 PairValues = Callable[[NDArray, NDArray], NDArray[np.float64]]
 
 
-def row_blocks(n_items: int) -> Iterator[slice]:
-    """Slices of a few hundred rows."""
-    for start in range(0, n_items, BLOCK_ROWS):
-        yield slice(start, min(start + BLOCK_ROWS, n_items))
+def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> Iterator[slice]:
+    """Slices of a few hundred rows, or of `size` rows."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
 
 
 def pair_products(W: NDArray, first: NDArray, second: NDArray) -> NDArray[np.float64]:
     """w_i . w_j for listed pairs."""
     products = np.empty(len(first))
-    n_pairs = max(BLOCK // W.shape[1], 1)
-    for start in range(0, len(first), n_pairs):
-        e = slice(start, start + n_pairs)
+    for e in row_blocks(len(first), max(BLOCK // W.shape[1], 1)):
         one, other = (W[items[e]].astype(np.float64, copy=False) for items in (first, second))
         np.einsum("ek,ek->e", one, other, out=products[e])
     return products
@@ -104,12 +102,9 @@ def read_pairs(pairs: Any, n_items: int, names: Names, holder: str) -> NDArray[n
     is_text = np.array([[isinstance(cell, str) for cell in row] for row in cells])
     refuse_pair(pairs, ~is_text, "hold text in every cell (or whole numbers in every one)")
     if names is None:
-        raise ParameterError(
-            "pairs",
-            f"must hold positions where {holder} does not name its items",
-            f"the text {str(cells[0, 0])!r}",
-            "pass {labels}, or a DataFrame or Similarity that names them",
-        )
+        rule = f"must hold positions where {holder} does not name its items"
+        remedy = "pass {labels}, or a DataFrame or Similarity that names them"
+        raise ParameterError("pairs", rule, f"the text {str(cells[0, 0])!r}", remedy)
     place = {name: position for position, name in enumerate(names)}
     return np.array([[place.get(str(cell), -1) for cell in row] for row in cells], dtype=np.intp)
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 #: Fewest pairs for a correlation to be computed.
 _FEWEST_PAIRS = 3
-
 #: With fewer answers per triplet, the share of the most frequent answer is biased upwards.
 _FEW_ANSWERS = 10
 
@@ -94,10 +93,9 @@ class NoiseCeiling:
         return (float(accuracy) - self.chance) / (self.ceiling - self.chance)
 
     def __str__(self) -> str:
-        return (
-            f"noise ceiling {self.ceiling:.2%} ± {1.96 * self.standard_error:.2%} (95%), at least {self.lower:.2%}; "
-            f"{self.n_answers} answers to {self.n_triplets} {'comparisons' if self.chance == 0.5 else 'triplets'}"
-        )
+        ceiling = f"{self.ceiling:.2%} ± {1.96 * self.standard_error:.2%} (95%), at least {self.lower:.2%}"
+        questions = "comparisons" if self.chance == 0.5 else "triplets"
+        return f"noise ceiling {ceiling}; {self.n_answers} answers to {self.n_triplets} {questions}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +145,9 @@ class SystemCeiling:
         return pd.DataFrame(columns)
 
     def __str__(self) -> str:
-        return (
-            f"noise ceiling between {self.mean_lower:.3f} and {self.mean_upper:.3f} ({self.method}; mean of "
-            f"{len(self.names)} systems, from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f})"
-        )
+        means = f"noise ceiling between {self.mean_lower:.3f} and {self.mean_upper:.3f}"
+        extremes = f"from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f}"
+        return f"{means} ({self.method}; mean of {len(self.names)} systems, {extremes})"
 
 
 @overload
@@ -176,28 +173,23 @@ def noise_ceiling(
     """Estimate how well the best possible model can do, from repeated triplets or several systems.
 
     For a SimilaritySet, each system's similarities are compared with the mean of the other systems (`lower`) and with
-    the mean of all (`upper`), as in representational similarity analysis. A model of what systems have in common is
-    expected to agree with a system no better than `upper`; a good one agrees at least as well as `lower`. Values are
-    first brought to a common scale within each system, over its observed off-diagonal pairs: for "pearson" to mean 0
-    and standard deviation 1, for "cosine" to mean square 1, for "spearman" to ranks. Weights count in these moments, in
-    the means over systems and in the agreement.
+    the mean of all (`upper`). A model of what systems have in common is expected to agree with a system no better than
+    `upper`; a good one agrees at least as well as `lower`. Values are first scaled within each system, over its
+    observed off-diagonal pairs: for "pearson" to mean 0 and standard deviation 1, for "cosine" to mean square 1, for
+    "spearman" to ranks. Weights count in these moments, in the means over systems and in the agreement.
 
-    For odd-one-out answers, it is the highest accuracy that a model can reach, from triplets answered repeatedly.
+    For odd-one-out answers, the ceiling is the mean consistency over triplets, as published for THINGS and SPoSE: of n
+    answers to a triplet, the share of the most frequent one, which is the accuracy of a model that predicts it.
 
-    For a triplet with n answers, of which n_1 >= n_2 >= n_3 chose each of its items, the consistency is n_1 / n: the
-    accuracy, on these answers, of a model that predicts the most frequent one. The ceiling is the mean consistency over
-    triplets, with the standard error of that mean, as published for THINGS and SPoSE.
-
-    With few answers per triplet n_1 / n is biased upwards: for two random answers it is 1 or 1/2, never 1/3. `lower` is
+    With few answers per triplet this is biased upwards: for two random answers it is 1 or 1/2, never 1/3. `lower` is
     biased downwards: each answer is predicted by the most frequent of the n - 1 others (ties share the credit, as in
-    `triplet_accuracy`); with two answers per triplet it is the share of pairs that agree. In expectation the true
-    ceiling lies between the two, and both approach it as the number of answers grows.
+    `triplet_accuracy`). In expectation the true ceiling lies between the two, and both approach it with more answers.
 
     Parameters
     ----------
     triplets : array-like or DataFrame of shape (n_answers, 3), or SimilaritySet
-        One answer per row, as in `from_triplets`; rows with the same items, in any order, answer the same triplet. Or
-        the similarities of several systems.
+        The similarities of several systems, or one answer per row, as in `from_triplets`; rows with the same items, in
+        any order, answer the same triplet.
     odd : int or column name, default=-1
         The column of the odd one out.
     min_answers : int, default=2
@@ -211,8 +203,7 @@ def noise_ceiling(
     Returns
     -------
     NoiseCeiling
-        For triplets: the ceiling, its uncertainty and the lower estimate; `fraction(accuracy)` is the chance-corrected
-        fraction of the ceiling that an accuracy reaches.
+        For triplets: the ceiling, its uncertainty and the lower estimate.
     SystemCeiling
         For a SimilaritySet, or with `by`: a lower and an upper bound per system or person.
 
@@ -266,7 +257,7 @@ def noise_ceiling(
     if by is not None:
         person, names = read_systems(triplets, by)
         return _ceiling_of_people(ascending, choice, person, names)
-    return _ceiling(_count_answers(ascending, choice, 3), min_answers, "triplets", "triplet")
+    return _ceiling(_count_answers(ascending, choice, 3)[0], min_answers, "triplets", "triplet")
 
 
 def comparison_ceiling(
@@ -280,9 +271,7 @@ def comparison_ceiling(
 ) -> NoiseCeiling:
     """Estimate the highest accuracy that a model of comparisons can reach, from repeated comparisons.
 
-    Like `noise_ceiling`, with two possible answers to each question "is the head more like this item or that one?":
-    `ceiling` is the mean share of the more frequent answer, biased upwards with few answers per question; `lower` is
-    how often an answer is predicted by the others, biased downwards.
+    Like `noise_ceiling`, with two possible answers to each question "is the head more like this item or that one?".
 
     Parameters
     ----------
@@ -292,8 +281,8 @@ def comparison_ceiling(
     head, winner, loser : column name, default="head", "winner", "loser"
         The columns of the items.
     by : column name, optional
-        The column of people. Only answers of the same person are then compared, which gives the ceiling for models
-        fitted per person. Without it, answers of all people are compared, which gives the ceiling for one common model.
+        The column of people. Only answers of the same person are then compared, for models fitted per person; without
+        it, answers of all people, for one common model.
     min_answers : int, default=2
         Questions with fewer answers are excluded; the result counts their answers.
 
@@ -323,7 +312,7 @@ def comparison_ceiling(
         people, _ = read_systems(as_frame(table, head=head, winner=winner, loser=loser, by=by), by)
         question = np.column_stack([question, people])
     choice = (items[:, 1] > items[:, 2]).astype(np.intp)
-    return _ceiling(_count_answers(question, choice, 2), min_answers, "table", "comparison")
+    return _ceiling(_count_answers(question, choice, 2)[0], min_answers, "table", "comparison")
 
 
 def _ceiling(counts: NDArray[np.intp], min_answers: int, argument: str, question: str) -> NoiseCeiling:
@@ -335,17 +324,11 @@ def _ceiling(counts: NDArray[np.intp], min_answers: int, argument: str, question
         raise ParameterError(argument, rule, f"at most {int(n_answers.max())}")
     counts, n_kept = counts[enough], n_answers[enough]
     if np.median(n_kept) < _FEW_ANSWERS:
-        warn(
-            f"With few answers per {question} (median {np.median(n_kept):g}) the ceiling is biased upwards.",
-            f"Report `lower` as well, or raise {{min_answers}} to {_FEW_ANSWERS} or more.",
-        )
-    ceiling, standard_error = _mean_and_error(counts.max(axis=1) / n_kept)
-    lower, lower_standard_error = _mean_and_error(_predicted_by_others(counts) / n_kept)
+        found = f"With few answers per {question} (median {np.median(n_kept):g}) the ceiling is biased upwards."
+        warn(found, f"Report `lower` as well, or raise {{min_answers}} to {_FEW_ANSWERS} or more.")
     return NoiseCeiling(
-        ceiling,
-        standard_error,
-        lower,
-        lower_standard_error,
+        *_mean_and_error(counts.max(axis=1) / n_kept),
+        *_mean_and_error(_predicted_by_others(counts) / n_kept),
         n_triplets=len(counts),
         n_answers=int(n_kept.sum()),
         n_left_out=int(n_answers.sum() - n_kept.sum()),
@@ -357,20 +340,17 @@ def _ceiling_of_people(
     questions: NDArray[np.intp], choice: NDArray[np.intp], person: NDArray[np.intp], names: Any
 ) -> SystemCeiling:
     """How many answers of each person are predicted by the most frequent answer of the others, and of all."""
-    number = np.unique(questions, axis=0, return_inverse=True)[1].ravel()
-    all_answers = np.zeros((int(number.max()) + 1, 3), dtype=np.intp)
-    np.add.at(all_answers, (number, choice), 1)
-    own_number = np.unique(np.stack([person, number]), axis=1, return_inverse=True)[1].ravel()
-    own = np.zeros((int(own_number.max()) + 1, 3), dtype=np.intp)
-    np.add.at(own, (own_number, choice), 1)
-    others = all_answers[number] - own[own_number]
+    counts, number = _count_answers(questions, choice, 3)
+    own, own_number = _count_answers(np.column_stack([person, number]), choice, 3)
+    from_all = counts[number]
+    others = from_all - own[own_number]
     shared = others.any(axis=1)
     if not shared.any():
         raise ParameterError("triplets", "must hold triplets that several people answered", "none")
     n_answers = np.bincount(person[shared], minlength=len(names))
     bounds = []
-    for counts in (others, all_answers[number]):
-        most = counts == counts.max(axis=1, keepdims=True)
+    for predicting in (others, from_all):
+        most = predicting == predicting.max(axis=1, keepdims=True)
         credit = most[np.arange(len(choice)), choice] / np.count_nonzero(most, axis=1)
         total = np.bincount(person[shared], weights=credit[shared], minlength=len(names))
         bounds.append(np.divide(total, n_answers, out=np.full(len(names), np.nan), where=n_answers > 0))
@@ -381,12 +361,15 @@ def _ceiling_of_people(
     return SystemCeiling(tuple(map(str, names)), bounds[0], bounds[1], "accuracy", n_answers)
 
 
-def _count_answers(questions: NDArray[np.intp], choice: NDArray[np.intp], n_choices: int) -> NDArray[np.intp]:
-    """For each distinct question (a row of `questions`), how often each answer was chosen."""
+def _count_answers(
+    questions: NDArray[np.intp], choice: NDArray[np.intp], n_choices: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """How often each answer to each distinct question (row) was chosen, and the number of the question in each row."""
     order = np.lexsort(questions.T)  # several times faster than np.unique(axis=0)
-    questions, choice = questions[order], choice[order]
-    number = np.cumsum(np.r_[False, (questions[1:] != questions[:-1]).any(axis=1)])
-    return np.bincount(n_choices * number + choice, minlength=n_choices * (int(number[-1]) + 1)).reshape(-1, n_choices)
+    number = np.empty_like(order)
+    number[order] = np.cumsum(np.r_[False, (questions[order[1:]] != questions[order[:-1]]).any(axis=1)])
+    counts = np.bincount(n_choices * number + choice, minlength=n_choices * (int(number.max()) + 1))
+    return counts.reshape(-1, n_choices), number
 
 
 def _predicted_by_others(counts: NDArray[np.intp]) -> NDArray[np.float64]:

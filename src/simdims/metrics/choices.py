@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simdims._parameters import ParameterError, require_choice, require_number, warn
 from simdims.comparisons import read_comparisons
 from simdims.metrics._embedding import Names, as_embedding, as_numbers, embedding_table, scaled_rows
-from simdims.metrics._pairs import PairValues, known_values, pair_products
+from simdims.metrics._pairs import PairValues, known_values, pair_products, row_blocks
 from simdims.similarity import Similarity, as_similarity, is_default_axis, is_frame
 from simdims.triplets import read_triplets
 
@@ -24,15 +24,14 @@ def triplet_accuracy(
 ) -> float:
     """Share of odd-one-out answers that similarities predict: the odd one out is not in the most similar pair.
 
-    Ties share the credit: if two or three pairs of a triplet are equally similar, the answer counts 1/2 or 1/3, the
-    expected score of a guess. Chance is therefore exactly 1/3.
+    If two or three pairs of a triplet are equally similar, the answer counts 1/2 or 1/3, the expected score of a guess.
+    Chance is therefore exactly 1/3.
 
     Parameters
     ----------
     W : array-like or DataFrame of shape (n_items, n_components), Discovery, Consensus, fitted SRF, or similarities
-        An embedding, a result that holds one, or similarities: a Similarity, anything `as_similarity` takes, or a
-        symmetric array. A square array that is not symmetric is ambiguous and raises an error (see
-        Similarity.from_factors).
+        An embedding, a result that holds one, or similarities: anything `as_similarity` takes. A square array that is
+        not symmetric is ambiguous and raises an error (see Similarity.from_factors).
     triplets : array-like or DataFrame of shape (n_triplets, 3)
         One answer per row: three different items, as positions in W or as text among its items' names.
     odd : int or column name, default=-1
@@ -75,7 +74,7 @@ def triplet_accuracy(
     1.0
     """
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, odd_column = read_triplets(triplets, odd, n_items=_n_items(source), names=names)
+    items, odd_column = read_triplets(triplets, odd, n_items=len(source), names=names)
     return _accuracy((support for _, support in _supports(source, items)), odd_column, len(items), "triplets")
 
 
@@ -101,10 +100,8 @@ def comparison_accuracy(
         One answer per row: three different items, as positions in W or as text among its items' names.
     head, winner, loser : column name, default="head", "winner", "loser"
         The columns of A, B and C, as in `from_comparisons`.
-    similarity : {"dot", "cosine"}, default="dot"
-        The similarity of two items of an embedding: w_i . w_j, as SRF reconstructs it, or its cosine.
-    labels : sequence, optional
-        Names of the items, if W does not hold them.
+    similarity, labels
+        As in `triplet_accuracy`.
 
     Returns
     -------
@@ -130,9 +127,9 @@ def comparison_accuracy(
     0.75
     """
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items = read_comparisons(table, head, winner, loser, n_items=_n_items(source), names=names)
+    items = read_comparisons(table, head, winner, loser, n_items=len(source), names=names)
     values = _pair_values(source, 2 * len(items))
-    chunks = (items[start : start + _CHUNK].T for start in range(0, len(items), _CHUNK))
+    chunks = (items[rows].T for rows in row_blocks(len(items), _CHUNK))
     return _accuracy((np.stack([values(a, b), values(a, c)], axis=1) for a, b, c in chunks), 0, len(items), "answers")
 
 
@@ -143,10 +140,8 @@ def _accuracy(supports: Iterable[NDArray[np.float64]], answer: int, n_answers: i
         shares, unknown = _credit(support, answer)
         credit, n_unknown, n_choices = credit + shares, n_unknown + unknown, support.shape[1]
     if n_unknown:
-        warn(
-            f"W lacks a similarity of {n_unknown} of {n_answers} {what}, which count 1/{n_choices}, as guesses.",
-            f"Leave these {what} out, or predict with an embedding, which has all similarities.",
-        )
+        found = f"W lacks a similarity of {n_unknown} of {n_answers} {what}, which count 1/{n_choices}, as guesses."
+        warn(found, f"Leave these {what} out, or predict with an embedding, which has all similarities.")
     return (credit + n_unknown / n_choices) / n_answers
 
 
@@ -172,13 +167,11 @@ def triplet_probabilities(
         An embedding or similarities; see `triplet_accuracy`.
     triplets : array-like or DataFrame of shape (n_triplets, 3)
         Three different items per row, as positions in W or as text among its items' names, in any order.
-    similarity : {"dot", "cosine"}, default="dot"
-        The similarity of two items of an embedding.
+    similarity, labels
+        As in `triplet_accuracy`.
     temperature : float, default=1.0
-        T, positive: high temperatures make choices random, low ones deterministic. An embedding that was fitted to
-        choices, such as SPoSE's, is already scaled; similarities between 0 and 1 need a temperature below 1.
-    labels : sequence, optional
-        Names of the items, if W does not hold them.
+        T, positive: high temperatures make choices random, low ones deterministic. Similarities between 0 and 1 need a
+        temperature below 1; an embedding that was fitted to choices, such as SPoSE's, is already scaled.
 
     Returns
     -------
@@ -195,7 +188,7 @@ def triplet_probabilities(
     """
     require_number("temperature", temperature, "positive")
     source, names = _similarities_or_embedding(W, labels, similarity)
-    items, _ = read_triplets(triplets, n_items=_n_items(source), names=names)
+    items, _ = read_triplets(triplets, n_items=len(source), names=names)
     probabilities = np.empty((len(items), 3))
     for rows, support in _supports(source, items):
         scaled = np.exp((support - support.max(axis=1, keepdims=True)) / float(temperature))
@@ -229,24 +222,16 @@ def is_embedding(W: Any, name: str = "W") -> bool:
         return True
     if not np.isfinite(array).all() or np.allclose(array, array.T, rtol=1e-8, atol=1e-8 * np.abs(array).max()):
         return False
-    raise ParameterError(
-        name,
-        "must be symmetric if it is square, because a square array is read as similarities",
-        f"shape {array.shape} with unequal triangles",
-        'pass as_similarity(W, symmetrize="mean") for similarities, or Similarity.from_factors(W) for an embedding '
-        "with as many dimensions as items",
-    )
-
-
-def _n_items(source: Similarity | NDArray) -> int:
-    return source.n_items if isinstance(source, Similarity) else len(source)
+    rule = "must be symmetric if it is square, because a square array is read as similarities"
+    embedding = "Similarity.from_factors(W) for an embedding with as many dimensions as items"
+    remedy = f'pass as_similarity(W, symmetrize="mean") for similarities, or {embedding}'
+    raise ParameterError(name, rule, f"shape {array.shape} with unequal triangles", remedy)
 
 
 def _supports(source: Similarity | NDArray, items: NDArray[np.intp]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """For chunks of triplets, the support for each item as the odd one out: the similarity of the other two."""
     values = _pair_values(source, 3 * len(items))
-    for start in range(0, len(items), _CHUNK):
-        rows = slice(start, start + _CHUNK)
+    for rows in row_blocks(len(items), _CHUNK):
         a, b, c = items[rows].T
         yield rows, np.stack([values(b, c), values(a, c), values(a, b)], axis=1)
 

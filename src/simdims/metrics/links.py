@@ -134,10 +134,8 @@ def _read_links(pairs: Any, similarity: Similarity) -> Pairs:
     first, second = np.ascontiguousarray(positions.T)
     known = _pairs.known_values(similarity)(first, second)
     refuse_pair(pairs, ~(known > 0), "be links, with a positive similarity in S (the original, with all links)")
-    keys = first * similarity.n_items + second
-    repeated = np.ones(len(keys), dtype=bool)
-    repeated[np.unique(keys, return_index=True)[1]] = False
-    refuse_pair(pairs, repeated, "list every pair once")
+    first_listed = np.unique(positions, axis=0, return_index=True)[1]
+    refuse_pair(pairs, ~np.isin(np.arange(len(positions)), first_listed), "list every pair once")
     return first, second
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from simdims._parallel import root_seed
 from simdims._parameters import ParameterError, require_count, shown
@@ -83,16 +84,13 @@ def pair_correlation(
     >>> result.not_found
     ('unicorn',)
     """
-    from scipy.stats import rankdata
-
     embedding, names = as_embedding(W, labels=labels)
     embedding = scaled_rows(embedding, similarity)
     positions = read_pairs(pairs, len(embedding), names, "W")
     rated = as_numbers(ratings, "ratings")
     if rated.shape != (len(positions),):
-        raise ParameterError(
-            "ratings", f"must hold one number for each of {len(positions)} pairs", f"shape {rated.shape}"
-        )
+        rule = f"must hold one number for each of {len(positions)} pairs"
+        raise ParameterError("ratings", rule, f"shape {rated.shape}")
     if not np.isfinite(rated).all():
         row = int(np.argmax(~np.isfinite(rated)))
         raise ParameterError("ratings", "must be finite", f"{rated[row]:g} in row {row}", "leave the pair out")
@@ -202,7 +200,6 @@ def readout(
     rating        1.000       80            0
     """
     import pandas as pd
-    from scipy.stats import rankdata
 
     embedding, names = as_embedding(W, labels=labels)
     embedding = below_one(embedding)  # columns are standardised anyway

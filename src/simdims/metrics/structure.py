@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from simdims._parameters import ParameterError, require_choice
 from simdims.metrics._embedding import as_embedding, below_one
@@ -122,10 +123,8 @@ class FactorAlignment:
 
     def __str__(self) -> str:
         n_good = int(np.count_nonzero(self.correlations > 0.7))
-        return (
-            f"{len(self.correlations)} matched dimensions: mean correlation {self.mean:.3f}, "
-            f"{n_good} above 0.7, lowest {self.correlations.min():.3f}"
-        )
+        mean = f"{len(self.correlations)} matched dimensions: mean correlation {self.mean:.3f}"
+        return f"{mean}, {n_good} above 0.7, lowest {self.correlations.min():.3f}"
 
 
 def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
@@ -159,8 +158,6 @@ def factor_alignment(W: Any, W_true: Any) -> FactorAlignment:
     >>> alignment.columns, round(alignment.mean, 6)
     (array([1, 2, 0]), 1.0)
     """
-    from scipy.optimize import linear_sum_assignment
-
     found, names = as_embedding(W)
     true, true_names = as_embedding(W_true, "W_true")
     if len(found) != len(true):

@@ -126,9 +126,7 @@ def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
     values, n = similarity.values, similarity.n_items
     rows = np.repeat(np.arange(n), np.diff(values.indptr))
     sums, listed, listed_squares = np.zeros(4), 0, 0.0
-    chunk = max(BLOCK // W.shape[1], 1)
-    for start in range(0, values.nnz, chunk):
-        e = slice(start, start + chunk)
+    for e in row_blocks(values.nnz, max(BLOCK // W.shape[1], 1)):
         others = rows[e] != values.indices[e]
         i, j, stored = rows[e][others], values.indices[e][others], values.data[e][others].astype(np.float64)
         weights = np.ones(len(i)) if similarity.weights is None else similarity.weights.data[e][others]
@@ -145,6 +143,5 @@ def _sparse_sums(similarity: Similarity, W: NDArray) -> NDArray[np.float64]:
 
 def _sums(values: NDArray, weights: NDArray, predicted: NDArray) -> NDArray[np.float64]:
     residual = values - predicted
-    return np.array(
-        [weights.sum(), (weights * values).sum(), (weights * values**2).sum(), (weights * residual**2).sum()]
-    )
+    terms = (weights, weights * values, weights * values**2, weights * residual**2)
+    return np.array([term.sum() for term in terms])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
+from sklearn.isotonic import IsotonicRegression
 
 from simdims._parameters import plural, require_between, require_choice
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: The measures and their names in figures.
 METRICS = {
@@ -74,10 +73,7 @@ class StudyPlan:
     seed: int
 
     def half_widths(self, metric: str) -> pd.Series:
-        """Half-width of the 95% confidence interval of a measure over repeats (Student's t), per row of `table`.
-
-        NaN with a single repeat, like the standard errors.
-        """
+        """Half-width of a measure's 95% confidence interval over repeats (Student's t); NaN with a single repeat."""
         return stats.t.ppf(0.975, self.n_repeats - 1) * self.table[f"{metric}_se"]
 
     def needed(self, metric: str | None = None, target: float | None = None, *, of: str = "pairs") -> pd.DataFrame:
@@ -102,8 +98,6 @@ class StudyPlan:
             missing with a single repeat), and the total number of answers (n_answers). A number is missing if even the
             largest size misses the target. If the smallest size already reaches it, the number is the smallest size.
         """
-        import pandas as pd
-
         metric, target = self.metric if metric is None else metric, self.target if target is None else target
         require_choice("metric", metric, tuple(METRICS))
         require_between("target", target, 0, 1, strictly=True)
@@ -125,18 +119,13 @@ class StudyPlan:
     def summary(self) -> str:
         """The numbers needed, as text."""
         whose = "a simulated design" if self.pilot is None else "the pilot"
-        lines = [
-            f"{self.n_items} items, {self.n_components} {plural('dimension', self.n_components)} ({whose}); "
-            f"signal-to-noise ratio of one answer {self.snr:.2f}"
-            f"{f', people differ with a spread of {self.spread:.2f}' if self.spread else ''}."
-        ]
+        source = f"{self.n_items} items, {self.n_components} {plural('dimension', self.n_components)} ({whose})"
+        spread = f", people differ with a spread of {self.spread:.2f}" if self.spread else ""
+        lines = [f"{source}; signal-to-noise ratio of one answer {self.snr:.2f}{spread}."]
         if self.pilot is not None:
-            answers = self.pilot["answers"]
-            lines.append(
-                f"The pilot has {self.pilot['pairs']:.0%} of the pairs, {answers:.3g} "
-                f"{'answer' if answers == 1 else 'answers'} per pair, and a held-out R2 of "
-                f"{self.pilot['held_out_r2']:.2f}."
-            )
+            answers = f"{self.pilot['answers']:.3g} {'answer' if self.pilot['answers'] == 1 else 'answers'} per pair"
+            r2 = f"a held-out R2 of {self.pilot['held_out_r2']:.2f}"
+            lines.append(f"The pilot has {self.pilot['pairs']:.0%} of the pairs, {answers}, and {r2}.")
         lines.append(f"To reach {self.metric} {self.target:g}:")
         n_pairs = self.n_items * (self.n_items - 1) // 2
         most = int(self.table["n_pairs"].max())
@@ -148,9 +137,8 @@ class StudyPlan:
                 continue
             high = "more than tried" if np.isnan(row["high"]) else f"{row['high']:,.0f}"
             interval = f" (95%: {row['low']:,.0f} to {high})" if self.n_repeats > 1 else ""
-            lines.append(
-                f"{asked}{row['n_pairs']:,.0f} of {n_pairs:,} pairs{interval}, {row['n_answers']:,.0f} answers in all"
-            )
+            n_asked = f"{row['n_pairs']:,.0f} of {n_pairs:,} pairs{interval}"
+            lines.append(f"{asked}{n_asked}, {row['n_answers']:,.0f} answers in all")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -168,8 +156,6 @@ class StudyPlan:
 
 def learning_curves(rows: list[dict[str, Any]], n_items: int) -> pd.DataFrame:
     """Means and standard errors over repeats, by size."""
-    import pandas as pd
-
     frame = pd.DataFrame(rows).astype({"people": "float64"})
     grouped = frame.groupby(["people", "answers", "pairs"], dropna=False, sort=True)[list(METRICS)]
     means, errors = grouped.mean(), grouped.sem().add_suffix("_se")
@@ -182,8 +168,6 @@ def learning_curves(rows: list[dict[str, Any]], n_items: int) -> pd.DataFrame:
 
 def _reached(sizes: NDArray[np.float64], values: NDArray[np.float64], target: float) -> float:
     """The size at which a curve, made monotone, reaches the target; NaN if it does not."""
-    from sklearn.isotonic import IsotonicRegression
-
     if np.isnan(values).any():  # one repeat has no interval
         return np.nan
     curve = IsotonicRegression().fit_transform(np.arange(len(sizes)), values)

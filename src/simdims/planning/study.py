@@ -13,16 +13,7 @@ from numpy.typing import NDArray
 from simdims import __version__, _threads
 from simdims._journal import Journal, fingerprint, open_journal
 from simdims._parallel import check_n_jobs, run_tasks, seed_of
-from simdims._parameters import (
-    ParameterError,
-    ParameterTypeError,
-    is_whole,
-    require_between,
-    require_choice,
-    require_count,
-    require_number,
-    shown,
-)
+from simdims._parameters import ParameterError, require_between, require_choice, require_count, require_number, shown
 from simdims._progress import Callback, reporting
 from simdims.joint import fingerprint_of, problem_of_set
 from simdims.metrics import factor_alignment, triplet_accuracy
@@ -37,7 +28,6 @@ from simdims.systems import SimilaritySet
 
 #: Share of the pairs that is held out if a study judges nearly all of them.
 _HELD_OUT = 0.1
-
 #: Number of triplets for evaluating an embedding.
 _N_TRIPLETS = 20_000
 
@@ -116,10 +106,8 @@ def plan_study(
         sizes and repeats can be added later.
     random_state : int, RandomState or None, default=None
         Random seed; None draws one, or takes that of the checkpoint.
-    n_jobs : int, optional
-        Number of processes; results do not depend on it.
-    progress : bool or callable, optional
-        Whether to show a progress bar; None shows one in terminals and notebooks.
+    n_jobs, progress
+        As in `simdims.dimension_test`.
 
     Returns
     -------
@@ -136,9 +124,6 @@ def plan_study(
     From a pilot, the noise is chosen such that simulated pilots predict their held-out pairs as well as the real one
     does. A pilot shows only the dimensions that it can detect; if a larger study would find more of them, it needs more
     pairs than planned.
-
-    Pairs are chosen at random because choosing those about which previous fits are least certain performed worse in
-    replays of complete data (docs/guides/planning.md).
 
     Examples
     --------
@@ -160,6 +145,7 @@ def plan_study(
             raise ParameterError("snr", "must be above 0", "0")
     if spread is not None:
         require_number("spread", spread, "at least 0")
+    snr, spread = (None if value is None else float(value) for value in (snr, spread))
     given = _source(source, n_components)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
@@ -168,7 +154,8 @@ def plan_study(
         world, pilot = _world(given, snr, spread, root, journal)
         sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
         studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
-        rows = _done(journal)
+        records = [record for record in (journal.records if journal else []) if record["kind"] == "study"]
+        rows = {Study(*(record[name] for name in Study._fields)): record["found"] for record in records}
         missing = [study for study in studies if study not in rows]
         reporter.begin("studies", len(studies), done=len(studies) - len(missing))
         for study, found in run_tasks(_simulate, (world, root), missing, n_jobs=n_jobs, one_by_one=journal is not None):
@@ -176,13 +163,9 @@ def plan_study(
             if journal is not None:
                 journal.append({"kind": "study", **study._asdict(), "found": found})
             reporter.step(f"{study.pairs:.0%} of the pairs")
-    table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], len(world.W))
-    facts: dict[str, Any] = {
-        "n_items": len(world.W),
-        "n_components": world.W.shape[1],
-        "snr": world.snr,
-        "spread": world.spread,
-    }
+    n_items, n_components = world.W.shape
+    table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], n_items)
+    facts: dict[str, Any] = {"n_items": n_items, "n_components": n_components, "snr": world.snr, "spread": world.spread}
     asked: dict[str, Any] = {"metric": metric, "target": float(target), "n_repeats": int(n_repeats), "seed": seed}
     return StudyPlan(table=table, pilot=pilot, **asked, **facts)
 
@@ -218,14 +201,8 @@ def _settings(source: Source, snr: float | None, spread: float | None) -> dict[s
         data = fingerprint_of(problem_of_set(source.pilot))
     else:
         data = fingerprint(source.W) if source.pilot is None else fingerprint(*arrays_of(source.pilot))
-    return {
-        "work": "plan_study",
-        "version": __version__,
-        "data": data,
-        "n_components": source.n_components,
-        "snr": None if snr is None else float(snr),
-        "spread": None if spread is None else float(spread),
-    }
+    given = {"n_components": source.n_components, "snr": snr, "spread": spread}
+    return {"work": "plan_study", "version": __version__, "data": data, **given}
 
 
 def _world(
@@ -233,7 +210,7 @@ def _world(
 ) -> tuple[World, dict[str, float] | None]:
     """The model to simulate studies from, and information about the pilot: from the checkpoint, or estimated now."""
     if source.W is not None:
-        return designed(source.W, 0.5 if snr is None else float(snr), float(spread or 0.0)), None
+        return designed(source.W, 0.5 if snr is None else snr, spread or 0.0), None
     assert source.pilot is not None
     for record in journal.records if journal else []:
         if record["kind"] == "pilot" and (W := journal.kept("dimensions")) is not None:  # type: ignore[union-attr]
@@ -241,18 +218,12 @@ def _world(
     judged = pilot_of(source.pilot)
     world, found = estimated(source.pilot, judged, source.n_components, spread, root)
     if snr is not None:
-        world = designed(world.W, float(snr), world.spread)
+        world = designed(world.W, snr, world.spread)
     pilot = {"pairs": judged.share, "answers": float(judged.answers.mean()), "held_out_r2": found}
     if journal is not None:
         journal.keep("dimensions", world.W)
         journal.append({"kind": "pilot", "noise": world.noise, "spread": world.spread, "facts": pilot})
     return world, pilot
-
-
-def _done(journal: Journal | None) -> dict[Study, dict[str, float]]:
-    """The studies of a checkpoint."""
-    records = [record for record in (journal.records if journal else []) if record["kind"] == "study"]
-    return {Study(*(record[name] for name in Study._fields)): record["found"] for record in records}
 
 
 def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -> list[tuple[float, int, int | None]]:
@@ -284,21 +255,17 @@ def _values(name: str, values: Any, *, whole: bool) -> list[Any]:
     if not listed:
         raise ParameterError(name, "must hold at least one number", "none")
     for value in listed:
-        if whole and not is_whole(value):
-            raise ParameterTypeError(name, "must be whole numbers", shown(value))
-        if not whole:
+        if whole:
+            require_count(name, value)
+        else:
             require_number(name, value, "positive")
-        elif value < 1:
-            raise ParameterError(name, "must be at least 1", shown(value))
     return sorted(set(listed))
 
 
 def _simulate(world: World, root: int, study: Study) -> tuple[Study, dict[str, float]]:
-    """Draw the answers of one study, fit them and compare with the truth, with one BLAS thread.
-
-    Within a repeat, the pairs of a smaller study are a subset of those of a larger one.
-    """
+    """Draw the answers of one study, fit them and compare with the truth, with one BLAS thread."""
     n_items, n_components = world.W.shape
+    # Within a repeat, the pairs of a smaller study are a subset of those of a larger one.
     order = pair_order(n_items, np.random.default_rng(seed_of(root, STUDY, study.repeat)))
     n_judged = round(study.pairs * len(order[0]))
     key = (STUDY, study.repeat, n_judged, study.answers, study.people or 0)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._parallel import seed_of
-from simdims._parameters import ParameterError
+from simdims._parameters import ParameterError, plural
 from simdims.joint import JointSRF
-from simdims.metrics._pairs import pair_products
+from simdims.metrics._pairs import pair_products, row_blocks
 from simdims.selection import select_rank
 from simdims.similarity import Similarity
 from simdims.srf import SRF
@@ -24,13 +24,10 @@ from simdims.systems import SimilaritySet, dense_parts
 
 #: Pairs whose answers are drawn at a time.
 _CHUNK = 2**16
-
 #: Number of folds of the pilot; the first ones are held out in turn.
 _N_FOLDS, _N_HELD_OUT = 5, 3
-
 #: Bisection steps of the search for the noise.
 _N_STEPS = 10
-
 #: First elements of task names, from which seeds are derived.
 SELECT, MATCH, STUDY = 0, 1, 2
 
@@ -68,8 +65,7 @@ class World(NamedTuple):
         if self.spread > 0:
             shape = self.spread**-2
             group = None if people is None else rng.gamma(shape, 1 / shape, (people, self.W.shape[1]))
-            for start in range(0, len(means), _CHUNK):
-                e = slice(start, start + _CHUNK)
+            for e in row_blocks(len(means), _CHUNK):
                 each = n_answers[e, None] * shape
                 if group is None:  # a mean of gamma variables with the same scale is also gamma
                     weights = rng.gamma(each, 1 / each, (len(each), self.W.shape[1]))
@@ -120,11 +116,7 @@ def pilot_of(S: Similarity | SimilaritySet) -> Pilot:
 def estimated(
     S: Similarity | SimilaritySet, pilot: Pilot, n_components: int | None, spread: float | None, root: int
 ) -> tuple[World, float]:
-    """The world that a pilot comes from, and the R2 of the pilot's held-out pairs.
-
-    The true dimensions are those fitted to the pilot. The noise is chosen so that simulated pilots with the same pairs
-    have the same held-out R2 as the real one.
-    """
+    """The world that a pilot comes from, with the dimensions fitted to it, and the R2 of the pilot's held-out pairs."""
     if np.ptp(pilot.values) <= 1e-12 * np.abs(pilot.values).max():
         raise ParameterError("source", "must give similarities that vary", "equal ones")
     mean = S.mean() if isinstance(S, SimilaritySet) else S
@@ -132,7 +124,7 @@ def estimated(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about what a small pilot cannot determine
         chosen = n_components or select_rank(mean, n_repeats=2, random_state=seed, progress=False).rank
-        W = SRF(chosen, alpha="auto", max_iter=2000, random_state=seed).fit(_matrix(pilot, pilot.values)).embedding_
+        W = SRF(chosen, alpha="auto", max_iter=2000, random_state=seed).fit(_matrix(pilot)).embedding_
         if spread is None:
             spread = 0.0
             if isinstance(S, SimilaritySet) and S.n_systems > 1:
@@ -140,12 +132,9 @@ def estimated(
     W = np.asarray(W, dtype=np.float64)
     found = _held_out_r2(pilot, pilot.values, chosen, root)
     if not found > 0:
-        raise ParameterError(
-            "source",
-            "must be a pilot whose held-out pairs can be predicted",
-            f"R2 = {found:.2f} for {chosen} {'dimension' if chosen == 1 else 'dimensions'}",
-            "collect more pairs, or plan from an embedding",
-        )
+        got = f"R2 = {found:.2f} for {chosen} {plural('dimension', chosen)}"
+        remedy = "collect more pairs, or plan from an embedding"
+        raise ParameterError("source", "must be a pilot whose held-out pairs can be predicted", got, remedy)
     return World(W, _matching_noise(pilot, W, spread, found, root), spread), found
 
 
@@ -191,14 +180,14 @@ def fitted(
     part = Pilot((pilot.pairs[0][used], pilot.pairs[1][used]), values[used], pilot.answers[used], pilot.n_items)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few pairs are intended
-        return SRF(n_components, alpha="auto", random_state=seed).fit(_matrix(part, part.values)).embedding_
+        return SRF(n_components, alpha="auto", random_state=seed).fit(_matrix(part)).embedding_
 
 
-def _matrix(pilot: Pilot, values: NDArray[np.float64]) -> Similarity:
+def _matrix(pilot: Pilot) -> Similarity:
     """The judged pairs as a matrix without a diagonal, with weights if the numbers of answers differ."""
     matrix, weights = (np.full((pilot.n_items, pilot.n_items), empty) for empty in (np.nan, 0.0))
     for one, other in (pilot.pairs, pilot.pairs[::-1]):
-        matrix[one, other], weights[one, other] = values, pilot.answers
+        matrix[one, other], weights[one, other] = pilot.values, pilot.answers
     return Similarity(matrix, weights=weights if np.ptp(pilot.answers) > 0 else None)
 
 

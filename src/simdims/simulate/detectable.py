@@ -72,15 +72,10 @@ def detectable_rank(
 
 
 def _noise(W: np.ndarray, snr: Any) -> float:
-    """The standard deviation of noise at a signal-to-noise ratio."""
+    """The standard deviation of noise at a signal-to-noise ratio, without computing W W^T."""
     require_between("snr", snr, 0, 1)
-    if snr == 1:
-        return 0.0
-    return _deviation(W) * np.sqrt((1 - snr) / snr) if snr > 0 else np.inf
-
-
-def _deviation(W: np.ndarray) -> float:
-    """The standard deviation of W W^T over pairs of different items, without computing W W^T."""
+    if snr in (0, 1):
+        return 0.0 if snr else np.inf
     own, sums, gram = np.einsum("ik,ik->i", W, W), W.sum(axis=0), W.T @ W
     n_pairs = len(W) * (len(W) - 1)
     mean_square = (np.sum(gram**2) - np.sum(own**2)) / max(n_pairs, 1)
@@ -88,4 +83,4 @@ def _deviation(W: np.ndarray) -> float:
     if mean_square - mean**2 <= 1e-12 * mean_square:
         rule = "must give similarities that vary over pairs of different items, to have a signal-to-noise ratio"
         raise ParameterError("W", rule, "equal ones")
-    return float(np.sqrt(mean_square - mean**2))
+    return float(np.sqrt(mean_square - mean**2)) * np.sqrt((1 - snr) / snr)

@@ -117,16 +117,12 @@ def sparse_correlated(
 
     Parameters
     ----------
-    n_items : int
-        Number of items (rows).
-    n_components : int
-        Number of dimensions (columns).
+    n_items, n_components, random_state
+        As in `dirichlet`.
     density : float, default=0.3
         The expected share of loadings that are not zero, between 0 and 1.
     correlation : float, default=0.3
         The correlation between the normal variables of two dimensions, at least 0 and below 1.
-    random_state : int, RandomState or None, default=None
-        Seed of the draw; None uses fresh entropy.
 
     Returns
     -------

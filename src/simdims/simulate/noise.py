@@ -69,7 +69,7 @@ def add_noise(
     snr = float(snr)
     if snr == 1:
         return signal.copy()
-    pairs = _off_diagonal_pairs(signal)
+    pairs = np.triu(np.ones(signal.shape, dtype=bool), k=1)
     signal_pairs = signal[pairs].astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         signal_scale = signal_pairs.std() if signal_pairs.size else 0.0
@@ -88,14 +88,12 @@ def add_noise(
         result *= signal_scale / result[pairs].std()
     else:
         relative, noise_pairs = signal_pairs / signal_scale, noise[pairs]
-        target = (1 - snr) / snr
+        noise_to_signal = (1 - snr) / snr
 
-        def error_variance(scale: float) -> float:
-            return np.maximum(scale * noise_pairs, -relative).var()  # of max(signal + scale * noise, 0) - signal
+        def excess(scale: float) -> float:  # of the variance of max(signal + scale * noise, 0) - signal
+            return np.maximum(scale * noise_pairs, -relative).var() - noise_to_signal
 
-        scale = _scale_reaching(error_variance, target, np.sqrt(target))
-        if scale is None:
-            raise _unreachable(snr, len(signal_pairs))
+        scale = _scale_of_noise(excess, np.sqrt(noise_to_signal), snr, len(signal_pairs))
         result = np.maximum(signal + scale * signal_scale * noise, 0)
     return result.astype(signal.dtype, copy=False)
 
@@ -105,13 +103,8 @@ def add_feature_noise(
 ) -> NDArray[np.float64]:
     """Add Gaussian noise to features at a signal-to-noise ratio of the similarities X X^T, and clip at zero.
 
-    Every entry gets its own draw from N(0, sigma^2); negative results become zero. The scale sigma is chosen such that,
-    with S = X X^T, over the off-diagonal entries,
-
-        snr = var(S) / (var(S) + var(noisy S - S)).
-
-    An error in one feature changes all similarities of an item, so unlike that of `add_noise` this noise does not
-    average out over pairs.
+    The ratio is that of `add_noise`, with S = X X^T and the similarities of the noisy features. An error in one feature
+    changes all similarities of an item, so unlike that of `add_noise` this noise does not average out over pairs.
 
     Parameters
     ----------
@@ -120,8 +113,8 @@ def add_feature_noise(
     snr : float
         Signal-to-noise ratio between 0 and 1. 1 is a copy of X without noise; 0 is the clipped noise alone, scaled such
         that its similarities have the standard deviation of those of X.
-    random_state : int, RandomState or None, default=None
-        Seed of the noise; None uses fresh entropy. The same seed gives the same noise, scaled, at every ratio.
+    random_state
+        As in `add_noise`.
 
     Returns
     -------
@@ -131,12 +124,9 @@ def add_feature_noise(
     Examples
     --------
     >>> from simdims.simulate import add_feature_noise, factorial
-    >>> X = factorial([3, 3, 3])
-    >>> noisy = add_feature_noise(X, 0.5, random_state=0)
-    >>> pairs = np.triu_indices(27, 1)
-    >>> signal, error = (X @ X.T)[pairs], (noisy @ noisy.T - X @ X.T)[pairs]
-    >>> print(round(signal.var() / (signal.var() + error.var()), 6))
-    0.5
+    >>> noisy = add_feature_noise(factorial([3, 3, 3]), 0.5, random_state=0)
+    >>> noisy.shape, bool(noisy.min() >= 0)
+    ((27, 9), True)
     """
     signal = as_numbers(X, "X").copy()
     if signal.ndim != 2 or len(signal) < 2 or signal.shape[1] < 1:
@@ -161,13 +151,13 @@ def add_feature_noise(
             raise _unreachable(snr, len(clean))
         return np.ldexp(result * np.sqrt(clean.std() / spread), exponent)
 
-    def error_variance(scale: float) -> float:
-        noisy = np.maximum(signal + scale * noise, 0)
-        return ((noisy @ noisy.T)[pairs] - clean).var()
+    target = clean.var() * (1 - snr) / snr
 
-    scale = _scale_reaching(error_variance, clean.var() * (1 - snr) / snr, signal.std())
-    if scale is None:
-        raise _unreachable(snr, len(clean))
+    def excess(scale: float) -> float:
+        noisy = np.maximum(signal + scale * noise, 0)
+        return ((noisy @ noisy.T)[pairs] - clean).var() - target
+
+    scale = _scale_of_noise(excess, signal.std(), snr, len(clean))
     return np.ldexp(np.maximum(signal + scale * noise, 0), exponent)
 
 
@@ -205,7 +195,7 @@ def mask_pairs(
     require_flag("keep_diagonal", keep_diagonal)
     result = _dense_values(S).copy()
     rng = generator_of(random_state)
-    pairs = _off_diagonal_pairs(result)
+    pairs = np.triu(np.ones(result.shape, dtype=bool), k=1)
     left_out = np.zeros_like(pairs)
     left_out[pairs] = rng.uniform(size=np.count_nonzero(pairs)) >= observed
     result[left_out | left_out.T] = np.nan
@@ -221,18 +211,12 @@ def _dense_values(S: NDArray) -> NDArray[np.floating]:
     return values
 
 
-def _off_diagonal_pairs(S: NDArray) -> NDArray[np.bool_]:
-    return np.triu(np.ones(S.shape, dtype=bool), k=1)
-
-
-def _scale_reaching(error_variance: Callable[[float], float], target: float, guess: float) -> float | None:
-    """The scale at which a variance that grows with it reaches the target, or None if it never does."""
-    upper = 2 * guess
-    for _ in range(100):
-        if error_variance(upper) > target:
-            return brentq(lambda scale: error_variance(scale) - target, 0, upper, xtol=1e-12, rtol=1e-12)
-        upper *= 2
-    return None
+def _scale_of_noise(excess: Callable[[float], float], guess: float, snr: float, n_pairs: int) -> float:
+    """The scale of the noise at which the excess of its variance over the required one, which grows with it, is 0."""
+    for upper in np.ldexp(guess, range(1, 101)):
+        if excess(upper) > 0:
+            return brentq(excess, 0, upper, xtol=1e-12, rtol=1e-12)
+    raise _unreachable(snr, n_pairs)
 
 
 def _unreachable(snr: float, n_pairs: int) -> ParameterError:

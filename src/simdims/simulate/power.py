@@ -6,9 +6,10 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,9 +19,6 @@ from simdims._parameters import ParameterError, require_between, require_choice,
 from simdims._progress import Callback, reporting
 from simdims.metrics._embedding import as_numbers, require_table
 from simdims.simulate.noise import add_feature_noise, add_noise
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOISES = ("features", "similarities")
 
@@ -84,11 +82,8 @@ def power_study(
         more repeats, ratios or kinds of noise can be added later.
     random_state : int, RandomState or None, default=None
         Seed of all random numbers; None uses that of the checkpoint, or fresh entropy.
-    n_jobs : int or None, default=None
-        Number of parallel processes; the result does not depend on it.
-    progress : bool, function or None, default=None
-        Whether to show a progress bar; None shows one in interactive sessions. A function is called with a `Progress`
-        after every data set.
+    n_jobs, progress
+        As in `simdims.dimension_test`; a function is called after every data set.
 
     Returns
     -------
@@ -120,17 +115,13 @@ def power_study(
     require_flag("by_column", by_column)
     noises = _as_list("noise", noise, lambda kind: require_choice("noise", kind, NOISES))
     ratios = _as_list("snrs", snrs, lambda snr: require_between("snrs", snr, 0, 1))
-    options = {
-        "n_permutations": int(n_permutations),
-        "alternative": alternative,
-        "matching": matching,
-        "method": method,
-        "weighting": weighting,
-        "alpha": float(alpha),
-    }
+    options = {"n_permutations": int(n_permutations), "alternative": alternative, "matching": matching}
+    options |= {"method": method, "weighting": weighting, "alpha": float(alpha)}
+    X = _draw(design, 0)
+    require_table(X, "design", "feature")
     is_begun = checkpoint is not None and (as_folder(checkpoint, "checkpoint") / "settings.json").exists()
     seed = None if random_state is None and is_begun else root_seed(random_state)
-    settings: dict[str, Any] = {"design": _fingerprint(design), **options, "seed": seed}
+    settings: dict[str, Any] = {"design": fingerprint(X), **options, "seed": seed}
     tasks = [Task(kind, float(snr), repeat) for repeat in range(n_repeats) for kind in noises for snr in ratios]
     done: dict[Task, Finding] = {}
     with ExitStack() as stack:
@@ -149,7 +140,8 @@ def power_study(
             if journal is not None:
                 journal.append({**task._asdict(), **finding})
             report.step(f"snr {task.snr:g}")
-    return _as_frame([{**task._asdict(), **row} for task in tasks for row in _rows(done[task], by_column)])
+    rows = [{**task._asdict(), **row} for task in tasks for row in _rows(done[task], by_column)]
+    return pd.DataFrame(rows).sort_values(["noise", "snr", "repeat"], kind="stable", ignore_index=True)
 
 
 def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) -> tuple[Task, Finding]:
@@ -172,28 +164,16 @@ def _simulate(design: Design, options: dict[str, Any], root: int, task: Task) ->
         W = SRF(X.shape[1], random_state=seed_of(root, task.repeat, 2)).fit(S).embedding_
         combined = combined_test(S, W, X, random_state=seed_of(root, task.repeat, 3), progress=False, **options)
     tests = {**combined.parts, "combined": combined}
-    alpha = options["alpha"]
-    return task, {
-        "found": {
-            name: [float(test.significant.mean()), float((test.pvalue <= alpha).mean())] for name, test in tests.items()
-        },
-        "variance": X.var(axis=0).tolist(),
-        "columns": {
-            name: {"pvalue": test.pvalue.tolist(), "significant": test.significant.tolist()}
-            for name, test in tests.items()
-        },
-    }
+    found, columns = {}, {}
+    for name, test in tests.items():
+        found[name] = [float(test.significant.mean()), float((test.pvalue <= options["alpha"]).mean())]
+        columns[name] = {"pvalue": test.pvalue.tolist(), "significant": test.significant.tolist()}
+    return task, {"found": found, "variance": X.var(axis=0).tolist(), "columns": columns}
 
 
 def _draw(design: Design, seed: int) -> NDArray[np.float64]:
     X = design(random_state=seed) if callable(design) else design
     return as_numbers(X, "design")
-
-
-def _fingerprint(design: Design) -> str:
-    X = _draw(design, 0)
-    require_table(X, "design", "feature")
-    return fingerprint(X)
 
 
 def _rows(finding: Finding, by_column: bool) -> list[dict[str, Any]]:
@@ -203,18 +183,10 @@ def _rows(finding: Finding, by_column: bool) -> list[dict[str, Any]]:
             for test, (adjusted, unadjusted) in finding["found"].items()
         ]
     return [
-        {"test": test, "column": column, "variance": variance, "pvalue": pvalue, "significant": significant}
-        for test, of_test in finding["columns"].items()
-        for column, (variance, pvalue, significant) in enumerate(
-            zip(finding["variance"], of_test["pvalue"], of_test["significant"], strict=True)
-        )
+        {"test": test, "column": column, "variance": variance, **{name: found[name][column] for name in found}}
+        for test, found in finding["columns"].items()
+        for column, variance in enumerate(finding["variance"])
     ]
-
-
-def _as_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(rows).sort_values(["noise", "snr", "repeat"], kind="stable", ignore_index=True)
 
 
 def _as_list(name: str, values: Any, check: Callable[[Any], None]) -> list[Any]:
