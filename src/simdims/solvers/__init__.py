@@ -18,8 +18,8 @@ from simdims import _threads
 from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
-from simdims.solvers.criterion import Bounds, Determinacy, Solution, determinacy, evaluate, solution
-from simdims.solvers.devices import without_torch
+from simdims.solvers.criterion import Bounds, Solution, determinacy, evaluate, solution
+from simdims.solvers.devices import torch_module
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
@@ -28,7 +28,6 @@ from simdims.solvers.joint import (
     pairs_per_system,
     penalised_jointly,
     solve_jointly,
-    weight_equations,
     weights_of,
 )
 from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
@@ -67,7 +66,6 @@ __all__ = [
     "NO_PENALTY",
     "STEP_SWEEPS",
     "STEP_TOL",
-    "Determinacy",
     "JointProblem",
     "JointSolution",
     "Penalty",
@@ -113,7 +111,6 @@ __all__ = [
     "solve_on",
     "spectral_start",
     "variance_explained_jointly",
-    "weight_equations",
     "weights_of",
     "without_pairs",
 ]
@@ -166,26 +163,20 @@ def solve_on(
     report: Report = None,
 ) -> list[Solution]:
     """Fit several problems of one kind and size on a torch device."""
-    try:
-        from simdims.solvers.listed_torch import fit_lists
-        from simdims.solvers.torch import fit_together
-    except ModuleNotFoundError as error:
-        raise without_torch(device, error) from None
     lists = [problem for problem in problems if isinstance(problem, PairProblem)]
     dense = [problem for problem in problems if not isinstance(problem, PairProblem)]
     how: dict[str, Any] = {"device": device, "max_iter": max_iter, "tol": tol, "report": report}
-    return fit_lists(lists, starts, **how) if lists else fit_together(dense, starts, **how)
+    if lists:
+        return torch_module("listed_torch", device).fit_lists(lists, starts, **how)
+    return torch_module("torch", device).fit_together(dense, starts, **how)
 
 
 def devices_for(device: str, most: int) -> list[str]:
     """The devices that fits are divided among: with "cuda" up to `most` GPUs, and otherwise `device` alone."""
     if device != "cuda" or most == 1:
         return [device]
-    try:
-        from simdims.solvers.torch import n_gpus
-    except ModuleNotFoundError as error:
-        raise without_torch(device, error) from None
-    return [f"cuda:{number}" for number in range(min(most, n_gpus()))] or [device]
+    n_gpus = torch_module("torch", device).n_gpus()
+    return [f"cuda:{number}" for number in range(min(most, n_gpus))] or [device]
 
 
 def can_fill(problem: Problem) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from simdims import _memory
 from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
 from simdims.solvers.criterion import Evaluation, Solution, solution
-from simdims.solvers.devices import without_torch
+from simdims.solvers.devices import torch_module
 from simdims.solvers.loop import WINDOW, Loop, Method, Report
 from simdims.solvers.problem import (
     LARGEST_LOADING,
@@ -66,6 +66,20 @@ class Listed(NamedTuple):
     partners: np.ndarray
     values: np.ndarray
     weights: np.ndarray
+
+    @classmethod
+    def of(
+        cls, n_items: int, rows: np.ndarray, systems: np.ndarray, partners: np.ndarray, *numbers: np.ndarray
+    ) -> Listed:
+        """The lists of pairs given in any order, with their values and weights."""
+        order = np.lexsort((partners, systems, rows))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_items))])
+        return cls(starts, *(part[order] for part in (systems, partners, *numbers)))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The first item of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
 
 
 @dataclass(frozen=True)
@@ -232,9 +246,7 @@ def _listed(parts: list[_Part], n_items: int) -> Listed:
         systems[part], rows[part], partners[part] = m, own_rows, own_partners
         values[part], weights[part] = own_values, own_weights
         first = part.stop
-    order = np.lexsort((partners, systems, rows))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_items))])
-    return Listed(starts, systems[order], partners[order], values[order], weights[order])
+    return Listed.of(n_items, rows, systems, partners, values, weights)
 
 
 def penalised_jointly(
@@ -297,20 +309,11 @@ def solve_jointly(
         loop.run()
         weights, descent = sweeps.weights, loop.descent()
     else:
-        fit_jointly_on = _on_device(device)
-        W, weights, descent = fit_jointly_on(device, problem, W0, weights0, max_iter=max_iter, tol=tol, report=report)
+        fit = torch_module("joint_torch", device).fit_jointly_on
+        W, weights, descent = fit(device, problem, W0, weights0, max_iter=max_iter, tol=tol, report=report)
     found = evaluate_jointly(problem, W, weights)
     end = solution(W, found, problem.scale, descent.history * problem.scale, descent.converged)
     return JointSolution(**vars(end), weights=weights)
-
-
-def _on_device(device: str) -> Any:
-    """The function that fits on a torch device."""
-    try:
-        from simdims.solvers.joint_torch import fit_jointly_on
-    except ModuleNotFoundError as error:
-        raise without_torch(device, error) from None
-    return fit_jointly_on
 
 
 class JointSweeps(Method):

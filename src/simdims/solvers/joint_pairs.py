@@ -12,7 +12,7 @@ from simdims.solvers.joint import JointProblem, Listed, measured
 def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> JointProblem:
     """The problem in which some pairs of systems, each given once, count neither as values nor as zeros."""
     n, listed = problem.n_items, problem.listed
-    stored = _keys(problem, listed.systems, np.repeat(np.arange(n), np.diff(listed.starts)), listed.partners)
+    stored = _keys(problem, listed.systems, listed.rows, listed.partners)
     both = [_keys(problem, systems, *ends) for ends in ((rows, columns), (columns, rows))]
     keys = np.sort(np.concatenate(both))
     at = np.searchsorted(stored, keys)
@@ -42,14 +42,14 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
     """The problem of one system."""
     listed = problem.listed
     own = listed.systems == m
-    rows = np.repeat(np.arange(problem.n_items), np.diff(listed.starts))[own]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=problem.n_items))])
-    parts = (np.zeros(len(rows), np.int32), listed.partners[own], listed.values[own], listed.weights[own])
+    rows, partners, values, weights = (
+        part[own] for part in (listed.rows, listed.partners, listed.values, listed.weights)
+    )
     return measured(
         replace(
             problem,
             dense={0: problem.dense[m]} if m in problem.dense else {},
-            listed=Listed(starts, *parts),
+            listed=Listed.of(problem.n_items, rows, np.zeros(len(rows), np.int32), partners, values, weights),
             zeros=problem.zeros[[m]],
             diagonal=problem.diagonal[[m]],
             diagonal_weights=problem.diagonal_weights[[m]],
@@ -60,12 +60,11 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
 def known_range(problem: JointProblem) -> tuple[float, float]:
     """The smallest and the largest known similarity of all systems; zeros if nothing is known."""
     listed, n = problem.listed, problem.n_items
-    rows = np.repeat(np.arange(n), np.diff(listed.starts))
     parts = [listed.values[listed.weights > 0], problem.diagonal[problem.diagonal_weights > 0]]
     parts += [np.zeros(1)] if any(m not in problem.dense for m in np.flatnonzero(problem.zeros)) else []
     for m, S in problem.dense.items():
         known, own = ~np.eye(n, dtype=bool), listed.systems == m
-        known[rows[own], listed.partners[own]] = False
+        known[listed.rows[own], listed.partners[own]] = False
         parts.append(S[known])
     known_ones = np.concatenate(parts)
     return (float(known_ones.min()), float(known_ones.max())) if known_ones.size else (0.0, 0.0)

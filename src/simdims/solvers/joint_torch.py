@@ -207,7 +207,7 @@ def _upload(problem: JointProblem, unit: float, device: torch.device) -> _Data:
     weighs_alike = bool(np.all(problem.zeros == 1.0) and np.all(problem.diagonal_weights == 1.0))
     weighs_alike &= not len(problem.listed.values) and len(problem.dense) == n_systems
     roots = None if weighs_alike else torch.zeros_like(values)
-    rows = np.repeat(np.arange(n), np.diff(problem.listed.starts))
+    rows = problem.listed.rows
     shares, of_items = np.empty(n_systems), np.zeros(n)
     order = np.argsort(problem.listed.systems, kind="stable")
     ends = np.searchsorted(problem.listed.systems[order], np.arange(n_systems + 1))
