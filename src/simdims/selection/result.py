@@ -106,12 +106,9 @@ class RankSelection:
 
     rank: int
     minimum: int
-    scores: pd.DataFrame
-    sampling: float
-    calibration: Calibration | None
     one_standard_error_rank: int
     valley: tuple[int, ...]
-    curve: pd.DataFrame
+    sampling: float
     training_share: float
     tried: tuple[int, ...]
     largest: int
@@ -119,6 +116,9 @@ class RankSelection:
     n_folds: int
     n_repeats: int
     protocol: str
+    scores: pd.DataFrame
+    curve: pd.DataFrame
+    calibration: Calibration | None
     held_out_r2: float | None = None
     held_out_r2_standard_error: float | None = None
     seed: int | None = None
@@ -230,24 +230,12 @@ class RankSelection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain numbers, lists and strings, for JSON."""
+        others = {"resampled", "calibration", "curve", "scores", "similarity"}
+        others |= {"shrinkage", "comparison_shrinkage", "systems"}
         return {
-            "rank": self.rank,
-            "minimum": self.minimum,
-            "one_standard_error_rank": self.one_standard_error_rank,
+            **{name: value for name, value in vars(self).items() if name not in others},
             "valley": list(self.valley),
-            "sampling": self.sampling,
-            "training_share": self.training_share,
             "tried": list(self.tried),
-            "largest": self.largest,
-            "n_items": self.n_items,
-            "n_folds": self.n_folds,
-            "n_repeats": self.n_repeats,
-            "protocol": self.protocol,
-            "held_out_r2": self.held_out_r2,
-            "held_out_r2_standard_error": self.held_out_r2_standard_error,
-            "seed": self.seed,
-            "alpha": self.alpha,
-            "comparison_alpha": self.comparison_alpha,
             "resampled": None if self.resampled is None else self.resampled._asdict(),
             **self._systems_dict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
@@ -281,27 +269,9 @@ class RankSelection:
 
 
 def conclude(
-    scores: Mapping[int, Score],
-    *,
-    sampling: float,
-    calibration: Calibration | None,
-    n_folds: int,
-    n_repeats: int,
-    rule: Rule,
-    tried: tuple[int, ...],
-    n_items: int,
-    largest: int,
-    of_mean: Score,
-    seed: int | None,
-    alpha: float,
-    comparison_alpha: float,
-    training_share: float,
-    resampled: Resampled,
-    shrinkage: float | None = None,
-    comparison_shrinkage: float | None = None,
-    names: tuple[str, ...] = (),
+    scores: Mapping[int, Score], of_mean: Score, rule: Rule, names: tuple[str, ...] = (), **known: Any
 ) -> RankSelection:
-    """The result, derived from the errors of all fits."""
+    """The result, derived from the errors of all fits; `known` are its other fields."""
     import pandas as pd
 
     protocol = rule.protocol
@@ -316,27 +286,14 @@ def conclude(
         rank=chosen,
         minimum=minimum,
         scores=pd.DataFrame(fits),
-        sampling=sampling,
-        calibration=calibration,
         one_standard_error_rank=min(valley),
         valley=valley,
         curve=curve,
-        training_share=training_share,
-        tried=tried,
-        n_items=n_items,
-        largest=largest,
-        n_folds=n_folds,
-        n_repeats=n_repeats,
         protocol=protocol,
         held_out_r2=None if held is None else held.r2,
         held_out_r2_standard_error=None if held is None else held.standard_error,
-        seed=seed,
-        alpha=alpha,
-        comparison_alpha=comparison_alpha,
-        resampled=resampled,
-        shrinkage=shrinkage,
-        comparison_shrinkage=comparison_shrinkage,
         systems=_systems_frame(scores[chosen], of_mean, names),
+        **known,
     )
 
 

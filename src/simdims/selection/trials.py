@@ -112,11 +112,11 @@ class Trials:
         n_folds = self.design.n_folds
         return conclude(
             self.scores,
+            of_mean,
+            self.rule,
             training_share=pool_sampling(self.design.sampling, n_folds) * (n_folds - 1) / n_folds,
             n_folds=n_folds,
             n_repeats=self.design.n_repeats,
-            rule=self.rule,
-            of_mean=of_mean,
             comparison_alpha=self.alpha,
             resampled=resample_choice(self.scores, self.rule, rng),
             **known,
