@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,11 @@ class Fit(NamedTuple):
     converged: bool
     seconds: float
 
+    def row(self, error: float, error_alone: float) -> dict[str, Any]:
+        """A row of `RankSelection.scores`."""
+        how = {"iterations": self.iterations, "converged": self.converged, "seconds": self.seconds}
+        return {**self.task._asdict(), "error": error, "error_alone": error_alone, **how}
+
 
 class Training(NamedTuple):
     """The problem of a fold, and the range of its similarities."""
@@ -85,7 +91,6 @@ class Splits:
         self.matrix, self.design, self.n_threads = matrix, design, n_threads
         self._pairs: Pairs | None = None
         self._folds: dict[int, np.ndarray] = {}
-        self._sample: tuple[np.ndarray, int] | None = None
         self._trainings: dict[tuple[int, int], Training] = {}
 
     @property
@@ -108,12 +113,10 @@ class Splits:
             self._folds[repeat] = folds
         return folds
 
-    @property
+    @cached_property
     def sample(self) -> tuple[np.ndarray, int]:
         """`sample_of_pairs`."""
-        if self._sample is None:
-            self._sample = sample_of_pairs(len(self.pairs.rows), self.design.root)
-        return self._sample
+        return sample_of_pairs(len(self.pairs.rows), self.design.root)
 
     def trainings(self, tasks: Sequence[Task], *, is_penalised: bool) -> list[Training]:
         """The training data of tasks, the same for every rank."""
@@ -249,18 +252,7 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
     items, sample = np.zeros((3, splits.matrix.n_items)), np.zeros((3, n_sampled))
     for fit, (parts, ends, sampled) in zip(fits, _threads.mapped(of_fold, range(len(fits)), n_threads), strict=True):
         add_parts(items, sample, ends, sampled, parts)
-        rows.append(
-            {
-                "rank": fit.task.rank,
-                "repeat": fit.task.repeat,
-                "fold": fit.task.fold,
-                "error": float(parts[0].sum()),
-                "error_alone": float(parts[1].sum()),
-                "iterations": fit.iterations,
-                "converged": fit.converged,
-                "seconds": fit.seconds,
-            }
-        )
+        rows.append(fit.row(float(parts[0].sum()), float(parts[1].sum())))
     return Score(rows, items / len(fits), sample / len(fits), n_pairs / n_sampled)
 
 

@@ -6,6 +6,7 @@ the other k - 1 and the diagonal are used for training, and everything else is m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -168,7 +169,7 @@ def _sparse_training(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solver
         missing = np.full(len(silent_rows), np.nan)
         parts = zip(upper, [silent_rows, silent_columns, missing, np.zeros(len(missing))], strict=True)
         upper = [np.concatenate(part) for part in parts]
-    own, own_values, own_weights = _diagonal_entries(matrix)
+    own, _, own_values, own_weights = _stored_entries(matrix, np.equal)
     i, j, v, w = upper
     at = (np.concatenate([i, j, own]), np.concatenate([j, i, own]))
     both = (np.concatenate([v, v, own_values]), np.concatenate([w, w, own_weights]))
@@ -186,26 +187,20 @@ def _upper_entries(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
         values = matrix.values[rows, columns].astype(np.float64)
         weights = np.ones(len(rows)) if matrix.weights is None else matrix.weights[rows, columns].astype(np.float64)
         return rows, columns, values, weights
-    rows, indices = _stored_places(matrix)
-    upper = rows < indices
-    values = matrix.values[upper].astype(np.float64)
-    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[upper].astype(np.float64)
-    return rows[upper], indices[upper], values, weights
+    return _stored_entries(matrix, np.less)
 
 
-def _diagonal_entries(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows, indices = _stored_places(matrix)
-    own = rows == indices
-    values = matrix.values[own].astype(np.float64)
-    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[own].astype(np.float64)
-    return rows[own], values, weights
-
-
-def _stored_places(matrix: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Row and column of every stored entry."""
-    starts, indices = matrix.starts, matrix.indices
-    assert starts is not None and indices is not None  # noqa: PT018
-    return np.repeat(np.arange(matrix.n_items), np.diff(starts)), indices
+def _stored_entries(
+    matrix: Arrays, chosen: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, values and weights of the stored entries that are `chosen` by row and column."""
+    assert matrix.starts is not None
+    assert matrix.indices is not None
+    rows = np.repeat(np.arange(matrix.n_items), np.diff(matrix.starts))
+    these = chosen(rows, matrix.indices)
+    values = matrix.values[these].astype(np.float64)
+    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[these].astype(np.float64)
+    return rows[these], matrix.indices[these], values, weights
 
 
 def sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.random.Generator) -> np.ndarray:
