@@ -18,7 +18,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from simdims import __version__
 from simdims._parallel import root_seed, settle_seed
 from simdims._parameters import ParameterError, ParameterTypeError, plural, shortlist, shown, warn
 
@@ -220,15 +221,30 @@ class Journal:
 
 
 def open_journal(
-    stack: ExitStack, checkpoint: Any, settings: Mapping[str, Any], random_state: Any
+    stack: ExitStack, checkpoint: Any, work: str, settings: Callable[[], Mapping[str, Any]], random_state: Any
 ) -> tuple[Journal | None, int | None, int]:
-    """The checkpoint, if any, the number that reproduces the run, and the seed derived from it."""
+    """The checkpoint, if any, the number that reproduces the run, and the seed derived from it.
+
+    The checkpoint must agree on `settings`, in this order; they leave out what a later run may extend.
+    """
     if checkpoint is None:
         seed = settle_seed(random_state)
         return None, seed, root_seed(seed)
     number = None if random_state is None else settle_seed(random_state)
-    journal = stack.enter_context(Journal(checkpoint, {**settings, "seed": None, "random_state": number}))
+    described = {"work": work, "version": __version__, **settings(), "seed": None, "random_state": number}
+    journal = stack.enter_context(Journal(checkpoint, described))
     return journal, journal.settings["random_state"], journal.settings["seed"]
+
+
+def remembered(journal: Journal | None, wanted: dict[str, Any], choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The first record in the checkpoint with the `wanted` entries, or a new one what `choose` returns added."""
+    for record in journal.records if journal else []:
+        if wanted.items() <= record.items():
+            return record
+    record = {**wanted, **choose()}
+    if journal is not None:
+        journal.append(record)
+    return record
 
 
 def seed_of_earlier(checkpoint: Path) -> int | None:

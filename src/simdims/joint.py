@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from simdims import solvers
-from simdims._journal import fingerprint
+from simdims import _threads, solvers
+from simdims._journal import Journal, fingerprint, remembered
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
@@ -422,6 +422,30 @@ def joint_settings(
         raise ParameterError("estimator", f"must have init='random', {reason}", "one with an array")
     model._check_parameters()
     return model
+
+
+def settle_penalties(
+    problem: solvers.JointProblem,
+    model: JointSRF,
+    rank: int,
+    seed: int,
+    journal: Journal | None,
+    record: dict[str, Any],
+    shrinkage: float | None = None,
+) -> tuple[float, float]:
+    """The penalty and the shrinkage at a rank: those of the record in the checkpoint, given, or chosen now."""
+
+    def choose() -> dict[str, Any]:
+        rng = generator_of(seed)
+        alpha, own = (None if isinstance(one, str) else float(one) for one in (model.alpha, model.shrinkage))
+        known = own if shrinkage is None else shrinkage
+        with _threads.one_blas_thread():
+            start = solvers.joint_start(problem, rank, rng)
+            alpha, known = solvers.choose_jointly(problem, start, alpha, known, model.l1_ratio, rng)
+        return {"alpha": alpha, "shrinkage": repr(float(known))}
+
+    found = remembered(journal, record, choose)
+    return float(found["alpha"]), float(found["shrinkage"])
 
 
 def as_systems(S: Any) -> SimilaritySet:

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from simdims import _memory, solvers
+from simdims import _memory, _threads, solvers
+from simdims._journal import Journal, remembered
 from simdims._parallel import generator_of, workers_here
 from simdims._parameters import (
     ParameterError,
@@ -33,7 +34,7 @@ from simdims._parameters import (
 )
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
-from simdims.similarity.arrays import arrays_of, problem_of
+from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.similarity.labels import name_of
 from simdims.similarity.new_items import as_rows, check_rows, held_out_variance, holds_new_items
 
@@ -561,11 +562,20 @@ def on_devices(estimator: SRF, n_jobs: int | None) -> list[SRF]:
     return [clone(estimator).set_params(device=device) for device in devices]
 
 
-def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int) -> float:
-    """The penalty for fits of a problem: that of `estimator`, or one chosen from the data."""
-    model = clone(estimator).set_params(n_components=rank)
-    rng = generator_of(seed)
-    return model._resolve_alpha(problem, model._start(problem, rng), rng)[0]
+def settle_alpha(
+    estimator: SRF, matrix: Arrays, rank: int, seed: int, journal: Journal | None, record: dict[str, Any]
+) -> float:
+    """The penalty for fits at a rank: that of `estimator`, that of the record in the checkpoint, or one chosen now."""
+    if not isinstance(estimator.alpha, str):
+        return float(estimator.alpha)
+    model, rng = clone(estimator).set_params(n_components=rank), generator_of(seed)
+
+    def choose() -> dict[str, float]:
+        with _threads.one_blas_thread():
+            problem = problem_of(matrix)
+            return {"alpha": model._resolve_alpha(problem, model._start(problem, rng), rng)[0]}
+
+    return float(remembered(journal, record, choose)["alpha"])
 
 
 def settings_of(estimator: SRF) -> dict[str, str]:

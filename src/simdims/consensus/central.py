@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from simdims import _threads
 from simdims._journal import Journal
 from simdims._parameters import ParameterError, ParameterTypeError
+from simdims._progress import Reporter
 from simdims.consensus.alignment import align
 from simdims.metrics._embedding import as_embedding
 from simdims.metrics.structure import standard_columns
@@ -48,6 +50,20 @@ def kept_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Run]:
             weights = rows[n_items:] if len(rows) > n_items else None
             found[record["number"]] = Run(W=rows[:n_items], weights=weights, **others)
     return found
+
+
+def all_runs(
+    journal: Journal | None,
+    reporter: Reporter,
+    n_items: int,
+    n_runs: int,
+    fit: Callable[[list[int]], Generator[Run, None, None]],
+) -> list[Run]:
+    """All runs in order, those in the checkpoint included."""
+    if journal is None:
+        return reporter.collect("consensus", n_runs, fit, name="run")
+    found, save = kept_runs(journal, n_items, n_runs), partial(keep_run, journal)
+    return reporter.collect("consensus", n_runs, fit, found, save, "run")
 
 
 def central_run(embeddings: Any) -> int:

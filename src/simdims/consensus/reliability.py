@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from simdims import _parallel, _threads
 from simdims._parameters import ParameterError, require_count
-from simdims._progress import Reporter
+from simdims._progress import Reporter, reporting
 from simdims.consensus.central import (
     Run,
     agreements,
@@ -98,7 +98,8 @@ def split_half_reliability(
         with _threads.one_blas_thread():
             runs, _ = aligned_to(runs, most_central(runs, agreements(runs)))
     check_halves(runs.shape[1], "embeddings")
-    return reliability_of(runs, n_splits, _parallel.root_seed(random_state), n_jobs)
+    with reporting(False) as reporter:
+        return reliability_of(runs, n_splits, _parallel.root_seed(random_state), n_jobs, reporter)
 
 
 def spearman_brown(correlation: ArrayLike) -> NDArray[np.float64]:
@@ -133,17 +134,12 @@ def check_halves(n_items: int, name: str = "S") -> None:
 
 
 def reliability_of(
-    runs: NDArray[np.floating], n_splits: int, root: int, n_jobs: int | None, step: Callable[[], None] = lambda: None
+    runs: NDArray[np.floating], n_splits: int, root: int, n_jobs: int | None, reporter: Reporter
 ) -> NDArray[np.float64]:
-    """The reliability of each dimension of aligned runs; `step` is called after each split."""
-    sums = {}
-    shared = (np.ascontiguousarray(runs), root)
-    with closing(_parallel.run_tasks(_correlate_halves, shared, range(n_splits), n_jobs=n_jobs)) as results:
-        for number, values in results:
-            sums[number] = values
-            step()
+    """The reliability of each dimension of aligned runs."""
+    run = partial(_parallel.run_tasks, _correlate_halves, (np.ascontiguousarray(runs), root), n_jobs=n_jobs)
     # Add in the order of the splits, so that rounding does not depend on which process finished first.
-    total, count = np.sum([sums[number] for number in range(n_splits)], axis=0)
+    total, count = np.sum([sums for _, sums in reporter.collect("reliability", n_splits, run)], axis=0)
     return spearman_brown(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
 
 
@@ -156,12 +152,11 @@ def consensus_of(
         agreement = agreements(embeddings)
         selected = most_central(embeddings, agreement)
         aligned, orders = aligned_to(embeddings, selected)
-    reporter.begin("reliability", n_splits)
     weights = [run.weights[:, order] for run, order in zip(runs, orders, strict=True) if run.weights is not None]
     return Consensus(
         embeddings=aligned,
         selected=selected,
-        reliability=reliability_of(aligned, n_splits, root, n_jobs, reporter.step),
+        reliability=reliability_of(aligned, n_splits, root, n_jobs, reporter),
         agreement=agreement,
         objectives=np.array([run.objective for run in runs]),
         converged=np.array([run.converged for run in runs]),

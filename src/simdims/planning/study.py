@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims import __version__, _threads
+from simdims import _threads
 from simdims._journal import Journal, fingerprint, open_journal
 from simdims._parallel import check_n_jobs, run_tasks, seed_of
 from simdims._parameters import (
@@ -163,8 +164,8 @@ def plan_study(
     given = _source(source, n_components)
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        described = {} if checkpoint is None else _settings(given, snr, spread)
-        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
+        described = partial(_settings, given, snr, spread)
+        journal, seed, root = open_journal(stack, checkpoint, "plan_study", described, random_state)
         world, pilot = _world(given, snr, spread, root, journal)
         sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
         studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
@@ -219,8 +220,6 @@ def _settings(source: Source, snr: float | None, spread: float | None) -> dict[s
     else:
         data = fingerprint(source.W) if source.pilot is None else fingerprint(*arrays_of(source.pilot))
     return {
-        "work": "plan_study",
-        "version": __version__,
         "data": data,
         "n_components": source.n_components,
         "snr": None if snr is None else float(snr),

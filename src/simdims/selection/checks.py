@@ -1,7 +1,8 @@
-"""Errors and warnings of select_rank, for one system and for several."""
+"""Checks, rules and warnings of select_rank, for one system and for several."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown, warn
 from simdims.selection.fits import Design
-from simdims.selection.result import RankSelection
+from simdims.selection.result import RankSelection, Rule
 from simdims.selection.splits import MOST_SAMPLING, pool_sampling
+
+logger = logging.getLogger("simdims")
 
 #: Rank at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
 _LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
@@ -61,6 +64,17 @@ def generous_rank(candidates: list[int] | None, largest: int, n_stable: int | No
         return candidates[0]
     reach = _LEAST_GENEROUS if n_stable is None else max(_LEAST_GENEROUS, 2 * n_stable)
     return min(reach, _MOST_GENEROUS, largest)
+
+
+def make_rule(protocol: str, variance: float, candidates: list[int] | None, has_structure: Callable[[], bool]) -> Rule:
+    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested for structure first."""
+    structure = None
+    if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
+        try:
+            structure = has_structure()
+        except MemoryError:
+            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
+    return Rule(protocol, variance, structure)
 
 
 def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.ndarray]) -> None:

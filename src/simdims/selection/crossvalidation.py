@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from simdims import __version__, _parallel, _threads
+from simdims import _parallel, _threads
 from simdims._journal import Journal, fingerprint, open_journal
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown
-from simdims._progress import Callback, Reporter, reporting
+from simdims._progress import Callback, reporting
 from simdims.joint import JointSRF
 from simdims.selection import calibration
-from simdims.selection.calibration import Calibration, require_share
-from simdims.selection.checks import check_design, check_ranks, generous_rank, settle_folds, warn_of_edges
+from simdims.selection.calibration import require_share
+from simdims.selection.checks import check_design, check_ranks, generous_rank, make_rule, settle_folds, warn_of_edges
 from simdims.selection.detection import structure_beyond_one
 from simdims.selection.fits import (
     ALPHA,
@@ -38,16 +37,14 @@ from simdims.selection.fits import (
     score_mean,
     variance_of,
 )
-from simdims.selection.result import RankSelection, Rule, choose
+from simdims.selection.result import RankSelection, choose
 from simdims.selection.splits import DEFAULT_FOLDS, FOLDS, most_training, plain, require_memory
 from simdims.selection.systems import select_set
 from simdims.selection.trials import Trials
 from simdims.similarity import Similarity, as_similarity
-from simdims.similarity.arrays import Arrays, problem_of
+from simdims.similarity.arrays import Arrays
 from simdims.srf import SRF, on_devices, settings_of, settle_alpha, with_alpha
 from simdims.systems import SimilaritySet
-
-logger = logging.getLogger("simdims")
 
 #: Looser than for a single fit: tighter tolerances mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
@@ -161,9 +158,12 @@ def select_rank(
     matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator = settled
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        described = {} if checkpoint is None else _settings(matrix, sampling, n_folds, n_repeats, estimator)
-        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
-        found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
+        described = partial(_settings, matrix, sampling, n_folds, n_repeats, estimator)
+        journal, seed, root = open_journal(stack, checkpoint, "select_rank", described, random_state)
+        found = None
+        if sampling is None:
+            n_bootstraps = default_bootstraps(n_items)
+            found = calibration.run(matrix, root, journal, reporter, n_bootstraps=n_bootstraps, n_jobs=n_jobs)
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
         trained = None if protocol == "penalised" and sampling is None else asked
         design = Design(trained, n_folds, n_repeats, root)
@@ -172,9 +172,10 @@ def select_rank(
         largest = most_dimensions(splits)
         n_stable = None if found is None else found.cutoff
         generous = generous_rank(candidates, largest, n_stable)
-        compared = _settle_alpha(matrix, estimator, generous, root, journal)
+        compared = _alpha_at(generous, matrix, estimator, root, journal)
         fold_estimator = clone(estimator).set_params(alpha=compared)
-        rule = _rule(splits, protocol, candidates)
+        has_structure = partial(structure_beyond_one, matrix, _parallel.seed_of(root, BEYOND_ONE))
+        rule = make_rule(protocol, variance_of(splits.pairs), candidates, has_structure)
         trials = Trials(
             design,
             rule,
@@ -186,7 +187,7 @@ def select_rank(
         )
         tried = trials.search(candidates, largest, n_stable)
         chosen = choose(trials.scores, rule)[1]
-        final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
+        final = compared if chosen == generous else _alpha_at(chosen, matrix, estimator, root, journal)
     selection = trials.conclude(
         score_mean(splits),
         sampling=asked,
@@ -282,63 +283,14 @@ def _held_together(matrix: Arrays, tasks: list[Task]) -> Generator[list[Task], N
         yield from (left[first : first + most] for first in range(0, len(left), most))
 
 
-def _calibrate(
-    matrix: Arrays, root: int, n_jobs: int | None, journal: Journal | None, reporter: Reporter
-) -> Calibration:
-    """Run `calibrate`, saving each bootstrap in the checkpoint."""
-    n = matrix.n_items
-    n_bootstraps = default_bootstraps(n)
-    grid = calibration.check_grid(None)
-    with _threads.one_blas_thread():
-        eigenvalues, eigenvectors = calibration.reference(matrix, calibration.default_eigenpairs(n), root)
-    found = {
-        record["number"]: (np.array(record["coherence"]), np.array(record["mass"]))
-        for record in (journal.records if journal else [])
-        if record["kind"] == "bootstrap"
-    }
-    reporter.begin("calibrate", n_bootstraps, done=len(found))
-    tasks = [number for number in range(n_bootstraps) if number not in found]
-    shared = (*matrix, eigenvectors, grid, root)
-    results = _parallel.run_tasks(calibration.bootstrap, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None)
-    with closing(results):
-        for number, curves in results:
-            found[number] = curves
-            if journal is not None:
-                coherence, mass = (curve.tolist() for curve in curves)
-                journal.append({"kind": "bootstrap", "number": number, "coherence": coherence, "mass": mass})
-            reporter.step()
-    return calibration.conclude([found[number] for number in range(n_bootstraps)], eigenvalues, grid, 0.10)
-
-
 def default_bootstraps(n_items: int) -> int:
     """Bootstraps of the calibration; fewer for many items, where they differ less and take longer."""
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _rule(splits: Splits, protocol: str, candidates: list[int] | None) -> Rule:
-    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested first."""
-    structure = None
-    if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
-        try:
-            structure = structure_beyond_one(splits.matrix, _parallel.seed_of(splits.design.root, BEYOND_ONE))
-        except MemoryError:
-            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
-    return Rule(protocol, variance_of(splits.pairs), structure)
-
-
-def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
-    """The penalty at a rank: given, restored from the checkpoint, or chosen from all observed pairs."""
-    if estimator.alpha != "auto":
-        return float(estimator.alpha)
-    records = journal.records if journal else []
-    earlier = [record["alpha"] for record in records if record["kind"] == "alpha" and record["rank"] == rank]
-    if earlier:
-        return float(earlier[0])
-    with _threads.one_blas_thread():
-        alpha = settle_alpha(estimator, problem_of(matrix), rank, _parallel.seed_of(root, ALPHA, rank))
-    if journal is not None:
-        journal.append({"kind": "alpha", "rank": rank, "alpha": alpha})
-    return alpha
+def _alpha_at(rank: int, matrix: Arrays, estimator: SRF, root: int, journal: Journal | None) -> float:
+    seed, record = _parallel.seed_of(root, ALPHA, rank), {"kind": "alpha", "rank": rank}
+    return settle_alpha(estimator, matrix, rank, seed, journal, record)
 
 
 def default_estimator(device: str = "cpu") -> SRF:
@@ -373,8 +325,6 @@ def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, st
 def _settings(matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF) -> dict[str, Any]:
     """The settings that a checkpoint must agree on; not the ranks, so that more can be tried later."""
     return {
-        "work": "select_rank",
-        "version": __version__,
         "data": fingerprint(*matrix),
         "estimator": settings_of(estimator),  # first, because it determines the defaults of the others
         "sampling": sampling,

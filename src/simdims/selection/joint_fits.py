@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from simdims import _parallel, _threads, solvers
-from simdims.joint import JointSRF
+from simdims._journal import Journal
+from simdims.joint import JointSRF, settle_penalties
 from simdims.selection.fits import ALPHA, Design, Fit, Task, add_parts, sample_of_pairs
 from simdims.selection.result import Score
 from simdims.selection.splits import OUTSIDE_POOL, pool_sampling, sample_absent
@@ -43,8 +44,7 @@ class JointPairs(NamedTuple):
 
 def draw_pairs(problem: solvers.JointProblem, root: int) -> JointPairs:
     """The pairs that may be held out, the same in every repeat."""
-    n, listed = problem.n_items, problem.listed
-    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(listed.starts))
+    n, listed, rows = problem.n_items, problem.listed, problem.listed.rows
     upper = rows < listed.partners
     known = upper & (listed.weights > 0)
     parts = [
@@ -88,16 +88,17 @@ def most_dimensions(problem: solvers.JointProblem, n_pairs: int, design: Design)
     return int(min(n - 1, max(1, 1 + trained // (n + n_weights))))
 
 
-def settle_penalties(
-    problem: solvers.JointProblem, estimator: JointSRF, rank: int, root: int, shrinkage: float | None = None
+def settle_at(
+    problem: solvers.JointProblem,
+    estimator: JointSRF,
+    rank: int,
+    root: int,
+    journal: Journal | None = None,
+    shrinkage: float | None = None,
 ) -> tuple[float, float]:
-    """The penalty and the shrinkage at a rank: those of the estimator, or chosen; a given shrinkage is kept."""
-    rng = _parallel.generator_of(_parallel.seed_of(root, ALPHA, rank))
-    own = [None if isinstance(one, str) else float(one) for one in (estimator.alpha, estimator.shrinkage)]
-    known = own[1] if shrinkage is None else shrinkage
-    with _threads.one_blas_thread():
-        start = solvers.joint_start(problem, rank, rng)
-        return solvers.choose_jointly(problem, start, own[0], known, estimator.l1_ratio, rng)
+    """`settle_penalties` with the seed and the record of a rank."""
+    seed, record = _parallel.seed_of(root, ALPHA, rank), {"kind": "penalties", "rank": rank}
+    return settle_penalties(problem, estimator, rank, seed, journal, record, shrinkage)
 
 
 def shrinkage_at(shrinkage: float, rank: int, chosen_at: int | None) -> float:
@@ -138,7 +139,7 @@ def fit_alone(
         own = JointPairs(*(column[mine] for column in pairs))._replace(systems=np.zeros(mine.sum(), np.int32))
         alone = solvers.one_system(problem, m)
         seed = _parallel.seed_of(design.root, _ALONE, rank, m)
-        alpha, _ = settle_penalties(alone, estimator, rank, seed, np.inf)
+        alpha, _ = settle_at(alone, estimator, rank, seed, shrinkage=np.inf)
         settled = JointSRF(alpha=alpha, shrinkage=np.inf, l1_ratio=estimator.l1_ratio)
         settled.set_params(max_iter=estimator.max_iter, tol=estimator.tol, device=estimator.device)
         error = 0.0
@@ -207,9 +208,7 @@ def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit
     on_lines = _on_lines(pairs, problem.n_systems, held, predicted, np.array([fit.task.repeat for fit in fits]))
     for fit, those, x, on_line in zip(fits, held, predicted, on_lines, strict=True):
         error = parts.add(those, *((values - pairs.values[those]) ** 2 for values in (x, on_line)))
-        task = {"rank": fit.task.rank, "repeat": fit.task.repeat, "fold": fit.task.fold}
-        how = {"iterations": fit.iterations, "converged": fit.converged, "seconds": fit.seconds}
-        rows.append({**task, "error": error, "error_alone": error, **how})
+        rows.append(fit.row(error, error))
     return parts.score(rows)
 
 
@@ -264,6 +263,11 @@ def explained_variance(problem: solvers.JointProblem, W: np.ndarray, a: np.ndarr
     squares = (predict(W, a, pairs, np.arange(len(pairs.rows))) - pairs.values) ** 2
     spread = float(pairs.weights @ about_means(pairs, problem.n_systems))
     return 1.0 - float(pairs.weights @ squares) / spread if spread > 0 else np.nan
+
+
+def variance_of(problem: solvers.JointProblem, pairs: JointPairs) -> float:
+    """The variance of the similarities of each system that may be held out, weighted as in a score."""
+    return float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
 
 
 def about_means(pairs: JointPairs, n_systems: int) -> np.ndarray:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Generator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,19 +11,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from simdims import __version__, _memory, _parallel, solvers
+from simdims import _memory, _parallel, solvers
 from simdims._journal import Journal, open_journal
 from simdims._parameters import ParameterError, require_choice, shown
 from simdims._progress import Callback, Reporter, reporting
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection.calibration import check_items, require_share
-from simdims.selection.checks import check_design, check_ranks, generous_rank, settle_folds, warn_of_edges
+from simdims.selection.checks import check_design, check_ranks, generous_rank, make_rule, settle_folds, warn_of_edges
 from simdims.selection.comparison import SystemsComparison, compare
 from simdims.selection.detection import joint_structure_beyond_one
-from simdims.selection.fits import BEYOND_ONE, Design, Fit, Task
+from simdims.selection.fits import BEYOND_ONE, Design
 from simdims.selection.joint_fits import (
-    JointPairs,
-    about_means,
     draw_folds,
     draw_pairs,
     fit_alone,
@@ -33,16 +29,15 @@ from simdims.selection.joint_fits import (
     most_dimensions,
     score_fits,
     score_mean,
-    settle_penalties,
+    settle_at,
     shrinkage_at,
+    variance_of,
 )
 from simdims.selection.result import RankSelection, Rule, choose
 from simdims.selection.splits import DEFAULT_FOLDS, most_training
 from simdims.selection.trials import Trials
 from simdims.srf import settings_of
 from simdims.systems import SimilaritySet
-
-logger = logging.getLogger("simdims")
 
 #: As for fits of one system.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
@@ -80,22 +75,24 @@ def select_set(
     settings = {"sampling": sampling, "n_folds": n_folds, "n_repeats": n_repeats}
     with ExitStack() as stack:
         reporter = stack.enter_context(reporting(progress))
-        described = {} if checkpoint is None else _settings("select_rank", problem, model, settings)
-        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
+        described = partial(_settings, problem, model, settings)
+        journal, seed, root = open_journal(stack, checkpoint, "select_rank", described, random_state)
         design = Design(trained, n_folds, n_repeats, root)
         pairs = draw_pairs(problem, root)
         check_design(len(pairs.rows), design, partial(draw_folds, pairs, problem.n_systems, design))
         largest = most_dimensions(problem, len(pairs.rows), design)
         generous = generous_rank(candidates, largest, None)
-        compared = _settle(problem, model, generous, None, root, journal)
+        compared = settle_at(problem, model, generous, root, journal)
         chosen_at = generous if isinstance(model.shrinkage, str) else None
-        rule = _rule(problem, pairs, candidates, shrinkage_at(compared[1], 1, chosen_at), root)
+        of_one = shrinkage_at(compared[1], 1, chosen_at)
+        has_structure = partial(joint_structure_beyond_one, problem, of_one, _parallel.seed_of(root, BEYOND_ONE))
+        rule = make_rule("penalised", variance_of(problem, pairs), candidates, has_structure)
         trials = _trials(problem, design, rule, _settled(model, *compared), chosen_at, n_jobs, journal, reporter)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, trials.rule)[1]
         # If weights do not help with a large number of dimensions, they are not tried again.
         held = np.inf if np.isinf(compared[1]) else None
-        final = compared if chosen == generous else _settle(problem, model, chosen, held, root, journal)
+        final = compared if chosen == generous else settle_at(problem, model, chosen, root, journal, held)
     selection = trials.conclude(
         score_mean(problem, design),
         sampling=trained,
@@ -137,13 +134,13 @@ def compare_systems(
         reporter = stack.enter_context(reporting(progress))
         settings = {"rank": rank, "alpha": selection.comparison_alpha, "training_share": selection.training_share}
         settings |= {"n_folds": selection.n_folds, "n_repeats": selection.n_repeats}
-        described = {} if checkpoint is None else _settings("compare_systems", problem, estimator, settings)
-        journal, _, root = open_journal(stack, checkpoint, described, selection.seed)
+        described = partial(_settings, problem, estimator, settings)
+        journal, _, root = open_journal(stack, checkpoint, "compare_systems", described, selection.seed)
         design = Design(selection.training_share, selection.n_folds, selection.n_repeats, root)
         equal = weighted, on_line
         if np.isfinite(shrinkage) and systems.n_systems > 1:
             shared = _settled(estimator, selection.comparison_alpha, np.inf)
-            rule = _rule(problem, draw_pairs(problem, root), [rank], np.inf, root)
+            rule = Rule("penalised", variance_of(problem, draw_pairs(problem, root)))
             trials = _trials(problem, design, rule, shared, None, n_jobs, journal, reporter)
             trials.run([rank])
             of_systems = trials.scores[rank].systems
@@ -174,20 +171,6 @@ def _settled(model: JointSRF, alpha: float, shrinkage: float) -> JointSRF:
     return clone(model).set_params(alpha=alpha, shrinkage=shrinkage)
 
 
-def _rule(
-    problem: solvers.JointProblem, pairs: JointPairs, candidates: list[int] | None, shrinkage: float, root: int
-) -> Rule:
-    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested first."""
-    variance = float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
-    structure = None
-    if candidates is None or (1 in candidates and len(candidates) > 1):
-        try:
-            structure = joint_structure_beyond_one(problem, shrinkage, _parallel.seed_of(root, BEYOND_ONE))
-        except MemoryError:
-            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
-    return Rule("penalised", variance, structure)
-
-
 def _trials(
     problem: solvers.JointProblem,
     design: Design,
@@ -199,12 +182,8 @@ def _trials(
     reporter: Reporter,
 ) -> Trials:
     """Trials of joint fits with these penalties; see `fit_fold`."""
-
-    def fit_tasks(tasks: list[Task]) -> Generator[Fit, None, None]:
-        shared, one_by_one = (problem, design, estimator, chosen_at), journal is not None
-        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=_jobs(estimator, n_jobs), one_by_one=one_by_one)
-
-    score = partial(score_fits, problem, design)
+    shared, how = (problem, design, estimator, chosen_at), _how(estimator, n_jobs, journal)
+    fit_tasks, score = partial(_parallel.run_tasks, fit_fold, shared, **how), partial(score_fits, problem, design)
     return Trials(design, rule, float(estimator.alpha), fit_tasks, score, journal, reporter)
 
 
@@ -218,54 +197,27 @@ def _errors_alone(
     reporter: Reporter,
 ) -> np.ndarray:
     """The errors of systems that are fitted separately."""
-    records = journal.records if journal else []
-    found = {record["system"]: record["error"] for record in records if record["kind"] == "alone"}
-    reporter.begin("systems alone", problem.n_systems, done=len(found))
-    tasks = [m for m in range(problem.n_systems) if m not in found]
-    shared, n_jobs = (problem, design, estimator, rank), _jobs(estimator, n_jobs)
-    results = _parallel.run_tasks(fit_alone, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None)
-    with closing(results):
-        for m, error in results:
-            found[m] = error
-            if journal is not None:
-                journal.append({"kind": "alone", "system": m, "error": error})
-            reporter.step()
-    return np.array([found[m] for m in range(problem.n_systems)])
+    records = [record for record in (journal.records if journal else []) if record["kind"] == "alone"]
+    found = {record["system"]: (record["system"], record["error"]) for record in records}
+
+    def save(result: tuple[int, float]) -> None:
+        if journal is not None:
+            journal.append({"kind": "alone", "system": result[0], "error": result[1]})
+
+    shared, how = (problem, design, estimator, rank), _how(estimator, n_jobs, journal)
+    fit = partial(_parallel.run_tasks, fit_alone, shared, **how)
+    results = reporter.collect("systems alone", problem.n_systems, fit, found, save)
+    return np.array([error for _, error in results])
 
 
-def _jobs(estimator: JointSRF, n_jobs: int | None) -> int | None:
-    """One process if fits run on a device."""
-    return n_jobs if estimator.device == "cpu" else 1
+def _how(estimator: JointSRF, n_jobs: int | None, journal: Journal | None) -> dict[str, Any]:
+    """How tasks are run: in one process if fits run on a device."""
+    return {"n_jobs": n_jobs if estimator.device == "cpu" else 1, "one_by_one": journal is not None}
 
 
-def _settle(
-    problem: solvers.JointProblem,
-    model: JointSRF,
-    rank: int,
-    shrinkage: float | None,
-    root: int,
-    journal: Journal | None,
-) -> tuple[float, float]:
-    """The penalty and the shrinkage at a rank: those of the checkpoint, or chosen now."""
-    for record in journal.records if journal else []:
-        if record["kind"] == "penalties" and record["rank"] == rank:
-            return float(record["alpha"]), float(record["shrinkage"])
-    found = settle_penalties(problem, model, rank, root, shrinkage)
-    if journal is not None:
-        alpha, drawn = found
-        journal.append({"kind": "penalties", "rank": rank, "alpha": alpha, "shrinkage": repr(float(drawn))})
-    return found
-
-
-def _settings(work: str, problem: solvers.JointProblem, model: JointSRF, others: dict[str, Any]) -> dict[str, Any]:
+def _settings(problem: solvers.JointProblem, model: JointSRF, others: dict[str, Any]) -> dict[str, Any]:
     """The settings that a checkpoint must agree on; not the ranks, so that more can be tried later."""
-    return {
-        "work": work,
-        "version": __version__,
-        "data": fingerprint_of(problem),
-        **others,
-        "estimator": settings_of(model),
-    }
+    return {"data": fingerprint_of(problem), **others, "estimator": settings_of(model)}
 
 
 def _require_memory(problem: solvers.JointProblem, n_jobs: int | None) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -294,17 +295,15 @@ def _fit_all(
 ) -> list[Resample]:
     """All resamples in order, including those in the checkpoint."""
     found = {} if journal is None else _earlier(journal, reference, n_resamples)
-    reporter.begin("bootstrap", n_resamples, done=len(found))
-    left = [number for number in range(n_resamples) if number not in found]
-    with closing(_parallel.run_tasks(fit_resample, (reference, over, root), left, n_jobs=n_jobs)) as results:
-        for one in results:
-            found[one.number] = one
-            if journal is not None:
-                parts = [np.ravel(part) for part in (one.W, one.weights, one.shares, one.correlations)]
-                journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
-                journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
-            reporter.step(f"resample {one.number + 1}")
-    return [found[number] for number in range(n_resamples)]
+
+    def save(one: Resample) -> None:
+        if journal is not None:
+            parts = [np.ravel(part) for part in (one.W, one.weights, one.shares, one.correlations)]
+            journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
+            journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
+
+    fit = partial(_parallel.run_tasks, fit_resample, (reference, over, root), n_jobs=n_jobs)
+    return reporter.collect("bootstrap", n_resamples, fit, found, save, "resample")
 
 
 def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[int, Resample]:
@@ -334,16 +333,15 @@ def _select_all(
 ) -> NDArray[np.intp]:
     """The number of dimensions that each resample selects."""
     earlier = [] if journal is None else [record for record in journal.records if record["kind"] == "rank"]
-    found = {record["number"]: record["rank"] for record in earlier if record["number"] < n_resamples}
-    reporter.begin("ranks of resamples", n_resamples, done=len(found))
-    left = [number for number in range(n_resamples) if number not in found]
-    with closing(_parallel.run_tasks(selected_rank, (systems, over, ranks, root), left, n_jobs=n_jobs)) as results:
-        for number, rank in results:
-            found[number] = rank
-            if journal is not None:
-                journal.append({"kind": "rank", "number": number, "rank": rank})
-            reporter.step(f"resample {number + 1}")
-    return np.array([found[number] for number in range(n_resamples)], dtype=np.intp)
+    found = {one["number"]: (one["number"], one["rank"]) for one in earlier if one["number"] < n_resamples}
+
+    def save(result: tuple[int, int]) -> None:
+        if journal is not None:
+            journal.append({"kind": "rank", "number": result[0], "rank": result[1]})
+
+    select = partial(_parallel.run_tasks, selected_rank, (systems, over, ranks, root), n_jobs=n_jobs)
+    chosen = reporter.collect("ranks of resamples", n_resamples, select, found, save, "resample")
+    return np.array([rank for _, rank in chosen], dtype=np.intp)
 
 
 def selected_rank(systems: SimilaritySet, over: str, ranks: list[int], root: int, number: int) -> tuple[int, int]:
@@ -369,7 +367,6 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
     lists = solvers.as_lists(problem_of_set(systems), np.arange(systems.n_items))
     counts, factor = draw_weights(lists, over, rng)
     n, listed = systems.n_items, lists.listed
-    rows = np.repeat(np.arange(n), np.diff(listed.starts))
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
     names = [str(i) for i in kept] if systems.labels is None else [systems.labels[i] for i in kept]
     similarities, places = [], []
@@ -379,7 +376,7 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
         values[np.ix_(at, at)] = np.where(own[1] > 0, own[0], np.nan)
         omega[at, at] = own[1].diagonal() * (1.0 if counts is None else counts[at])
         mine = listed.systems == m
-        omega[rows[mine], listed.partners[mine]] = (listed.weights * factor)[mine]
+        omega[listed.rows[mine], listed.partners[mine]] = (listed.weights * factor)[mine]
         values[omega == 0] = np.nan
         has_pair = np.count_nonzero(omega[np.ix_(kept, kept)], axis=0) > (omega[kept, kept] > 0)
         place = np.flatnonzero(has_pair)
