@@ -28,6 +28,7 @@ from simdims.solvers.torch import (
     first_state,
     free_bytes,
     minimise_model,
+    power_of_four,
     precise_type,
     to_device,
     usable_bytes,
@@ -78,7 +79,7 @@ def fit_jointly_on(
     """Minimise F on a device from W0 and weights (ones by default), which are not changed."""
     place = check_device(device)
     _require_memory(problem, W0.shape[1], place)
-    unit = _unit(problem)
+    unit = power_of_four(float(np.sqrt(problem.squares / max(problem.n_known, 1))))
     try:
         return _fit(_upload(problem, unit, place), problem, W0, weights0, unit, max_iter, tol, report)
     except torch.cuda.OutOfMemoryError:
@@ -239,12 +240,6 @@ def _upload(problem: JointProblem, unit: float, device: torch.device) -> _Data:
         size=problem.squares / unit**2,
         blocks=[slice(start, min(start + size, n_systems)) for start in range(0, n_systems, size)],
     )
-
-
-def _unit(problem: JointProblem) -> float:
-    """About the root mean square of the similarities: a power of four, so that dividing by it or its root is exact."""
-    size = float(np.sqrt(problem.squares / max(problem.n_known, 1)))
-    return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
 
 
 def _bytes_of(problem: JointProblem, rank: int) -> int:
