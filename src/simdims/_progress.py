@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from simdims._parameters import ParameterTypeError, shown
 
@@ -40,7 +40,6 @@ class Progress:
 
 
 Callback = Callable[[Progress], Any]
-T = TypeVar("T", bound=tuple)
 
 
 class Reporter:
@@ -77,29 +76,6 @@ class Reporter:
             self._bar.update(1)
         if self._tell is not None:
             self._tell(self._progress(detail))
-
-    def collect(
-        self,
-        stage: str,
-        n_tasks: int,
-        run: Callable[[list[int]], Generator[T, None, None]],
-        found: dict[int, T] | None = None,
-        save: Callable[[T], None] | None = None,
-        name: str = "",
-    ) -> list[T]:
-        """The results of tasks 0, 1, ...: those `found` in an earlier run, and the others, saved in turn.
-
-        A result begins with the number of its task.
-        """
-        found = {} if found is None else found
-        self.begin(stage, n_tasks, done=len(found))
-        with closing(run([number for number in range(n_tasks) if number not in found])) as results:
-            for result in results:
-                found[result[0]] = result
-                if save is not None:
-                    save(result)
-                self.step(f"{name} {result[0] + 1}" if name else "")
-        return [found[number] for number in range(n_tasks)]
 
     def close(self) -> None:
         """End the stage."""

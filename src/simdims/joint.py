@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from simdims import _threads, solvers
-from simdims._journal import Journal, fingerprint, remembered
+from simdims._journal import Work, fingerprint
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
@@ -429,7 +429,7 @@ def settle_penalties(
     model: JointSRF,
     rank: int,
     seed: int,
-    journal: Journal | None,
+    work: Work,
     record: dict[str, Any],
     shrinkage: float | None = None,
 ) -> tuple[float, float]:
@@ -444,7 +444,7 @@ def settle_penalties(
             alpha, known = solvers.choose_jointly(problem, start, alpha, known, model.l1_ratio, rng)
         return {"alpha": alpha, "shrinkage": repr(float(known))}
 
-    found = remembered(journal, record, choose)
+    found = work.remembered(record, choose)
     return float(found["alpha"]), float(found["shrinkage"])
 
 

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from simdims import _memory, _threads, solvers
-from simdims._journal import Journal, remembered
+from simdims._journal import Work
 from simdims._parallel import generator_of, workers_here
 from simdims._parameters import (
     ParameterError,
@@ -37,6 +37,7 @@ from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.similarity.labels import name_of
 from simdims.similarity.new_items import as_rows, check_rows, held_out_variance, holds_new_items
+from simdims.solvers import path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,11 +213,11 @@ class SRF(TransformerMixin, BaseEstimator):
         start = self._start(problem, rng)
         self.alpha_, found = self._resolve_alpha(problem, start, rng)
         problem = solvers.penalised(problem, self.alpha_, self.l1_ratio)
-        if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_many_minima(problem, self.alpha_):
+        if self.alpha == "auto" and isinstance(self.init, str) and path.has_many_minima(problem, self.alpha_):
             # The end of the path competes with two approaches to the penalty.
             starts = [start, self._start(problem, rng)]
-            starts = [*solvers.approach([problem] * 2, starts, self.alpha_, self._step), found]
-            solution = self._finish([problem], [solvers.best_start(problem, starts, self._step)])[0]
+            starts = [*path.approach([problem] * 2, starts, self.alpha_, self._step), found]
+            solution = self._finish([problem], [path.best_start(problem, starts, self._step)])[0]
         else:
             solution = self._solve([problem], [start], self.alpha_)[0]
         shares = np.square(solution.W, dtype=np.float64).sum(axis=0)
@@ -453,14 +454,14 @@ class SRF(TransformerMixin, BaseEstimator):
         """The penalty, and the embedding found where it was chosen."""
         if not isinstance(self.alpha, str):
             return float(self.alpha), start
-        return solvers.choose_alpha(problem, start, self.l1_ratio, self._step, rng)
+        return path.choose_alpha(problem, start, self.l1_ratio, self._step, rng)
 
     def _solve(
         self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray], alpha: float
     ) -> list[solvers.Solution]:
         """Fit problems, which include their penalty, with the current parameters; on a device all at once."""
         if isinstance(self.init, str):
-            starts = solvers.approach(problems, starts, alpha, self._step)
+            starts = path.approach(problems, starts, alpha, self._step)
         return self._finish(problems, starts)
 
     def _finish(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[solvers.Solution]:
@@ -486,7 +487,7 @@ class SRF(TransformerMixin, BaseEstimator):
 
     def _step(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[NDArray]:
         """Fit problems with the accuracy of a step on a path of penalties."""
-        max_iter, tol = min(self.max_iter, solvers.STEP_SWEEPS), max(self.tol, solvers.STEP_TOL)
+        max_iter, tol = min(self.max_iter, path.STEP_SWEEPS), max(self.tol, path.STEP_TOL)
         if self.device != "cpu":
             found = solvers.solve_on(self.device, problems, starts, max_iter=max_iter, tol=tol)
         else:
@@ -562,9 +563,7 @@ def on_devices(estimator: SRF, n_jobs: int | None) -> list[SRF]:
     return [clone(estimator).set_params(device=device) for device in devices]
 
 
-def settle_alpha(
-    estimator: SRF, matrix: Arrays, rank: int, seed: int, journal: Journal | None, record: dict[str, Any]
-) -> float:
+def settle_alpha(estimator: SRF, matrix: Arrays, rank: int, seed: int, work: Work, record: dict[str, Any]) -> float:
     """The penalty for fits at a rank: that of `estimator`, that of the record in the checkpoint, or one chosen now."""
     if not isinstance(estimator.alpha, str):
         return float(estimator.alpha)
@@ -575,7 +574,7 @@ def settle_alpha(
             problem = problem_of(matrix)
             return {"alpha": model._resolve_alpha(problem, model._start(problem, rng), rng)[0]}
 
-    return float(remembered(journal, record, choose)["alpha"])
+    return float(work.remembered(record, choose)["alpha"])
 
 
 def settings_of(estimator: SRF) -> dict[str, str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from simdims import _threads
-from simdims._journal import Journal
+from simdims._journal import Journal, Work
 from simdims._parameters import ParameterError, ParameterTypeError
-from simdims._progress import Reporter
 from simdims.consensus.alignment import align
 from simdims.metrics._embedding import as_embedding
 from simdims.metrics.structure import standard_columns
@@ -38,32 +36,16 @@ def keep_run(journal: Journal, run: Run) -> None:
     journal.append({"kind": "run", **record})
 
 
-def kept_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Run]:
+def kept_runs(work: Work, n_items: int, n_runs: int) -> dict[int, Run]:
     """The runs of a checkpoint, by number."""
     found = {}
-    for record in journal.records:
-        if record["kind"] != "run" or record["number"] >= n_runs:
-            continue
-        rows = journal.kept(f"run-{record['number']}")
+    for record in work.records("run"):
+        rows = work.kept(f"run-{record['number']}") if record["number"] < n_runs else None
         if rows is not None:
             others = {name: value for name, value in record.items() if name != "kind"}
             weights = rows[n_items:] if len(rows) > n_items else None
             found[record["number"]] = Run(W=rows[:n_items], weights=weights, **others)
     return found
-
-
-def all_runs(
-    journal: Journal | None,
-    reporter: Reporter,
-    n_items: int,
-    n_runs: int,
-    fit: Callable[[list[int]], Generator[Run, None, None]],
-) -> list[Run]:
-    """All runs in order, those in the checkpoint included."""
-    if journal is None:
-        return reporter.collect("consensus", n_runs, fit, name="run")
-    found, save = kept_runs(journal, n_items, n_runs), partial(keep_run, journal)
-    return reporter.collect("consensus", n_runs, fit, found, save, "run")
 
 
 def central_run(embeddings: Any) -> int:

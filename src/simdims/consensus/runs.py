@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -14,11 +13,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 from simdims import _memory, _parallel, _threads, solvers
-from simdims._journal import fingerprint, open_journal
+from simdims._journal import fingerprint, working
 from simdims._parameters import ParameterError, ParameterTypeError, require_components, require_count, shown
-from simdims._progress import Callback, reporting
+from simdims._progress import Callback
 from simdims.consensus import reliability
-from simdims.consensus.central import Run, all_runs
+from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
 from simdims.consensus.systems import fit_set
 from simdims.joint import JointSRF
@@ -142,18 +141,16 @@ def fit_consensus(
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     _require_memory(similarity, n_components, n_runs, estimator, n_workers)
     arrays = arrays_of(similarity)
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = partial(_settings, arrays, n_components, estimator)
-        journal, seed, root = open_journal(stack, checkpoint, "consensus", described, random_state)
-        choice = _parallel.seed_of(root, 0, _ALPHA), journal, {"kind": "alpha"}
+    described = partial(_settings, arrays, n_components, estimator)
+    with working("consensus", described, checkpoint, random_state, n_jobs, progress) as work:
+        choice = _parallel.seed_of(work.root, 0, _ALPHA), work, {"kind": "alpha"}
         settled = settle_alpha(estimator, arrays, n_components, *choice)
         estimator = clone(estimator).set_params(alpha=settled)
-        fit = partial(_fit_runs, arrays, n_components, estimator, root, n_jobs)
-        runs = all_runs(journal, reporter, arrays.n_items, n_runs, fit)
+        fit = partial(_fit_runs, arrays, n_components, estimator, work.root, n_jobs)
+        runs = work.collect("consensus", n_runs, fit, kept_runs(work, arrays.n_items, n_runs), keep_run, "run")
         labels = None if similarity.labels is None else tuple(similarity.labels)
-        settings = {"seed": seed, "labels": labels, "alpha": settled}
-        consensus = reliability.consensus_of(runs, n_splits, root, n_jobs, reporter, **settings)
+        settings = {"labels": labels, "alpha": settled}
+        consensus = reliability.consensus_of(runs, n_splits, work, **settings)
     warn_of_unconverged(consensus, estimator.max_iter, estimator.tol)
     problem = solvers.penalised(problem_of(arrays), consensus.alpha)
     warn_of_underdetermined(problem, consensus.embedding, similarity.labels)

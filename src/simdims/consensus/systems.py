@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from simdims import _memory, _parallel, _threads, solvers
-from simdims._journal import open_journal
+from simdims._journal import working
 from simdims._parameters import require_components, require_count
-from simdims._progress import Callback, reporting
 from simdims.consensus import reliability
-from simdims.consensus.central import Run, all_runs
+from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set, settle_penalties
 from simdims.srf import settings_of
@@ -35,10 +33,8 @@ def fit_set(
     n_splits: int,
     alpha: float | str,
     estimator: Any,
-    checkpoint: Any,
-    random_state: Any,
     n_jobs: int | None,
-    progress: bool | Callback | None,
+    **running: Any,
 ) -> Consensus:
     """`fit_consensus` for a set: penalty and shrinkage are chosen once, weights are aligned with their dimensions."""
     model = joint_run_estimator(estimator, alpha, 0.0).set_params(n_components=n_components)
@@ -50,21 +46,17 @@ def fit_set(
     n_numbers = n_runs * (systems.n_items + systems.n_systems) * n_components
     _memory.require(4 * 8 * n_numbers, f"{n_runs} joint runs", "fewer runs or dimensions need less")
     problem = problem_of_set(systems)
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = partial(_settings, problem, model)
-        journal, seed, root = open_journal(stack, checkpoint, "consensus", described, random_state)
-        choice = _parallel.seed_of(root, 0, _CHOICE), journal, {"kind": "penalties"}
+    described = partial(_settings, problem, model)
+    with working("consensus", described, n_jobs=n_jobs, **running) as work:
+        choice = _parallel.seed_of(work.root, 0, _CHOICE), work, {"kind": "penalties"}
         alpha, shrinkage = settle_penalties(problem, model, n_components, *choice)
         problem = solvers.penalised_jointly(problem, n_components, alpha, model.l1_ratio, shrinkage)
         model = clone(model).set_params(alpha=alpha, shrinkage=shrinkage)
-        n_jobs = n_jobs if model.device == "cpu" else 1
-        shared, one_by_one = (problem, model, root), journal is not None
-        fit = partial(_parallel.run_tasks, fit_run, shared, n_jobs=n_jobs, one_by_one=one_by_one)
-        runs = all_runs(journal, reporter, problem.n_items, n_runs, fit)
-        settings: dict[str, Any] = {"seed": seed, "labels": systems.labels, "alpha": alpha}
+        fit = work.runner(fit_run, (problem, model, work.root), model.device)
+        runs = work.collect("consensus", n_runs, fit, kept_runs(work, problem.n_items, n_runs), keep_run, "run")
+        settings: dict[str, Any] = {"labels": systems.labels, "alpha": alpha}
         settings |= {"systems": systems.names, "system_info": systems.info, "shrinkage": shrinkage}
-        consensus = reliability.consensus_of(runs, n_splits, root, n_jobs, reporter, **settings)
+        consensus = reliability.consensus_of(runs, n_splits, work, **settings)
     warn_of_unconverged(consensus, model.max_iter, model.tol)
     return consensus
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims import _threads
-from simdims._journal import Journal, fingerprint, open_journal
-from simdims._parallel import check_n_jobs, run_tasks, seed_of
+from simdims._journal import Work, fingerprint, working
+from simdims._parallel import check_n_jobs, seed_of
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
@@ -24,7 +23,7 @@ from simdims._parameters import (
     require_number,
     shown,
 )
-from simdims._progress import Callback, reporting
+from simdims._progress import Callback
 from simdims.joint import fingerprint_of, problem_of_set
 from simdims.metrics import factor_alignment, triplet_accuracy
 from simdims.metrics._embedding import as_embedding, below_one, embedding_table
@@ -162,21 +161,19 @@ def plan_study(
     if spread is not None:
         require_number("spread", spread, "at least 0")
     given = _source(source, n_components)
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = partial(_settings, given, snr, spread)
-        journal, seed, root = open_journal(stack, checkpoint, "plan_study", described, random_state)
-        world, pilot = _world(given, snr, spread, root, journal)
+    described = partial(_settings, given, snr, spread)
+    with working("plan_study", described, checkpoint, random_state, n_jobs, progress) as work:
+        world, pilot = _world(given, snr, spread, work)
         sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
         studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
-        rows = _done(journal)
+        rows = {Study(*(one[name] for name in Study._fields)): one["found"] for one in work.records("study")}
         missing = [study for study in studies if study not in rows]
-        reporter.begin("studies", len(studies), done=len(studies) - len(missing))
-        for study, found in run_tasks(_simulate, (world, root), missing, n_jobs=n_jobs, one_by_one=journal is not None):
+        work.reporter.begin("studies", len(studies), done=len(studies) - len(missing))
+        for study, found in work.runner(_simulate, (world, work.root))(missing):
             rows[study] = found
-            if journal is not None:
-                journal.append({"kind": "study", **study._asdict(), "found": found})
-            reporter.step(f"{study.pairs:.0%} of the pairs")
+            if work.journal is not None:
+                work.journal.append({"kind": "study", **study._asdict(), "found": found})
+            work.reporter.step(f"{study.pairs:.0%} of the pairs")
     table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], len(world.W))
     facts: dict[str, Any] = {
         "n_items": len(world.W),
@@ -184,7 +181,7 @@ def plan_study(
         "snr": world.snr,
         "spread": world.spread,
     }
-    asked: dict[str, Any] = {"metric": metric, "target": float(target), "n_repeats": int(n_repeats), "seed": seed}
+    asked: dict[str, Any] = {"metric": metric, "target": float(target), "n_repeats": int(n_repeats), "seed": work.seed}
     return StudyPlan(table=table, pilot=pilot, **asked, **facts)
 
 
@@ -228,30 +225,24 @@ def _settings(source: Source, snr: float | None, spread: float | None) -> dict[s
 
 
 def _world(
-    source: Source, snr: float | None, spread: float | None, root: int, journal: Journal | None
+    source: Source, snr: float | None, spread: float | None, work: Work
 ) -> tuple[World, dict[str, float] | None]:
     """The model to simulate studies from, and information about the pilot: from the checkpoint, or estimated now."""
     if source.W is not None:
         return designed(source.W, 0.5 if snr is None else float(snr), float(spread or 0.0)), None
     assert source.pilot is not None
-    for record in journal.records if journal else []:
-        if record["kind"] == "pilot" and (W := journal.kept("dimensions")) is not None:  # type: ignore[union-attr]
+    for record in work.records("pilot"):
+        if (W := work.kept("dimensions")) is not None:
             return World(W, record["noise"], record["spread"]), record["facts"]
     judged = pilot_of(source.pilot)
-    world, found = estimated(source.pilot, judged, source.n_components, spread, root)
+    world, found = estimated(source.pilot, judged, source.n_components, spread, work.root)
     if snr is not None:
         world = designed(world.W, float(snr), world.spread)
     pilot = {"pairs": judged.share, "answers": float(judged.answers.mean()), "held_out_r2": found}
-    if journal is not None:
-        journal.keep("dimensions", world.W)
-        journal.append({"kind": "pilot", "noise": world.noise, "spread": world.spread, "facts": pilot})
+    if work.journal is not None:
+        work.journal.keep("dimensions", world.W)
+        work.journal.append({"kind": "pilot", "noise": world.noise, "spread": world.spread, "facts": pilot})
     return world, pilot
-
-
-def _done(journal: Journal | None) -> dict[Study, dict[str, float]]:
-    """The studies of a checkpoint."""
-    records = [record for record in (journal.records if journal else []) if record["kind"] == "study"]
-    return {Study(*(record[name] for name in Study._fields)): record["found"] for record in records}
 
 
 def _sizes(pairs: Any, answers: Any, people: Any, n_items: int, spread: float) -> list[tuple[float, int, int | None]]:

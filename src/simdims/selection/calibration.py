@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
-from simdims._journal import Journal
+from simdims._journal import Journal, Work
 from simdims._parameters import ParameterError, ParameterTypeError, require_count, require_real, shown, warn
-from simdims._progress import Reporter, reporting
 from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
 from simdims.similarity.arrays import Arrays
@@ -159,45 +157,28 @@ def calibrate(
     require_share("tolerance", tolerance)
     shares = check_grid(grid)
     _parallel.check_n_jobs(n_jobs)
-    how: dict[str, Any] = {"k": k, "grid": shares, "tolerance": tolerance}
-    matrix, root = plain(similarity), _parallel.root_seed(random_state)
-    with reporting(False) as reporter:
-        return run(matrix, root, None, reporter, n_bootstraps=n_bootstraps, n_jobs=n_jobs, **how)
+    work = Work.unsaved(_parallel.root_seed(random_state), n_jobs)
+    return run(plain(similarity), work, n_bootstraps, k, shares, tolerance)
 
 
 def run(
-    matrix: Arrays,
-    root: int,
-    journal: Journal | None,
-    reporter: Reporter,
-    *,
-    n_bootstraps: int,
-    n_jobs: int | None,
-    k: int | None = None,
-    grid: np.ndarray | None = None,
-    tolerance: float = 0.10,
+    matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, tolerance: float = 0.10
 ) -> Calibration:
     """`calibrate` for checked arguments, saving each bootstrap in the checkpoint."""
-    k = default_eigenpairs(matrix.n_items) if k is None else k
-    grid = check_grid(None) if grid is None else grid
     with _threads.one_blas_thread():
-        eigenvalues, eigenvectors = reference(matrix, k, root)
+        eigenvalues, eigenvectors = reference(matrix, k, work.root)
     found = {
         record["number"]: (record["number"], (np.array(record["coherence"]), np.array(record["mass"])))
-        for record in (journal.records if journal else [])
-        if record["kind"] == "bootstrap"
+        for record in work.records("bootstrap")
     }
-
-    def save(result: tuple[int, tuple[np.ndarray, np.ndarray]]) -> None:
-        number, (coherence, mass) = result
-        if journal is not None:
-            curves = {"coherence": coherence.tolist(), "mass": mass.tolist()}
-            journal.append({"kind": "bootstrap", "number": number, **curves})
-
-    shared, one_by_one = (*matrix, eigenvectors, grid, root), journal is not None
-    fit = partial(_parallel.run_tasks, bootstrap, shared, n_jobs=n_jobs, one_by_one=one_by_one)
-    results = reporter.collect("calibrate", n_bootstraps, fit, found, save)
+    fit = work.runner(bootstrap, (*matrix, eigenvectors, grid, work.root))
+    results = work.collect("calibrate", n_bootstraps, fit, found, _save)
     return conclude([curves for _, curves in results], eigenvalues, grid, tolerance)
+
+
+def _save(journal: Journal, result: tuple[int, tuple[np.ndarray, np.ndarray]]) -> None:
+    number, (coherence, mass) = result
+    journal.append({"kind": "bootstrap", "number": number, "coherence": coherence.tolist(), "mass": mass.tolist()})
 
 
 def default_eigenpairs(n_items: int) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,9 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from simdims import _parallel, _threads
-from simdims._journal import Journal, fingerprint, open_journal
+from simdims._journal import Work, fingerprint, working
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown
-from simdims._progress import Callback, reporting
+from simdims._progress import Callback
 from simdims.joint import JointSRF
 from simdims.selection import calibration
 from simdims.selection.calibration import require_share
@@ -156,48 +155,32 @@ def select_rank(
     given: dict[str, Any] = {"n_folds": n_folds, "n_repeats": n_repeats, "protocol": protocol, "alpha": alpha}
     settled = settle_selection(similarity, ranks, sampling=sampling, estimator=estimator, n_jobs=n_jobs, **given)
     matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator = settled
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = partial(_settings, matrix, sampling, n_folds, n_repeats, estimator)
-        journal, seed, root = open_journal(stack, checkpoint, "select_rank", described, random_state)
+    described = partial(_settings, matrix, sampling, n_folds, n_repeats, estimator)
+    with working("select_rank", described, checkpoint, random_state, n_jobs, progress) as work:
         found = None
         if sampling is None:
-            n_bootstraps = default_bootstraps(n_items)
-            found = calibration.run(matrix, root, journal, reporter, n_bootstraps=n_bootstraps, n_jobs=n_jobs)
+            k, grid = calibration.default_eigenpairs(n_items), calibration.check_grid(None)
+            found = calibration.run(matrix, work, default_bootstraps(n_items), k, grid)
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
         trained = None if protocol == "penalised" and sampling is None else asked
-        design = Design(trained, n_folds, n_repeats, root)
+        design = Design(trained, n_folds, n_repeats, work.root)
         splits = Splits(matrix, design, 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS))
         check_design(len(splits.pairs.rows), design, splits.folds)
         largest = most_dimensions(splits)
         n_stable = None if found is None else found.cutoff
         generous = generous_rank(candidates, largest, n_stable)
-        compared = _alpha_at(generous, matrix, estimator, root, journal)
+        compared = _alpha_at(generous, matrix, estimator, work)
         fold_estimator = clone(estimator).set_params(alpha=compared)
-        has_structure = partial(structure_beyond_one, matrix, _parallel.seed_of(root, BEYOND_ONE))
+        has_structure = partial(structure_beyond_one, matrix, _parallel.seed_of(work.root, BEYOND_ONE))
         rule = make_rule(protocol, variance_of(splits.pairs), candidates, has_structure)
-        trials = Trials(
-            design,
-            rule,
-            compared,
-            partial(_fit_tasks, splits, fold_estimator, n_jobs, journal is not None),
-            partial(score_fits, splits, rescaled=protocol == "penalised"),
-            journal,
-            reporter,
-        )
+        fit_tasks = partial(_fit_tasks, splits, fold_estimator, work)
+        score = partial(score_fits, splits, rescaled=protocol == "penalised")
+        trials = Trials(design, rule, compared, fit_tasks, score, work)
         tried = trials.search(candidates, largest, n_stable)
         chosen = choose(trials.scores, rule)[1]
-        final = compared if chosen == generous else _alpha_at(chosen, matrix, estimator, root, journal)
-    selection = trials.conclude(
-        score_mean(splits),
-        sampling=asked,
-        calibration=found,
-        tried=tried,
-        n_items=n_items,
-        largest=largest,
-        seed=seed,
-        alpha=final,
-    )
+        final = compared if chosen == generous else _alpha_at(chosen, matrix, estimator, work)
+    facts: dict[str, Any] = {"sampling": asked, "calibration": found, "tried": tried, "n_items": n_items}
+    selection = trials.conclude(score_mean(splits), **facts, largest=largest, alpha=final)
     warn_of_edges(selection)
     return replace(selection, similarity=similarity)
 
@@ -253,24 +236,22 @@ def largest_rank(settled: Settled) -> int | None:
     return most_dimensions(splits)
 
 
-def _fit_tasks(
-    splits: Splits, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
-) -> Generator[Fit, None, None]:
+def _fit_tasks(splits: Splits, estimator: SRF, work: Work, tasks: list[Task]) -> Generator[Fit, None, None]:
     """Fits in the order of completion; on devices, those of a rank are divided among them."""
     shared = (*splits.matrix, splits.design, estimator)
     if estimator.device == "cpu":
-        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
+        yield from work.runner(fit_fold, shared)(tasks)
         return
-    estimators = on_devices(estimator, n_jobs)
+    estimators = on_devices(estimator, work.n_jobs)
     is_here = _parallel.run_here()
-    n_batches = len(estimators) if is_here else _parallel.n_workers(n_jobs)
+    n_batches = len(estimators) if is_here else _parallel.n_workers(work.n_jobs)
     for some in _held_together(splits.matrix, tasks):
         batches = [some[first::n_batches] for first in range(min(n_batches, len(some)))]
         if is_here:
             pairs = list(zip(estimators, batches, strict=False))
             found: Iterable[list[Fit]] = _threads.mapped(lambda pair: fit_folds(splits, *pair), pairs, len(pairs))
         else:
-            found = _parallel.run_tasks(fit_batch, shared, batches, n_jobs=n_jobs, one_by_one=True)
+            found = _parallel.run_tasks(fit_batch, shared, batches, n_jobs=work.n_jobs, one_by_one=True)
         yield from itertools.chain.from_iterable(found)
 
 
@@ -288,9 +269,9 @@ def default_bootstraps(n_items: int) -> int:
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _alpha_at(rank: int, matrix: Arrays, estimator: SRF, root: int, journal: Journal | None) -> float:
-    seed, record = _parallel.seed_of(root, ALPHA, rank), {"kind": "alpha", "rank": rank}
-    return settle_alpha(estimator, matrix, rank, seed, journal, record)
+def _alpha_at(rank: int, matrix: Arrays, estimator: SRF, work: Work) -> float:
+    seed, record = _parallel.seed_of(work.root, ALPHA, rank), {"kind": "alpha", "rank": rank}
+    return settle_alpha(estimator, matrix, rank, seed, work, record)
 
 
 def default_estimator(device: str = "cpu") -> SRF:

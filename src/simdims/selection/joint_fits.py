@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import clone
 
 from simdims import _parallel, _threads, solvers
-from simdims._journal import Journal
+from simdims._journal import Work
 from simdims.joint import JointSRF, settle_penalties
 from simdims.selection.fits import ALPHA, Design, Fit, Task, add_parts, sample_of_pairs
 from simdims.selection.result import Score
 from simdims.selection.splits import OUTSIDE_POOL, pool_sampling, sample_absent
+from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
 
 #: First word of the name of a task, which determines its seed (fits.py and calibration.py use those before).
 _PAIRS, _SPLIT, _FIT, _ALONE = 10, 11, 12, 13
@@ -92,13 +93,12 @@ def settle_at(
     problem: solvers.JointProblem,
     estimator: JointSRF,
     rank: int,
-    root: int,
-    journal: Journal | None = None,
+    work: Work,
     shrinkage: float | None = None,
 ) -> tuple[float, float]:
     """`settle_penalties` with the seed and the record of a rank."""
-    seed, record = _parallel.seed_of(root, ALPHA, rank), {"kind": "penalties", "rank": rank}
-    return settle_penalties(problem, estimator, rank, seed, journal, record, shrinkage)
+    seed, record = _parallel.seed_of(work.root, ALPHA, rank), {"kind": "penalties", "rank": rank}
+    return settle_penalties(problem, estimator, rank, seed, work, record, shrinkage)
 
 
 def shrinkage_at(shrinkage: float, rank: int, chosen_at: int | None) -> float:
@@ -124,7 +124,7 @@ def fit_fold(
         seed = _parallel.seed_of(design.root, _FIT, *task)
         drawn = shrinkage_at(float(estimator.shrinkage), task.rank, chosen_at)
         found = _fit(training, clone(estimator).set_params(shrinkage=drawn), task.rank, seed)
-    low, high = solvers.known_range(training)
+    low, high = known_range(training)
     seconds = time.perf_counter() - start
     return Fit(task, np.vstack([found.W, found.weights]), low, high, found.n_iter, found.converged, seconds)
 
@@ -137,9 +137,9 @@ def fit_alone(
         pairs = draw_pairs(problem, design.root)
         mine = pairs.systems == m
         own = JointPairs(*(column[mine] for column in pairs))._replace(systems=np.zeros(mine.sum(), np.int32))
-        alone = solvers.one_system(problem, m)
+        alone = one_system(problem, m)
         seed = _parallel.seed_of(design.root, _ALONE, rank, m)
-        alpha, _ = settle_at(alone, estimator, rank, seed, shrinkage=np.inf)
+        alpha, _ = settle_at(alone, estimator, rank, Work.unsaved(seed, None), np.inf)
         settled = JointSRF(alpha=alpha, shrinkage=np.inf, l1_ratio=estimator.l1_ratio)
         settled.set_params(max_iter=estimator.max_iter, tol=estimator.tol, device=estimator.device)
         error = 0.0
@@ -161,13 +161,13 @@ def _errors_alone(
     if training.n_known == 0 or not len(those):
         return pairs.values[those] ** 2
     found = _fit(training, estimator, rank, seed)
-    predicted = predict(found.W, found.weights, pairs, those).clip(*solvers.known_range(training))
+    predicted = predict(found.W, found.weights, pairs, those).clip(*known_range(training))
     return (predicted - pairs.values[those]) ** 2
 
 
 def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
     """The problem without the held-out pairs."""
-    return solvers.without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
+    return without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
 
 
 def _fit(problem: solvers.JointProblem, estimator: JointSRF, rank: int, seed: int) -> solvers.JointSolution:

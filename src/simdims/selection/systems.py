@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,9 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from simdims import _memory, _parallel, solvers
-from simdims._journal import Journal, open_journal
+from simdims._journal import Journal, Work, working
 from simdims._parameters import ParameterError, require_choice, shown
-from simdims._progress import Callback, Reporter, reporting
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection.calibration import check_items, require_share
 from simdims.selection.checks import check_design, check_ranks, generous_rank, make_rule, settle_folds, warn_of_edges
@@ -56,12 +53,10 @@ def select_set(
     protocol: Any,
     alpha: Any,
     estimator: Any,
-    checkpoint: str | os.PathLike[str] | None,
-    random_state: Any,
     n_jobs: int | None,
-    progress: bool | Callback | None,
+    **running: Any,
 ) -> RankSelection:
-    """Choose the number of dimensions of joint fits by pairs held out within every system."""
+    """Choose the number of dimensions of joint fits by pairs held out within every system; see `working`."""
     check_items(systems.n_items)
     candidates = check_ranks(ranks, systems.n_items)
     n_folds, n_repeats = settle_folds(n_folds, n_repeats, DEFAULT_FOLDS, 5)
@@ -73,39 +68,28 @@ def select_set(
     _require_memory(problem, n_jobs)
     trained = most_training(n_folds) if sampling is None else float(sampling)
     settings = {"sampling": sampling, "n_folds": n_folds, "n_repeats": n_repeats}
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = partial(_settings, problem, model, settings)
-        journal, seed, root = open_journal(stack, checkpoint, "select_rank", described, random_state)
-        design = Design(trained, n_folds, n_repeats, root)
-        pairs = draw_pairs(problem, root)
+    described = partial(_settings, problem, model, settings)
+    with working("select_rank", described, n_jobs=n_jobs, **running) as work:
+        design = Design(trained, n_folds, n_repeats, work.root)
+        pairs = draw_pairs(problem, work.root)
         check_design(len(pairs.rows), design, partial(draw_folds, pairs, problem.n_systems, design))
         largest = most_dimensions(problem, len(pairs.rows), design)
         generous = generous_rank(candidates, largest, None)
-        compared = settle_at(problem, model, generous, root, journal)
+        compared = settle_at(problem, model, generous, work)
         chosen_at = generous if isinstance(model.shrinkage, str) else None
         of_one = shrinkage_at(compared[1], 1, chosen_at)
-        has_structure = partial(joint_structure_beyond_one, problem, of_one, _parallel.seed_of(root, BEYOND_ONE))
+        has_structure = partial(joint_structure_beyond_one, problem, of_one, _parallel.seed_of(work.root, BEYOND_ONE))
         rule = make_rule("penalised", variance_of(problem, pairs), candidates, has_structure)
-        trials = _trials(problem, design, rule, _settled(model, *compared), chosen_at, n_jobs, journal, reporter)
+        trials = _trials(problem, design, rule, _settled(model, *compared), chosen_at, work)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, trials.rule)[1]
         # If weights do not help with a large number of dimensions, they are not tried again.
         held = np.inf if np.isinf(compared[1]) else None
-        final = compared if chosen == generous else settle_at(problem, model, chosen, root, journal, held)
-    selection = trials.conclude(
-        score_mean(problem, design),
-        sampling=trained,
-        calibration=None,
-        tried=tried,
-        n_items=systems.n_items,
-        largest=largest,
-        seed=seed,
-        alpha=final[0],
-        shrinkage=final[1],
-        comparison_shrinkage=shrinkage_at(compared[1], chosen, chosen_at),
-        names=systems.names,
-    )
+        final = compared if chosen == generous else settle_at(problem, model, chosen, work, held)
+    facts: dict[str, Any] = {"sampling": trained, "calibration": None, "tried": tried, "n_items": systems.n_items}
+    facts |= {"largest": largest, "alpha": final[0], "shrinkage": final[1], "names": systems.names}
+    drawn = shrinkage_at(compared[1], chosen, chosen_at)
+    selection = trials.conclude(score_mean(problem, design), **facts, comparison_shrinkage=drawn)
     warn_of_edges(selection)
     return replace(selection, similarity=systems)
 
@@ -115,9 +99,7 @@ def compare_systems(
     selection: RankSelection,
     *,
     estimator: JointSRF,
-    checkpoint: str | os.PathLike[str] | None,
-    n_jobs: int | None,
-    progress: bool | Callback | None,
+    **running: Any,
 ) -> SystemsComparison:
     """Compare how well the models of SystemsComparison predict the pairs held out in a selection.
 
@@ -130,23 +112,21 @@ def compare_systems(
     weighted, on_line, baseline = (
         selection.systems[name].to_numpy() for name in ("error", "error_on_line", "error_of_mean")
     )
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        settings = {"rank": rank, "alpha": selection.comparison_alpha, "training_share": selection.training_share}
-        settings |= {"n_folds": selection.n_folds, "n_repeats": selection.n_repeats}
-        described = partial(_settings, problem, estimator, settings)
-        journal, _, root = open_journal(stack, checkpoint, "compare_systems", described, selection.seed)
-        design = Design(selection.training_share, selection.n_folds, selection.n_repeats, root)
+    settings = {"rank": rank, "alpha": selection.comparison_alpha, "training_share": selection.training_share}
+    settings |= {"n_folds": selection.n_folds, "n_repeats": selection.n_repeats}
+    described = partial(_settings, problem, estimator, settings)
+    with working("compare_systems", described, random_state=selection.seed, **running) as work:
+        design = Design(selection.training_share, selection.n_folds, selection.n_repeats, work.root)
         equal = weighted, on_line
         if np.isfinite(shrinkage) and systems.n_systems > 1:
             shared = _settled(estimator, selection.comparison_alpha, np.inf)
-            rule = Rule("penalised", variance_of(problem, draw_pairs(problem, root)))
-            trials = _trials(problem, design, rule, shared, None, n_jobs, journal, reporter)
+            rule = Rule("penalised", variance_of(problem, draw_pairs(problem, work.root)))
+            trials = _trials(problem, design, rule, shared, None, work)
             trials.run([rank])
             of_systems = trials.scores[rank].systems
             assert of_systems is not None
             equal = of_systems[0], of_systems[1]
-        alone = _errors_alone(problem, design, estimator, rank, n_jobs, journal, reporter)
+        alone = _errors_alone(problem, design, estimator, rank, work)
     errors = {"average": equal[0], "scale": equal[1], "weights": weighted, "alone": alone, "weights on line": on_line}
     return compare(errors, baseline, systems.names, rank, shrinkage)
 
@@ -172,47 +152,25 @@ def _settled(model: JointSRF, alpha: float, shrinkage: float) -> JointSRF:
 
 
 def _trials(
-    problem: solvers.JointProblem,
-    design: Design,
-    rule: Rule,
-    estimator: JointSRF,
-    chosen_at: int | None,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
+    problem: solvers.JointProblem, design: Design, rule: Rule, estimator: JointSRF, chosen_at: int | None, work: Work
 ) -> Trials:
     """Trials of joint fits with these penalties; see `fit_fold`."""
-    shared, how = (problem, design, estimator, chosen_at), _how(estimator, n_jobs, journal)
-    fit_tasks, score = partial(_parallel.run_tasks, fit_fold, shared, **how), partial(score_fits, problem, design)
-    return Trials(design, rule, float(estimator.alpha), fit_tasks, score, journal, reporter)
+    fit_tasks = work.runner(fit_fold, (problem, design, estimator, chosen_at), estimator.device)
+    return Trials(design, rule, float(estimator.alpha), fit_tasks, partial(score_fits, problem, design), work)
 
 
 def _errors_alone(
-    problem: solvers.JointProblem,
-    design: Design,
-    estimator: JointSRF,
-    rank: int,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
+    problem: solvers.JointProblem, design: Design, estimator: JointSRF, rank: int, work: Work
 ) -> np.ndarray:
     """The errors of systems that are fitted separately."""
-    records = [record for record in (journal.records if journal else []) if record["kind"] == "alone"]
-    found = {record["system"]: (record["system"], record["error"]) for record in records}
 
-    def save(result: tuple[int, float]) -> None:
-        if journal is not None:
-            journal.append({"kind": "alone", "system": result[0], "error": result[1]})
+    def save(journal: Journal, result: tuple[int, float]) -> None:
+        journal.append({"kind": "alone", "system": result[0], "error": result[1]})
 
-    shared, how = (problem, design, estimator, rank), _how(estimator, n_jobs, journal)
-    fit = partial(_parallel.run_tasks, fit_alone, shared, **how)
-    results = reporter.collect("systems alone", problem.n_systems, fit, found, save)
+    found = {record["system"]: (record["system"], record["error"]) for record in work.records("alone")}
+    fit = work.runner(fit_alone, (problem, design, estimator, rank), estimator.device)
+    results = work.collect("systems alone", problem.n_systems, fit, found, save)
     return np.array([error for _, error in results])
-
-
-def _how(estimator: JointSRF, n_jobs: int | None, journal: Journal | None) -> dict[str, Any]:
-    """How tasks are run: in one process if fits run on a device."""
-    return {"n_jobs": n_jobs if estimator.device == "cpu" else 1, "one_by_one": journal is not None}
 
 
 def _settings(problem: solvers.JointProblem, model: JointSRF, others: dict[str, Any]) -> dict[str, Any]:

@@ -30,17 +30,8 @@ from simdims.solvers.joint import (
     solve_jointly,
     weights_of,
 )
-from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
 from simdims.solvers.joint_path import approach_jointly, as_lists, choose_jointly, knows_all_pairs
-from simdims.solvers.joint_resampling import (
-    pair_counts,
-    place_items,
-    resampled_systems,
-    reweighted,
-    variance_explained_jointly,
-)
 from simdims.solvers.loop import Report
-from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha, has_many_minima
 from simdims.solvers.penalty import noise_scale, penalised, penalty_of_rows
 from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
@@ -64,55 +55,41 @@ from simdims.solvers.start import given_start, random_start, spectral_start
 
 __all__ = [
     "NO_PENALTY",
-    "STEP_SWEEPS",
-    "STEP_TOL",
     "JointProblem",
     "JointSolution",
     "Penalty",
     "Problem",
     "Solution",
-    "approach",
     "approach_jointly",
     "as_lists",
     "as_problem",
-    "best_start",
     "can_fill",
-    "choose_alpha",
     "choose_jointly",
     "determinacy",
     "devices_for",
     "embed",
     "factor_problem",
     "given_start",
-    "has_many_minima",
     "has_missing",
     "joint_problem",
     "joint_start",
-    "known_range",
     "knows_all_pairs",
     "largest_eigenvalue",
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",
-    "one_system",
-    "pair_counts",
     "pairs_per_system",
     "partner_counts",
     "penalised",
     "penalised_jointly",
     "penalty_of_rows",
-    "place_items",
     "random_start",
     "require_scale",
-    "resampled_systems",
-    "reweighted",
     "solve",
     "solve_jointly",
     "solve_on",
     "spectral_start",
-    "variance_explained_jointly",
     "weights_of",
-    "without_pairs",
 ]
 
 #: Coordinate descent on a convex problem in r variables converges long before this.

@@ -155,13 +155,10 @@ Problem = CompleteProblem | PairProblem
 
 
 def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Problem:
-    """The problem of a checked, symmetric similarity matrix.
+    """The problem of a checked, symmetric similarity matrix: an ndarray, or a csr_array.
 
-    Parameters
-    ----------
-    values : ndarray (NaN = missing) or csr_array (a stored NaN is a listed pair of weight zero)
-    weights : None, or an array of the same type and shape as `values`
-    background : the weight of the zeros that sparse values do not store
+    NaN is a missing pair; if it is stored, a listed pair of weight zero. `weights` have the type and shape of `values`,
+    and `background` is the weight of the zeros that sparse values do not store.
     """
     if sparse.issparse(values):
         return _pair_problem(values, weights, background)

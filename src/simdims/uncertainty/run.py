@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from simdims import __version__, _memory, _parallel, _threads, solvers
-from simdims._journal import Journal, fingerprint
+from simdims import _memory, _parallel, _threads, solvers
+from simdims._journal import Journal, Work, fingerprint, working
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
@@ -24,11 +23,12 @@ from simdims._parameters import (
     shown,
     warn,
 )
-from simdims._progress import Callback, Reporter, reporting
+from simdims._progress import Callback
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection import select_rank
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.ownership import frozen
+from simdims.solvers.joint_resampling import variance_explained_jointly
 from simdims.srf import SRF
 from simdims.systems import SimilaritySet, dense_parts
 from simdims.uncertainty.fits import (
@@ -168,23 +168,13 @@ def bootstrap(
     source = _source(found, n_components, estimator)
     candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)
     _check_units(source.systems, over)
-    if checkpoint is None:
-        random_state = _parallel.settle_seed(random_state)
-    with ExitStack() as stack:
-        journal = None
-        if checkpoint is not None:
-            settings = _settings(source, over, threshold, candidates, random_state)
-            journal = stack.enter_context(Journal(checkpoint, settings))
-            random_state = journal.settings["random_state"]
-        seed = int(random_state)  # type: ignore[arg-type]
-        root = _parallel.root_seed(seed)
-        reference, model = _reference(source, threshold, n_resamples, root, journal)
-        reporter = stack.enter_context(reporting(progress))
-        resamples = _fit_all(reference, over, n_resamples, root, n_jobs, journal, reporter)
-        chosen = None
-        if candidates is not None:
-            chosen = _select_all(source.systems, over, candidates, n_resamples, root, n_jobs, journal, reporter)
-    return _result(source, reference, model, resamples, over, seed, chosen)
+    described = partial(_settings, source, over, threshold, candidates)
+    with working("bootstrap", described, checkpoint, random_state, n_jobs, progress) as work:
+        assert work.seed is not None
+        reference, model = _reference(source, threshold, n_resamples, work)
+        resamples = _fit_all(reference, over, n_resamples, work)
+        chosen = None if candidates is None else _select_all(source.systems, over, candidates, n_resamples, work)
+    return _result(source, reference, model, resamples, over, work.seed, chosen)
 
 
 def _check_units(systems: SimilaritySet, over: str) -> None:
@@ -251,9 +241,7 @@ def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
     return [int(rank) for rank in candidates]
 
 
-def _reference(
-    source: Source, threshold: float, n_resamples: int, root: int, journal: Journal | None
-) -> tuple[Reference, JointSRF]:
+def _reference(source: Source, threshold: float, n_resamples: int, work: Work) -> tuple[Reference, JointSRF]:
     """The fit that is resampled, with tighter convergence; its penalties are chosen once."""
     systems, model = source.systems, clone(source.model)
     n, n_systems, rank = systems.n_items, systems.n_systems, model.n_components
@@ -262,20 +250,20 @@ def _reference(
     problem = problem_of_set(systems)
     _memory.require(4 * 28 * problem.n_known, f"Lists of the {problem.n_known // 2} pairs", "resample fewer items")
     W, weights = source.W, source.weights
-    kept = None if journal is None else journal.kept("reference")
+    kept = work.kept("reference")
     with _threads.one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of this fit, which is continued below
         if kept is not None:
             model.set_params(alpha=float(kept[0]), shrinkage=float(kept[1]))
             W, weights = kept[2:].reshape(-1, rank)[:n], kept[2:].reshape(-1, rank)[n:]
         elif W is None:
-            fitted = clone(model).set_params(random_state=_parallel.seed_of(root, 0, 0)).fit(systems)
+            fitted = clone(model).set_params(random_state=_parallel.seed_of(work.root, 0, 0)).fit(systems)
             model.set_params(alpha=fitted.alpha_, shrinkage=fitted.shrinkage_)
             W, weights = fitted.embedding_, fitted.weights_
         assert W is not None
         assert weights is not None
-        if journal is not None and kept is None:
-            journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
+        if work.journal is not None and kept is None:
+            work.journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
         problem = solvers.penalised_jointly(problem, rank, model.alpha, model.l1_ratio, model.shrinkage)
         solution = solvers.solve_jointly(problem, W, weights, max_iter=model.max_iter, tol=TOL)
     order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable") if source.W is None else np.arange(rank)
@@ -284,36 +272,26 @@ def _reference(
     return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter), float(threshold)), model
 
 
-def _fit_all(
-    reference: Reference,
-    over: str,
-    n_resamples: int,
-    root: int,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
-) -> list[Resample]:
+def _fit_all(reference: Reference, over: str, n_resamples: int, work: Work) -> list[Resample]:
     """All resamples in order, including those in the checkpoint."""
-    found = {} if journal is None else _earlier(journal, reference, n_resamples)
-
-    def save(one: Resample) -> None:
-        if journal is not None:
-            parts = [np.ravel(part) for part in (one.W, one.weights, one.shares, one.correlations)]
-            journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
-            journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
-
-    fit = partial(_parallel.run_tasks, fit_resample, (reference, over, root), n_jobs=n_jobs)
-    return reporter.collect("bootstrap", n_resamples, fit, found, save, "resample")
+    found = _earlier(work, reference, n_resamples)
+    fit = partial(_parallel.run_tasks, fit_resample, (reference, over, work.root), n_jobs=work.n_jobs)
+    return work.collect("bootstrap", n_resamples, fit, found, _keep, "resample")
 
 
-def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[int, Resample]:
+def _keep(journal: Journal, one: Resample) -> None:
+    parts = [np.ravel(part) for part in (one.W, one.weights, one.shares, one.correlations)]
+    journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
+    journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
+
+
+def _earlier(work: Work, reference: Reference, n_resamples: int) -> dict[int, Resample]:
+    """The resamples in the checkpoint, as `_keep` stored them."""
     found = {}
     n, rank = reference.W.shape
     ends = np.cumsum([n * rank, reference.weights.size, rank, rank])
-    for record in journal.records:
-        if record["kind"] != "resample" or record["number"] >= n_resamples:
-            continue
-        kept = journal.kept(f"resample-{record['number']}")
+    for record in work.records("resample"):
+        kept = work.kept(f"resample-{record['number']}") if record["number"] < n_resamples else None
         if kept is not None:
             W, weights, shares, correlations, r2 = np.split(kept, ends)
             parts = (W.reshape(n, rank), weights.reshape(-1, rank), shares, correlations, float(r2[0]))
@@ -321,26 +299,15 @@ def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[i
     return found
 
 
-def _select_all(
-    systems: SimilaritySet,
-    over: str,
-    ranks: list[int],
-    n_resamples: int,
-    root: int,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
-) -> NDArray[np.intp]:
+def _select_all(systems: SimilaritySet, over: str, ranks: list[int], n_resamples: int, work: Work) -> NDArray[np.intp]:
     """The number of dimensions that each resample selects."""
-    earlier = [] if journal is None else [record for record in journal.records if record["kind"] == "rank"]
-    found = {one["number"]: (one["number"], one["rank"]) for one in earlier if one["number"] < n_resamples}
 
-    def save(result: tuple[int, int]) -> None:
-        if journal is not None:
-            journal.append({"kind": "rank", "number": result[0], "rank": result[1]})
+    def save(journal: Journal, result: tuple[int, int]) -> None:
+        journal.append({"kind": "rank", "number": result[0], "rank": result[1]})
 
-    select = partial(_parallel.run_tasks, selected_rank, (systems, over, ranks, root), n_jobs=n_jobs)
-    chosen = reporter.collect("ranks of resamples", n_resamples, select, found, save, "resample")
+    found = {one["number"]: (one["number"], one["rank"]) for one in work.records("rank") if one["number"] < n_resamples}
+    select = partial(_parallel.run_tasks, selected_rank, (systems, over, ranks, work.root), n_jobs=work.n_jobs)
+    chosen = work.collect("ranks of resamples", n_resamples, select, found, save, "resample")
     return np.array([rank for _, rank in chosen], dtype=np.intp)
 
 
@@ -386,21 +353,17 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
     return SimilaritySet.of_parts(similarities, places, systems.names, None, names, len(kept))
 
 
-def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None, seed: Any) -> dict[str, Any]:
+def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None) -> dict[str, Any]:
     """The settings that a checkpoint must agree on; not the number of resamples, so that more can be added."""
     model = source.model
     names = ("n_components", "alpha", "shrinkage", "l1_ratio", "max_iter", "tol")
     reference = "" if source.W is None else fingerprint(source.W, source.weights)
     return {
-        "work": "bootstrap",
-        "version": __version__,
         "data": fingerprint_of(problem_of_set(source.systems)) + reference,
         "over": over,
         "threshold": float(threshold),
         "estimator": {name: str(getattr(model, name)) for name in names},
         "ranks": ranks,
-        "seed": None,
-        "random_state": None if seed is None else _parallel.settle_seed(seed),
     }
 
 
@@ -415,7 +378,7 @@ def _result(
 ) -> Bootstrap:
     systems = source.systems
     units = {"systems": systems.n_systems, "items": systems.n_items, "pairs": reference.problem.n_known // 2}
-    r2 = solvers.variance_explained_jointly(reference.lists, reference.W, reference.weights)
+    r2 = variance_explained_jointly(reference.lists, reference.W, reference.weights)
     return Bootstrap(
         over=over,
         embedding=reference.W,
