@@ -30,7 +30,7 @@ from simdims._parameters import (
 )
 from simdims.metrics.variance import share_explained
 from simdims.similarity.arrays import arrays_of, problem_of
-from simdims.srf import SRF, UnconvergedWarning, check_alpha, warn_of_nothing_left
+from simdims.srf import SRF, UnconvergedWarning, check_alpha, remember_labels, warn_of_nothing_left
 from simdims.systems import SimilaritySet, usual_scale, warn_of_scales
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class JointSRF(BaseEstimator):
         systems = S if isinstance(S, SimilaritySet) else SimilaritySet.of_new(S)
         warn_of_scales(systems, self._scale, " of the fitted ones")
         problem = problem_of_set(systems, self._places(systems), self.n_features_in_)
-        found = solvers.weights_of(with_shrinkage(problem, self._mu), self.embedding_)
+        found = solvers.weights_of(replace(problem, mu=self._mu / problem.scale), self.embedding_)
         return found if isinstance(S, SimilaritySet) else found[0]
 
     def reconstruct(self, system: int | str) -> NDArray[np.float64]:
@@ -335,10 +335,7 @@ class JointSRF(BaseEstimator):
     def _remember(self, systems: SimilaritySet) -> None:
         self.names_, self.info_ = systems.names, systems.info
         self.n_features_in_, self._scale = systems.n_items, usual_scale(systems)
-        if systems.labels is not None:
-            self.feature_names_in_ = np.array(systems.labels, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        remember_labels(self, systems.labels)
 
     def _fit_one(self, systems: SimilaritySet) -> JointSRF:
         """One system: its weights are 1, and the fit is that of SRF."""
@@ -387,11 +384,8 @@ class JointSRF(BaseEstimator):
             )
         if self.shrinkage_ == 0:
             counts = solvers.pairs_per_system(problem)
-            few = [
-                f"{name} ({count})"
-                for name, count in zip(self.names_, counts, strict=True)
-                if count < self.n_components
-            ]
+            pairs = zip(self.names_, counts, strict=True)
+            few = [f"{name} ({count})" for name, count in pairs if count < self.n_components]
             if few:
                 warn(
                     f"Fewer observed pairs than the {self.n_components} dimensions in {len(few)} "
@@ -465,8 +459,3 @@ def fingerprint_of(problem: solvers.JointProblem) -> str:
     """A text that changes with the similarities or weights of the systems."""
     own = (problem.zeros, problem.diagonal, problem.diagonal_weights, problem.scale)
     return fingerprint(*problem.listed, *own, np.array(list(problem.dense)), *problem.dense.values())
-
-
-def with_shrinkage(problem: solvers.JointProblem, mu: float) -> solvers.JointProblem:
-    """The problem with a shrinkage in the caller's units."""
-    return replace(problem, mu=mu / problem.scale)

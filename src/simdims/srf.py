@@ -230,7 +230,8 @@ class SRF(TransformerMixin, BaseEstimator):
         self.kkt_residual_ = solution.kkt_residual
         self.solver_ = self._resolved_solver()
         self._penalty = solvers.penalty_of_rows(problem, self.alpha_, self.l1_ratio)
-        self._remember_items(similarity)
+        self.n_features_in_ = similarity.n_items
+        remember_labels(self, similarity.labels)
         if not self.converged_:
             self._warn_of_slow_convergence()
         warn_of_underdetermined(problem, self.embedding_, similarity.labels)
@@ -396,13 +397,6 @@ class SRF(TransformerMixin, BaseEstimator):
                 rule = f"must be {' or '.join(map(repr, allowed))} unless {{device=cpu}}"
                 raise ParameterError(name, rule, f"{value!r} with device={self.device!r}")
 
-    def _remember_items(self, similarity: Similarity) -> None:
-        self.n_features_in_ = similarity.n_items
-        if similarity.labels is not None:
-            self.feature_names_in_ = np.array(similarity.labels, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def _check_rows(self, S: Any, *, allow_empty: bool = False) -> NDArray[np.floating]:
         self._check_names(S)
         if isinstance(S, Similarity):
@@ -561,6 +555,14 @@ def on_devices(estimator: SRF, n_jobs: int | None) -> list[SRF]:
     """The settings for each device that fits are divided among: with "cuda", as many GPUs as `n_jobs`."""
     devices = solvers.devices_for(estimator.device, workers_here(n_jobs))
     return [clone(estimator).set_params(device=device) for device in devices]
+
+
+def remember_labels(estimator: Any, labels: Sequence[str] | None) -> None:
+    """Set or remove the attribute that scikit-learn compares with the names of columns."""
+    if labels is not None:
+        estimator.feature_names_in_ = np.array(labels, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
 
 
 def settle_alpha(estimator: SRF, matrix: Arrays, rank: int, seed: int, work: Work, record: dict[str, Any]) -> float:

@@ -210,7 +210,7 @@ def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
         for at, share in enumerate(grid):
             start = np.random.RandomState(_parallel.seed_of(root, _BOOTSTRAP, number, at))
             _, found = solvers.leading_eigenpairs(subsample(S, chances, share), eigenvectors.shape[1], start)
-            coherence[at] = coherences(found, eigenvectors)
+            coherence[at] = np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0))
             mass[at] = np.einsum("ij,ij->j", found, S @ found)
     return number, (coherence, mass)
 
@@ -235,11 +235,6 @@ def subsample(S: np.ndarray | sparse.csr_array, chances: np.ndarray, share: floa
     upper = sparse.csr_array(sparse.triu(S, 1))
     upper.data = np.where(chances < share, upper.data / share, 0.0)
     return sparse.csr_array(upper + upper.T + sparse.diags_array(S.diagonal()))
-
-
-def coherences(found: np.ndarray, eigenvectors: np.ndarray) -> np.ndarray:
-    """For every k, sum_{j <= k} (u^_j . u_k)^2."""
-    return np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0)).copy()
 
 
 def conclude(

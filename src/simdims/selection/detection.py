@@ -290,8 +290,7 @@ class _Test:
         self.scale = solvers.noise_scale(problem)[0] / 2.0 * problem.n_items**0.5
         size = mean_similarity(problem) * problem.n_known**0.5
         self.negligible = max(_ROUNDING**0.5 * self.scale, _ROUNDING * size)
-        self.rows: dict[int, dict[str, Any]] = {}
-        self.null: dict[int, np.ndarray] = {}
+        self.found: dict[int, tuple[dict[str, Any], np.ndarray]] = {}
 
     def is_too_few(self, rank: int) -> bool:
         """Whether the residuals of a fit have structure that noise does not have."""
@@ -299,7 +298,7 @@ class _Test:
         row, null = self._compare(rank, *_FIT)
         if row["too_few"] and row["unexplained"] < _NEARLY_EXACT:
             row, null = self._compare(rank, *_CLOSE_FIT)
-        self.rows[rank], self.null[rank] = row, null
+        self.found[rank] = row, null
         self.reporter.step(f"rank {rank}")
         return bool(row["too_few"])
 
@@ -326,12 +325,12 @@ class _Test:
         """The result, in the order of the numbers tested."""
         import pandas as pd
 
-        tested = sorted(self.rows)
+        rows, null = zip(*(self.found[tested] for tested in sorted(self.found)), strict=True)
         return DetectableDimensions(
             rank=rank,
             at_edge=at_edge,
-            table=pd.DataFrame([self.rows[one] for one in tested]),
-            null_distribution=np.array([self.null[one] for one in tested]),
+            table=pd.DataFrame(rows),
+            null_distribution=np.array(null),
             level=self.level,
             n_items=self.problem.n_items,
             seed=seed,

@@ -364,6 +364,17 @@ def error_row(protocol: str) -> int:
     return 1 if protocol == "paper" else 0
 
 
+def contributions(one: Score, other: Score, protocol: str) -> tuple[float, np.ndarray, np.ndarray]:
+    """The difference of two errors, and what each item and each sampled pair adds to it, minus the mean."""
+    gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
+    row = error_row(protocol)
+    of_items, of_pairs = (
+        mine[row] - others[row] - gap * mine[2]
+        for mine, others in ((one.items, other.items), (one.sample, other.sample))
+    )
+    return gap, of_items, of_pairs
+
+
 def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     """The difference of two errors, and its standard error.
 
@@ -372,12 +383,7 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     sum_i (sum_{e at i} u_e)^2 - sum_e u_e^2: all products of pairs that share an item, and each pair with itself once.
     It is at least sum_e u_e^2, that of independent pairs.
     """
-    gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
-    row = error_row(protocol)
-    of_items, of_pairs = (
-        mine[row] - others[row] - gap * mine[2]
-        for mine, others in ((one.items, other.items), (one.sample, other.sample))
-    )
+    gap, of_items, of_pairs = contributions(one, other, protocol)
     return gap, _standard_error(of_items, of_pairs, one.pairs_per_sampled)
 
 

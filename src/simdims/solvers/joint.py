@@ -147,7 +147,7 @@ def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], 
         whole = len(at) == n_items
         in_order = whole and np.array_equal(at, np.arange(n_items))
         if isinstance(matrix, MatrixProblem) and in_order and _mostly_known(matrix):
-            dense[m], zeros[m] = _without_missing(matrix), relative
+            dense[m], zeros[m] = matrix.values if matrix.complete else np.nan_to_num(matrix.values), relative
             parts += _missing_pairs(matrix, m)
         else:
             pairs = _as_pairs(matrix, whole)
@@ -213,12 +213,8 @@ def _mostly_known(matrix: MatrixProblem) -> bool:
     return not matrix.weights.size and matrix.n_known > _MOSTLY * n * (n - 1)
 
 
-def _without_missing(matrix: MatrixProblem) -> np.ndarray:
-    """The values, with zeros for missing pairs, which are listed with weight zero."""
-    return matrix.values if matrix.complete else np.nan_to_num(matrix.values)
-
-
 def _missing_pairs(matrix: MatrixProblem, m: int) -> list[_Part]:
+    """The missing pairs, which are zeros in the matrix, with weight zero."""
     if matrix.complete:
         return []
     missing = np.isnan(matrix.values)

@@ -81,38 +81,26 @@ def fit_jointly_on(
     _require_memory(problem, W0.shape[1], place)
     unit = power_of_four(float(np.sqrt(problem.squares / max(problem.n_known, 1))))
     try:
-        return _fit(_upload(problem, unit, place), problem, W0, weights0, unit, max_iter, tol, report)
+        data = _upload(problem, unit, place)
+        fit = _Descent(data, problem, W0, weights0, unit)
+        histories = np.empty(max_iter + 1)
+        histories[0] = fit.objective()
+        lowest = histories.copy()  # lowest so far: F wavers by rounding, which is not progress
+        rule = (WINDOW, float(tol), max((100.0 * torch.finfo(torch.float32).eps) ** 2, 1e-8 * tol) * 0.5 * data.size)
+        done, converged = 0, False
+        while done < max_iter and not converged:
+            done += 1
+            fit.step()
+            if done % _WEIGHTS_EVERY == 0:
+                fit.update_weights()
+            histories[done] = fit.objective()
+            lowest[done] = min(histories[done], lowest[done - 1])
+            if report is not None:
+                report(done, histories[done] * unit**2)
+            converged = stalled(lowest, done, rule) and fit.damping <= MOST_DAMPING
+        W = fit.state.Y[0].cpu().numpy().astype(np.float64) * np.sqrt(unit)
     except torch.cuda.OutOfMemoryError:
         raise _too_large(problem, place) from None
-
-
-def _fit(
-    data: _Data,
-    problem: JointProblem,
-    W0: np.ndarray,
-    weights0: np.ndarray | None,
-    unit: float,
-    max_iter: int,
-    tol: float,
-    report: Report,
-) -> JointFit:
-    fit = _Descent(data, problem, W0, weights0, unit)
-    histories = np.empty(max_iter + 1)
-    histories[0] = fit.objective()
-    lowest = histories.copy()  # lowest so far: F wavers by rounding, which is not progress
-    rule = (WINDOW, float(tol), max((100.0 * torch.finfo(torch.float32).eps) ** 2, 1e-8 * tol) * 0.5 * data.size)
-    done, converged = 0, False
-    while done < max_iter and not converged:
-        done += 1
-        fit.step()
-        if done % _WEIGHTS_EVERY == 0:
-            fit.update_weights()
-        histories[done] = fit.objective()
-        lowest[done] = min(histories[done], lowest[done - 1])
-        if report is not None:
-            report(done, histories[done] * unit**2)
-        converged = stalled(lowest, done, rule) and fit.damping <= MOST_DAMPING
-    W = fit.state.Y[0].cpu().numpy().astype(np.float64) * np.sqrt(unit)
     return JointFit(W, fit.weights, Descent(histories[: done + 1] * unit**2, converged))
 
 

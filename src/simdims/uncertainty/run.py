@@ -172,7 +172,9 @@ def bootstrap(
     with working("bootstrap", described, checkpoint, random_state, n_jobs, progress) as work:
         assert work.seed is not None
         reference, model = _reference(source, threshold, n_resamples, work)
-        resamples = _fit_all(reference, over, n_resamples, work)
+        fit = partial(_parallel.run_tasks, fit_resample, (reference, over, work.root), n_jobs=n_jobs)
+        earlier = _earlier(work, reference, n_resamples)
+        resamples: list[Resample] = work.collect("bootstrap", n_resamples, fit, earlier, _keep, "resample")
         chosen = None if candidates is None else _select_all(source.systems, over, candidates, n_resamples, work)
     return _result(source, reference, model, resamples, over, work.seed, chosen)
 
@@ -270,13 +272,6 @@ def _reference(source: Source, threshold: float, n_resamples: int, work: Work) -
     lists = solvers.as_lists(problem, np.arange(n)) if problem.zeros.any() else problem
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (solution.W, solution.weights))
     return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter), float(threshold)), model
-
-
-def _fit_all(reference: Reference, over: str, n_resamples: int, work: Work) -> list[Resample]:
-    """All resamples in order, including those in the checkpoint."""
-    found = _earlier(work, reference, n_resamples)
-    fit = partial(_parallel.run_tasks, fit_resample, (reference, over, work.root), n_jobs=work.n_jobs)
-    return work.collect("bootstrap", n_resamples, fit, found, _keep, "resample")
 
 
 def _keep(journal: Journal, one: Resample) -> None:
@@ -379,22 +374,23 @@ def _result(
     systems = source.systems
     units = {"systems": systems.n_systems, "items": systems.n_items, "pairs": reference.problem.n_known // 2}
     r2 = variance_explained_jointly(reference.lists, reference.W, reference.weights)
+    _, W, weights, shares, correlations, resampled_r2, converged = map(np.stack, zip(*resamples, strict=True))
     return Bootstrap(
         over=over,
         embedding=reference.W,
         weights=reference.weights,
         r2=mean_of_known(r2),
-        embeddings=np.stack([one.W for one in resamples]),
-        resampled_weights=np.stack([one.weights for one in resamples]),
-        resampled_shares=np.stack([one.shares for one in resamples]),
-        resampled_r2=np.array([one.r2 for one in resamples]),
-        correlations=np.stack([one.correlations for one in resamples]),
+        embeddings=W,
+        resampled_weights=weights,
+        resampled_shares=shares,
+        resampled_r2=resampled_r2,
+        correlations=correlations,
         threshold=reference.threshold,
         alpha=float(model.alpha),
         shrinkage=float(model.shrinkage),
         n_units=units[over],
         pairs_per_system=int(np.median(solvers.pairs_per_system(reference.problem))),
-        converged=np.array([one.converged for one in resamples]),
+        converged=converged,
         seed=seed,
         labels=systems.labels,
         systems=systems.names if systems.n_systems > 1 else None,
