@@ -41,14 +41,6 @@ _WEIGHTS_EVERY = 5
 _BLOCK_BYTES = 2**28
 
 
-class JointFit(NamedTuple):
-    """An embedding, weights and the objective along the way, in the problem's own weights."""
-
-    W: np.ndarray
-    weights: np.ndarray
-    descent: Descent
-
-
 class _Data(NamedTuple):
     """Systems on the device: similarities, zero if unknown; square roots of weights, unless all are 1; blocks of them.
 
@@ -75,10 +67,12 @@ def fit_jointly_on(
     max_iter: int,
     tol: float,
     report: Report = None,
-) -> JointFit:
-    """Minimise F on a device from W0 and weights (ones by default), which are not changed."""
+) -> tuple[np.ndarray, np.ndarray, Descent]:
+    """Minimise F on a device from W0 and weights (ones by default), not changed; return both and the record."""
     place = check_device(device)
-    _require_memory(problem, W0.shape[1], place)
+    free = free_bytes(place)
+    if free is not None and _bytes_of(problem, W0.shape[1]) > usable_bytes(free):
+        raise _too_large(problem, place)
     unit = power_of_four(float(np.sqrt(problem.squares / max(problem.n_known, 1))))
     try:
         data = _upload(problem, unit, place)
@@ -101,7 +95,7 @@ def fit_jointly_on(
         W = fit.state.Y[0].cpu().numpy().astype(np.float64) * np.sqrt(unit)
     except torch.cuda.OutOfMemoryError:
         raise _too_large(problem, place) from None
-    return JointFit(W, fit.weights, Descent(histories[: done + 1] * unit**2, converged))
+    return W, fit.weights, Descent(histories[: done + 1] * unit**2, converged)
 
 
 class _Descent:
@@ -236,12 +230,6 @@ def _bytes_of(problem: JointProblem, rank: int) -> int:
     block = max(matrix, min(_BLOCK_BYTES, problem.n_systems * matrix))
     n_in_block = max(1, block // matrix)
     return 2 * problem.n_systems * matrix + 3 * block + 4 * n_in_block * problem.n_items * rank * (rank + 1)
-
-
-def _require_memory(problem: JointProblem, rank: int, device: torch.device) -> None:
-    free = free_bytes(device)
-    if free is not None and _bytes_of(problem, rank) > usable_bytes(free):
-        raise _too_large(problem, device)
 
 
 def _too_large(problem: JointProblem, device: torch.device) -> MemoryError:

@@ -72,7 +72,9 @@ def fit_lists(
         for problem, W in zip(problems, starts, strict=True):
             if sent is None or sent[0] is not problem:
                 sent = None  # frees its memory before the next one is sent
-                _require_memory(problem, rank, place)
+                free = free_bytes(place)
+                if free is not None and _bytes_of(problem, rank) > usable_bytes(free):
+                    raise _too_large(problem, rank, place)
                 sent = problem, _upload(problem, rank, place)
             found.append(_fit(problem, sent[1], W, max_iter, tol, report))
     except torch.cuda.OutOfMemoryError:
@@ -264,12 +266,6 @@ def _bytes_of(problem: PairProblem, rank: int) -> int:
     most = int(np.diff(problem.starts).max(initial=0)) + 1
     row = 4 * rank * (_GATHERED * most + _MATRICES * rank)
     return _PAIR_BYTES * (len(problem.values) + n) + 4 * COPIES * n * rank + max(row, min(n * row, _BLOCK_BYTES))
-
-
-def _require_memory(problem: PairProblem, rank: int, device: torch.device) -> None:
-    free = free_bytes(device)
-    if free is not None and _bytes_of(problem, rank) > usable_bytes(free):
-        raise _too_large(problem, rank, device)
 
 
 def _too_large(problem: PairProblem, rank: int, device: torch.device) -> MemoryError:

@@ -277,11 +277,7 @@ def advance(
 
 
 def minimise_model(
-    state: State,
-    gram: torch.Tensor,
-    curvature: torch.Tensor,
-    ridge: torch.Tensor | None,
-    limits: torch.Tensor | None,
+    state: State, gram: torch.Tensor, curvature: torch.Tensor, ridge: torch.Tensor | None, limits: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Decrease the model over Y + D >= 0 by accelerated projected gradient steps; also the leading direction of Y^T Y.
 

@@ -62,9 +62,9 @@ def fit_resample(reference: Reference, over: str, root: int, number: int) -> Res
         if counts is not None:
             W = joint_resampling.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
         r2 = mean_of_known(joint_resampling.variance_explained_jointly(problem, W, a))
-        order, correlations = _matched(W, reference.W)
-        W, a = W[:, order], a[:, order]
-        return Resample(number, W, a, shares_of(W, counts), correlations, r2, found.converged)
+        aligned = align(W, reference.W)
+        W, a = W[:, aligned.permutation], a[:, aligned.permutation]
+        return Resample(number, W, a, shares_of(W, counts), aligned.similarity, r2, found.converged)
 
 
 def draw_weights(
@@ -108,7 +108,8 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     found = _fit(reference, problem, reference.W * np.sqrt(means), start, rng)
     drawn, first = np.unique(chosen, return_index=True)
     has_pairs = _items_of(reference.lists, drawn)
-    order, correlations = _matched(found.W[has_pairs], reference.W[has_pairs])
+    aligned = align(found.W[has_pairs], reference.W[has_pairs])
+    order, correlations = aligned.permutation, aligned.similarity
     scale = np.where(correlations >= reference.threshold, scale, 1.0)
     W, fitted = found.W[:, order] / np.sqrt(scale), found.weights[:, order] * scale
     own = reference.weights.copy()
@@ -148,12 +149,6 @@ def _fit(
         other = solvers.solve_jointly(problem, other.W, other.weights, max_iter=reference.max_iter, tol=TOL)
         return other
     return found
-
-
-def _matched(W: NDArray, reference: NDArray) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The dimension of W that matches each dimension of the reference, and their correlations."""
-    alignment = align(W, reference)
-    return alignment.permutation, alignment.similarity
 
 
 def shares_of(W: NDArray[np.float64], counts: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
