@@ -183,8 +183,8 @@ class JointSRF(BaseEstimator):
         problem = self._penalised(problem)
         if isinstance(self.init, str):
             start = solvers.approach_jointly(problem, start, self.alpha_, self.device)
-        limits: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        solution = solvers.solve_jointly(problem, start, device=self.device, **limits)
+        limits: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "device": self.device}
+        solution = solvers.solve_jointly(problem, start, **limits)
         order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable")
         self.embedding_, self.weights_ = solution.W[:, order], solution.weights[:, order]
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
@@ -416,6 +416,13 @@ def joint_settings(
         raise ParameterError("estimator", f"must have init='random', {reason}", "one with an array")
     model._check_parameters()
     return model
+
+
+def fit_from_seed(model: JointSRF, problem: solvers.JointProblem, rank: int, seed: int) -> solvers.JointSolution:
+    """Fit a problem with its penalties from a random start, with the other settings of `model`."""
+    start = solvers.joint_start(problem, rank, generator_of(seed))
+    start = solvers.approach_jointly(problem, start, float(model.alpha), model.device)
+    return solvers.solve_jointly(problem, start, max_iter=model.max_iter, tol=model.tol, device=model.device)
 
 
 def settle_penalties(

@@ -14,7 +14,7 @@ from simdims._parameters import require_components, require_count
 from simdims.consensus import reliability
 from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
-from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set, settle_penalties
+from simdims.joint import JointSRF, fingerprint_of, fit_from_seed, joint_settings, problem_of_set, settle_penalties
 from simdims.srf import settings_of
 from simdims.systems import SimilaritySet
 
@@ -69,12 +69,8 @@ def joint_run_estimator(estimator: Any, alpha: Any, default: float | str, device
 
 def fit_run(problem: solvers.JointProblem, model: JointSRF, root: int, number: int) -> Run:
     """One fit, with one BLAS thread, so that results do not depend on where it runs."""
-    rng = _parallel.generator_of(_parallel.seed_of(root, number))
     with _threads.one_blas_thread():
-        start = solvers.joint_start(problem, model.n_components, rng)
-        start = solvers.approach_jointly(problem, start, float(model.alpha), model.device)
-        limits: dict[str, Any] = {"max_iter": model.max_iter, "tol": model.tol}
-        found = solvers.solve_jointly(problem, start, device=model.device, **limits)
+        found = fit_from_seed(model, problem, model.n_components, _parallel.seed_of(root, number))
     order = np.argsort(-np.square(found.W).sum(axis=0), kind="stable")
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (found.W, found.weights))
     return Run(number, W, float(found.objective), int(found.n_iter), bool(found.converged), weights)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from simdims import _parallel, _threads, solvers
 from simdims._journal import Work
-from simdims.joint import JointSRF, settle_penalties
+from simdims.joint import JointSRF, fit_from_seed, settle_penalties
 from simdims.selection.fits import ALPHA, Design, Fit, Task, add_parts, sample_of_pairs
 from simdims.selection.result import Score
 from simdims.selection.splits import OUTSIDE_POOL, pool_sampling, sample_absent
@@ -48,9 +48,7 @@ def draw_pairs(problem: solvers.JointProblem, root: int) -> JointPairs:
     n, listed, rows = problem.n_items, problem.listed, problem.listed.rows
     upper = rows < listed.partners
     known = upper & (listed.weights > 0)
-    parts = [
-        (listed.systems[known], rows[known], listed.partners[known], listed.values[known], listed.weights[known]),
-    ]
+    parts = [(listed.systems[known], rows[known], listed.partners[known], listed.values[known], listed.weights[known])]
     for m in np.flatnonzero(problem.zeros).tolist():
         own = upper & (listed.systems == m)
         taken = np.sort(rows[own].astype(np.int64) * n + listed.partners[own])
@@ -90,11 +88,7 @@ def most_dimensions(problem: solvers.JointProblem, n_pairs: int, design: Design)
 
 
 def settle_at(
-    problem: solvers.JointProblem,
-    estimator: JointSRF,
-    rank: int,
-    work: Work,
-    shrinkage: float | None = None,
+    problem: solvers.JointProblem, estimator: JointSRF, rank: int, work: Work, shrinkage: float | None = None
 ) -> tuple[float, float]:
     """`settle_penalties` with the seed and the record of a rank."""
     seed, record = _parallel.seed_of(work.root, ALPHA, rank), {"kind": "penalties", "rank": rank}
@@ -140,8 +134,7 @@ def fit_alone(
         alone = one_system(problem, m)
         seed = _parallel.seed_of(design.root, _ALONE, rank, m)
         alpha, _ = settle_at(alone, estimator, rank, Work.unsaved(seed, None), np.inf)
-        settled = JointSRF(alpha=alpha, shrinkage=np.inf, l1_ratio=estimator.l1_ratio)
-        settled.set_params(max_iter=estimator.max_iter, tol=estimator.tol, device=estimator.device)
+        settled = clone(estimator).set_params(alpha=alpha, shrinkage=np.inf)
         error = 0.0
         for repeat in range(design.n_repeats):
             folds = draw_folds(pairs, problem.n_systems, design, repeat)
@@ -173,10 +166,7 @@ def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray
 def _fit(problem: solvers.JointProblem, estimator: JointSRF, rank: int, seed: int) -> solvers.JointSolution:
     alpha, shrinkage = float(estimator.alpha), float(estimator.shrinkage)
     penalised = solvers.penalised_jointly(problem, rank, alpha, estimator.l1_ratio, shrinkage)
-    start = solvers.joint_start(penalised, rank, _parallel.generator_of(seed))
-    start = solvers.approach_jointly(penalised, start, alpha, estimator.device)
-    limits: dict[str, Any] = {"max_iter": estimator.max_iter, "tol": estimator.tol}
-    return solvers.solve_jointly(penalised, start, device=estimator.device, **limits)
+    return fit_from_seed(estimator, penalised, rank, seed)
 
 
 def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) -> np.ndarray:

@@ -80,7 +80,8 @@ def select_set(
         of_one = shrinkage_at(compared[1], 1, chosen_at)
         has_structure = partial(joint_structure_beyond_one, problem, of_one, _parallel.seed_of(work.root, BEYOND_ONE))
         rule = make_rule("penalised", variance_of(problem, pairs), candidates, has_structure)
-        trials = _trials(problem, design, rule, _settled(model, *compared), chosen_at, work)
+        settled = clone(model).set_params(alpha=compared[0], shrinkage=compared[1])
+        trials = _trials(problem, design, rule, settled, chosen_at, work)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, trials.rule)[1]
         # If weights do not help with a large number of dimensions, they are not tried again.
@@ -95,11 +96,7 @@ def select_set(
 
 
 def compare_systems(
-    systems: SimilaritySet,
-    selection: RankSelection,
-    *,
-    estimator: JointSRF,
-    **running: Any,
+    systems: SimilaritySet, selection: RankSelection, *, estimator: JointSRF, **running: Any
 ) -> SystemsComparison:
     """Compare how well the models of SystemsComparison predict the pairs held out in a selection.
 
@@ -107,11 +104,8 @@ def compare_systems(
     """
     shrinkage = selection.comparison_shrinkage
     assert selection.systems is not None and shrinkage is not None and selection.seed is not None  # noqa: PT018
-    problem = problem_of_set(systems)
-    rank = selection.rank
-    weighted, on_line, baseline = (
-        selection.systems[name].to_numpy() for name in ("error", "error_on_line", "error_of_mean")
-    )
+    problem, rank, table = problem_of_set(systems), selection.rank, selection.systems
+    weighted, on_line, baseline = (table[name].to_numpy() for name in ("error", "error_on_line", "error_of_mean"))
     settings = {"rank": rank, "alpha": selection.comparison_alpha, "training_share": selection.training_share}
     settings |= {"n_folds": selection.n_folds, "n_repeats": selection.n_repeats}
     described = partial(_settings, problem, estimator, settings)
@@ -119,7 +113,7 @@ def compare_systems(
         design = Design(selection.training_share, selection.n_folds, selection.n_repeats, work.root)
         equal = weighted, on_line
         if np.isfinite(shrinkage) and systems.n_systems > 1:
-            shared = _settled(estimator, selection.comparison_alpha, np.inf)
+            shared = clone(estimator).set_params(alpha=selection.comparison_alpha, shrinkage=np.inf)
             rule = Rule("penalised", variance_of(problem, draw_pairs(problem, work.root)))
             trials = _trials(problem, design, rule, shared, None, work)
             trials.run([rank])
@@ -139,16 +133,9 @@ def joint_fold_estimator(estimator: Any, alpha: Any, protocol: Any = None, devic
     fallback = JointSRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER)
     model = joint_settings(estimator, alpha, "auto", fallback, device, "because the number of dimensions varies")
     if model.alpha == 0.0:
-        raise ParameterError(
-            "alpha",
-            "must be positive or 'auto' for a SimilaritySet, whose numbers of dimensions are compared with a penalty",
-            shown(model.alpha),
-        )
+        rule = "must be positive or 'auto' for a SimilaritySet, whose numbers of dimensions are compared with a penalty"
+        raise ParameterError("alpha", rule, shown(model.alpha))
     return model
-
-
-def _settled(model: JointSRF, alpha: float, shrinkage: float) -> JointSRF:
-    return clone(model).set_params(alpha=alpha, shrinkage=shrinkage)
 
 
 def _trials(
