@@ -35,7 +35,7 @@ from simdims._progress import Reporter, reporting
 T = TypeVar("T", bound=tuple)
 
 #: Runs tasks, and yields their results in the order in which they finish.
-Run = Callable[[list[Any]], Generator[Any, None, None]]
+RunTasks = Callable[[list[Any]], Generator[Any, None, None]]
 
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
 
@@ -152,16 +152,12 @@ class Journal:
         try:
             found = unsealed(path.read_bytes(), indent=1, need=False)
         except ValueError:
-            got = f"{str(path)!r}, which is damaged"
-            raise ParameterError(
-                "checkpoint", "must be readable", got, "restore the file from a backup, or use another folder"
-            ) from None
+            got, remedy = f"{str(path)!r}, which is damaged", "restore the file from a backup, or use another folder"
+            raise ParameterError("checkpoint", "must be readable", got, remedy) from None
         version = found.pop("format", 1)
         if version not in (1, _FORMAT):
-            got = f"{str(path)!r} of format {version}, which a newer simdims wrote"
-            raise ParameterError(
-                "checkpoint", f"must be of format {_FORMAT}", got, "update simdims, or use another folder"
-            )
+            got, remedy = f"{str(path)!r} of format {version}, which a newer simdims wrote", "update simdims"
+            raise ParameterError("checkpoint", f"must be of format {_FORMAT}", got, f"{remedy}, or use another folder")
         if wanted.get("seed") is None:
             wanted["seed"] = found.get("seed")
             wanted |= {"random_state": found.get("random_state")} if "random_state" in wanted else {}
@@ -169,12 +165,8 @@ class Journal:
             # The same seed may come from a random_state that was not recorded.
             if name != "random_state" and wanted.get(name) != found.get(name):
                 got = f"{str(self.folder)!r}, {_difference(name, found.get(name), wanted.get(name))}"
-                raise ParameterError(
-                    "checkpoint",
-                    "must be of the same data and settings",
-                    got,
-                    "use another folder, or the same settings",
-                )
+                rule, remedy = "must be of the same data and settings", "use another folder, or the same settings"
+                raise ParameterError("checkpoint", rule, got, remedy)
         return wanted, version == _FORMAT
 
     def _write_settings(self, settings: dict[str, Any]) -> None:
@@ -253,7 +245,7 @@ class Work(NamedTuple):
             self.journal.append(record)
         return record
 
-    def runner(self, function: Callable[..., Any], shared: tuple[Any, ...], device: str = "cpu") -> Run:
+    def runner(self, function: Callable[..., Any], shared: tuple[Any, ...], device: str = "cpu") -> RunTasks:
         """`run_tasks` for the tasks that it is called with: in one process if they use a device."""
         n_jobs = self.n_jobs if device == "cpu" else 1
         return partial(run_tasks, function, shared, n_jobs=n_jobs, one_by_one=self.journal is not None)
@@ -262,7 +254,7 @@ class Work(NamedTuple):
         self,
         stage: str,
         n_tasks: int,
-        run: Run,
+        run: RunTasks,
         found: Mapping[int, T] | None = None,
         save: Callable[[Journal, T], None] | None = None,
         name: str = "",
@@ -284,12 +276,7 @@ class Work(NamedTuple):
 
 @contextmanager
 def working(
-    work: str,
-    settings: Callable[[], Mapping[str, Any]],
-    checkpoint: Any,
-    random_state: Any,
-    n_jobs: int | None,
-    progress: Any,
+    work: str, settings: Callable[[], Mapping[str, Any]], checkpoint: Any, random_state: Any, n_jobs: Any, progress: Any
 ) -> Iterator[Work]:
     """Open the checkpoint, which must agree on `settings`; they leave out what a later run may extend."""
     with ExitStack() as stack:
@@ -358,9 +345,8 @@ def lock_folder(folder: Path) -> int:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(handle)
-        raise ParameterError(
-            "checkpoint", "must not be in use", f"{str(folder)!r}, in which another run is writing"
-        ) from None
+        got = f"{str(folder)!r}, in which another run is writing"
+        raise ParameterError("checkpoint", "must not be in use", got) from None
     return handle
 
 

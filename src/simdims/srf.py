@@ -461,21 +461,13 @@ class SRF(TransformerMixin, BaseEstimator):
     def _finish(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[solvers.Solution]:
         """Fit problems from the given starts."""
         report = self._report if self.verbose else None
+        how: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "report": report}
         if self.device != "cpu":
-            return solvers.solve_on(self.device, problems, starts, max_iter=self.max_iter, tol=self.tol, report=report)
+            return solvers.solve_on(self.device, problems, starts, **how)
         solver = self._resolved_solver()
+        how |= {"solver": solver, "inner_iter": self.inner_iter, "rho": self.rho}
         return [
-            solvers.solve(
-                problem,
-                start,
-                solver=solver,
-                bounds=self._resolve_bounds(problem, solver),
-                max_iter=self.max_iter,
-                inner_iter=self.inner_iter,
-                tol=self.tol,
-                rho=self.rho,
-                report=report,
-            )
+            solvers.solve(problem, start, bounds=self._resolve_bounds(problem, solver), **how)
             for problem, start in zip(problems, starts, strict=True)
         ]
 

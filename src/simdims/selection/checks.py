@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole, require_count, shown, warn
 from simdims.selection.fits import Design
 from simdims.selection.result import RankSelection, Rule
 from simdims.selection.splits import MOST_SAMPLING, pool_sampling
@@ -29,15 +29,14 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
         if ranks != "auto":
             raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
         return None
-    if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
-        ranks = [ranks]
+    ranks = [ranks] if is_whole(ranks) else ranks
     if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
         raise ParameterTypeError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
     found = list(ranks)
     if not found:
         raise ParameterError("ranks", "must list at least one number of dimensions", "none")
     for rank in found:
-        if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
+        if not is_whole(rank):
             raise ParameterTypeError("ranks", "must be integers", shown(rank))
         if not 1 <= rank <= n_items - 1:
             rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
@@ -47,9 +46,8 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
 
 def settle_folds(n_folds: Any, n_repeats: Any, *defaults: int) -> tuple[int, int]:
     """The folds and repeats asked for, or the defaults."""
-    n_folds, n_repeats = (
-        one if asked is None else asked for asked, one in zip((n_folds, n_repeats), defaults, strict=True)
-    )
+    n_folds = defaults[0] if n_folds is None else n_folds
+    n_repeats = defaults[1] if n_repeats is None else n_repeats
     require_count("n_folds", n_folds, at_least=2)
     require_count("n_repeats", n_repeats)
     return int(n_folds), int(n_repeats)

@@ -294,11 +294,8 @@ def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, st
     if protocol == "penalised" and not is_penalised:
         raise ParameterError("alpha", "must be positive or 'auto' with {protocol=penalised}", shown(estimator.alpha))
     if not isinstance(estimator.init, str):
-        raise ParameterError(
-            "estimator",
-            "must have init='random' or 'spectral', because the number of dimensions varies",
-            "one with an array",
-        )
+        rule = "must have init='random' or 'spectral', because the number of dimensions varies"
+        raise ParameterError("estimator", rule, "one with an array")
     estimator._check_parameters()
     return estimator, protocol
 

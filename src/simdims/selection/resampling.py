@@ -55,9 +55,8 @@ def resample_choice(scores: Mapping[int, Score], rule: Rule, rng: np.random.Gene
     ranks = np.array(sorted(scores))
     base = int(np.flatnonzero(ranks == choose(scores, rule)[0])[0])
     errors = np.array([scores[rank].errors(protocol).mean() for rank in ranks])
-    standard_errors = np.array(
-        [[difference(scores[one], scores[other], protocol)[1] for other in ranks] for one in ranks]
-    )
+    of_gaps = [[difference(scores[one], scores[other], protocol)[1] for other in ranks] for one in ranks]
+    standard_errors = np.array(of_gaps)
     parts = np.array([contributions(scores[rank], scores[ranks[base]], protocol)[1] for rank in ranks])
     size = np.sqrt(np.sum(parts**2, axis=1))
     parts *= np.divide(standard_errors[:, base], size, out=np.zeros(len(ranks)), where=size > 0)[:, None]

@@ -56,11 +56,7 @@ def scree_test(S: Any) -> int:
 
 
 def parallel_analysis(
-    S: Any,
-    *,
-    n_samples: int = 100,
-    quantile: float = 0.95,
-    random_state: int | np.random.RandomState | None = None,
+    S: Any, *, n_samples: int = 100, quantile: float = 0.95, random_state: int | np.random.RandomState | None = None
 ) -> int:
     """The number of leading eigenvalues of S that exceed those of random similarities of the same scale (Horn).
 
@@ -121,7 +117,7 @@ def _shuffled(matrix: Arrays, rng: np.random.RandomState) -> np.ndarray | sparse
     """The observed similarities, with those of different items randomly permuted."""
     S = zero_filled(matrix)
     n = matrix.n_items
-    rows, columns, values = observed_pairs(matrix)
+    rows, columns, values, _ = observed_pairs(matrix)
     if isinstance(S, np.ndarray):
         shuffled = np.zeros_like(S)
         shuffled[rows, columns] = rng.permutation(values)

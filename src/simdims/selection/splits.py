@@ -92,31 +92,27 @@ def zero_filled(matrix: Arrays) -> np.ndarray | sparse.csr_array:
     return sparse.csr_array((values, matrix.indices, matrix.starts), shape=(matrix.n_items, matrix.n_items))
 
 
-def observed_pairs(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and values of the stored pairs (rows < columns) that were observed, row by row."""
+def observed_pairs(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, values and weights of the stored pairs (rows < columns) that were observed, row by row."""
     rows, columns, values, weights = _upper_entries(matrix)
     known = np.isfinite(values) & (weights > 0)
-    return rows[known], columns[known], values[known]
+    return rows[known], columns[known], values[known], weights[known]
 
 
 def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
     """The observed pairs and, if unstored zeros have a weight, as many of those."""
-    rows, columns, values, weights = _upper_entries(matrix)
-    known = np.isfinite(values) & (weights > 0)
+    stored = observed_pairs(matrix)
+    n, n_stored = matrix.n_items, len(stored[0])
     if not matrix.absent_weight:
-        return Pairs(rows[known], columns[known], values[known], weights[known], int(known.sum()))
-    n, n_stored = matrix.n_items, int(known.sum())
+        return Pairs(*stored, n_stored)
+    rows, columns, *_ = _upper_entries(matrix)
     taken = rows.astype(np.int64) * n + columns
     n_absent = n * (n - 1) // 2 - len(taken)
     keys = sample_absent(n, taken, min(n_stored, n_absent), rng)
     each = matrix.absent_weight * n_absent / max(len(keys), 1)
-    return Pairs(
-        np.concatenate([rows[known], keys // n]),
-        np.concatenate([columns[known], keys % n]),
-        np.concatenate([values[known], np.zeros(len(keys))]),
-        np.concatenate([weights[known], np.full(len(keys), each)]),
-        n_stored,
-    )
+    drawn = (keys // n, keys % n, np.zeros(len(keys)), np.full(len(keys), each))
+    rows, columns, values, weights = map(np.concatenate, zip(stored, drawn, strict=True))
+    return Pairs(rows, columns, values, weights, n_stored)
 
 
 def pool_sampling(sampling: float | None, n_folds: int) -> float:

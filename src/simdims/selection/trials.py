@@ -68,9 +68,7 @@ class Trials:
                 self._drop_arrays(rank)  # a kill may have come between the score and this
             elif len(fits[rank]) == per_rank:
                 self._end(rank, fits.pop(rank))
-        tasks = [
-            task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
-        ]
+        tasks = [task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits[rank]]
         with closing(self.fit_tasks(tasks)) as results:
             for fit in results:
                 self._keep(fit)

@@ -113,18 +113,17 @@ def solve(
     `bounds` with bcd requires a dense problem with missing pairs.
     """
     W = np.array(W0, dtype=problem.dtype, order="C")
+    how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "bounds": bounds, "report": report}
     with _threads.one_blas_thread(for_one_fit=True) if needs_one_blas_thread(*W.shape) else nullcontext():
         if solver == "admm":
             dense = matrix_of(problem)
-            descent = fit_admm(
-                dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
-            )
+            descent = fit_admm(dense, W, inner_iter=inner_iter, rho=rho, **how)
             history = descent.history * dense.scale
             found = evaluate(problem, W)  # bounds constrain Z and are not part of f
         else:
             plan = make_plan(problem, W.shape[1], bounded=bounds is not None)
             problem = plan.problem
-            descent = fit_bcd(plan, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
+            descent = fit_bcd(plan, W, **how)
             history = descent.history * problem.scale
             found = evaluate(problem, W, bounds)
     return solution(W, found, problem.scale, history, descent.converged)

@@ -23,13 +23,8 @@ def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, 
     added, before = keys[~is_listed], at[~is_listed]
     new_rows, rest = np.divmod(added, n * problem.n_systems)
     starts = listed.starts + np.concatenate([[0], np.cumsum(np.bincount(new_rows, minlength=n))])
-    left = Listed(
-        starts,
-        np.insert(listed.systems, before, rest // n),
-        np.insert(listed.partners, before, rest % n),
-        np.insert(values, before, 0.0),
-        np.insert(weights, before, 0.0),
-    )
+    parts = zip((listed.systems, listed.partners, values, weights), (rest // n, rest % n, 0.0, 0.0), strict=True)
+    left = Listed(starts, *(np.insert(part, before, new) for part, new in parts))
     dense = {}
     for m, S in problem.dense.items():
         own = systems == m

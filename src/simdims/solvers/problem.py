@@ -218,8 +218,7 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
         "pass float32 values, or a sparse matrix with absent='missing'",
     )
     partners = np.empty(starts[-1], np.int32)
-    values = np.empty(starts[-1], problem.dtype)
-    weights = np.empty(starts[-1], problem.dtype)
+    values, weights = np.empty(starts[-1], problem.dtype), np.empty(starts[-1], problem.dtype)
     for rows in row_blocks(0, n):
         known = ~np.isnan(problem.values[rows])
         known[np.arange(len(known)), np.arange(rows.start, rows.stop)] = False
@@ -227,18 +226,8 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
         partners[listed] = np.nonzero(known)[1]
         values[listed] = problem.values[rows][known]
         weights[listed] = problem.weights[rows][known] if problem.weights.size else 1.0
-    return PairProblem(
-        starts=starts,
-        partners=partners,
-        values=values,
-        weights=weights,
-        background=0.0,
-        diagonal=problem.diagonal,
-        diagonal_weights=problem.diagonal_weights,
-        limits=problem.limits,
-        scale=problem.scale,
-        penalty=problem.penalty,
-    )
+    same = {name: getattr(problem, name) for name in ("diagonal", "diagonal_weights", "limits", "scale", "penalty")}
+    return PairProblem(starts=starts, partners=partners, values=values, weights=weights, background=0.0, **same)
 
 
 def row_blocks(first: int, last: int) -> Iterator[slice]:

@@ -19,6 +19,7 @@ from simdims._parameters import (
     ParameterTypeError,
     require_between,
     require_choice,
+    require_components,
     require_count,
     shown,
     warn,
@@ -31,15 +32,7 @@ from simdims.similarity.ownership import frozen
 from simdims.solvers.joint_resampling import variance_explained_jointly
 from simdims.srf import SRF
 from simdims.systems import SimilaritySet, dense_parts
-from simdims.uncertainty.fits import (
-    TOL,
-    Reference,
-    Resample,
-    draw_systems,
-    draw_weights,
-    fit_resample,
-    mean_of_known,
-)
+from simdims.uncertainty.fits import TOL, Reference, Resample, draw_systems, draw_weights, fit_resample, mean_of_known
 from simdims.uncertainty.result import Bootstrap
 
 #: First word of the name of the tasks that select ranks, which determines their seeds.
@@ -206,9 +199,7 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
         if n_components is not None:
             model.set_params(n_components=n_components)
         model._check_parameters()
-        if model.n_components > systems.n_items:
-            rule = f"must be between 1 and n_items = {systems.n_items}"
-            raise ParameterError("n_components", rule, f"{model.n_components}")
+        require_components(model.n_components, systems.n_items)
         return Source(systems, model)
     for name, given in (("n_components", n_components), ("estimator", estimator)):
         if given is not None:
