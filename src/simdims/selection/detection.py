@@ -88,28 +88,24 @@ class DetectableDimensions:
 
     def summary(self) -> str:
         """Return the result in words."""
-        row = {int(row["rank"]): row for row in self.table.to_dict("records")}
-        share = f"{1 - self.level:.0%} of those with random signs"
-        found, eigenvalue = self.rank, "the largest eigenvalue of the residuals"
-        lines = [
-            f"{'No more than one dimension' if found == 1 else f'At least {found} dimensions'} can be told from noise."
-        ]
-        if found > 1:
-            before = row[found - 1]
-            lines.append(
-                f"With {found - 1}, {eigenvalue} ({before['eigenvalue']:.3g}) exceeds {share} "
-                f"({before['null_quantile']:.3g})."
+        found, row = self.rank, {int(row["rank"]): row for row in self.table.to_dict("records")}
+
+        def compared(rank: int, verb: str) -> str:
+            return (
+                f"With {rank}, the largest eigenvalue of the residuals ({row[rank]['eigenvalue']:.3g}) {verb} "
+                f"{1 - self.level:.0%} of those with random signs ({row[rank]['null_quantile']:.3g}"
             )
+
+        number = "No more than one dimension" if found == 1 else f"At least {found} dimensions"
+        lines = [f"{number} can be told from noise."]
+        if found > 1:
+            lines.append(f"{compared(found - 1, 'exceeds')}).")
         if self.at_edge:
             lines.append(f"{found - 1} was the largest number tested.")
         elif np.isnan(row[found]["pvalue"]):
             lines.append(f"With {found}, the residuals are rounding errors.")
         else:
-            last = row[found]
-            lines.append(
-                f"With {found}, {eigenvalue} ({last['eigenvalue']:.3g}) does not exceed {share} "
-                f"({last['null_quantile']:.3g}; p = {last['pvalue']:.2g})."
-            )
+            lines.append(f"{compared(found, 'does not exceed')}; p = {row[found]['pvalue']:.2g}).")
         lines.append(f"Numbers tested: {', '.join(map(str, sorted(row)))}, with {self.n_flips} draws of signs each.")
         return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simdims._parameters import plural
 from simdims.selection.calibration import Calibration
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
@@ -188,26 +189,24 @@ class RankSelection:
 
     def summary(self) -> str:
         """Return the result in words."""
-        n_fits, dimensions = self.n_folds * self.n_repeats, "dimension" if self.rank == 1 else "dimensions"
+        n_fits, dimensions = self.n_folds * self.n_repeats, plural("dimension", self.rank)
         lines = [] if self.held_out is None or self.held_out.is_evidence else [self.held_out.verdict()]
         lines += [
             f"{self.rank} {dimensions} selected{self.resamples()}: {self.choice()}.",
             f"{held_out_words(self.held_out, self._reason())}.",
             f"Tried: {_listed(self.tried)}.",
-            f"{n_fits} {'fit' if n_fits == 1 else 'fits'} each ({self.n_repeats} x {self.n_folds} folds), trained on "
+            f"{n_fits} {plural('fit', n_fits)} each ({self.n_repeats} x {self.n_folds} folds), trained on "
             f"{self.training_share:.0%} of the observed pairs of {self.n_items} items{self._of_systems()}.",
         ]
         if self.comparison_alpha > 0:
             lines.append(
-                f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} "
-                f"{'dimension' if self.rank == 1 else 'dimensions'} (numbers were compared with "
-                f"{self.comparison_alpha:.3g})."
+                f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} {dimensions} (numbers were "
+                f"compared with {self.comparison_alpha:.3g})."
             )
         if self.shrinkage is not None:
-            equal = np.isinf(self.shrinkage)
             lines.append(
                 "The weights of all systems are 1: weights do not help to predict held-out pairs."
-                if equal
+                if np.isinf(self.shrinkage)
                 else f"Weights of systems are drawn to 1 with shrinkage {self.shrinkage:.3g} (numbers were compared "
                 f"with {self.comparison_shrinkage:.3g})."
             )
