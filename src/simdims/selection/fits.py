@@ -214,7 +214,7 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
     """The errors of all fits of one rank on their folds: of the combined predictions, and of each fit alone.
 
     The combined predictions are the means of all fits for which the pair was held out, or if `rescaled` those of the
-    fit of its fold after a linear transformation (see `_on_lines`). Also returns what standard errors need: the
+    fit of its fold after a linear transformation (see `_lines`). Also returns what standard errors need: the
     contribution of each item, and of each pair of a sample, to both mean errors.
     """
     pairs, n_threads = splits.pairs, splits.n_threads
@@ -238,12 +238,16 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
             count[unseen] += 1
         held.append(own_pairs)
     repeats = np.array([fit.task.repeat for fit in fits])
-    on_lines = _on_lines(held, repeats, n_threads) if rescaled else []
+    lines = _lines(held, repeats, n_threads) if rescaled else []
     place, n_sampled = splits.sample
 
     def of_fold(number: int) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray], np.ndarray]:
         those, alone, values, weights = held[number]
-        judged = on_lines[number] if rescaled else total[those] / count[those]
+        if rescaled:
+            mean_y, slope, mean_x = lines[number]
+            judged = mean_y + slope * (alone - mean_x)
+        else:
+            judged = total[those] / count[those]
         share = weights / weights.sum()
         squares = [share * (predicted - values) ** 2 for predicted in (judged, alone)]
         return [*squares, share], (pairs.rows[those], pairs.columns[those]), place[those]
@@ -265,11 +269,12 @@ class _Held(NamedTuple):
     weights: np.ndarray
 
 
-def _on_lines(held: Sequence[_Held], repeats: np.ndarray, n_threads: int) -> list[np.ndarray]:
-    """Predictions of every fold on the line a + b w_i . w_j, b >= 0, that is fitted to the other folds of its repeat.
+def _lines(held: Sequence[_Held], repeats: np.ndarray, n_threads: int) -> list[tuple[float, float, float]]:
+    """For every fold, the line a + b w_i . w_j with b >= 0 from the other folds of its repeat.
 
-    A penalty makes all predictions too small and shifts the mean; with strong noise, that costs more than a weak
-    dimension gains. After a linear transformation only differences between pairs count.
+    A line is its mean of y, its slope and its mean of x. A penalty makes all predictions too small and shifts the mean;
+    with strong noise, that costs more than a weak dimension gains. After a linear transformation only differences
+    between pairs count.
     """
 
     def sums_of(fold: _Held) -> list[float]:
@@ -278,13 +283,13 @@ def _on_lines(held: Sequence[_Held], repeats: np.ndarray, n_threads: int) -> lis
 
     # Sums of 1, x, y, x^2 and x y over the pairs of each fold determine the line for any union of folds.
     sums = np.array(list(_threads.mapped(sums_of, held, n_threads)))
-    on_lines = []
-    for fold, one in enumerate(held):
-        n, sx, sy, sxx, sxy = sums[repeats == repeats[fold]].sum(axis=0) - sums[fold]
+    lines = []
+    for fold, repeat in enumerate(repeats):
+        n, sx, sy, sxx, sxy = sums[repeats == repeat].sum(axis=0) - sums[fold]
         spread = sxx - sx * sx / n
         slope = max(0.0, (sxy - sx * sy / n) / spread) if spread > _CONSTANT * sxx else 0.0
-        on_lines.append(sy / n + slope * (one.predicted - sx / n))
-    return on_lines
+        lines.append((sy / n, slope, sx / n))
+    return lines
 
 
 def score_mean(splits: Splits) -> Score:
