@@ -37,9 +37,7 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
     """The problem of one system."""
     listed = problem.listed
     own = listed.systems == m
-    rows, partners, values, weights = (
-        part[own] for part in (listed.rows, listed.partners, listed.values, listed.weights)
-    )
+    rows, partners, values, weights = (part[own] for part in (listed.rows, *listed[2:]))
     return measured(
         replace(
             problem,
@@ -54,12 +52,12 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
 
 def known_range(problem: JointProblem) -> tuple[float, float]:
     """The smallest and the largest known similarity of all systems; zeros if nothing is known."""
-    listed, n = problem.listed, problem.n_items
+    listed, rows, n = problem.listed, problem.listed.rows, problem.n_items
     parts = [listed.values[listed.weights > 0], problem.diagonal[problem.diagonal_weights > 0]]
     parts += [np.zeros(1)] if any(m not in problem.dense for m in np.flatnonzero(problem.zeros)) else []
     for m, S in problem.dense.items():
         known, own = ~np.eye(n, dtype=bool), listed.systems == m
-        known[listed.rows[own], listed.partners[own]] = False
+        known[rows[own], listed.partners[own]] = False
         parts.append(S[known])
     known_ones = np.concatenate(parts)
     return (float(known_ones.min()), float(known_ones.max())) if known_ones.size else (0.0, 0.0)

@@ -23,9 +23,8 @@ def resampled_systems(problem: JointProblem, chosen: np.ndarray) -> JointProblem
     listed = problem.listed
     entries = [np.flatnonzero(listed.systems == m) for m in chosen]
     systems = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(one) for one in entries])
-    rows, partners, values, weights = (
-        part[np.concatenate(entries)] for part in (listed.rows, listed.partners, listed.values, listed.weights)
-    )
+    picked = np.concatenate(entries)
+    rows, partners, values, weights = (part[picked] for part in (listed.rows, *listed[2:]))
     return replace(
         problem,
         dense={new: problem.dense[old] for new, old in enumerate(chosen.tolist()) if old in problem.dense},

@@ -319,7 +319,7 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
         return SimilaritySet.of_parts(drawn, places, names, None, systems.labels, systems.n_items)
     lists = solvers.as_lists(problem_of_set(systems), np.arange(systems.n_items))
     counts, factor = draw_weights(lists, over, rng)
-    n, listed = systems.n_items, lists.listed
+    n, listed, rows = systems.n_items, lists.listed, lists.listed.rows
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
     names = [str(i) for i in kept] if systems.labels is None else [systems.labels[i] for i in kept]
     similarities, places = [], []
@@ -329,7 +329,7 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
         values[np.ix_(at, at)] = np.where(own[1] > 0, own[0], np.nan)
         omega[at, at] = own[1].diagonal() * (1.0 if counts is None else counts[at])
         mine = listed.systems == m
-        omega[listed.rows[mine], listed.partners[mine]] = (listed.weights * factor)[mine]
+        omega[rows[mine], listed.partners[mine]] = (listed.weights * factor)[mine]
         values[omega == 0] = np.nan
         has_pair = np.count_nonzero(omega[np.ix_(kept, kept)], axis=0) > (omega[kept, kept] > 0)
         place = np.flatnonzero(has_pair)
