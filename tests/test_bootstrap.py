@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 
 from simdims import SRF, Bootstrap, JointSRF, Similarity, SimilaritySet, bootstrap, discover, plots, simulate, solvers
+from simdims._journal import Work
 from simdims._parallel import root_seed
 from simdims.joint import problem_of_set
+from simdims.solvers import joint_resampling
 from simdims.uncertainty.fits import draw_systems, draw_weights, fit_resample
 from simdims.uncertainty.intervals import interval_of
 from simdims.uncertainty.run import _reference, _source, resampled_set
@@ -54,7 +56,7 @@ def test_dimensions_of_the_model_come_back_and_intervals_are_around_them(sure):
 def test_a_resample_of_systems_is_a_fit_to_copies_of_them():
     _, _, S = people()
     source = _source(SimilaritySet(S), None, FREE)
-    reference, _ = _reference(source, 0.8, 20, 0, None)
+    reference, _ = _reference(source, 0.8, 20, Work.unsaved(0, None))
     found = fit_resample(reference, "systems", 5, 3)
     chosen = draw_systems(12, np.random.default_rng(np.random.SeedSequence(5, spawn_key=(3,))))
     slow = JointSRF(3, alpha=0.0, shrinkage=0.0, init=reference.W, tol=1e-9, max_iter=5000).fit(S[chosen])
@@ -85,7 +87,7 @@ def test_two_copies_of_an_item_are_no_pair():
     """A fit with copies of items as items of their own, whose pairs with each other are missing."""
     _, _, S = people(diagonal=True)
     source = _source(SimilaritySet(S), None, FREE)
-    reference, _ = _reference(source, 0.8, 20, 0, None)
+    reference, _ = _reference(source, 0.8, 20, Work.unsaved(0, None))
     found = fit_resample(reference, "items", 5, 1)
     rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(1,)))
     counts = rng.multinomial(24, np.full(24, 1 / 24))
@@ -111,14 +113,14 @@ def test_resampled_similarities_pose_the_problem_that_is_fitted(over):
     drawn = resampled_set(systems, over, np.random.default_rng(7))
     lists = solvers.as_lists(problem_of_set(systems), np.arange(24))
     counts, factor = draw_weights(lists, over, np.random.default_rng(7))
-    problem = solvers.reweighted(lists, factor, counts)
+    problem = joint_resampling.reweighted(lists, factor, counts)
     kept = np.arange(24) if counts is None else np.flatnonzero(counts)
     W = np.random.default_rng(0).uniform(size=(24, 3))
     a = np.ones((3, 3))
     other = problem_of_set(drawn)
     np.testing.assert_allclose(
-        solvers.variance_explained_jointly(solvers.as_lists(other, np.arange(len(kept))), W[kept], a),
-        solvers.variance_explained_jointly(problem, W, a),
+        joint_resampling.variance_explained_jointly(solvers.as_lists(other, np.arange(len(kept))), W[kept], a),
+        joint_resampling.variance_explained_jointly(problem, W, a),
     )
 
 
@@ -126,7 +128,7 @@ def test_each_system_draws_as_many_pairs_as_it_has():
     _, _, S = people(n_systems=3)
     S[0, :10, 10:] = S[0, 10:, :10] = np.nan
     lists = solvers.as_lists(problem_of_set(SimilaritySet(S)), np.arange(24))
-    counts = solvers.pair_counts(lists, np.random.default_rng(0))
+    counts = joint_resampling.pair_counts(lists, np.random.default_rng(0))
     known = np.sum(~np.isnan(S[:, *np.triu_indices(24, 1)]), axis=1)
     drawn = np.bincount(lists.listed.systems, weights=counts)
     np.testing.assert_array_equal(drawn, 2 * known)

@@ -11,9 +11,10 @@ from scipy.stats import rankdata
 from simdims import SRF, JointSRF, ParameterError, Similarity, SimilaritySet, align, fit_consensus, simulate, solvers
 from simdims.joint import problem_of_set
 from simdims.similarity.arrays import arrays_of, problem_of
-from simdims.solvers import joint_start, one_system, penalised_jointly, solve_jointly, without_pairs
+from simdims.solvers import joint_start, penalised_jointly, solve_jointly
 from simdims.solvers.joint import JointSweeps, evaluate_jointly
 from simdims.solvers.joint_kernels import share_out
+from simdims.solvers.joint_pairs import one_system, without_pairs
 
 # Weights are drawn down to zero, and with few dimensions a whole system may be small.
 pytestmark = pytest.mark.filterwarnings("ignore:Systems seem to be on different scales")

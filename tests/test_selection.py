@@ -228,8 +228,8 @@ def test_predictions_without_spread_or_of_the_wrong_sign_become_the_mean():
     for predicted in ([np.full(20, 0.3)] * 3, [-pairs.values[e] for e in held]):
         folds = [fitting._Held(e, x, pairs.values[e], pairs.weights[e]) for e, x in zip(held, predicted, strict=True)]
         lines = fitting._lines(folds, np.zeros(3), 1)
-        for line, x, mean in zip(lines, predicted, means, strict=True):
-            np.testing.assert_allclose(line.of(x), mean)
+        for (mean_y, slope, mean_x), x, mean in zip(lines, predicted, means, strict=True):
+            np.testing.assert_allclose(mean_y + slope * (x - mean_x), mean)
 
 
 @pytest.mark.parametrize(("structure", "least"), [(True, 1.0), (None, 2.5), (False, 4.0)])

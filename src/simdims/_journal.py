@@ -18,17 +18,24 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from simdims._parallel import root_seed, settle_seed
+from simdims import __version__
+from simdims._parallel import root_seed, run_tasks, settle_seed
 from simdims._parameters import ParameterError, ParameterTypeError, plural, shortlist, shown, warn
+from simdims._progress import Reporter, reporting
+
+T = TypeVar("T", bound=tuple)
+
+#: Runs tasks, and yields their results in the order in which they finish.
+RunTasks = Callable[[list[Any]], Generator[Any, None, None]]
 
 _SETTINGS, _LINES, _LOCK = "settings.json", "journal.jsonl", "lock"
 
@@ -43,17 +50,12 @@ _SYNC_EVERY = 1.0
 
 
 class Journal:
-    """The completed tasks of one run.
+    """The completed tasks of one run, in a folder that is new, empty, or that of an earlier run.
 
-    Parameters
-    ----------
-    folder : path
-        New, empty, or that of an earlier run.
-    settings : mapping of plain values
-        What the results depend on. They must match those of an earlier run, except for `seed`: if it is None, the
-        earlier seed is used, or a new one drawn. With a `random_state`, an integer or None, the seed follows from it;
-        in `settings` it is then the number that reproduces the run, or None in folders of versions that did not
-        record it.
+    The `settings` are plain values on which the results depend. They must match those of an earlier run, except for
+    `seed`: if it is None, the earlier seed is used, or a new one drawn. With a `random_state`, an integer or None, the
+    seed follows from it; in `settings` it is then the number that reproduces the run, or None in folders of versions
+    that did not record it.
     """
 
     def __init__(self, folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
@@ -150,16 +152,12 @@ class Journal:
         try:
             found = unsealed(path.read_bytes(), indent=1, need=False)
         except ValueError:
-            got = f"{str(path)!r}, which is damaged"
-            raise ParameterError(
-                "checkpoint", "must be readable", got, "restore the file from a backup, or use another folder"
-            ) from None
+            got, remedy = f"{str(path)!r}, which is damaged", "restore the file from a backup, or use another folder"
+            raise ParameterError("checkpoint", "must be readable", got, remedy) from None
         version = found.pop("format", 1)
         if version not in (1, _FORMAT):
-            got = f"{str(path)!r} of format {version}, which a newer simdims wrote"
-            raise ParameterError(
-                "checkpoint", f"must be of format {_FORMAT}", got, "update simdims, or use another folder"
-            )
+            got, remedy = f"{str(path)!r} of format {version}, which a newer simdims wrote", "update simdims"
+            raise ParameterError("checkpoint", f"must be of format {_FORMAT}", got, f"{remedy}, or use another folder")
         if wanted.get("seed") is None:
             wanted["seed"] = found.get("seed")
             wanted |= {"random_state": found.get("random_state")} if "random_state" in wanted else {}
@@ -167,12 +165,8 @@ class Journal:
             # The same seed may come from a random_state that was not recorded.
             if name != "random_state" and wanted.get(name) != found.get(name):
                 got = f"{str(self.folder)!r}, {_difference(name, found.get(name), wanted.get(name))}"
-                raise ParameterError(
-                    "checkpoint",
-                    "must be of the same data and settings",
-                    got,
-                    "use another folder, or the same settings",
-                )
+                rule, remedy = "must be of the same data and settings", "use another folder, or the same settings"
+                raise ParameterError("checkpoint", rule, got, remedy)
         return wanted, version == _FORMAT
 
     def _write_settings(self, settings: dict[str, Any]) -> None:
@@ -219,16 +213,82 @@ class Journal:
         self._write_settings(self.settings)
 
 
-def open_journal(
-    stack: ExitStack, checkpoint: Any, settings: Mapping[str, Any], random_state: Any
-) -> tuple[Journal | None, int | None, int]:
-    """The checkpoint, if any, the number that reproduces the run, and the seed derived from it."""
-    if checkpoint is None:
-        seed = settle_seed(random_state)
-        return None, seed, root_seed(seed)
-    number = None if random_state is None else settle_seed(random_state)
-    journal = stack.enter_context(Journal(checkpoint, {**settings, "seed": None, "random_state": number}))
-    return journal, journal.settings["random_state"], journal.settings["seed"]
+class Work(NamedTuple):
+    """A call that runs many tasks: the number that reproduces it, the seed derived from it, and where tasks run."""
+
+    seed: int | None
+    root: int
+    journal: Journal | None
+    reporter: Reporter
+    n_jobs: int | None
+
+    @classmethod
+    def unsaved(cls, root: int, n_jobs: int | None) -> Work:
+        """Work without a checkpoint and a progress bar."""
+        return cls(None, root, None, Reporter(None, show_bar=False), n_jobs)
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        """The records of one kind in the checkpoint."""
+        return [record for record in (self.journal.records if self.journal else []) if record["kind"] == kind]
+
+    def kept(self, name: str) -> np.ndarray | None:
+        """The array of that name in the checkpoint, if there is one."""
+        return None if self.journal is None else self.journal.kept(name)
+
+    def remembered(self, wanted: dict[str, Any], choose: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The first record in the checkpoint with the `wanted` entries, or a new one with what `choose` returns too."""
+        for record in self.records(wanted["kind"]):
+            if wanted.items() <= record.items():
+                return record
+        record = {**wanted, **choose()}
+        if self.journal is not None:
+            self.journal.append(record)
+        return record
+
+    def runner(self, function: Callable[..., Any], shared: tuple[Any, ...], device: str = "cpu") -> RunTasks:
+        """`run_tasks` for the tasks that it is called with: in one process if they use a device."""
+        n_jobs = self.n_jobs if device == "cpu" else 1
+        return partial(run_tasks, function, shared, n_jobs=n_jobs, one_by_one=self.journal is not None)
+
+    def collect(
+        self,
+        stage: str,
+        n_tasks: int,
+        run: RunTasks,
+        found: Mapping[int, T] | None = None,
+        save: Callable[[Journal, T], None] | None = None,
+        name: str = "",
+    ) -> list[T]:
+        """The results of tasks 0, 1, ...: those `found` in the checkpoint, and the others, saved as they finish.
+
+        A result begins with the number of its task.
+        """
+        results = dict(found or {})
+        self.reporter.begin(stage, n_tasks, done=len(results))
+        with closing(run([number for number in range(n_tasks) if number not in results])) as finished:
+            for result in finished:
+                results[result[0]] = result
+                if save is not None and self.journal is not None:
+                    save(self.journal, result)
+                self.reporter.step(f"{name} {result[0] + 1}" if name else "")
+        return [results[number] for number in range(n_tasks)]
+
+
+@contextmanager
+def working(
+    work: str, settings: Callable[[], Mapping[str, Any]], checkpoint: Any, random_state: Any, n_jobs: Any, progress: Any
+) -> Iterator[Work]:
+    """Open the checkpoint, which must agree on `settings`; they leave out what a later run may extend."""
+    with ExitStack() as stack:
+        reporter = stack.enter_context(reporting(progress))
+        if checkpoint is None:
+            seed = settle_seed(random_state)
+            yield Work(seed, root_seed(seed), None, reporter, n_jobs)
+            return
+        number = None if random_state is None else settle_seed(random_state)
+        described = {"work": work, "version": __version__, **settings(), "seed": None, "random_state": number}
+        journal = stack.enter_context(Journal(checkpoint, described))
+        yield Work(journal.settings["random_state"], journal.settings["seed"], journal, reporter, n_jobs)
 
 
 def seed_of_earlier(checkpoint: Path) -> int | None:
@@ -285,9 +345,8 @@ def lock_folder(folder: Path) -> int:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(handle)
-        raise ParameterError(
-            "checkpoint", "must not be in use", f"{str(folder)!r}, in which another run is writing"
-        ) from None
+        got = f"{str(folder)!r}, in which another run is writing"
+        raise ParameterError("checkpoint", "must not be in use", got) from None
     return handle
 
 

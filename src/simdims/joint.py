@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from simdims import solvers
-from simdims._journal import fingerprint
+from simdims import _threads, solvers
+from simdims._journal import Work, fingerprint
 from simdims._parallel import generator_of
 from simdims._parameters import (
     ParameterError,
@@ -31,7 +31,14 @@ from simdims._parameters import (
 )
 from simdims.metrics.variance import share_explained
 from simdims.similarity.arrays import arrays_of, problem_of
-from simdims.srf import SRF, UnconvergedWarning, check_alpha, undetermined_words, warn_of_nothing_left
+from simdims.srf import (
+    SRF,
+    UnconvergedWarning,
+    check_alpha,
+    remember_labels,
+    undetermined_words,
+    warn_of_nothing_left,
+)
 from simdims.systems import SimilaritySet, usual_scale, warn_of_scales
 
 if TYPE_CHECKING:
@@ -184,8 +191,8 @@ class JointSRF(BaseEstimator):
         problem = self._penalised(problem)
         if isinstance(self.init, str):
             start = solvers.approach_jointly(problem, start, self.alpha_, self.device)
-        limits: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        solution = solvers.solve_jointly(problem, start, device=self.device, **limits)
+        limits: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "device": self.device}
+        solution = solvers.solve_jointly(problem, start, **limits)
         order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable")
         self.embedding_, self.weights_ = solution.W[:, order], solution.weights[:, order]
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
@@ -238,7 +245,7 @@ class JointSRF(BaseEstimator):
         systems = S if isinstance(S, SimilaritySet) else SimilaritySet.of_new(S)
         warn_of_scales(systems, self._scale, " of the fitted ones")
         problem = problem_of_set(systems, self._places(systems), self.n_features_in_)
-        found = solvers.weights_of(with_shrinkage(problem, self._mu), self.embedding_)
+        found = solvers.weights_of(replace(problem, mu=self._mu / problem.scale), self.embedding_)
         return found if isinstance(S, SimilaritySet) else found[0]
 
     def reconstruct(self, system: int | str) -> NDArray[np.float64]:
@@ -336,10 +343,7 @@ class JointSRF(BaseEstimator):
     def _remember(self, systems: SimilaritySet) -> None:
         self.names_, self.info_ = systems.names, systems.info
         self.n_features_in_, self._scale = systems.n_items, usual_scale(systems)
-        if systems.labels is not None:
-            self.feature_names_in_ = np.array(systems.labels, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        remember_labels(self, systems.labels)
 
     def _fit_one(self, systems: SimilaritySet) -> JointSRF:
         """One system: its weights are 1, and the fit is that of SRF."""
@@ -429,6 +433,37 @@ def joint_settings(
     return model
 
 
+def fit_from_seed(model: JointSRF, problem: solvers.JointProblem, rank: int, seed: int) -> solvers.JointSolution:
+    """Fit a problem with its penalties from a random start, with the other settings of `model`."""
+    start = solvers.joint_start(problem, rank, generator_of(seed))
+    start = solvers.approach_jointly(problem, start, float(model.alpha), model.device)
+    return solvers.solve_jointly(problem, start, max_iter=model.max_iter, tol=model.tol, device=model.device)
+
+
+def settle_penalties(
+    problem: solvers.JointProblem,
+    model: JointSRF,
+    rank: int,
+    seed: int,
+    work: Work,
+    record: dict[str, Any],
+    shrinkage: float | None = None,
+) -> tuple[float, float]:
+    """The penalty and the shrinkage at a rank: those of the record in the checkpoint, given, or chosen now."""
+
+    def choose() -> dict[str, Any]:
+        rng = generator_of(seed)
+        alpha, own = (None if isinstance(one, str) else float(one) for one in (model.alpha, model.shrinkage))
+        known = own if shrinkage is None else shrinkage
+        with _threads.one_blas_thread():
+            start = solvers.joint_start(problem, rank, rng)
+            alpha, known = solvers.choose_jointly(problem, start, alpha, known, model.l1_ratio, rng)
+        return {"alpha": alpha, "shrinkage": repr(float(known))}
+
+    found = work.remembered(record, choose)
+    return float(found["alpha"]), float(found["shrinkage"])
+
+
 def as_systems(S: Any) -> SimilaritySet:
     """A SimilaritySet, or one made from `S`."""
     return S if isinstance(S, SimilaritySet) else SimilaritySet(S)
@@ -446,8 +481,3 @@ def fingerprint_of(problem: solvers.JointProblem) -> str:
     """A text that changes with the similarities or weights of the systems."""
     own = (problem.zeros, problem.diagonal, problem.diagonal_weights, problem.scale)
     return fingerprint(*problem.listed, *own, np.array(list(problem.dense)), *problem.dense.values())
-
-
-def with_shrinkage(problem: solvers.JointProblem, mu: float) -> solvers.JointProblem:
-    """The problem with a shrinkage in the caller's units."""
-    return replace(problem, mu=mu / problem.scale)

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from simdims import _memory, solvers
+from simdims import _memory, _threads, solvers
+from simdims._journal import Work
 from simdims._parallel import generator_of, workers_here
 from simdims._parameters import (
     ParameterError,
@@ -33,9 +34,10 @@ from simdims._parameters import (
 )
 from simdims.metrics import explained_variance
 from simdims.similarity import Similarity, as_similarity
-from simdims.similarity.arrays import arrays_of, problem_of
+from simdims.similarity.arrays import Arrays, arrays_of, problem_of
 from simdims.similarity.labels import name_of
 from simdims.similarity.new_items import as_rows, check_rows, held_out_variance, holds_new_items
+from simdims.solvers import path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,11 +216,11 @@ class SRF(TransformerMixin, BaseEstimator):
         start = self._start(problem, rng)
         self.alpha_, found = self._resolve_alpha(problem, start, rng)
         problem = solvers.penalised(problem, self.alpha_, self.l1_ratio)
-        if self.alpha == "auto" and isinstance(self.init, str) and solvers.has_many_minima(problem, self.alpha_):
+        if self.alpha == "auto" and isinstance(self.init, str) and path.has_many_minima(problem, self.alpha_):
             # The end of the path competes with two approaches to the penalty.
             starts = [start, self._start(problem, rng)]
-            starts = [*solvers.approach([problem] * 2, starts, self.alpha_, self._step), found]
-            solution = self._finish([problem], [solvers.best_start(problem, starts, self._step)])[0]
+            starts = [*path.approach([problem] * 2, starts, self.alpha_, self._step), found]
+            solution = self._finish([problem], [path.best_start(problem, starts, self._step)])[0]
         else:
             solution = self._solve([problem], [start], self.alpha_)[0]
         shares = np.square(solution.W, dtype=np.float64).sum(axis=0)
@@ -231,7 +233,8 @@ class SRF(TransformerMixin, BaseEstimator):
         self.kkt_residual_ = solution.kkt_residual
         self.solver_ = self._resolved_solver()
         self._penalty = solvers.penalty_of_rows(problem, self.alpha_, self.l1_ratio)
-        self._remember_items(similarity)
+        self.n_features_in_ = similarity.n_items
+        remember_labels(self, similarity.labels)
         if not self.converged_:
             self._warn_of_slow_convergence()
         warn_of_underdetermined(problem, self.embedding_, similarity.labels)
@@ -397,13 +400,6 @@ class SRF(TransformerMixin, BaseEstimator):
                 rule = f"must be {' or '.join(map(repr, allowed))} unless {{device=cpu}}"
                 raise ParameterError(name, rule, f"{value!r} with device={self.device!r}")
 
-    def _remember_items(self, similarity: Similarity) -> None:
-        self.n_features_in_ = similarity.n_items
-        if similarity.labels is not None:
-            self.feature_names_in_ = np.array(similarity.labels, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def _check_rows(self, S: Any, *, allow_empty: bool = False) -> NDArray[np.floating]:
         self._check_names(S)
         if isinstance(S, Similarity):
@@ -455,40 +451,32 @@ class SRF(TransformerMixin, BaseEstimator):
         """The penalty, and the embedding found where it was chosen."""
         if not isinstance(self.alpha, str):
             return float(self.alpha), start
-        return solvers.choose_alpha(problem, start, self.l1_ratio, self._step, rng)
+        return path.choose_alpha(problem, start, self.l1_ratio, self._step, rng)
 
     def _solve(
         self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray], alpha: float
     ) -> list[solvers.Solution]:
         """Fit problems, which include their penalty, with the current parameters; on a device all at once."""
         if isinstance(self.init, str):
-            starts = solvers.approach(problems, starts, alpha, self._step)
+            starts = path.approach(problems, starts, alpha, self._step)
         return self._finish(problems, starts)
 
     def _finish(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[solvers.Solution]:
         """Fit problems from the given starts."""
         report = self._report if self.verbose else None
+        how: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "report": report}
         if self.device != "cpu":
-            return solvers.solve_on(self.device, problems, starts, max_iter=self.max_iter, tol=self.tol, report=report)
+            return solvers.solve_on(self.device, problems, starts, **how)
         solver = self._resolved_solver()
+        how |= {"solver": solver, "inner_iter": self.inner_iter, "rho": self.rho}
         return [
-            solvers.solve(
-                problem,
-                start,
-                solver=solver,
-                bounds=self._resolve_bounds(problem, solver),
-                max_iter=self.max_iter,
-                inner_iter=self.inner_iter,
-                tol=self.tol,
-                rho=self.rho,
-                report=report,
-            )
+            solvers.solve(problem, start, bounds=self._resolve_bounds(problem, solver), **how)
             for problem, start in zip(problems, starts, strict=True)
         ]
 
     def _step(self, problems: Sequence[solvers.Problem], starts: Sequence[NDArray]) -> list[NDArray]:
         """Fit problems with the accuracy of a step on a path of penalties."""
-        max_iter, tol = min(self.max_iter, solvers.STEP_SWEEPS), max(self.tol, solvers.STEP_TOL)
+        max_iter, tol = min(self.max_iter, path.STEP_SWEEPS), max(self.tol, path.STEP_TOL)
         if self.device != "cpu":
             found = solvers.solve_on(self.device, problems, starts, max_iter=max_iter, tol=tol)
         else:
@@ -564,11 +552,26 @@ def on_devices(estimator: SRF, n_jobs: int | None) -> list[SRF]:
     return [clone(estimator).set_params(device=device) for device in devices]
 
 
-def settle_alpha(estimator: SRF, problem: solvers.Problem, rank: int, seed: int) -> float:
-    """The penalty for fits of a problem: that of `estimator`, or one chosen from the data."""
-    model = clone(estimator).set_params(n_components=rank)
-    rng = generator_of(seed)
-    return model._resolve_alpha(problem, model._start(problem, rng), rng)[0]
+def remember_labels(estimator: Any, labels: Sequence[str] | None) -> None:
+    """Set or remove the attribute that scikit-learn compares with the names of columns."""
+    if labels is not None:
+        estimator.feature_names_in_ = np.array(labels, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def settle_alpha(estimator: SRF, matrix: Arrays, rank: int, seed: int, work: Work, record: dict[str, Any]) -> float:
+    """The penalty for fits at a rank: that of `estimator`, that of the record in the checkpoint, or one chosen now."""
+    if not isinstance(estimator.alpha, str):
+        return float(estimator.alpha)
+    model, rng = clone(estimator).set_params(n_components=rank), generator_of(seed)
+
+    def choose() -> dict[str, float]:
+        with _threads.one_blas_thread():
+            problem = problem_of(matrix)
+            return {"alpha": model._resolve_alpha(problem, model._start(problem, rng), rng)[0]}
+
+    return float(work.remembered(record, choose)["alpha"])
 
 
 def settings_of(estimator: SRF) -> dict[str, str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from simdims import _threads
-from simdims._journal import Journal
+from simdims._journal import Journal, Work
 from simdims._parameters import ParameterError, ParameterTypeError
 from simdims.consensus.alignment import align
 from simdims.metrics._embedding import as_embedding
@@ -36,13 +36,11 @@ def keep_run(journal: Journal, run: Run) -> None:
     journal.append({"kind": "run", **record})
 
 
-def kept_runs(journal: Journal, n_items: int, n_runs: int) -> dict[int, Run]:
+def kept_runs(work: Work, n_items: int, n_runs: int) -> dict[int, Run]:
     """The runs of a checkpoint, by number."""
     found = {}
-    for record in journal.records:
-        if record["kind"] != "run" or record["number"] >= n_runs:
-            continue
-        rows = journal.kept(f"run-{record['number']}")
+    for record in work.records("run"):
+        rows = work.kept(f"run-{record['number']}") if record["number"] < n_runs else None
         if rows is not None:
             others = {name: value for name, value in record.items() if name != "kind"}
             weights = rows[n_items:] if len(rows) > n_items else None

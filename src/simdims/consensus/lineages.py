@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -149,18 +150,15 @@ class Lineage:
             else:
                 roots.append(node)
         at: dict[tuple[int, int], float] = {}
-        n_ends = 0
-        waiting = roots[::-1]
-        while waiting:  # depth first: a dimension is placed after all its descendants
-            node = waiting[-1]
-            left = [child for child in children.get(node, []) if child not in at]
-            if left:
-                waiting.append(left[0])
-                continue
-            waiting.pop()
-            below = [at[child] for child in children.get(node, [])]
-            at[node] = float(np.mean(below)) if below else float(n_ends)
-            n_ends += not below
+        ends = itertools.count()
+
+        def place(node: tuple[int, int]) -> float:
+            below = [place(child) for child in children.get(node, [])]
+            at[node] = float(np.mean(below)) if below else float(next(ends))
+            return at[node]
+
+        for root in roots:
+            place(root)
         return np.array([at[node] for node in nodes])
 
     def _named(self, rank: int, branch: int) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from simdims import _parallel, _threads
+from simdims._journal import Work
 from simdims._parameters import ParameterError, require_count
-from simdims._progress import Reporter
 from simdims.consensus.central import (
     Run,
     agreements,
@@ -98,7 +98,7 @@ def split_half_reliability(
         with _threads.one_blas_thread():
             runs, _ = aligned_to(runs, most_central(runs, agreements(runs)))
     check_halves(runs.shape[1], "embeddings")
-    return reliability_of(runs, n_splits, _parallel.root_seed(random_state), n_jobs)
+    return reliability_of(runs, n_splits, Work.unsaved(_parallel.root_seed(random_state), n_jobs))
 
 
 def spearman_brown(correlation: ArrayLike) -> NDArray[np.float64]:
@@ -132,42 +132,34 @@ def check_halves(n_items: int, name: str = "S") -> None:
         raise ParameterError(name, "must have at least 4 items, 2 in each half", f"{n_items}")
 
 
-def reliability_of(
-    runs: NDArray[np.floating], n_splits: int, root: int, n_jobs: int | None, step: Callable[[], None] = lambda: None
-) -> NDArray[np.float64]:
-    """The reliability of each dimension of aligned runs; `step` is called after each split."""
-    sums = {}
-    shared = (np.ascontiguousarray(runs), root)
-    with closing(_parallel.run_tasks(_correlate_halves, shared, range(n_splits), n_jobs=n_jobs)) as results:
-        for number, values in results:
-            sums[number] = values
-            step()
+def reliability_of(runs: NDArray[np.floating], n_splits: int, work: Work) -> NDArray[np.float64]:
+    """The reliability of each dimension of aligned runs."""
+    run = partial(_parallel.run_tasks, _correlate_halves, (np.ascontiguousarray(runs), work.root), n_jobs=work.n_jobs)
     # Add in the order of the splits, so that rounding does not depend on which process finished first.
-    total, count = np.sum([sums[number] for number in range(n_splits)], axis=0)
+    splits: list[tuple[int, NDArray[np.float64]]] = work.collect("reliability", n_splits, run)
+    total, count = np.sum([sums for _, sums in splits], axis=0)
     return spearman_brown(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
 
 
-def consensus_of(
-    runs: Sequence[Run], n_splits: int, root: int, n_jobs: int | None, reporter: Reporter, **settings: Any
-) -> Consensus:
+def consensus_of(runs: Sequence[Run], n_splits: int, work: Work, **settings: Any) -> Consensus:
     """The Consensus of runs, with weights, aligned to the most central one and compared by split halves."""
     embeddings = np.stack([run.W for run in runs])
     with _threads.one_blas_thread():
         agreement = agreements(embeddings)
         selected = most_central(embeddings, agreement)
         aligned, orders = aligned_to(embeddings, selected)
-    reporter.begin("reliability", n_splits)
     weights = [run.weights[:, order] for run, order in zip(runs, orders, strict=True) if run.weights is not None]
     return Consensus(
         embeddings=aligned,
         selected=selected,
-        reliability=reliability_of(aligned, n_splits, root, n_jobs, reporter.step),
+        reliability=reliability_of(aligned, n_splits, work),
         agreement=agreement,
         objectives=np.array([run.objective for run in runs]),
         converged=np.array([run.converged for run in runs]),
         n_iter=np.array([run.n_iter for run in runs]),
-        seeds=np.array([_parallel.seed_of(root, run.number) for run in runs]),
+        seeds=np.array([_parallel.seed_of(work.root, run.number) for run in runs]),
         n_splits=int(n_splits),
+        seed=work.seed,
         weights=np.stack(weights) if weights else None,
         **settings,
     )

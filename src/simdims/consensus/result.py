@@ -85,10 +85,9 @@ class Consensus:
     dimension_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("embeddings", "reliability", "agreement", "objectives", "converged", "n_iter", "seeds"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-        if self.weights is not None:
-            object.__setattr__(self, "weights", read_only(self.weights))
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
         if not self.dimension_names:
             object.__setattr__(self, "dimension_names", numbered_names(self.n_components))
 
@@ -132,9 +131,8 @@ class Consensus:
             raise ValueError(
                 "weights_frame needs a consensus of several systems: pass a SimilaritySet to fit_consensus."
             )
-        return pd.DataFrame(
-            self.weights[self.selected].copy(), index=list(self.systems), columns=list(self.dimension_names)
-        )
+        weights = self.weights[self.selected].copy()
+        return pd.DataFrame(weights, index=list(self.systems), columns=list(self.dimension_names))
 
     def summary(self) -> str:
         """Return the result in words."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Generator
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from simdims import __version__, _memory, _parallel, _threads, solvers
-from simdims._journal import Journal, fingerprint, open_journal
+from simdims import _memory, _parallel, _threads, solvers
+from simdims._journal import fingerprint, working
 from simdims._parameters import ParameterError, ParameterTypeError, require_components, require_count, shown
-from simdims._progress import Callback, Reporter, reporting
+from simdims._progress import Callback
 from simdims.consensus import reliability
 from simdims.consensus.central import Run, keep_run, kept_runs
 from simdims.consensus.result import Consensus, warn_of_unconverged
@@ -128,13 +128,8 @@ def fit_consensus(
     """
     if isinstance(S, SimilaritySet):
         settings: dict[str, Any] = {"n_runs": n_runs, "n_splits": n_splits, "alpha": alpha, "estimator": estimator}
-        running: dict[str, Any] = {
-            "checkpoint": checkpoint,
-            "random_state": random_state,
-            "n_jobs": n_jobs,
-            "progress": progress,
-        }
-        return fit_set(S, n_components, **settings, **running)
+        settings |= {"checkpoint": checkpoint, "random_state": random_state, "n_jobs": n_jobs, "progress": progress}
+        return fit_set(S, n_components, **settings)
     similarity = as_similarity(S, copy=False)
     require_components(n_components, similarity.n_items)
     if isinstance(estimator, JointSRF):
@@ -146,34 +141,21 @@ def fit_consensus(
     n_workers = _parallel.workers_here(n_jobs) if estimator.device == "cpu" else 1
     _require_memory(similarity, n_components, n_runs, estimator, n_workers)
     arrays = arrays_of(similarity)
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = {} if checkpoint is None else _settings(arrays, n_components, estimator)
-        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
-        estimator = _with_settled_alpha(arrays, n_components, estimator, root, journal)
-        runs = _fit_runs(arrays, n_components, n_runs, estimator, root, n_jobs, journal, reporter)
+    described = partial(_settings, arrays, n_components, estimator)
+    with working("consensus", described, checkpoint, random_state, n_jobs, progress) as work:
+        choice = _parallel.seed_of(work.root, 0, _ALPHA), work, {"kind": "alpha"}
+        settled = settle_alpha(estimator, arrays, n_components, *choice)
+        estimator = clone(estimator).set_params(alpha=settled)
+        fit = partial(_fit_runs, arrays, n_components, estimator, work.root, n_jobs)
+        runs = work.collect("consensus", n_runs, fit, kept_runs(work, arrays.n_items, n_runs), keep_run, "run")
         labels = None if similarity.labels is None else tuple(similarity.labels)
-        settings = {"seed": seed, "labels": labels, "alpha": float(estimator.alpha)}
-        consensus = reliability.consensus_of(runs, n_splits, root, n_jobs, reporter, **settings)
+        settings = {"labels": labels, "alpha": settled}
+        consensus = reliability.consensus_of(runs, n_splits, work, **settings)
     warn_of_unconverged(consensus, estimator.max_iter, estimator.tol)
     problem = solvers.penalised(problem_of(arrays), consensus.alpha)
     warn_of_underdetermined(problem, consensus.embedding, similarity.labels)
     warn_of_nothing_left(consensus.embedding, consensus.alpha, 2.0 * solvers.size(problem))
     return consensus
-
-
-def _with_settled_alpha(arrays: Arrays, n_components: int, estimator: SRF, root: int, journal: Journal | None) -> SRF:
-    """The estimator with a numeric penalty: that of the checkpoint, or chosen now."""
-    if estimator.alpha != "auto":
-        return estimator
-    earlier = [record["alpha"] for record in (journal.records if journal else []) if record["kind"] == "alpha"]
-    if earlier:
-        return clone(estimator).set_params(alpha=earlier[0])
-    with _threads.one_blas_thread():
-        alpha = settle_alpha(estimator, problem_of(arrays), n_components, _parallel.seed_of(root, 0, _ALPHA))
-    if journal is not None:
-        journal.append({"kind": "alpha", "alpha": alpha})
-    return clone(estimator).set_params(alpha=alpha)
 
 
 def fit_runs(*arguments: Any) -> list[Run]:
@@ -192,31 +174,8 @@ def fit_runs(*arguments: Any) -> list[Run]:
 
 
 def _fit_runs(
-    arrays: Arrays,
-    n_components: int,
-    n_runs: int,
-    estimator: SRF,
-    root: int,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
-) -> list[Run]:
-    """All runs in order, those in the checkpoint included."""
-    runs = {} if journal is None else kept_runs(journal, arrays.n_items, n_runs)
-    reporter.begin("consensus", n_runs, done=len(runs))
-    left = [number for number in range(n_runs) if number not in runs]
-    with closing(_batches(arrays, n_components, left, estimator, root, n_jobs)) as results:
-        for run in itertools.chain.from_iterable(results):
-            runs[run.number] = run
-            if journal is not None:
-                keep_run(journal, run)
-            reporter.step(f"run {run.number + 1}")
-    return [runs[number] for number in range(n_runs)]
-
-
-def _batches(
-    arrays: Arrays, n_components: int, numbers: list[int], estimator: SRF, root: int, n_jobs: int | None
-) -> Generator[list[Run], None, None]:
+    arrays: Arrays, n_components: int, estimator: SRF, root: int, n_jobs: int | None, numbers: list[int]
+) -> Generator[Run, None, None]:
     """Runs one by one on processors, and divided among devices, in the order of completion."""
     is_cpu, is_here, estimators = estimator.device == "cpu", _parallel.run_here(), on_devices(estimator, n_jobs)
     n_parts = len(estimators) if is_here else _parallel.n_workers(n_jobs)
@@ -225,10 +184,12 @@ def _batches(
     rest = (n_components, root)
     if is_cpu or not is_here:
         # Fits take long, and about equally long: handing them out one by one avoids waiting for another worker's batch.
-        yield from _parallel.run_tasks(fit_runs, (*arrays, estimator, *rest), tasks, n_jobs=n_jobs, one_by_one=True)
-        return
-    pairs = list(zip(itertools.cycle(estimators), tasks, strict=False))
-    yield from _threads.mapped(lambda pair: fit_runs(*arrays, pair[0], *rest, pair[1]), pairs, n_parts)
+        shared = (*arrays, estimator, *rest)
+        batches: Iterable[list[Run]] = _parallel.run_tasks(fit_runs, shared, tasks, n_jobs=n_jobs, one_by_one=True)
+    else:
+        pairs = list(zip(itertools.cycle(estimators), tasks, strict=False))
+        batches = _threads.mapped(lambda pair: fit_runs(*arrays, pair[0], *rest, pair[1]), pairs, n_parts)
+    yield from itertools.chain.from_iterable(batches)
 
 
 def default_estimator(device: str = "cpu") -> SRF:
@@ -269,11 +230,5 @@ def _require_memory(similarity: Similarity, n_components: int, n_runs: int, esti
 
 
 def _settings(arrays: Arrays, n_components: int, estimator: SRF) -> dict[str, Any]:
-    """The settings that a checkpoint must agree on; not the number of runs, so that more can be added."""
-    return {
-        "work": "consensus",
-        "version": __version__,
-        "data": fingerprint(*arrays),
-        "n_components": int(n_components),
-        "estimator": settings_of(estimator),
-    }
+    data = fingerprint(*arrays)
+    return {"data": data, "n_components": int(n_components), "estimator": settings_of(estimator)}

@@ -23,6 +23,7 @@ from simdims.joint import problem_of_set
 from simdims.metrics.structure import standard_columns
 from simdims.similarity import Similarity
 from simdims.similarity.ownership import frozen
+from simdims.solvers.joint_resampling import place_items, resampled_systems
 from simdims.systems import SimilaritySet, dense_parts
 
 #: Smallest number of systems: with fewer, no pattern of signs could be significant.
@@ -203,8 +204,8 @@ def versions_of(systems: SimilaritySet, W: NDArray[np.float64]) -> NDArray[np.fl
     items, once = np.arange(systems.n_items), np.ones(systems.n_items)
     versions = []
     for m in range(systems.n_systems):
-        alone = solvers.resampled_systems(lists, np.array([m]))
-        versions.append(solvers.place_items(alone, W, weights[[m]], items, once))
+        alone = resampled_systems(lists, np.array([m]))
+        versions.append(place_items(alone, W, weights[[m]], items, once))
     return np.stack(versions)
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simdims import __version__, _threads
-from simdims._journal import Journal, fingerprint, open_journal
-from simdims._parallel import check_n_jobs, run_tasks, seed_of
+from simdims import _threads
+from simdims._journal import Work, fingerprint, working
+from simdims._parallel import check_n_jobs, seed_of
 from simdims._parameters import ParameterError, require_between, require_choice, require_count, require_number, shown
-from simdims._progress import Callback, reporting
+from simdims._progress import Callback
 from simdims.joint import fingerprint_of, problem_of_set
 from simdims.metrics import factor_alignment, triplet_accuracy
 from simdims.metrics._embedding import as_embedding, below_one, embedding_table
@@ -147,26 +147,23 @@ def plan_study(
         require_number("spread", spread, "at least 0")
     snr, spread = (None if value is None else float(value) for value in (snr, spread))
     given = _source(source, n_components)
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = {} if checkpoint is None else _settings(given, snr, spread)
-        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
-        world, pilot = _world(given, snr, spread, root, journal)
+    described = partial(_settings, given, snr, spread)
+    with working("plan_study", described, checkpoint, random_state, n_jobs, progress) as work:
+        world, pilot = _world(given, snr, spread, work)
         sizes = _sizes(pairs, answers, people, len(world.W), world.spread)
         studies = [Study(*size, repeat) for repeat in range(int(n_repeats)) for size in sizes]
-        records = [record for record in (journal.records if journal else []) if record["kind"] == "study"]
-        rows = {Study(*(record[name] for name in Study._fields)): record["found"] for record in records}
+        rows = {Study(*(one[name] for name in Study._fields)): one["found"] for one in work.records("study")}
         missing = [study for study in studies if study not in rows]
-        reporter.begin("studies", len(studies), done=len(studies) - len(missing))
-        for study, found in run_tasks(_simulate, (world, root), missing, n_jobs=n_jobs, one_by_one=journal is not None):
+        work.reporter.begin("studies", len(studies), done=len(studies) - len(missing))
+        for study, found in work.runner(_simulate, (world, work.root))(missing):
             rows[study] = found
-            if journal is not None:
-                journal.append({"kind": "study", **study._asdict(), "found": found})
-            reporter.step(f"{study.pairs:.0%} of the pairs")
+            if work.journal is not None:
+                work.journal.append({"kind": "study", **study._asdict(), "found": found})
+            work.reporter.step(f"{study.pairs:.0%} of the pairs")
     n_items, n_components = world.W.shape
     table = learning_curves([{**study._asdict(), **rows[study]} for study in studies], n_items)
     facts: dict[str, Any] = {"n_items": n_items, "n_components": n_components, "snr": world.snr, "spread": world.spread}
-    asked: dict[str, Any] = {"metric": metric, "target": float(target), "n_repeats": int(n_repeats), "seed": seed}
+    asked: dict[str, Any] = {"metric": metric, "target": float(target), "n_repeats": int(n_repeats), "seed": work.seed}
     return StudyPlan(table=table, pilot=pilot, **asked, **facts)
 
 
@@ -201,28 +198,27 @@ def _settings(source: Source, snr: float | None, spread: float | None) -> dict[s
         data = fingerprint_of(problem_of_set(source.pilot))
     else:
         data = fingerprint(source.W) if source.pilot is None else fingerprint(*arrays_of(source.pilot))
-    given = {"n_components": source.n_components, "snr": snr, "spread": spread}
-    return {"work": "plan_study", "version": __version__, "data": data, **given}
+    return {"data": data, "n_components": source.n_components, "snr": snr, "spread": spread}
 
 
 def _world(
-    source: Source, snr: float | None, spread: float | None, root: int, journal: Journal | None
+    source: Source, snr: float | None, spread: float | None, work: Work
 ) -> tuple[World, dict[str, float] | None]:
     """The model to simulate studies from, and information about the pilot: from the checkpoint, or estimated now."""
     if source.W is not None:
         return designed(source.W, 0.5 if snr is None else snr, spread or 0.0), None
     assert source.pilot is not None
-    for record in journal.records if journal else []:
-        if record["kind"] == "pilot" and (W := journal.kept("dimensions")) is not None:  # type: ignore[union-attr]
+    for record in work.records("pilot"):
+        if (W := work.kept("dimensions")) is not None:
             return World(W, record["noise"], record["spread"]), record["facts"]
     judged = pilot_of(source.pilot)
-    world, found = estimated(source.pilot, judged, source.n_components, spread, root)
+    world, found = estimated(source.pilot, judged, source.n_components, spread, work.root)
     if snr is not None:
         world = designed(world.W, snr, world.spread)
     pilot = {"pairs": judged.share, "answers": float(judged.answers.mean()), "held_out_r2": found}
-    if journal is not None:
-        journal.keep("dimensions", world.W)
-        journal.append({"kind": "pilot", "noise": world.noise, "spread": world.spread, "facts": pilot})
+    if work.journal is not None:
+        work.journal.keep("dimensions", world.W)
+        work.journal.append({"kind": "pilot", "noise": world.noise, "spread": world.spread, "facts": pilot})
     return world, pilot
 
 

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 
 from simdims import _parallel, _threads, solvers
+from simdims._journal import Journal, Work
 from simdims._parameters import ParameterError, ParameterTypeError, require_count, require_real, shown, warn
 from simdims.selection.splits import plain, zero_filled
 from simdims.similarity import as_similarity
@@ -156,12 +157,28 @@ def calibrate(
     require_share("tolerance", tolerance)
     shares = check_grid(grid)
     _parallel.check_n_jobs(n_jobs)
-    matrix, root = plain(similarity), _parallel.root_seed(random_state)
+    work = Work.unsaved(_parallel.root_seed(random_state), n_jobs)
+    return run(plain(similarity), work, n_bootstraps, k, shares, tolerance)
+
+
+def run(
+    matrix: Arrays, work: Work, n_bootstraps: int, k: int, grid: np.ndarray, tolerance: float = 0.10
+) -> Calibration:
+    """`calibrate` for checked arguments, saving each bootstrap in the checkpoint."""
     with _threads.one_blas_thread():
-        eigenvalues, eigenvectors = reference(matrix, k, root)
-    shared = (*matrix, eigenvectors, shares, root)
-    found = dict(_parallel.run_tasks(bootstrap, shared, range(n_bootstraps), n_jobs=n_jobs))
-    return conclude([found[b] for b in range(n_bootstraps)], eigenvalues, shares, tolerance)
+        eigenvalues, eigenvectors = reference(matrix, k, work.root)
+    found = {
+        record["number"]: (record["number"], (np.array(record["coherence"]), np.array(record["mass"])))
+        for record in work.records("bootstrap")
+    }
+    fit = work.runner(bootstrap, (*matrix, eigenvectors, grid, work.root))
+    results = work.collect("calibrate", n_bootstraps, fit, found, _save)
+    return conclude([curves for _, curves in results], eigenvalues, grid, tolerance)
+
+
+def _save(journal: Journal, result: tuple[int, tuple[np.ndarray, np.ndarray]]) -> None:
+    number, (coherence, mass) = result
+    journal.append({"kind": "bootstrap", "number": number, "coherence": coherence.tolist(), "mass": mass.tolist()})
 
 
 def default_eigenpairs(n_items: int) -> int:
@@ -193,7 +210,7 @@ def bootstrap(*arguments: Any) -> tuple[int, tuple[np.ndarray, np.ndarray]]:
         for at, share in enumerate(grid):
             start = np.random.RandomState(_parallel.seed_of(root, _BOOTSTRAP, number, at))
             _, found = solvers.leading_eigenpairs(subsample(S, chances, share), eigenvectors.shape[1], start)
-            coherence[at] = coherences(found, eigenvectors)
+            coherence[at] = np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0))
             mass[at] = np.einsum("ij,ij->j", found, S @ found)
     return number, (coherence, mass)
 
@@ -218,11 +235,6 @@ def subsample(S: np.ndarray | sparse.csr_array, chances: np.ndarray, share: floa
     upper = sparse.csr_array(sparse.triu(S, 1))
     upper.data = np.where(chances < share, upper.data / share, 0.0)
     return sparse.csr_array(upper + upper.T + sparse.diags_array(S.diagonal()))
-
-
-def coherences(found: np.ndarray, eigenvectors: np.ndarray) -> np.ndarray:
-    """For every k, sum_{j <= k} (u^_j . u_k)^2."""
-    return np.diagonal(np.cumsum((found.T @ eigenvectors) ** 2, axis=0)).copy()
 
 
 def conclude(

@@ -1,16 +1,19 @@
-"""Errors and warnings of select_rank, for one system and for several."""
+"""Checks, rules and warnings of select_rank, for one system and for several."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from simdims._parameters import ParameterError, ParameterTypeError, require_count, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, is_whole, require_count, shown, warn
 from simdims.selection.fits import Design
-from simdims.selection.result import RankSelection
+from simdims.selection.result import RankSelection, Rule
 from simdims.selection.splits import MOST_SAMPLING, pool_sampling
+
+logger = logging.getLogger("simdims")
 
 #: Rank at which the penalty is chosen: twice the stable directions of the calibration, within these limits.
 _LEAST_GENEROUS, _MOST_GENEROUS = 20, 60
@@ -26,15 +29,14 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
         if ranks != "auto":
             raise ParameterError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
         return None
-    if isinstance(ranks, int | np.integer) and not isinstance(ranks, bool):
-        ranks = [ranks]
+    ranks = [ranks] if is_whole(ranks) else ranks
     if not isinstance(ranks, Iterable) or getattr(ranks, "ndim", 1) == 0:
         raise ParameterTypeError("ranks", "must be 'auto' or numbers of dimensions", shown(ranks))
     found = list(ranks)
     if not found:
         raise ParameterError("ranks", "must list at least one number of dimensions", "none")
     for rank in found:
-        if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
+        if not is_whole(rank):
             raise ParameterTypeError("ranks", "must be integers", shown(rank))
         if not 1 <= rank <= n_items - 1:
             rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
@@ -44,9 +46,8 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
 
 def settle_folds(n_folds: Any, n_repeats: Any, *defaults: int) -> tuple[int, int]:
     """The folds and repeats asked for, or the defaults."""
-    n_folds, n_repeats = (
-        one if asked is None else asked for asked, one in zip((n_folds, n_repeats), defaults, strict=True)
-    )
+    n_folds = defaults[0] if n_folds is None else n_folds
+    n_repeats = defaults[1] if n_repeats is None else n_repeats
     require_count("n_folds", n_folds, at_least=2)
     require_count("n_repeats", n_repeats)
     return int(n_folds), int(n_repeats)
@@ -61,6 +62,17 @@ def generous_rank(candidates: list[int] | None, largest: int, n_stable: int | No
         return candidates[0]
     reach = _LEAST_GENEROUS if n_stable is None else max(_LEAST_GENEROUS, 2 * n_stable)
     return min(reach, _MOST_GENEROUS, largest)
+
+
+def make_rule(protocol: str, variance: float, candidates: list[int] | None, has_structure: Callable[[], bool]) -> Rule:
+    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested for structure first."""
+    structure = None
+    if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
+        try:
+            structure = has_structure()
+        except MemoryError:
+            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
+    return Rule(protocol, variance, structure)
 
 
 def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.ndarray]) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from simdims import __version__, _parallel, _threads
-from simdims._journal import Journal, fingerprint, open_journal
+from simdims import _parallel, _threads
+from simdims._journal import Work, fingerprint, working
 from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown
-from simdims._progress import Callback, Reporter, reporting
+from simdims._progress import Callback
 from simdims.joint import JointSRF
 from simdims.selection import calibration
-from simdims.selection.calibration import Calibration, require_share
-from simdims.selection.checks import check_design, check_ranks, generous_rank, settle_folds, warn_of_edges
+from simdims.selection.calibration import require_share
+from simdims.selection.checks import check_design, check_ranks, generous_rank, make_rule, settle_folds, warn_of_edges
 from simdims.selection.detection import structure_beyond_one
 from simdims.selection.fits import (
     ALPHA,
@@ -38,16 +36,14 @@ from simdims.selection.fits import (
     score_mean,
     variance_of,
 )
-from simdims.selection.result import RankSelection, Rule, choose
+from simdims.selection.result import RankSelection, choose
 from simdims.selection.splits import DEFAULT_FOLDS, FOLDS, most_training, plain, require_memory
 from simdims.selection.systems import select_set
 from simdims.selection.trials import Trials
 from simdims.similarity import Similarity, as_similarity
-from simdims.similarity.arrays import Arrays, problem_of
+from simdims.similarity.arrays import Arrays
 from simdims.srf import SRF, on_devices, settings_of, settle_alpha, with_alpha
 from simdims.systems import SimilaritySet
-
-logger = logging.getLogger("simdims")
 
 #: Looser than for a single fit: tighter tolerances mostly choose the same ranks (docs/selection.md) and take longer.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
@@ -159,44 +155,32 @@ def select_rank(
     given: dict[str, Any] = {"n_folds": n_folds, "n_repeats": n_repeats, "protocol": protocol, "alpha": alpha}
     settled = settle_selection(similarity, ranks, sampling=sampling, estimator=estimator, n_jobs=n_jobs, **given)
     matrix, candidates, sampling, n_folds, n_repeats, protocol, estimator = settled
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = {} if checkpoint is None else _settings(matrix, sampling, n_folds, n_repeats, estimator)
-        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
-        found = None if sampling is not None else _calibrate(matrix, root, n_jobs, journal, reporter)
+    described = partial(_settings, matrix, sampling, n_folds, n_repeats, estimator)
+    with working("select_rank", described, checkpoint, random_state, n_jobs, progress) as work:
+        found = None
+        if sampling is None:
+            k, grid = calibration.default_eigenpairs(n_items), calibration.check_grid(None)
+            found = calibration.run(matrix, work, default_bootstraps(n_items), k, grid)
         asked = found.sampling if sampling is None else sampling  # type: ignore[union-attr]
         trained = None if protocol == "penalised" and sampling is None else asked
-        design = Design(trained, n_folds, n_repeats, root)
+        design = Design(trained, n_folds, n_repeats, work.root)
         splits = Splits(matrix, design, 1 if estimator.device == "cpu" else min(_threads.n_cores(), _MOST_THREADS))
         check_design(len(splits.pairs.rows), design, splits.folds)
         largest = most_dimensions(splits)
         n_stable = None if found is None else found.cutoff
         generous = generous_rank(candidates, largest, n_stable)
-        compared = _settle_alpha(matrix, estimator, generous, root, journal)
+        compared = _alpha_at(generous, matrix, estimator, work)
         fold_estimator = clone(estimator).set_params(alpha=compared)
-        rule = _rule(splits, protocol, candidates)
-        trials = Trials(
-            design,
-            rule,
-            compared,
-            partial(_fit_tasks, splits, fold_estimator, n_jobs, journal is not None),
-            partial(score_fits, splits, rescaled=protocol == "penalised"),
-            journal,
-            reporter,
-        )
+        has_structure = partial(structure_beyond_one, matrix, _parallel.seed_of(work.root, BEYOND_ONE))
+        rule = make_rule(protocol, variance_of(splits.pairs), candidates, has_structure)
+        fit_tasks = partial(_fit_tasks, splits, fold_estimator, work)
+        score = partial(score_fits, splits, rescaled=protocol == "penalised")
+        trials = Trials(design, rule, compared, fit_tasks, score, work)
         tried = trials.search(candidates, largest, n_stable)
         chosen = choose(trials.scores, rule)[1]
-        final = compared if chosen == generous else _settle_alpha(matrix, estimator, chosen, root, journal)
-    selection = trials.conclude(
-        score_mean(splits),
-        sampling=asked,
-        calibration=found,
-        tried=tried,
-        n_items=n_items,
-        largest=largest,
-        seed=seed,
-        alpha=final,
-    )
+        final = compared if chosen == generous else _alpha_at(chosen, matrix, estimator, work)
+    facts: dict[str, Any] = {"sampling": asked, "calibration": found, "tried": tried, "n_items": n_items}
+    selection = trials.conclude(score_mean(splits), **facts, largest=largest, alpha=final)
     warn_of_edges(selection)
     return replace(selection, similarity=similarity)
 
@@ -252,24 +236,22 @@ def largest_rank(settled: Settled) -> int | None:
     return most_dimensions(splits)
 
 
-def _fit_tasks(
-    splits: Splits, estimator: SRF, n_jobs: int | None, one_by_one: bool, tasks: list[Task]
-) -> Generator[Fit, None, None]:
+def _fit_tasks(splits: Splits, estimator: SRF, work: Work, tasks: list[Task]) -> Generator[Fit, None, None]:
     """Fits in the order of completion; on devices, those of a rank are divided among them."""
     shared = (*splits.matrix, splits.design, estimator)
     if estimator.device == "cpu":
-        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=n_jobs, one_by_one=one_by_one)
+        yield from work.runner(fit_fold, shared)(tasks)
         return
-    estimators = on_devices(estimator, n_jobs)
+    estimators = on_devices(estimator, work.n_jobs)
     is_here = _parallel.run_here()
-    n_batches = len(estimators) if is_here else _parallel.n_workers(n_jobs)
+    n_batches = len(estimators) if is_here else _parallel.n_workers(work.n_jobs)
     for some in _held_together(splits.matrix, tasks):
         batches = [some[first::n_batches] for first in range(min(n_batches, len(some)))]
         if is_here:
             pairs = list(zip(estimators, batches, strict=False))
             found: Iterable[list[Fit]] = _threads.mapped(lambda pair: fit_folds(splits, *pair), pairs, len(pairs))
         else:
-            found = _parallel.run_tasks(fit_batch, shared, batches, n_jobs=n_jobs, one_by_one=True)
+            found = _parallel.run_tasks(fit_batch, shared, batches, n_jobs=work.n_jobs, one_by_one=True)
         yield from itertools.chain.from_iterable(found)
 
 
@@ -282,63 +264,14 @@ def _held_together(matrix: Arrays, tasks: list[Task]) -> Generator[list[Task], N
         yield from (left[first : first + most] for first in range(0, len(left), most))
 
 
-def _calibrate(
-    matrix: Arrays, root: int, n_jobs: int | None, journal: Journal | None, reporter: Reporter
-) -> Calibration:
-    """Run `calibrate`, saving each bootstrap in the checkpoint."""
-    n = matrix.n_items
-    n_bootstraps = default_bootstraps(n)
-    grid = calibration.check_grid(None)
-    with _threads.one_blas_thread():
-        eigenvalues, eigenvectors = calibration.reference(matrix, calibration.default_eigenpairs(n), root)
-    found = {
-        record["number"]: (np.array(record["coherence"]), np.array(record["mass"]))
-        for record in (journal.records if journal else [])
-        if record["kind"] == "bootstrap"
-    }
-    reporter.begin("calibrate", n_bootstraps, done=len(found))
-    tasks = [number for number in range(n_bootstraps) if number not in found]
-    shared = (*matrix, eigenvectors, grid, root)
-    results = _parallel.run_tasks(calibration.bootstrap, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None)
-    with closing(results):
-        for number, curves in results:
-            found[number] = curves
-            if journal is not None:
-                coherence, mass = (curve.tolist() for curve in curves)
-                journal.append({"kind": "bootstrap", "number": number, "coherence": coherence, "mass": mass})
-            reporter.step()
-    return calibration.conclude([found[number] for number in range(n_bootstraps)], eigenvalues, grid, 0.10)
-
-
 def default_bootstraps(n_items: int) -> int:
     """Bootstraps of the calibration; fewer for many items, where they differ less and take longer."""
     return 50 if n_items <= 1000 else 20 if n_items <= 4000 else 5
 
 
-def _rule(splits: Splits, protocol: str, candidates: list[int] | None) -> Rule:
-    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested first."""
-    structure = None
-    if protocol == "penalised" and (candidates is None or (1 in candidates and len(candidates) > 1)):
-        try:
-            structure = structure_beyond_one(splits.matrix, _parallel.seed_of(splits.design.root, BEYOND_ONE))
-        except MemoryError:
-            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
-    return Rule(protocol, variance_of(splits.pairs), structure)
-
-
-def _settle_alpha(matrix: Arrays, estimator: SRF, rank: int, root: int, journal: Journal | None) -> float:
-    """The penalty at a rank: given, restored from the checkpoint, or chosen from all observed pairs."""
-    if estimator.alpha != "auto":
-        return float(estimator.alpha)
-    records = journal.records if journal else []
-    earlier = [record["alpha"] for record in records if record["kind"] == "alpha" and record["rank"] == rank]
-    if earlier:
-        return float(earlier[0])
-    with _threads.one_blas_thread():
-        alpha = settle_alpha(estimator, problem_of(matrix), rank, _parallel.seed_of(root, ALPHA, rank))
-    if journal is not None:
-        journal.append({"kind": "alpha", "rank": rank, "alpha": alpha})
-    return alpha
+def _alpha_at(rank: int, matrix: Arrays, estimator: SRF, work: Work) -> float:
+    seed, record = _parallel.seed_of(work.root, ALPHA, rank), {"kind": "alpha", "rank": rank}
+    return settle_alpha(estimator, matrix, rank, seed, work, record)
 
 
 def default_estimator(device: str = "cpu") -> SRF:
@@ -361,11 +294,8 @@ def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, st
     if protocol == "penalised" and not is_penalised:
         raise ParameterError("alpha", "must be positive or 'auto' with {protocol=penalised}", shown(estimator.alpha))
     if not isinstance(estimator.init, str):
-        raise ParameterError(
-            "estimator",
-            "must have init='random' or 'spectral', because the number of dimensions varies",
-            "one with an array",
-        )
+        rule = "must have init='random' or 'spectral', because the number of dimensions varies"
+        raise ParameterError("estimator", rule, "one with an array")
     estimator._check_parameters()
     return estimator, protocol
 
@@ -373,8 +303,6 @@ def _check_estimator(estimator: Any, alpha: Any, protocol: Any) -> tuple[SRF, st
 def _settings(matrix: Arrays, sampling: float | None, n_folds: int, n_repeats: int, estimator: SRF) -> dict[str, Any]:
     """The settings that a checkpoint must agree on; not the ranks, so that more can be tried later."""
     return {
-        "work": "select_rank",
-        "version": __version__,
         "data": fingerprint(*matrix),
         "estimator": settings_of(estimator),  # first, because it determines the defaults of the others
         "sampling": sampling,

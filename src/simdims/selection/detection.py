@@ -88,28 +88,24 @@ class DetectableDimensions:
 
     def summary(self) -> str:
         """Return the result in words."""
-        row = {int(row["rank"]): row for row in self.table.to_dict("records")}
-        share = f"{1 - self.level:.0%} of those with random signs"
-        found, eigenvalue = self.rank, "the largest eigenvalue of the residuals"
-        lines = [
-            f"{'No more than one dimension' if found == 1 else f'At least {found} dimensions'} can be told from noise."
-        ]
-        if found > 1:
-            before = row[found - 1]
-            lines.append(
-                f"With {found - 1}, {eigenvalue} ({before['eigenvalue']:.3g}) exceeds {share} "
-                f"({before['null_quantile']:.3g})."
+        found, row = self.rank, {int(row["rank"]): row for row in self.table.to_dict("records")}
+
+        def compared(rank: int, verb: str) -> str:
+            return (
+                f"With {rank}, the largest eigenvalue of the residuals ({row[rank]['eigenvalue']:.3g}) {verb} "
+                f"{1 - self.level:.0%} of those with random signs ({row[rank]['null_quantile']:.3g}"
             )
+
+        number = "No more than one dimension" if found == 1 else f"At least {found} dimensions"
+        lines = [f"{number} can be told from noise."]
+        if found > 1:
+            lines.append(f"{compared(found - 1, 'exceeds')}).")
         if self.at_edge:
             lines.append(f"{found - 1} was the largest number tested.")
         elif np.isnan(row[found]["pvalue"]):
             lines.append(f"With {found}, the residuals are rounding errors.")
         else:
-            last = row[found]
-            lines.append(
-                f"With {found}, {eigenvalue} ({last['eigenvalue']:.3g}) does not exceed {share} "
-                f"({last['null_quantile']:.3g}; p = {last['pvalue']:.2g})."
-            )
+            lines.append(f"{compared(found, 'does not exceed')}; p = {row[found]['pvalue']:.2g}).")
         lines.append(f"Numbers tested: {', '.join(map(str, sorted(row)))}, with {self.n_flips} draws of signs each.")
         return "\n".join(lines)
 
@@ -290,8 +286,7 @@ class _Test:
         self.scale = solvers.noise_scale(problem)[0] / 2.0 * problem.n_items**0.5
         size = mean_similarity(problem) * problem.n_known**0.5
         self.negligible = max(_ROUNDING**0.5 * self.scale, _ROUNDING * size)
-        self.rows: dict[int, dict[str, Any]] = {}
-        self.null: dict[int, np.ndarray] = {}
+        self.found: dict[int, tuple[dict[str, Any], np.ndarray]] = {}
 
     def is_too_few(self, rank: int) -> bool:
         """Whether the residuals of a fit have structure that noise does not have."""
@@ -299,7 +294,7 @@ class _Test:
         row, null = self._compare(rank, *_FIT)
         if row["too_few"] and row["unexplained"] < _NEARLY_EXACT:
             row, null = self._compare(rank, *_CLOSE_FIT)
-        self.rows[rank], self.null[rank] = row, null
+        self.found[rank] = row, null
         self.reporter.step(f"rank {rank}")
         return bool(row["too_few"])
 
@@ -326,12 +321,12 @@ class _Test:
         """The result, in the order of the numbers tested."""
         import pandas as pd
 
-        tested = sorted(self.rows)
+        rows, null = zip(*(self.found[tested] for tested in sorted(self.found)), strict=True)
         return DetectableDimensions(
             rank=rank,
             at_edge=at_edge,
-            table=pd.DataFrame([self.rows[one] for one in tested]),
-            null_distribution=np.array([self.null[one] for one in tested]),
+            table=pd.DataFrame(rows),
+            null_distribution=np.array(null),
             level=self.level,
             n_items=self.problem.n_items,
             seed=seed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,11 @@ class Fit(NamedTuple):
     converged: bool
     seconds: float
 
+    def row(self, error: float, error_alone: float) -> dict[str, Any]:
+        """A row of `RankSelection.scores`."""
+        how = {"iterations": self.iterations, "converged": self.converged, "seconds": self.seconds}
+        return {**self.task._asdict(), "error": error, "error_alone": error_alone, **how}
+
 
 class Training(NamedTuple):
     """The problem of a fold, and the range of its similarities."""
@@ -85,7 +91,6 @@ class Splits:
         self.matrix, self.design, self.n_threads = matrix, design, n_threads
         self._pairs: Pairs | None = None
         self._folds: dict[int, np.ndarray] = {}
-        self._sample: tuple[np.ndarray, int] | None = None
         self._trainings: dict[tuple[int, int], Training] = {}
 
     @property
@@ -108,12 +113,10 @@ class Splits:
             self._folds[repeat] = folds
         return folds
 
-    @property
+    @cached_property
     def sample(self) -> tuple[np.ndarray, int]:
         """`sample_of_pairs`."""
-        if self._sample is None:
-            self._sample = sample_of_pairs(len(self.pairs.rows), self.design.root)
-        return self._sample
+        return sample_of_pairs(len(self.pairs.rows), self.design.root)
 
     def trainings(self, tasks: Sequence[Task], *, is_penalised: bool) -> list[Training]:
         """The training data of tasks, the same for every rank."""
@@ -240,7 +243,11 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
 
     def of_fold(number: int) -> tuple[list[np.ndarray], tuple[np.ndarray, np.ndarray], np.ndarray]:
         those, alone, values, weights = held[number]
-        judged = lines[number].of(alone) if rescaled else total[those] / count[those]
+        if rescaled:
+            mean_y, slope, mean_x = lines[number]
+            judged = mean_y + slope * (alone - mean_x)
+        else:
+            judged = total[those] / count[those]
         share = weights / weights.sum()
         squares = [share * (predicted - values) ** 2 for predicted in (judged, alone)]
         return [*squares, share], (pairs.rows[those], pairs.columns[those]), place[those]
@@ -249,18 +256,7 @@ def score_fits(splits: Splits, fits: Sequence[Fit], *, rescaled: bool = False) -
     items, sample = np.zeros((3, splits.matrix.n_items)), np.zeros((3, n_sampled))
     for fit, (parts, ends, sampled) in zip(fits, _threads.mapped(of_fold, range(len(fits)), n_threads), strict=True):
         add_parts(items, sample, ends, sampled, parts)
-        rows.append(
-            {
-                "rank": fit.task.rank,
-                "repeat": fit.task.repeat,
-                "fold": fit.task.fold,
-                "error": float(parts[0].sum()),
-                "error_alone": float(parts[1].sum()),
-                "iterations": fit.iterations,
-                "converged": fit.converged,
-                "seconds": fit.seconds,
-            }
-        )
+        rows.append(fit.row(float(parts[0].sum()), float(parts[1].sum())))
     return Score(rows, items / len(fits), sample / len(fits), n_pairs / n_sampled)
 
 
@@ -273,23 +269,12 @@ class _Held(NamedTuple):
     weights: np.ndarray
 
 
-class _Line(NamedTuple):
-    """Predictions y = mean_y + slope (x - mean_x)."""
-
-    mean_y: float
-    slope: float
-    mean_x: float
-
-    def of(self, x: np.ndarray) -> np.ndarray:
-        """The predictions of all x."""
-        return self.mean_y + self.slope * (x - self.mean_x)
-
-
-def _lines(held: Sequence[_Held], repeats: np.ndarray, n_threads: int) -> list[_Line]:
+def _lines(held: Sequence[_Held], repeats: np.ndarray, n_threads: int) -> list[tuple[float, float, float]]:
     """For every fold, the line a + b w_i . w_j with b >= 0 from the other folds of its repeat.
 
-    A penalty makes all predictions too small and shifts the mean; with strong noise, that costs more than a weak
-    dimension gains. After a linear transformation only differences between pairs count.
+    A line is its mean of y, its slope and its mean of x. A penalty makes all predictions too small and shifts the mean;
+    with strong noise, that costs more than a weak dimension gains. After a linear transformation only differences
+    between pairs count.
     """
 
     def sums_of(fold: _Held) -> list[float]:
@@ -303,7 +288,7 @@ def _lines(held: Sequence[_Held], repeats: np.ndarray, n_threads: int) -> list[_
         n, sx, sy, sxx, sxy = sums[repeats == repeat].sum(axis=0) - sums[fold]
         spread = sxx - sx * sx / n
         slope = max(0.0, (sxy - sx * sy / n) / spread) if spread > _CONSTANT * sxx else 0.0
-        lines.append(_Line(sy / n, slope, sx / n))
+        lines.append((sy / n, slope, sx / n))
     return lines
 
 

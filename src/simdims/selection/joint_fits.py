@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from simdims import _parallel, _threads, solvers
-from simdims.joint import JointSRF
+from simdims._journal import Work
+from simdims.joint import JointSRF, fit_from_seed, settle_penalties
 from simdims.selection.fits import ALPHA, Design, Fit, Task, add_parts, sample_of_pairs
 from simdims.selection.result import Score
 from simdims.selection.splits import OUTSIDE_POOL, pool_sampling, sample_absent
+from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
 
 #: First word of the name of a task, which determines its seed (fits.py and calibration.py use those before).
 _PAIRS, _SPLIT, _FIT, _ALONE = 10, 11, 12, 13
@@ -43,13 +45,10 @@ class JointPairs(NamedTuple):
 
 def draw_pairs(problem: solvers.JointProblem, root: int) -> JointPairs:
     """The pairs that may be held out, the same in every repeat."""
-    n, listed = problem.n_items, problem.listed
-    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(listed.starts))
+    n, listed, rows = problem.n_items, problem.listed, problem.listed.rows
     upper = rows < listed.partners
     known = upper & (listed.weights > 0)
-    parts = [
-        (listed.systems[known], rows[known], listed.partners[known], listed.values[known], listed.weights[known]),
-    ]
+    parts = [(listed.systems[known], rows[known], listed.partners[known], listed.values[known], listed.weights[known])]
     for m in np.flatnonzero(problem.zeros).tolist():
         own = upper & (listed.systems == m)
         taken = np.sort(rows[own].astype(np.int64) * n + listed.partners[own])
@@ -88,16 +87,12 @@ def most_dimensions(problem: solvers.JointProblem, n_pairs: int, design: Design)
     return int(min(n - 1, max(1, 1 + trained // (n + n_weights))))
 
 
-def settle_penalties(
-    problem: solvers.JointProblem, estimator: JointSRF, rank: int, root: int, shrinkage: float | None = None
+def settle_at(
+    problem: solvers.JointProblem, estimator: JointSRF, rank: int, work: Work, shrinkage: float | None = None
 ) -> tuple[float, float]:
-    """The penalty and the shrinkage at a rank: those of the estimator, or chosen; a given shrinkage is kept."""
-    rng = _parallel.generator_of(_parallel.seed_of(root, ALPHA, rank))
-    own = [None if isinstance(one, str) else float(one) for one in (estimator.alpha, estimator.shrinkage)]
-    known = own[1] if shrinkage is None else shrinkage
-    with _threads.one_blas_thread():
-        start = solvers.joint_start(problem, rank, rng)
-        return solvers.choose_jointly(problem, start, own[0], known, estimator.l1_ratio, rng)
+    """`settle_penalties` with the seed and the record of a rank."""
+    seed, record = _parallel.seed_of(work.root, ALPHA, rank), {"kind": "penalties", "rank": rank}
+    return settle_penalties(problem, estimator, rank, seed, work, record, shrinkage)
 
 
 def shrinkage_at(shrinkage: float, rank: int, chosen_at: int | None) -> float:
@@ -123,7 +118,7 @@ def fit_fold(
         seed = _parallel.seed_of(design.root, _FIT, *task)
         drawn = shrinkage_at(float(estimator.shrinkage), task.rank, chosen_at)
         found = _fit(training, clone(estimator).set_params(shrinkage=drawn), task.rank, seed)
-    low, high = solvers.known_range(training)
+    low, high = known_range(training)
     seconds = time.perf_counter() - start
     return Fit(task, np.vstack([found.W, found.weights]), low, high, found.n_iter, found.converged, seconds)
 
@@ -136,11 +131,10 @@ def fit_alone(
         pairs = draw_pairs(problem, design.root)
         mine = pairs.systems == m
         own = JointPairs(*(column[mine] for column in pairs))._replace(systems=np.zeros(mine.sum(), np.int32))
-        alone = solvers.one_system(problem, m)
+        alone = one_system(problem, m)
         seed = _parallel.seed_of(design.root, _ALONE, rank, m)
-        alpha, _ = settle_penalties(alone, estimator, rank, seed, np.inf)
-        settled = JointSRF(alpha=alpha, shrinkage=np.inf, l1_ratio=estimator.l1_ratio)
-        settled.set_params(max_iter=estimator.max_iter, tol=estimator.tol, device=estimator.device)
+        alpha, _ = settle_at(alone, estimator, rank, Work.unsaved(seed, None), np.inf)
+        settled = clone(estimator).set_params(alpha=alpha, shrinkage=np.inf)
         error = 0.0
         for repeat in range(design.n_repeats):
             folds = draw_folds(pairs, problem.n_systems, design, repeat)
@@ -160,22 +154,19 @@ def _errors_alone(
     if training.n_known == 0 or not len(those):
         return pairs.values[those] ** 2
     found = _fit(training, estimator, rank, seed)
-    predicted = predict(found.W, found.weights, pairs, those).clip(*solvers.known_range(training))
+    predicted = predict(found.W, found.weights, pairs, those).clip(*known_range(training))
     return (predicted - pairs.values[those]) ** 2
 
 
 def leave_out(problem: solvers.JointProblem, pairs: JointPairs, held: np.ndarray) -> solvers.JointProblem:
     """The problem without the held-out pairs."""
-    return solvers.without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
+    return without_pairs(problem, pairs.systems[held], pairs.rows[held], pairs.columns[held])
 
 
 def _fit(problem: solvers.JointProblem, estimator: JointSRF, rank: int, seed: int) -> solvers.JointSolution:
     alpha, shrinkage = float(estimator.alpha), float(estimator.shrinkage)
     penalised = solvers.penalised_jointly(problem, rank, alpha, estimator.l1_ratio, shrinkage)
-    start = solvers.joint_start(penalised, rank, _parallel.generator_of(seed))
-    start = solvers.approach_jointly(penalised, start, alpha, estimator.device)
-    limits: dict[str, Any] = {"max_iter": estimator.max_iter, "tol": estimator.tol}
-    return solvers.solve_jointly(penalised, start, device=estimator.device, **limits)
+    return fit_from_seed(estimator, penalised, rank, seed)
 
 
 def predict(W: np.ndarray, a: np.ndarray, pairs: JointPairs, those: np.ndarray) -> np.ndarray:
@@ -207,9 +198,7 @@ def score_fits(problem: solvers.JointProblem, design: Design, fits: Sequence[Fit
     on_lines = _on_lines(pairs, problem.n_systems, held, predicted, np.array([fit.task.repeat for fit in fits]))
     for fit, those, x, on_line in zip(fits, held, predicted, on_lines, strict=True):
         error = parts.add(those, *((values - pairs.values[those]) ** 2 for values in (x, on_line)))
-        task = {"rank": fit.task.rank, "repeat": fit.task.repeat, "fold": fit.task.fold}
-        how = {"iterations": fit.iterations, "converged": fit.converged, "seconds": fit.seconds}
-        rows.append({**task, "error": error, "error_alone": error, **how})
+        rows.append(fit.row(error, error))
     return parts.score(rows)
 
 
@@ -264,6 +253,11 @@ def explained_variance(problem: solvers.JointProblem, W: np.ndarray, a: np.ndarr
     squares = (predict(W, a, pairs, np.arange(len(pairs.rows))) - pairs.values) ** 2
     spread = float(pairs.weights @ about_means(pairs, problem.n_systems))
     return 1.0 - float(pairs.weights @ squares) / spread if spread > 0 else np.nan
+
+
+def variance_of(problem: solvers.JointProblem, pairs: JointPairs) -> float:
+    """The variance of the similarities of each system that may be held out, weighted as in a score."""
+    return float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
 
 
 def about_means(pairs: JointPairs, n_systems: int) -> np.ndarray:

@@ -19,16 +19,9 @@ _NEAR_MINIMUM, _NEAR_CHOICE = 0.1, 0.02
 def search_ranks(
     judge: Callable[[], tuple[int, int]], largest: int, n_stable: int | None = None
 ) -> Iterator[list[int]]:
-    """Yield lists of ranks to try next, until the choice among those tried is settled.
+    """Yield lists of ranks up to `largest` to try next, until the choice among those tried is settled.
 
-    Parameters
-    ----------
-    judge : callable
-        Returns, for all ranks yielded so far, the one with the smallest error and the chosen one.
-    largest : int
-        The largest rank allowed.
-    n_stable : int, optional
-        The calibration's cutoff, near which the minimum is expected.
+    `judge` returns the one with the smallest error and the chosen one. The minimum is expected near `n_stable`.
     """
     reach = max(_GRID_LEAST, int(_GRID_REACH * n_stable) if n_stable else 0)
     tried = coarse_grid(min(reach, largest))

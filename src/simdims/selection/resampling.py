@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simdims.selection.result import Rule, Score, choose, difference, error_row
+from simdims.selection.result import Rule, Score, choose, contributions, difference
 
 _N_RESAMPLES = 1000
 
@@ -55,10 +55,9 @@ def resample_choice(scores: Mapping[int, Score], rule: Rule, rng: np.random.Gene
     ranks = np.array(sorted(scores))
     base = int(np.flatnonzero(ranks == choose(scores, rule)[0])[0])
     errors = np.array([scores[rank].errors(protocol).mean() for rank in ranks])
-    standard_errors = np.array(
-        [[difference(scores[one], scores[other], protocol)[1] for other in ranks] for one in ranks]
-    )
-    parts = np.array([_parts(scores[rank], scores[ranks[base]], protocol) for rank in ranks])
+    of_gaps = [[difference(scores[one], scores[other], protocol)[1] for other in ranks] for one in ranks]
+    standard_errors = np.array(of_gaps)
+    parts = np.array([contributions(scores[rank], scores[ranks[base]], protocol)[1] for rank in ranks])
     size = np.sqrt(np.sum(parts**2, axis=1))
     parts *= np.divide(standard_errors[:, base], size, out=np.zeros(len(ranks)), where=size > 0)[:, None]
     chosen = np.zeros(len(ranks), dtype=np.int64)
@@ -69,13 +68,6 @@ def resample_choice(scores: Mapping[int, Score], rule: Rule, rng: np.random.Gene
     found = np.flatnonzero(chosen)
     shares = tuple(float(count) / _N_RESAMPLES for count in chosen[found])
     return Resampled(tuple(int(rank) for rank in ranks[found]), shares, _N_RESAMPLES)
-
-
-def _parts(one: Score, other: Score, protocol: str) -> np.ndarray:
-    """The contribution of each item to the difference of two errors, minus the mean."""
-    gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
-    row = error_row(protocol)
-    return one.items[row] - other.items[row] - gap * one.items[2]
 
 
 def _draw_counts(n_items: int, rng: np.random.Generator) -> Iterator[np.ndarray]:

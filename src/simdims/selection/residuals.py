@@ -62,7 +62,7 @@ def summed_residuals(problem: solvers.JointProblem, W: np.ndarray, a: np.ndarray
     E = -(W * (c @ a)) @ W.T
     for m, S in problem.dense.items():
         E += c[m] * S
-    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    rows = listed.rows
     predicted = np.einsum("ek,ek,ek->e", W[rows], a[listed.systems], W[listed.partners])
     values = listed.weights * (listed.values - predicted) + c[listed.systems] * predicted
     E += sparse.coo_array((values, (rows, listed.partners)), shape=(n, n)).toarray()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simdims._parameters import plural
 from simdims.selection.calibration import Calibration
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
@@ -106,12 +107,9 @@ class RankSelection:
 
     rank: int
     minimum: int
-    scores: pd.DataFrame
-    sampling: float
-    calibration: Calibration | None
     one_standard_error_rank: int
     valley: tuple[int, ...]
-    curve: pd.DataFrame
+    sampling: float
     training_share: float
     tried: tuple[int, ...]
     largest: int
@@ -119,6 +117,9 @@ class RankSelection:
     n_folds: int
     n_repeats: int
     protocol: str
+    scores: pd.DataFrame
+    curve: pd.DataFrame
+    calibration: Calibration | None
     held_out_r2: float | None = None
     held_out_r2_standard_error: float | None = None
     seed: int | None = None
@@ -188,26 +189,24 @@ class RankSelection:
 
     def summary(self) -> str:
         """Return the result in words."""
-        n_fits, dimensions = self.n_folds * self.n_repeats, "dimension" if self.rank == 1 else "dimensions"
+        n_fits, dimensions = self.n_folds * self.n_repeats, plural("dimension", self.rank)
         lines = [] if self.held_out is None or self.held_out.is_evidence else [self.held_out.verdict()]
         lines += [
             f"{self.rank} {dimensions} selected{self.resamples()}: {self.choice()}.",
             f"{held_out_words(self.held_out, self._reason())}.",
             f"Tried: {_listed(self.tried)}.",
-            f"{n_fits} {'fit' if n_fits == 1 else 'fits'} each ({self.n_repeats} x {self.n_folds} folds), trained on "
+            f"{n_fits} {plural('fit', n_fits)} each ({self.n_repeats} x {self.n_folds} folds), trained on "
             f"{self.training_share:.0%} of the observed pairs of {self.n_items} items{self._of_systems()}.",
         ]
         if self.comparison_alpha > 0:
             lines.append(
-                f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} "
-                f"{'dimension' if self.rank == 1 else 'dimensions'} (numbers were compared with "
-                f"{self.comparison_alpha:.3g})."
+                f"Penalty on the loadings: alpha = {self.alpha:.3g} for {self.rank} {dimensions} (numbers were "
+                f"compared with {self.comparison_alpha:.3g})."
             )
         if self.shrinkage is not None:
-            equal = np.isinf(self.shrinkage)
             lines.append(
                 "The weights of all systems are 1: weights do not help to predict held-out pairs."
-                if equal
+                if np.isinf(self.shrinkage)
                 else f"Weights of systems are drawn to 1 with shrinkage {self.shrinkage:.3g} (numbers were compared "
                 f"with {self.comparison_shrinkage:.3g})."
             )
@@ -230,24 +229,12 @@ class RankSelection:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain numbers, lists and strings, for JSON."""
+        others = {"resampled", "calibration", "curve", "scores", "similarity"}
+        others |= {"shrinkage", "comparison_shrinkage", "systems"}
         return {
-            "rank": self.rank,
-            "minimum": self.minimum,
-            "one_standard_error_rank": self.one_standard_error_rank,
+            **{name: value for name, value in vars(self).items() if name not in others},
             "valley": list(self.valley),
-            "sampling": self.sampling,
-            "training_share": self.training_share,
             "tried": list(self.tried),
-            "largest": self.largest,
-            "n_items": self.n_items,
-            "n_folds": self.n_folds,
-            "n_repeats": self.n_repeats,
-            "protocol": self.protocol,
-            "held_out_r2": self.held_out_r2,
-            "held_out_r2_standard_error": self.held_out_r2_standard_error,
-            "seed": self.seed,
-            "alpha": self.alpha,
-            "comparison_alpha": self.comparison_alpha,
             "resampled": None if self.resampled is None else self.resampled._asdict(),
             **self._systems_dict(),
             "calibration": None if self.calibration is None else self.calibration.to_dict(),
@@ -281,27 +268,9 @@ class RankSelection:
 
 
 def conclude(
-    scores: Mapping[int, Score],
-    *,
-    sampling: float,
-    calibration: Calibration | None,
-    n_folds: int,
-    n_repeats: int,
-    rule: Rule,
-    tried: tuple[int, ...],
-    n_items: int,
-    largest: int,
-    of_mean: Score,
-    seed: int | None,
-    alpha: float,
-    comparison_alpha: float,
-    training_share: float,
-    resampled: Resampled,
-    shrinkage: float | None = None,
-    comparison_shrinkage: float | None = None,
-    names: tuple[str, ...] = (),
+    scores: Mapping[int, Score], of_mean: Score, rule: Rule, names: tuple[str, ...] = (), **known: Any
 ) -> RankSelection:
-    """The result, derived from the errors of all fits."""
+    """The result, derived from the errors of all fits; `known` are its other fields."""
     import pandas as pd
 
     protocol = rule.protocol
@@ -316,27 +285,14 @@ def conclude(
         rank=chosen,
         minimum=minimum,
         scores=pd.DataFrame(fits),
-        sampling=sampling,
-        calibration=calibration,
         one_standard_error_rank=min(valley),
         valley=valley,
         curve=curve,
-        training_share=training_share,
-        tried=tried,
-        n_items=n_items,
-        largest=largest,
-        n_folds=n_folds,
-        n_repeats=n_repeats,
         protocol=protocol,
         held_out_r2=None if held is None else held.r2,
         held_out_r2_standard_error=None if held is None else held.standard_error,
-        seed=seed,
-        alpha=alpha,
-        comparison_alpha=comparison_alpha,
-        resampled=resampled,
-        shrinkage=shrinkage,
-        comparison_shrinkage=comparison_shrinkage,
         systems=_systems_frame(scores[chosen], of_mean, names),
+        **known,
     )
 
 
@@ -407,6 +363,17 @@ def error_row(protocol: str) -> int:
     return 1 if protocol == "paper" else 0
 
 
+def contributions(one: Score, other: Score, protocol: str) -> tuple[float, np.ndarray, np.ndarray]:
+    """The difference of two errors, and what each item and each sampled pair adds to it, minus the mean."""
+    gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
+    row = error_row(protocol)
+    of_items, of_pairs = (
+        mine[row] - others[row] - gap * mine[2]
+        for mine, others in ((one.items, other.items), (one.sample, other.sample))
+    )
+    return gap, of_items, of_pairs
+
+
 def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     """The difference of two errors, and its standard error.
 
@@ -415,12 +382,7 @@ def difference(one: Score, other: Score, protocol: str) -> tuple[float, float]:
     sum_i (sum_{e at i} u_e)^2 - sum_e u_e^2: all products of pairs that share an item, and each pair with itself once.
     It is at least sum_e u_e^2, that of independent pairs.
     """
-    gap = float(one.errors(protocol).mean() - other.errors(protocol).mean())
-    row = error_row(protocol)
-    of_items, of_pairs = (
-        mine[row] - others[row] - gap * mine[2]
-        for mine, others in ((one.items, other.items), (one.sample, other.sample))
-    )
+    gap, of_items, of_pairs = contributions(one, other, protocol)
     return gap, _standard_error(of_items, of_pairs, one.pairs_per_sampled)
 
 

@@ -56,11 +56,7 @@ def scree_test(S: Any) -> int:
 
 
 def parallel_analysis(
-    S: Any,
-    *,
-    n_samples: int = 100,
-    quantile: float = 0.95,
-    random_state: int | np.random.RandomState | None = None,
+    S: Any, *, n_samples: int = 100, quantile: float = 0.95, random_state: int | np.random.RandomState | None = None
 ) -> int:
     """The number of leading eigenvalues of S that exceed those of random similarities of the same scale (Horn).
 
@@ -121,24 +117,21 @@ def _shuffled(matrix: Arrays, rng: np.random.RandomState) -> np.ndarray | sparse
     """The observed similarities, with those of different items randomly permuted."""
     S = zero_filled(matrix)
     n = matrix.n_items
+    rows, columns, values, _ = observed_pairs(matrix)
     if isinstance(S, np.ndarray):
-        rows, columns, values = observed_pairs(matrix)
         shuffled = np.zeros_like(S)
         shuffled[rows, columns] = rng.permutation(values)
         shuffled += shuffled.T
         np.fill_diagonal(shuffled, np.diagonal(S))
         return shuffled
-    rows, columns, values = observed_pairs(matrix)
     if matrix.absent_weight:
-        places = np.sort(rng.choice(n * (n - 1) // 2, size=len(values), replace=False)) if n < 3000 else None
-        rows, columns = _pairs_at(n, places) if places is not None else _random_pairs(n, len(values), rng)
+        if n < 3000:
+            places = np.sort(rng.choice(n * (n - 1) // 2, size=len(values), replace=False))
+            rows, columns = (items[places] for items in np.triu_indices(n, 1))
+        else:
+            rows, columns = _random_pairs(n, len(values), rng)
     moved = sparse.csr_array((rng.permutation(values), (rows, columns)), shape=(n, n))
     return sparse.csr_array(moved + moved.T + sparse.diags_array(S.diagonal()))
-
-
-def _pairs_at(n_items: int, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    rows, columns = np.triu_indices(n_items, 1)
-    return rows[places], columns[places]
 
 
 def _random_pairs(n_items: int, n_pairs: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ the other k - 1 and the diagonal are used for training, and everything else is m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -91,31 +92,27 @@ def zero_filled(matrix: Arrays) -> np.ndarray | sparse.csr_array:
     return sparse.csr_array((values, matrix.indices, matrix.starts), shape=(matrix.n_items, matrix.n_items))
 
 
-def observed_pairs(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and values of the stored pairs (rows < columns) that were observed, row by row."""
+def observed_pairs(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, values and weights of the stored pairs (rows < columns) that were observed, row by row."""
     rows, columns, values, weights = _upper_entries(matrix)
     known = np.isfinite(values) & (weights > 0)
-    return rows[known], columns[known], values[known]
+    return rows[known], columns[known], values[known], weights[known]
 
 
 def draw_pairs(matrix: Arrays, rng: np.random.Generator) -> Pairs:
     """The observed pairs and, if unstored zeros have a weight, as many of those."""
-    rows, columns, values, weights = _upper_entries(matrix)
-    known = np.isfinite(values) & (weights > 0)
+    stored = observed_pairs(matrix)
+    n, n_stored = matrix.n_items, len(stored[0])
     if not matrix.absent_weight:
-        return Pairs(rows[known], columns[known], values[known], weights[known], int(known.sum()))
-    n, n_stored = matrix.n_items, int(known.sum())
+        return Pairs(*stored, n_stored)
+    rows, columns, *_ = _upper_entries(matrix)
     taken = rows.astype(np.int64) * n + columns
     n_absent = n * (n - 1) // 2 - len(taken)
     keys = sample_absent(n, taken, min(n_stored, n_absent), rng)
     each = matrix.absent_weight * n_absent / max(len(keys), 1)
-    return Pairs(
-        np.concatenate([rows[known], keys // n]),
-        np.concatenate([columns[known], keys % n]),
-        np.concatenate([values[known], np.zeros(len(keys))]),
-        np.concatenate([weights[known], np.full(len(keys), each)]),
-        n_stored,
-    )
+    drawn = (keys // n, keys % n, np.zeros(len(keys)), np.full(len(keys), each))
+    rows, columns, values, weights = map(np.concatenate, zip(stored, drawn, strict=True))
+    return Pairs(rows, columns, values, weights, n_stored)
 
 
 def pool_sampling(sampling: float | None, n_folds: int) -> float:
@@ -168,7 +165,7 @@ def _sparse_training(matrix: Arrays, pairs: Pairs, trains: np.ndarray) -> solver
         missing = np.full(len(silent_rows), np.nan)
         parts = zip(upper, [silent_rows, silent_columns, missing, np.zeros(len(missing))], strict=True)
         upper = [np.concatenate(part) for part in parts]
-    own, own_values, own_weights = _diagonal_entries(matrix)
+    own, _, own_values, own_weights = _stored_entries(matrix, np.equal)
     i, j, v, w = upper
     at = (np.concatenate([i, j, own]), np.concatenate([j, i, own]))
     both = (np.concatenate([v, v, own_values]), np.concatenate([w, w, own_weights]))
@@ -186,26 +183,20 @@ def _upper_entries(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
         values = matrix.values[rows, columns].astype(np.float64)
         weights = np.ones(len(rows)) if matrix.weights is None else matrix.weights[rows, columns].astype(np.float64)
         return rows, columns, values, weights
-    rows, indices = _stored_places(matrix)
-    upper = rows < indices
-    values = matrix.values[upper].astype(np.float64)
-    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[upper].astype(np.float64)
-    return rows[upper], indices[upper], values, weights
+    return _stored_entries(matrix, np.less)
 
 
-def _diagonal_entries(matrix: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows, indices = _stored_places(matrix)
-    own = rows == indices
-    values = matrix.values[own].astype(np.float64)
-    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[own].astype(np.float64)
-    return rows[own], values, weights
-
-
-def _stored_places(matrix: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Row and column of every stored entry."""
-    starts, indices = matrix.starts, matrix.indices
-    assert starts is not None and indices is not None  # noqa: PT018
-    return np.repeat(np.arange(matrix.n_items), np.diff(starts)), indices
+def _stored_entries(
+    matrix: Arrays, chosen: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns, values and weights of the stored entries that are `chosen` by row and column."""
+    assert matrix.starts is not None
+    assert matrix.indices is not None
+    rows = np.repeat(np.arange(matrix.n_items), np.diff(matrix.starts))
+    these = chosen(rows, matrix.indices)
+    values = matrix.values[these].astype(np.float64)
+    weights = np.ones(len(values)) if matrix.weights is None else matrix.weights[these].astype(np.float64)
+    return rows[these], matrix.indices[these], values, weights
 
 
 def sample_absent(n_items: int, taken: np.ndarray, n_sampled: int, rng: np.random.Generator) -> np.ndarray:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Generator
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,19 +9,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from simdims import __version__, _memory, _parallel, solvers
-from simdims._journal import Journal, open_journal
+from simdims import _memory, _parallel, solvers
+from simdims._journal import Journal, Work, working
 from simdims._parameters import ParameterError, require_choice, shown
-from simdims._progress import Callback, Reporter, reporting
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection.calibration import check_items, require_share
-from simdims.selection.checks import check_design, check_ranks, generous_rank, settle_folds, warn_of_edges
+from simdims.selection.checks import check_design, check_ranks, generous_rank, make_rule, settle_folds, warn_of_edges
 from simdims.selection.comparison import SystemsComparison, compare
 from simdims.selection.detection import joint_structure_beyond_one
-from simdims.selection.fits import BEYOND_ONE, Design, Fit, Task
+from simdims.selection.fits import BEYOND_ONE, Design
 from simdims.selection.joint_fits import (
-    JointPairs,
-    about_means,
     draw_folds,
     draw_pairs,
     fit_alone,
@@ -33,16 +26,15 @@ from simdims.selection.joint_fits import (
     most_dimensions,
     score_fits,
     score_mean,
-    settle_penalties,
+    settle_at,
     shrinkage_at,
+    variance_of,
 )
 from simdims.selection.result import RankSelection, Rule, choose
 from simdims.selection.splits import DEFAULT_FOLDS, most_training
 from simdims.selection.trials import Trials
 from simdims.srf import settings_of
 from simdims.systems import SimilaritySet
-
-logger = logging.getLogger("simdims")
 
 #: As for fits of one system.
 _DEFAULT_TOL, _DEFAULT_MAX_ITER = 1e-2, 300
@@ -61,12 +53,10 @@ def select_set(
     protocol: Any,
     alpha: Any,
     estimator: Any,
-    checkpoint: str | os.PathLike[str] | None,
-    random_state: Any,
     n_jobs: int | None,
-    progress: bool | Callback | None,
+    **running: Any,
 ) -> RankSelection:
-    """Choose the number of dimensions of joint fits by pairs held out within every system."""
+    """Choose the number of dimensions of joint fits by pairs held out within every system; see `working`."""
     check_items(systems.n_items)
     candidates = check_ranks(ranks, systems.n_items)
     n_folds, n_repeats = settle_folds(n_folds, n_repeats, DEFAULT_FOLDS, 5)
@@ -78,49 +68,35 @@ def select_set(
     _require_memory(problem, n_jobs)
     trained = most_training(n_folds) if sampling is None else float(sampling)
     settings = {"sampling": sampling, "n_folds": n_folds, "n_repeats": n_repeats}
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        described = {} if checkpoint is None else _settings("select_rank", problem, model, settings)
-        journal, seed, root = open_journal(stack, checkpoint, described, random_state)
-        design = Design(trained, n_folds, n_repeats, root)
-        pairs = draw_pairs(problem, root)
+    described = partial(_settings, problem, model, settings)
+    with working("select_rank", described, n_jobs=n_jobs, **running) as work:
+        design = Design(trained, n_folds, n_repeats, work.root)
+        pairs = draw_pairs(problem, work.root)
         check_design(len(pairs.rows), design, partial(draw_folds, pairs, problem.n_systems, design))
         largest = most_dimensions(problem, len(pairs.rows), design)
         generous = generous_rank(candidates, largest, None)
-        compared = _settle(problem, model, generous, None, root, journal)
+        compared = settle_at(problem, model, generous, work)
         chosen_at = generous if isinstance(model.shrinkage, str) else None
-        rule = _rule(problem, pairs, candidates, shrinkage_at(compared[1], 1, chosen_at), root)
-        trials = _trials(problem, design, rule, _settled(model, *compared), chosen_at, n_jobs, journal, reporter)
+        of_one = shrinkage_at(compared[1], 1, chosen_at)
+        has_structure = partial(joint_structure_beyond_one, problem, of_one, _parallel.seed_of(work.root, BEYOND_ONE))
+        rule = make_rule("penalised", variance_of(problem, pairs), candidates, has_structure)
+        settled = clone(model).set_params(alpha=compared[0], shrinkage=compared[1])
+        trials = _trials(problem, design, rule, settled, chosen_at, work)
         tried = trials.search(candidates, largest)
         chosen = choose(trials.scores, trials.rule)[1]
         # If weights do not help with a large number of dimensions, they are not tried again.
         held = np.inf if np.isinf(compared[1]) else None
-        final = compared if chosen == generous else _settle(problem, model, chosen, held, root, journal)
-    selection = trials.conclude(
-        score_mean(problem, design),
-        sampling=trained,
-        calibration=None,
-        tried=tried,
-        n_items=systems.n_items,
-        largest=largest,
-        seed=seed,
-        alpha=final[0],
-        shrinkage=final[1],
-        comparison_shrinkage=shrinkage_at(compared[1], chosen, chosen_at),
-        names=systems.names,
-    )
+        final = compared if chosen == generous else settle_at(problem, model, chosen, work, held)
+    facts: dict[str, Any] = {"sampling": trained, "calibration": None, "tried": tried, "n_items": systems.n_items}
+    facts |= {"largest": largest, "alpha": final[0], "shrinkage": final[1], "names": systems.names}
+    drawn = shrinkage_at(compared[1], chosen, chosen_at)
+    selection = trials.conclude(score_mean(problem, design), **facts, comparison_shrinkage=drawn)
     warn_of_edges(selection)
     return replace(selection, similarity=systems)
 
 
 def compare_systems(
-    systems: SimilaritySet,
-    selection: RankSelection,
-    *,
-    estimator: JointSRF,
-    checkpoint: str | os.PathLike[str] | None,
-    n_jobs: int | None,
-    progress: bool | Callback | None,
+    systems: SimilaritySet, selection: RankSelection, *, estimator: JointSRF, **running: Any
 ) -> SystemsComparison:
     """Compare how well the models of SystemsComparison predict the pairs held out in a selection.
 
@@ -128,28 +104,23 @@ def compare_systems(
     """
     shrinkage = selection.comparison_shrinkage
     assert selection.systems is not None and shrinkage is not None and selection.seed is not None  # noqa: PT018
-    problem = problem_of_set(systems)
-    rank = selection.rank
-    weighted, on_line, baseline = (
-        selection.systems[name].to_numpy() for name in ("error", "error_on_line", "error_of_mean")
-    )
-    with ExitStack() as stack:
-        reporter = stack.enter_context(reporting(progress))
-        settings = {"rank": rank, "alpha": selection.comparison_alpha, "training_share": selection.training_share}
-        settings |= {"n_folds": selection.n_folds, "n_repeats": selection.n_repeats}
-        described = {} if checkpoint is None else _settings("compare_systems", problem, estimator, settings)
-        journal, _, root = open_journal(stack, checkpoint, described, selection.seed)
-        design = Design(selection.training_share, selection.n_folds, selection.n_repeats, root)
+    problem, rank, table = problem_of_set(systems), selection.rank, selection.systems
+    weighted, on_line, baseline = (table[name].to_numpy() for name in ("error", "error_on_line", "error_of_mean"))
+    settings = {"rank": rank, "alpha": selection.comparison_alpha, "training_share": selection.training_share}
+    settings |= {"n_folds": selection.n_folds, "n_repeats": selection.n_repeats}
+    described = partial(_settings, problem, estimator, settings)
+    with working("compare_systems", described, random_state=selection.seed, **running) as work:
+        design = Design(selection.training_share, selection.n_folds, selection.n_repeats, work.root)
         equal = weighted, on_line
         if np.isfinite(shrinkage) and systems.n_systems > 1:
-            shared = _settled(estimator, selection.comparison_alpha, np.inf)
-            rule = _rule(problem, draw_pairs(problem, root), [rank], np.inf, root)
-            trials = _trials(problem, design, rule, shared, None, n_jobs, journal, reporter)
+            shared = clone(estimator).set_params(alpha=selection.comparison_alpha, shrinkage=np.inf)
+            rule = Rule("penalised", variance_of(problem, draw_pairs(problem, work.root)))
+            trials = _trials(problem, design, rule, shared, None, work)
             trials.run([rank])
             of_systems = trials.scores[rank].systems
             assert of_systems is not None
             equal = of_systems[0], of_systems[1]
-        alone = _errors_alone(problem, design, estimator, rank, n_jobs, journal, reporter)
+        alone = _errors_alone(problem, design, estimator, rank, work)
     errors = {"average": equal[0], "scale": equal[1], "weights": weighted, "alone": alone, "weights on line": on_line}
     return compare(errors, baseline, systems.names, rank, shrinkage)
 
@@ -162,110 +133,36 @@ def joint_fold_estimator(estimator: Any, alpha: Any, protocol: Any = None, devic
     fallback = JointSRF(tol=_DEFAULT_TOL, max_iter=_DEFAULT_MAX_ITER)
     model = joint_settings(estimator, alpha, "auto", fallback, device, "because the number of dimensions varies")
     if model.alpha == 0.0:
-        raise ParameterError(
-            "alpha",
-            "must be positive or 'auto' for a SimilaritySet, whose numbers of dimensions are compared with a penalty",
-            shown(model.alpha),
-        )
+        rule = "must be positive or 'auto' for a SimilaritySet, whose numbers of dimensions are compared with a penalty"
+        raise ParameterError("alpha", rule, shown(model.alpha))
     return model
 
 
-def _settled(model: JointSRF, alpha: float, shrinkage: float) -> JointSRF:
-    return clone(model).set_params(alpha=alpha, shrinkage=shrinkage)
-
-
-def _rule(
-    problem: solvers.JointProblem, pairs: JointPairs, candidates: list[int] | None, shrinkage: float, root: int
-) -> Rule:
-    """How ranks are chosen; if one of them is 1, the residuals of one dimension are tested first."""
-    variance = float(np.average(about_means(pairs, problem.n_systems), weights=pairs.weights))
-    structure = None
-    if candidates is None or (1 in candidates and len(candidates) > 1):
-        try:
-            structure = joint_structure_beyond_one(problem, shrinkage, _parallel.seed_of(root, BEYOND_ONE))
-        except MemoryError:
-            logger.info("select_rank: not enough memory to compare the residuals of one dimension with noise")
-    return Rule("penalised", variance, structure)
-
-
 def _trials(
-    problem: solvers.JointProblem,
-    design: Design,
-    rule: Rule,
-    estimator: JointSRF,
-    chosen_at: int | None,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
+    problem: solvers.JointProblem, design: Design, rule: Rule, estimator: JointSRF, chosen_at: int | None, work: Work
 ) -> Trials:
     """Trials of joint fits with these penalties; see `fit_fold`."""
-
-    def fit_tasks(tasks: list[Task]) -> Generator[Fit, None, None]:
-        shared, one_by_one = (problem, design, estimator, chosen_at), journal is not None
-        yield from _parallel.run_tasks(fit_fold, shared, tasks, n_jobs=_jobs(estimator, n_jobs), one_by_one=one_by_one)
-
-    score = partial(score_fits, problem, design)
-    return Trials(design, rule, float(estimator.alpha), fit_tasks, score, journal, reporter)
+    fit_tasks = work.runner(fit_fold, (problem, design, estimator, chosen_at), estimator.device)
+    return Trials(design, rule, float(estimator.alpha), fit_tasks, partial(score_fits, problem, design), work)
 
 
 def _errors_alone(
-    problem: solvers.JointProblem,
-    design: Design,
-    estimator: JointSRF,
-    rank: int,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
+    problem: solvers.JointProblem, design: Design, estimator: JointSRF, rank: int, work: Work
 ) -> np.ndarray:
     """The errors of systems that are fitted separately."""
-    records = journal.records if journal else []
-    found = {record["system"]: record["error"] for record in records if record["kind"] == "alone"}
-    reporter.begin("systems alone", problem.n_systems, done=len(found))
-    tasks = [m for m in range(problem.n_systems) if m not in found]
-    shared, n_jobs = (problem, design, estimator, rank), _jobs(estimator, n_jobs)
-    results = _parallel.run_tasks(fit_alone, shared, tasks, n_jobs=n_jobs, one_by_one=journal is not None)
-    with closing(results):
-        for m, error in results:
-            found[m] = error
-            if journal is not None:
-                journal.append({"kind": "alone", "system": m, "error": error})
-            reporter.step()
-    return np.array([found[m] for m in range(problem.n_systems)])
+
+    def save(journal: Journal, result: tuple[int, float]) -> None:
+        journal.append({"kind": "alone", "system": result[0], "error": result[1]})
+
+    found = {record["system"]: (record["system"], record["error"]) for record in work.records("alone")}
+    fit = work.runner(fit_alone, (problem, design, estimator, rank), estimator.device)
+    results = work.collect("systems alone", problem.n_systems, fit, found, save)
+    return np.array([error for _, error in results])
 
 
-def _jobs(estimator: JointSRF, n_jobs: int | None) -> int | None:
-    """One process if fits run on a device."""
-    return n_jobs if estimator.device == "cpu" else 1
-
-
-def _settle(
-    problem: solvers.JointProblem,
-    model: JointSRF,
-    rank: int,
-    shrinkage: float | None,
-    root: int,
-    journal: Journal | None,
-) -> tuple[float, float]:
-    """The penalty and the shrinkage at a rank: those of the checkpoint, or chosen now."""
-    for record in journal.records if journal else []:
-        if record["kind"] == "penalties" and record["rank"] == rank:
-            return float(record["alpha"]), float(record["shrinkage"])
-    found = settle_penalties(problem, model, rank, root, shrinkage)
-    if journal is not None:
-        alpha, drawn = found
-        journal.append({"kind": "penalties", "rank": rank, "alpha": alpha, "shrinkage": repr(float(drawn))})
-    return found
-
-
-def _settings(work: str, problem: solvers.JointProblem, model: JointSRF, others: dict[str, Any]) -> dict[str, Any]:
+def _settings(problem: solvers.JointProblem, model: JointSRF, others: dict[str, Any]) -> dict[str, Any]:
     """The settings that a checkpoint must agree on; not the ranks, so that more can be tried later."""
-    return {
-        "work": work,
-        "version": __version__,
-        "data": fingerprint_of(problem),
-        **others,
-        "estimator": settings_of(model),
-    }
+    return {"data": fingerprint_of(problem), **others, "estimator": settings_of(model)}
 
 
 def _require_memory(problem: solvers.JointProblem, n_jobs: int | None) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from simdims import _parallel
-from simdims._journal import Journal
-from simdims._progress import Reporter
+from simdims._journal import Work
 from simdims.selection.fits import RESAMPLES, Design, Fit, Task
 from simdims.selection.rank_search import search_ranks
 from simdims.selection.resampling import resample_choice
@@ -29,38 +28,21 @@ ScoreFits = Callable[[Sequence[Fit]], Score]
 class Trials:
     """Fits ranks with `fit_tasks`, scores those of a rank with `score_fits`, and stores both.
 
-    Parameters
-    ----------
-    design : Design
-    rule : Rule
-        How a rank is chosen.
-    alpha : float
-        The penalty of all fits; fits in a checkpoint with another penalty cannot be compared with them.
-    fit_tasks, score_fits : callable
-    journal : Journal or None
-    reporter : Reporter
+    `alpha` is the penalty of all fits: those in a checkpoint with another penalty cannot be compared with them.
     """
 
     def __init__(
-        self,
-        design: Design,
-        rule: Rule,
-        alpha: float,
-        fit_tasks: FitTasks,
-        score_fits: ScoreFits,
-        journal: Journal | None,
-        reporter: Reporter,
+        self, design: Design, rule: Rule, alpha: float, fit_tasks: FitTasks, score_fits: ScoreFits, work: Work
     ) -> None:
         self.design, self.rule, self.alpha = design, rule, alpha
         self.rescaled = rule.protocol == "penalised"
         self.fit_tasks, self.score_fits = fit_tasks, score_fits
-        self.journal, self.reporter = journal, reporter
+        self.work, self.journal, self.reporter = work, work.journal, work.reporter
         self.scores: dict[int, Score] = {}
-        records = [one for one in (journal.records if journal else []) if one.get("alpha", 0.0) == alpha]
-        ended = [one for one in records if one["kind"] == "rank" and one.get("rescaled", False) == self.rescaled]
-        self._ended = {record["rank"]: Score.from_dict(record) for record in ended}
-        self._fits = {Task(*record["task"]): record for record in records if record["kind"] == "fit"}
-        reporter.begin("select rank", 0)
+        ended = [one for one in work.records("rank") if one.get("rescaled", False) == self.rescaled]
+        self._ended = {one["rank"]: Score.from_dict(one) for one in ended if one.get("alpha", 0.0) == alpha}
+        self._fits = {Task(*one["task"]): one for one in work.records("fit") if one.get("alpha", 0.0) == alpha}
+        self.reporter.begin("select rank", 0)
 
     def search(self, candidates: list[int] | None, largest: int, n_stable: int | None = None) -> tuple[int, ...]:
         """Try the given ranks, or as many as the choice needs; return them in the order tried."""
@@ -86,9 +68,7 @@ class Trials:
                 self._drop_arrays(rank)  # a kill may have come between the score and this
             elif len(fits[rank]) == per_rank:
                 self._end(rank, fits.pop(rank))
-        tasks = [
-            task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits.get(rank, {})
-        ]
+        tasks = [task for rank in sorted(fits, reverse=True) for task in self._tasks(rank) if task not in fits[rank]]
         with closing(self.fit_tasks(tasks)) as results:
             for fit in results:
                 self._keep(fit)
@@ -112,12 +92,13 @@ class Trials:
         n_folds = self.design.n_folds
         return conclude(
             self.scores,
+            of_mean,
+            self.rule,
             training_share=pool_sampling(self.design.sampling, n_folds) * (n_folds - 1) / n_folds,
             n_folds=n_folds,
             n_repeats=self.design.n_repeats,
-            rule=self.rule,
-            of_mean=of_mean,
             comparison_alpha=self.alpha,
+            seed=self.work.seed,
             resampled=resample_choice(self.scores, self.rule, rng),
             **known,
         )
@@ -129,7 +110,7 @@ class Trials:
     def _earlier_fits(self, rank: int) -> dict[Task, Fit]:
         found = {}
         for task in self._tasks(rank):
-            W = self.journal.kept(task.name) if self.journal and task in self._fits else None
+            W = self.work.kept(task.name) if task in self._fits else None
             if W is not None:
                 no_field = ("kind", "task", "alpha")
                 record = {name: value for name, value in self._fits[task].items() if name not in no_field}

@@ -19,7 +19,7 @@ from simdims.solvers import kernels
 from simdims.solvers.admm import fit_admm
 from simdims.solvers.bcd import fit_bcd
 from simdims.solvers.criterion import Bounds, Determinacy, Solution, determinacy, evaluate, size, solution
-from simdims.solvers.devices import without_torch
+from simdims.solvers.devices import torch_module
 from simdims.solvers.joint import (
     JointProblem,
     JointSolution,
@@ -29,20 +29,10 @@ from simdims.solvers.joint import (
     pairs_per_system,
     penalised_jointly,
     solve_jointly,
-    weight_equations,
     weights_of,
 )
-from simdims.solvers.joint_pairs import known_range, one_system, without_pairs
 from simdims.solvers.joint_path import approach_jointly, as_lists, choose_jointly, knows_all_pairs
-from simdims.solvers.joint_resampling import (
-    pair_counts,
-    place_items,
-    resampled_systems,
-    reweighted,
-    variance_explained_jointly,
-)
 from simdims.solvers.loop import Report
-from simdims.solvers.path import STEP_SWEEPS, STEP_TOL, approach, best_start, choose_alpha, has_many_minima
 from simdims.solvers.penalty import noise_scale, penalised, penalty_of_rows
 from simdims.solvers.plan import make_plan, needs_one_blas_thread
 from simdims.solvers.problem import (
@@ -66,21 +56,16 @@ from simdims.solvers.start import given_start, random_start, spectral_start
 
 __all__ = [
     "NO_PENALTY",
-    "STEP_SWEEPS",
-    "STEP_TOL",
     "Determinacy",
     "JointProblem",
     "JointSolution",
     "Penalty",
     "Problem",
     "Solution",
-    "approach",
     "approach_jointly",
     "as_lists",
     "as_problem",
-    "best_start",
     "can_fill",
-    "choose_alpha",
     "choose_jointly",
     "determinacy",
     "determinacy_jointly",
@@ -88,37 +73,27 @@ __all__ = [
     "embed",
     "factor_problem",
     "given_start",
-    "has_many_minima",
     "has_missing",
     "joint_problem",
     "joint_start",
-    "known_range",
     "knows_all_pairs",
     "largest_eigenvalue",
     "leading_eigenpairs",
     "noise_scale",
     "observed_range",
-    "one_system",
-    "pair_counts",
     "pairs_per_system",
     "partner_counts",
     "penalised",
     "penalised_jointly",
     "penalty_of_rows",
-    "place_items",
     "random_start",
     "require_scale",
-    "resampled_systems",
-    "reweighted",
     "size",
     "solve",
     "solve_jointly",
     "solve_on",
     "spectral_start",
-    "variance_explained_jointly",
-    "weight_equations",
     "weights_of",
-    "without_pairs",
 ]
 
 #: Coordinate descent on a convex problem in r variables converges long before this.
@@ -142,18 +117,17 @@ def solve(
     `bounds` with bcd requires a dense problem with missing pairs.
     """
     W = np.array(W0, dtype=problem.dtype, order="C")
+    how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "bounds": bounds, "report": report}
     with _threads.one_blas_thread(for_one_fit=True) if needs_one_blas_thread(*W.shape) else nullcontext():
         if solver == "admm":
             dense = matrix_of(problem)
-            descent = fit_admm(
-                dense, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, rho=rho, bounds=bounds, report=report
-            )
+            descent = fit_admm(dense, W, inner_iter=inner_iter, rho=rho, **how)
             history = descent.history * dense.scale
             found = evaluate(problem, W)  # bounds constrain Z and are not part of f
         else:
             plan = make_plan(problem, W.shape[1], bounded=bounds is not None)
             problem = plan.problem
-            descent = fit_bcd(plan, W, max_iter=max_iter, tol=tol, bounds=bounds, report=report)
+            descent = fit_bcd(plan, W, **how)
             history = descent.history * problem.scale
             found = evaluate(problem, W, bounds)
     return solution(W, found, problem.scale, history, descent.converged)
@@ -169,26 +143,20 @@ def solve_on(
     report: Report = None,
 ) -> list[Solution]:
     """Fit several problems of one kind and size on a torch device."""
-    try:
-        from simdims.solvers.listed_torch import fit_lists
-        from simdims.solvers.torch import fit_together
-    except ModuleNotFoundError as error:
-        raise without_torch(device, error) from None
     lists = [problem for problem in problems if isinstance(problem, PairProblem)]
     dense = [problem for problem in problems if not isinstance(problem, PairProblem)]
     how: dict[str, Any] = {"device": device, "max_iter": max_iter, "tol": tol, "report": report}
-    return fit_lists(lists, starts, **how) if lists else fit_together(dense, starts, **how)
+    if lists:
+        return torch_module("listed_torch", device).fit_lists(lists, starts, **how)
+    return torch_module("torch", device).fit_together(dense, starts, **how)
 
 
 def devices_for(device: str, most: int) -> list[str]:
     """The devices that fits are divided among: with "cuda" up to `most` GPUs, and otherwise `device` alone."""
     if device != "cuda" or most == 1:
         return [device]
-    try:
-        from simdims.solvers.torch import n_gpus
-    except ModuleNotFoundError as error:
-        raise without_torch(device, error) from None
-    return [f"cuda:{number}" for number in range(min(most, n_gpus()))] or [device]
+    n_gpus = torch_module("torch", device).n_gpus()
+    return [f"cuda:{number}" for number in range(min(most, n_gpus))] or [device]
 
 
 def can_fill(problem: Problem) -> bool:

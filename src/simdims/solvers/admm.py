@@ -44,7 +44,6 @@ def fit_admm(
     tol: float,
     rho: float,
     bounds: Bounds,
-    start: str = "product",
     report: Report = None,
 ) -> Descent:
     """Run Algorithm 1 in place on W: at most `max_iter` outer iterations of `inner_iter` sBSUM sweeps each.
@@ -53,19 +52,29 @@ def fit_admm(
     pairs, weights and box, no Z is needed: the iterations are plain sBSUM sweeps on S.
     """
     if bounds is None and problem.complete and not problem.unknown.size:
-        return _plain_sweeps(problem, W, max_iter=max_iter, inner_iter=inner_iter, tol=tol, report=report)
-    problem = with_gaps(problem)
-    state = initial_state(problem, W, rho=rho, start=start)
-    history = [objective(problem, W)]
-    for iteration in range(1, max_iter + 1):
-        value, gap, size = iterate(problem, state, inner_iter=inner_iter, bounds=bounds)
-        history.append(value)
+        terms = row_terms(problem)
+
+        def step(value: float) -> tuple[float, bool]:
+            before = value
+            for _ in range(inner_iter):
+                value += sweep(MatrixProducts(problem.values, W), terms, W, _ONE_PASS)
+            return value, before - value <= tol * before
+    else:
+        problem = with_gaps(problem)
+        state = initial_state(problem, W, rho=rho)
+
+        def step(value: float) -> tuple[float, bool]:
+            before = value
+            value, gap, size = iterate(problem, state, inner_iter=inner_iter, bounds=bounds)
+            return value, abs(before - value) <= tol * before and gap <= tol * size
+
+    history, settled = [objective(problem, W)], False
+    while len(history) <= max_iter and not settled:
+        value, settled = step(history[-1])
         if report is not None:
-            report(iteration, value)
-        settled = abs(history[-2] - value) <= tol * history[-2]
-        if settled and gap <= tol * size:
-            return Descent(np.array(history), True)
-    return Descent(np.array(history), False)
+            report(len(history), value)
+        history.append(value)
+    return Descent(np.array(history), bool(settled))
 
 
 def initial_state(problem: MatrixProblem, W: np.ndarray, *, rho: float, start: str = "product") -> State:
@@ -96,21 +105,3 @@ def iterate(problem: MatrixProblem, state: State, *, inner_iter: int, bounds: Bo
         problem.values, problem.weights, state.rho, low, high, state.target, state.dual
     )
     return value + problem.penalty.of(state.W), np.sqrt(gap), np.sqrt(size)
-
-
-def _plain_sweeps(
-    problem: MatrixProblem, W: np.ndarray, *, max_iter: int, inner_iter: int, tol: float, report: Report
-) -> Descent:
-    """The W-update alone, on S itself: `max_iter` times `inner_iter` sBSUM sweeps."""
-    terms = row_terms(problem)
-    history = [objective(problem, W)]
-    for iteration in range(1, max_iter + 1):
-        value = history[-1]
-        for _ in range(inner_iter):
-            value += sweep(MatrixProducts(problem.values, W), terms, W, _ONE_PASS)
-        history.append(value)
-        if report is not None:
-            report(iteration, history[-1])
-        if history[-2] - history[-1] <= tol * history[-2]:
-            return Descent(np.array(history), True)
-    return Descent(np.array(history), False)

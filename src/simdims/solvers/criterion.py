@@ -192,11 +192,13 @@ def gradient(problem: Problem, W: np.ndarray, bounds: Bounds = None) -> tuple[fl
     listed = kernels.pair_gradient(
         problem.starts, problem.partners, problem.values, problem.weights, problem.background, W, slope, pull
     )
-    norms = np.einsum("ik,ik->i", W, W)
+    norms, gram = np.einsum("ik,ik->i", W, W), W.T @ W
+    total = listed + problem.background * float(np.sum(gram**2) - norms @ norms)
+    total += float(problem.diagonal_weights @ (problem.diagonal - norms) ** 2)
     own = problem.diagonal_weights[:, None] * W
-    zeros = problem.background * (W @ (W.T @ W) - norms[:, None] * W)
+    zeros = problem.background * (W @ gram - norms[:, None] * W)
     slope = -2.0 * (slope - zeros + (problem.diagonal - norms)[:, None] * own)
-    return _with_zeros(problem, W, listed), slope, pull + problem.diagonal[:, None] * own
+    return 0.5 * max(total, 0.0), slope, pull + problem.diagonal[:, None] * own
 
 
 def _products(problem: MatrixProblem, W: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -286,11 +288,3 @@ def _residual_blocks(
             unknown = np.flatnonzero(problem.diagonal_weights[rows] == 0)
             residual[unknown, rows.start + unknown] = weighted[unknown, rows.start + unknown] = 0.0
         yield rows, residual, weighted
-
-
-def _with_zeros(problem: PairProblem, W: np.ndarray, listed: float) -> float:
-    """f(W) from the listed pairs' part of 2 f, adding the unlisted zeros and the diagonal."""
-    norms = np.einsum("ik,ik->i", W, W)
-    total = listed + problem.background * float(np.sum((W.T @ W) ** 2) - norms @ norms)
-    total += float(problem.diagonal_weights @ (problem.diagonal - norms) ** 2)
-    return 0.5 * max(total, 0.0)

@@ -1,13 +1,19 @@
-"""The error for devices that need PyTorch if it is not installed."""
+"""Modules that need PyTorch, imported when a fit uses a device."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
 
-def without_torch(device: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """The error that names the remedy, or the original error if another module is missing."""
-    if error.name != "torch":
-        return error
-    return ModuleNotFoundError(
+
+def torch_module(name: str, device: str) -> Any:
+    """A module of this package, or an error that names the remedy if PyTorch is not installed."""
+    try:
+        return import_module(f"simdims.solvers.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+    raise ModuleNotFoundError(
         f'device={device!r} needs PyTorch, which is not installed: pip install "simdims[gpu]", or see '
         "pytorch.org for the build that suits your GPU.",
         name="torch",

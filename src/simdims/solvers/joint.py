@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from simdims import _memory
 from simdims.solvers import joint_kernels, kernels
 from simdims.solvers.complete import N_PASSES
 from simdims.solvers.criterion import Determinacy, Evaluation, Solution, solution, undetermined
-from simdims.solvers.devices import without_torch
+from simdims.solvers.devices import torch_module
 from simdims.solvers.loop import WINDOW, Loop, Method, Report
 from simdims.solvers.problem import (
     LARGEST_LOADING,
@@ -66,6 +66,20 @@ class Listed(NamedTuple):
     partners: np.ndarray
     values: np.ndarray
     weights: np.ndarray
+
+    @classmethod
+    def of(
+        cls, n_items: int, rows: np.ndarray, systems: np.ndarray, partners: np.ndarray, *numbers: np.ndarray
+    ) -> Listed:
+        """The lists of pairs given in any order, with their values and weights."""
+        order = np.lexsort((partners, systems, rows))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_items))])
+        return cls(starts, *(part[order] for part in (systems, partners, *numbers)))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The first item of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
 
 
 @dataclass(frozen=True)
@@ -133,7 +147,7 @@ def joint_problem(problems: Sequence[Problem], positions: Sequence[np.ndarray], 
         whole = len(at) == n_items
         in_order = whole and np.array_equal(at, np.arange(n_items))
         if isinstance(matrix, MatrixProblem) and in_order and _mostly_known(matrix):
-            dense[m], zeros[m] = _without_missing(matrix), relative
+            dense[m], zeros[m] = matrix.values if matrix.complete else np.nan_to_num(matrix.values), relative
             parts += _missing_pairs(matrix, m)
         else:
             pairs = _as_pairs(matrix, whole)
@@ -199,12 +213,8 @@ def _mostly_known(matrix: MatrixProblem) -> bool:
     return not matrix.weights.size and matrix.n_known > _MOSTLY * n * (n - 1)
 
 
-def _without_missing(matrix: MatrixProblem) -> np.ndarray:
-    """The values, with zeros for missing pairs, which are listed with weight zero."""
-    return matrix.values if matrix.complete else np.nan_to_num(matrix.values)
-
-
 def _missing_pairs(matrix: MatrixProblem, m: int) -> list[_Part]:
+    """The missing pairs, which are zeros in the matrix, with weight zero."""
     if matrix.complete:
         return []
     missing = np.isnan(matrix.values)
@@ -232,9 +242,7 @@ def _listed(parts: list[_Part], n_items: int) -> Listed:
         systems[part], rows[part], partners[part] = m, own_rows, own_partners
         values[part], weights[part] = own_values, own_weights
         first = part.stop
-    order = np.lexsort((partners, systems, rows))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_items))])
-    return Listed(starts, systems[order], partners[order], values[order], weights[order])
+    return Listed.of(n_items, rows, systems, partners, values, weights)
 
 
 def penalised_jointly(
@@ -311,20 +319,11 @@ def solve_jointly(
         loop.run()
         weights, descent = sweeps.weights, loop.descent()
     else:
-        fit_jointly_on = _on_device(device)
-        W, weights, descent = fit_jointly_on(device, problem, W0, weights0, max_iter=max_iter, tol=tol, report=report)
+        fit = torch_module("joint_torch", device).fit_jointly_on
+        W, weights, descent = fit(device, problem, W0, weights0, max_iter=max_iter, tol=tol, report=report)
     found = evaluate_jointly(problem, W, weights)
     end = solution(W, found, problem.scale, descent.history * problem.scale, descent.converged)
     return JointSolution(**vars(end), weights=weights)
-
-
-def _on_device(device: str) -> Any:
-    """The function that fits on a torch device."""
-    try:
-        from simdims.solvers.joint_torch import fit_jointly_on
-    except ModuleNotFoundError as error:
-        raise without_torch(device, error) from None
-    return fit_jointly_on
 
 
 class JointSweeps(Method):

@@ -12,7 +12,7 @@ from simdims.solvers.joint import JointProblem, Listed, measured
 def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> JointProblem:
     """The problem in which some pairs of systems, each given once, count neither as values nor as zeros."""
     n, listed = problem.n_items, problem.listed
-    stored = _keys(problem, listed.systems, np.repeat(np.arange(n), np.diff(listed.starts)), listed.partners)
+    stored = _keys(problem, listed.systems, listed.rows, listed.partners)
     both = [_keys(problem, systems, *ends) for ends in ((rows, columns), (columns, rows))]
     keys = np.sort(np.concatenate(both))
     at = np.searchsorted(stored, keys)
@@ -23,13 +23,8 @@ def without_pairs(problem: JointProblem, systems: np.ndarray, rows: np.ndarray, 
     added, before = keys[~is_listed], at[~is_listed]
     new_rows, rest = np.divmod(added, n * problem.n_systems)
     starts = listed.starts + np.concatenate([[0], np.cumsum(np.bincount(new_rows, minlength=n))])
-    left = Listed(
-        starts,
-        np.insert(listed.systems, before, rest // n),
-        np.insert(listed.partners, before, rest % n),
-        np.insert(values, before, 0.0),
-        np.insert(weights, before, 0.0),
-    )
+    parts = zip((listed.systems, listed.partners, values, weights), (rest // n, rest % n, 0.0, 0.0), strict=True)
+    left = Listed(starts, *(np.insert(part, before, new) for part, new in parts))
     dense = {}
     for m, S in problem.dense.items():
         own = systems == m
@@ -42,14 +37,12 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
     """The problem of one system."""
     listed = problem.listed
     own = listed.systems == m
-    rows = np.repeat(np.arange(problem.n_items), np.diff(listed.starts))[own]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=problem.n_items))])
-    parts = (np.zeros(len(rows), np.int32), listed.partners[own], listed.values[own], listed.weights[own])
+    rows, partners, values, weights = (part[own] for part in (listed.rows, *listed[2:]))
     return measured(
         replace(
             problem,
             dense={0: problem.dense[m]} if m in problem.dense else {},
-            listed=Listed(starts, *parts),
+            listed=Listed.of(problem.n_items, rows, np.zeros(len(rows), np.int32), partners, values, weights),
             zeros=problem.zeros[[m]],
             diagonal=problem.diagonal[[m]],
             diagonal_weights=problem.diagonal_weights[[m]],
@@ -59,8 +52,7 @@ def one_system(problem: JointProblem, m: int) -> JointProblem:
 
 def known_range(problem: JointProblem) -> tuple[float, float]:
     """The smallest and the largest known similarity of all systems; zeros if nothing is known."""
-    listed, n = problem.listed, problem.n_items
-    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    listed, rows, n = problem.listed, problem.listed.rows, problem.n_items
     parts = [listed.values[listed.weights > 0], problem.diagonal[problem.diagonal_weights > 0]]
     parts += [np.zeros(1)] if any(m not in problem.dense for m in np.flatnonzero(problem.zeros)) else []
     for m, S in problem.dense.items():

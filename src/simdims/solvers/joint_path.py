@@ -173,8 +173,7 @@ def _weakest_nearly_best(errors: dict[float, float], variance: float) -> float:
 
 def hold_out_jointly(problem: JointProblem, rng: np.random.RandomState) -> tuple[JointProblem, Held]:
     """A problem of listed pairs without some of them, and the held-out pairs."""
-    listed = problem.listed
-    rows = np.repeat(np.arange(problem.n_items, dtype=np.int32), np.diff(listed.starts))
+    listed, rows = problem.listed, problem.listed.rows
     upper = np.flatnonzero((rows < listed.partners) & (listed.weights > 0))
     drawn = upper[rng.uniform(size=len(upper)) < _HELD_OUT]
     mirrored = np.lexsort((rows, listed.systems, listed.partners))  # the order of the mirrored pairs
@@ -201,22 +200,18 @@ def as_lists(problem: JointProblem, items: np.ndarray) -> JointProblem:
     place = np.full(n, -1)
     place[items] = np.arange(n_chosen)
     listed = problem.listed
-    rows = place[np.repeat(np.arange(n), np.diff(listed.starts))]
-    columns = place[listed.partners]
+    rows, columns = place[listed.rows], place[listed.partners]
     inside = (rows >= 0) & (columns >= 0)
     own = [(rows[inside], listed.systems[inside], columns[inside], listed.values[inside], listed.weights[inside])]
     for m in np.flatnonzero(problem.zeros):
         stored = own[0][1] == m
         own.append(_all_pairs(problem, int(m), items, own[0][0][stored], own[0][2][stored]))
     rows, systems, columns, values, weights = (np.concatenate(part) for part in zip(*own, strict=True))
-    order = np.lexsort((columns, systems, rows))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_chosen))])
-    parts = (systems.astype(np.int32), columns.astype(np.int32), values, weights)
     return replace(
         problem,
         n_items=n_chosen,
         dense={},
-        listed=Listed(starts, *(part[order] for part in parts)),
+        listed=Listed.of(n_chosen, rows, systems.astype(np.int32), columns.astype(np.int32), values, weights),
         zeros=np.zeros(problem.n_systems),
         diagonal=np.ascontiguousarray(problem.diagonal[:, items]),
         diagonal_weights=np.ascontiguousarray(problem.diagonal_weights[:, items]),

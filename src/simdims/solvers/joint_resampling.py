@@ -21,20 +21,14 @@ _PASSES = 10_000
 def resampled_systems(problem: JointProblem, chosen: np.ndarray) -> JointProblem:
     """The problem of these systems, with repeats; penalties do not change."""
     listed = problem.listed
-    rows = _rows(problem)
-    entries = [np.flatnonzero(listed.systems == m) for m in chosen] if len(listed.systems) else []
-    if entries:
-        picked = np.concatenate(entries)
-        systems = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(one) for one in entries])
-        picked_rows, partners = rows[picked], listed.partners[picked]
-        order = np.lexsort((partners, systems, picked_rows))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(picked_rows, minlength=problem.n_items))])
-        picked = picked[order]
-        listed = Listed(starts, systems[order], partners[order], listed.values[picked], listed.weights[picked])
+    entries = [np.flatnonzero(listed.systems == m) for m in chosen]
+    systems = np.repeat(np.arange(len(chosen), dtype=np.int32), [len(one) for one in entries])
+    picked = np.concatenate(entries)
+    rows, partners, values, weights = (part[picked] for part in (listed.rows, *listed[2:]))
     return replace(
         problem,
         dense={new: problem.dense[old] for new, old in enumerate(chosen.tolist()) if old in problem.dense},
-        listed=listed,
+        listed=Listed.of(problem.n_items, rows, systems, partners, values, weights),
         zeros=problem.zeros[chosen],
         diagonal=problem.diagonal[chosen],
         diagonal_weights=problem.diagonal_weights[chosen],
@@ -49,7 +43,7 @@ def reweighted(lists: JointProblem, pairs: np.ndarray, items: np.ndarray | None 
 
 def pair_counts(lists: JointProblem, rng: np.random.Generator) -> np.ndarray:
     """How often each listed pair is drawn if each system draws as many of its pairs as it has, with replacement."""
-    listed, rows = lists.listed, _rows(lists)
+    listed, rows = lists.listed, lists.listed.rows
     mirrored = np.lexsort((rows, listed.systems, listed.partners))  # the order of the mirrored pairs
     upper = np.flatnonzero((rows < listed.partners) & (listed.weights > 0))
     counts = np.zeros(len(rows))
@@ -79,7 +73,7 @@ def place_items(lists: JointProblem, W: np.ndarray, a: np.ndarray, items: np.nda
 def variance_explained_jointly(lists: JointProblem, W: np.ndarray, a: np.ndarray) -> np.ndarray:
     """R2 over the pairs of different items, for each system; NaN if its pairs do not vary."""
     listed, n = lists.listed, lists.n_systems
-    predicted = np.einsum("ek,ek,ek->e", W[_rows(lists)], a[listed.systems], W[listed.partners])
+    predicted = np.einsum("ek,ek,ek->e", W[listed.rows], a[listed.systems], W[listed.partners])
     weight, total, squares, residual = (
         np.bincount(listed.systems, weights=listed.weights * part, minlength=n)
         for part in (1.0, listed.values, listed.values**2, (listed.values - predicted) ** 2)
@@ -87,7 +81,3 @@ def variance_explained_jointly(lists: JointProblem, W: np.ndarray, a: np.ndarray
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = squares - total**2 / weight
         return np.where(spread > 1e-12 * squares, 1.0 - residual / spread, np.nan)
-
-
-def _rows(problem: JointProblem) -> np.ndarray:
-    return np.repeat(np.arange(problem.n_items, dtype=np.int32), np.diff(problem.listed.starts))

@@ -28,6 +28,7 @@ from simdims.solvers.torch import (
     first_state,
     free_bytes,
     minimise_model,
+    power_of_four,
     precise_type,
     to_device,
     usable_bytes,
@@ -38,14 +39,6 @@ _WEIGHTS_EVERY = 5
 
 #: Bytes of the residual matrices that are computed at a time.
 _BLOCK_BYTES = 2**28
-
-
-class JointFit(NamedTuple):
-    """An embedding, weights and the objective along the way, in the problem's own weights."""
-
-    W: np.ndarray
-    weights: np.ndarray
-    descent: Descent
 
 
 class _Data(NamedTuple):
@@ -74,45 +67,35 @@ def fit_jointly_on(
     max_iter: int,
     tol: float,
     report: Report = None,
-) -> JointFit:
-    """Minimise F on a device from W0 and weights (ones by default), which are not changed."""
+) -> tuple[np.ndarray, np.ndarray, Descent]:
+    """Minimise F on a device from W0 and weights (ones by default), not changed; return both and the record."""
     place = check_device(device)
-    _require_memory(problem, W0.shape[1], place)
-    unit = _unit(problem)
+    free = free_bytes(place)
+    if free is not None and _bytes_of(problem, W0.shape[1]) > usable_bytes(free):
+        raise _too_large(problem, place)
+    unit = power_of_four(float(np.sqrt(problem.squares / max(problem.n_known, 1))))
     try:
-        return _fit(_upload(problem, unit, place), problem, W0, weights0, unit, max_iter, tol, report)
+        data = _upload(problem, unit, place)
+        fit = _Descent(data, problem, W0, weights0, unit)
+        histories = np.empty(max_iter + 1)
+        histories[0] = fit.objective()
+        lowest = histories.copy()  # lowest so far: F wavers by rounding, which is not progress
+        rule = (WINDOW, float(tol), max((100.0 * torch.finfo(torch.float32).eps) ** 2, 1e-8 * tol) * 0.5 * data.size)
+        done, converged = 0, False
+        while done < max_iter and not converged:
+            done += 1
+            fit.step()
+            if done % _WEIGHTS_EVERY == 0:
+                fit.update_weights()
+            histories[done] = fit.objective()
+            lowest[done] = min(histories[done], lowest[done - 1])
+            if report is not None:
+                report(done, histories[done] * unit**2)
+            converged = stalled(lowest, done, rule) and fit.damping <= MOST_DAMPING
+        W = fit.state.Y[0].cpu().numpy().astype(np.float64) * np.sqrt(unit)
     except torch.cuda.OutOfMemoryError:
         raise _too_large(problem, place) from None
-
-
-def _fit(
-    data: _Data,
-    problem: JointProblem,
-    W0: np.ndarray,
-    weights0: np.ndarray | None,
-    unit: float,
-    max_iter: int,
-    tol: float,
-    report: Report,
-) -> JointFit:
-    fit = _Descent(data, problem, W0, weights0, unit)
-    histories = np.empty(max_iter + 1)
-    histories[0] = fit.objective()
-    lowest = histories.copy()  # lowest so far: F wavers by rounding, which is not progress
-    rule = (WINDOW, float(tol), max((100.0 * torch.finfo(torch.float32).eps) ** 2, 1e-8 * tol) * 0.5 * data.size)
-    done, converged = 0, False
-    while done < max_iter and not converged:
-        done += 1
-        fit.step()
-        if done % _WEIGHTS_EVERY == 0:
-            fit.update_weights()
-        histories[done] = fit.objective()
-        lowest[done] = min(histories[done], lowest[done - 1])
-        if report is not None:
-            report(done, histories[done] * unit**2)
-        converged = stalled(lowest, done, rule) and fit.damping <= MOST_DAMPING
-    W = fit.state.Y[0].cpu().numpy().astype(np.float64) * np.sqrt(unit)
-    return JointFit(W, fit.weights, Descent(histories[: done + 1] * unit**2, converged))
+    return W, fit.weights, Descent(histories[: done + 1] * unit**2, converged)
 
 
 class _Descent:
@@ -207,7 +190,7 @@ def _upload(problem: JointProblem, unit: float, device: torch.device) -> _Data:
     weighs_alike = bool(np.all(problem.zeros == 1.0) and np.all(problem.diagonal_weights == 1.0))
     weighs_alike &= not len(problem.listed.values) and len(problem.dense) == n_systems
     roots = None if weighs_alike else torch.zeros_like(values)
-    rows = np.repeat(np.arange(n), np.diff(problem.listed.starts))
+    rows = problem.listed.rows
     shares, of_items = np.empty(n_systems), np.zeros(n)
     order = np.argsort(problem.listed.systems, kind="stable")
     ends = np.searchsorted(problem.listed.systems[order], np.arange(n_systems + 1))
@@ -241,24 +224,12 @@ def _upload(problem: JointProblem, unit: float, device: torch.device) -> _Data:
     )
 
 
-def _unit(problem: JointProblem) -> float:
-    """About the root mean square of the similarities: a power of four, so that dividing by it or its root is exact."""
-    size = float(np.sqrt(problem.squares / max(problem.n_known, 1)))
-    return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
-
-
 def _bytes_of(problem: JointProblem, rank: int) -> int:
     """Bytes on the device: values and weights, residuals of a block twice, and products of pairs of dimensions."""
     matrix = 4 * problem.n_items**2
     block = max(matrix, min(_BLOCK_BYTES, problem.n_systems * matrix))
     n_in_block = max(1, block // matrix)
     return 2 * problem.n_systems * matrix + 3 * block + 4 * n_in_block * problem.n_items * rank * (rank + 1)
-
-
-def _require_memory(problem: JointProblem, rank: int, device: torch.device) -> None:
-    free = free_bytes(device)
-    if free is not None and _bytes_of(problem, rank) > usable_bytes(free):
-        raise _too_large(problem, device)
 
 
 def _too_large(problem: JointProblem, device: torch.device) -> MemoryError:

@@ -34,6 +34,7 @@ from simdims.solvers.torch import (
     free_bytes,
     minimise_model,
     penalty_of,
+    power_of_four,
     precise_type,
     smallest_share,
     to_device,
@@ -71,7 +72,9 @@ def fit_lists(
         for problem, W in zip(problems, starts, strict=True):
             if sent is None or sent[0] is not problem:
                 sent = None  # frees its memory before the next one is sent
-                _require_memory(problem, rank, place)
+                free = free_bytes(place)
+                if free is not None and _bytes_of(problem, rank) > usable_bytes(free):
+                    raise _too_large(problem, rank, place)
                 sent = problem, _upload(problem, rank, place)
             found.append(_fit(problem, sent[1], W, max_iter, tol, report))
     except torch.cuda.OutOfMemoryError:
@@ -80,8 +83,10 @@ def fit_lists(
 
 
 def _fit(problem: PairProblem, data: _Lists, W: np.ndarray, max_iter: int, tol: float, report: Report) -> Solution:
-    Y = to_device(W, data.order.device, data.unit**0.5)[data.order]
-    end = descend(data, Y[None], [data.unit], max_iter=max_iter, tol=tol, report=report)[0]
+    Y = to_device(W, data.order.device, data.unit**0.5)[data.order][None]
+    state = first_state(Y, *data.measure(Y))._replace(direction=torch.ones_like(Y))
+    floor = smallest_share(cancels=data.background > 0)
+    end = descend(data, state, [data.unit], floor, max_iter=max_iter, tol=tol, report=report)[0]
     as_given = end._replace(W=end.W[torch.argsort(data.order)])
     return conclude(problem, as_given, data.unit, lambda W: data.evaluate(W[data.order]))
 
@@ -120,14 +125,6 @@ class _Lists(NamedTuple):
     def take(self, which: list[int]) -> _Lists:
         """The data of some of the fits: there is only one."""
         return self
-
-    def first_state(self, Y: torch.Tensor) -> State:
-        """The state at the start, without momentum."""
-        return first_state(Y, *self.measure(Y))._replace(direction=torch.ones_like(Y))
-
-    def floor(self) -> float:
-        """The fraction of sum Omega S^2 at which f is rounding error."""
-        return smallest_share(cancels=self.background > 0)
 
     def step(self, state: State) -> State:
         """One iteration."""
@@ -200,8 +197,7 @@ def _upload(problem: PairProblem, rank: int, device: torch.device) -> _Lists:
     own_squares = float(np.sum(problem.diagonal_weights * problem.diagonal**2))
     squares = own_squares + float(np.sum(problem.weights * np.square(problem.values), dtype=np.float64))
     weight = float(np.sum(problem.weights, dtype=np.float64)) + float(np.sum(problem.diagonal_weights))
-    size = np.sqrt(squares / weight) if squares > 0 else 1.0
-    unit = float(4.0 ** round(np.log2(size) / 2))  # a power of four, so that dividing by it or its root is exact
+    unit = power_of_four(float(np.sqrt(squares / weight)) if squares > 0 else 1.0)
     order = np.argsort(np.diff(problem.starts), kind="stable")
     limits = problem.limits[order, None]
 
@@ -270,12 +266,6 @@ def _bytes_of(problem: PairProblem, rank: int) -> int:
     most = int(np.diff(problem.starts).max(initial=0)) + 1
     row = 4 * rank * (_GATHERED * most + _MATRICES * rank)
     return _PAIR_BYTES * (len(problem.values) + n) + 4 * COPIES * n * rank + max(row, min(n * row, _BLOCK_BYTES))
-
-
-def _require_memory(problem: PairProblem, rank: int, device: torch.device) -> None:
-    free = free_bytes(device)
-    if free is not None and _bytes_of(problem, rank) > usable_bytes(free):
-        raise _too_large(problem, rank, device)
 
 
 def _too_large(problem: PairProblem, rank: int, device: torch.device) -> MemoryError:

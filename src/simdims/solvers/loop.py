@@ -66,11 +66,6 @@ class Descent:
     history: np.ndarray
     converged: bool
 
-    @property
-    def n_iter(self) -> int:
-        """Number of iterations."""
-        return len(self.history) - 1
-
 
 def stopping_rule(problem: Problem, tol: float) -> Rule:
     """(window, tol, floor): stop when `window` sweeps gain less than `tol` of f, or when nothing is left to explain.

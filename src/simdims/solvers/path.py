@@ -292,12 +292,9 @@ def _hold_out_listed(problem: PairProblem, rng: np.random.RandomState) -> tuple[
     zeros = _absent_pairs(problem, rows, len(drawn), rng)
     n_absent = (n * (n - 1) - len(rows)) / 2
     each = problem.background * n_absent * len(drawn) / max(len(upper), 1) / max(len(zeros[0]), 1)
-    return _listing(training, rows, *zeros), Held(
-        np.concatenate([held.rows, zeros[0]]),
-        np.concatenate([held.columns, zeros[1]]),
-        np.concatenate([held.values, np.zeros(len(zeros[0]))]),
-        np.concatenate([held.weights, np.full(len(zeros[0]), each)]),
-    )
+    n_zeros = len(zeros[0])
+    parts = zip(held, (*zeros, np.zeros(n_zeros), np.full(n_zeros, each)), strict=True)
+    return _listing(training, rows, *zeros), Held(*map(np.concatenate, parts))
 
 
 def _absent_pairs(

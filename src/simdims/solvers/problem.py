@@ -155,13 +155,10 @@ Problem = CompleteProblem | PairProblem
 
 
 def as_problem(values: Any, weights: Any = None, background: float = 0.0) -> Problem:
-    """The problem of a checked, symmetric similarity matrix.
+    """The problem of a checked, symmetric similarity matrix: an ndarray, or a csr_array.
 
-    Parameters
-    ----------
-    values : ndarray (NaN = missing) or csr_array (a stored NaN is a listed pair of weight zero)
-    weights : None, or an array of the same type and shape as `values`
-    background : the weight of the zeros that sparse values do not store
+    NaN is a missing pair; if it is stored, a listed pair of weight zero. `weights` have the type and shape of `values`,
+    and `background` is the weight of the zeros that sparse values do not store.
     """
     if sparse.issparse(values):
         return _pair_problem(values, weights, background)
@@ -221,8 +218,7 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
         "pass float32 values, or a sparse matrix with absent='missing'",
     )
     partners = np.empty(starts[-1], np.int32)
-    values = np.empty(starts[-1], problem.dtype)
-    weights = np.empty(starts[-1], problem.dtype)
+    values, weights = np.empty(starts[-1], problem.dtype), np.empty(starts[-1], problem.dtype)
     for rows in row_blocks(0, n):
         known = ~np.isnan(problem.values[rows])
         known[np.arange(len(known)), np.arange(rows.start, rows.stop)] = False
@@ -230,18 +226,8 @@ def pairs_of(problem: MatrixProblem) -> PairProblem:
         partners[listed] = np.nonzero(known)[1]
         values[listed] = problem.values[rows][known]
         weights[listed] = problem.weights[rows][known] if problem.weights.size else 1.0
-    return PairProblem(
-        starts=starts,
-        partners=partners,
-        values=values,
-        weights=weights,
-        background=0.0,
-        diagonal=problem.diagonal,
-        diagonal_weights=problem.diagonal_weights,
-        limits=problem.limits,
-        scale=problem.scale,
-        penalty=problem.penalty,
-    )
+    same = {name: getattr(problem, name) for name in ("diagonal", "diagonal_weights", "limits", "scale", "penalty")}
+    return PairProblem(starts=starts, partners=partners, values=values, weights=weights, background=0.0, **same)
 
 
 def row_blocks(first: int, last: int) -> Iterator[slice]:

@@ -62,9 +62,8 @@ def largest_eigenvalue(S: Any, rng: np.random.Generator) -> float:
     """The largest eigenvalue of a symmetric matrix (or LinearOperator), to a relative precision of 0.001."""
     n = S.shape[0]
     if n <= _FEW:
-        return float(
-            linalg.eigvalsh(S if isinstance(S, np.ndarray) else S @ np.eye(n), subset_by_index=[n - 1, n - 1])[0]
-        )
+        matrix = S if isinstance(S, np.ndarray) else S @ np.eye(n)
+        return float(linalg.eigvalsh(matrix, subset_by_index=[n - 1, n - 1])[0])
     start = rng.standard_normal(n)
     if not np.any(S @ start):
         return 0.0

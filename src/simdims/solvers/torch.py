@@ -110,14 +110,8 @@ class Batch(Protocol):
     def take(self, which: list[int]) -> Batch:
         """The data of some of the fits."""
 
-    def first_state(self, Y: torch.Tensor) -> State:
-        """The state at the start, without momentum."""
-
     def step(self, state: State) -> State:
         """One iteration of every fit."""
-
-    def floor(self) -> float:
-        """The fraction of sum Omega S^2 at which f is rounding error."""
 
 
 class _Data(NamedTuple):
@@ -150,20 +144,12 @@ class _Data(NamedTuple):
         }
         return self._replace(**tensors)
 
-    def first_state(self, Y: torch.Tensor) -> State:
-        """The state at the start, without momentum."""
-        return first_state(Y, *_objective_and_gradient(self, Y))
-
     def step(self, state: State) -> State:
         """One iteration of every fit."""
         gram = state.Y.mT @ state.Y
         moved = minimise_model(state, gram, self.curvature, self.ridge, self.limits)
         rounding = CANCELLATION * self.sizes if self.complete else 0.0
         return advance(state, *moved, self.limits, partial(_objective_and_gradient, self), rounding)
-
-    def floor(self) -> float:
-        """The fraction of sum Omega S^2 at which f is rounding error."""
-        return smallest_share(cancels=self.complete)
 
 
 class State(NamedTuple):
@@ -194,11 +180,12 @@ def _fit_batch(
     tol: float,
     report: Report,
 ) -> list[Solution]:
-    units = [_unit(problem) for problem in problems]
+    units = [power_of_four(float(np.sqrt(problem.squares)) / problem.n_items) for problem in problems]
     some = slice(1) if shared else slice(None)
     data = _upload(problems[some], units[some], starts[0].shape[1], device)
     Y = torch.stack([to_device(W, device, unit**0.5) for W, unit in zip(starts, units, strict=True)])
-    ends = descend(data, Y, units, max_iter=max_iter, tol=tol, report=report)
+    state, floor = first_state(Y, *_objective_and_gradient(data, Y)), smallest_share(cancels=data.complete)
+    ends = descend(data, state, units, floor, max_iter=max_iter, tol=tol, report=report)
     found = []
     for at, (problem, end) in enumerate(zip(problems, ends, strict=True)):
         own = data.take([at])
@@ -216,16 +203,19 @@ class End(NamedTuple):
 
 
 def descend(
-    data: Batch, Y: torch.Tensor, units: Sequence[float], *, max_iter: int, tol: float, report: Report
+    data: Batch, state: State, units: Sequence[float], floor: float, *, max_iter: int, tol: float, report: Report
 ) -> list[End]:
-    """Iterate from Y until every fit has converged. Similarities were divided by `units`."""
-    state = data.first_state(Y)
-    floors = (data.floor() * data.sizes).expand(len(Y)).tolist()
-    histories = np.empty((len(Y), max_iter + 1))
+    """Iterate until every fit has converged, or f is the fraction `floor` of sum Omega S^2.
+
+    Similarities were divided by `units`.
+    """
+    n_fits = len(state.f)
+    floors = (floor * data.sizes).expand(n_fits).tolist()
+    histories = np.empty((n_fits, max_iter + 1))
     histories[:, 0] = state.f.tolist()
     lowest = histories.copy()  # lowest so far: f wavers by rounding, which is not progress
     ended: dict[int, End] = {}
-    active = list(range(len(Y)))
+    active = list(range(n_fits))
     for iteration in range(1, max_iter + 1):
         state = data.step(state)
         histories[active, iteration] = state.f.tolist()
@@ -245,7 +235,7 @@ def descend(
                 break
             data, state = data.take(still), state.take(still)
     ended |= {at: End(state.Y[place], histories[at], False) for place, at in enumerate(active)}
-    return [ended[at] for at in range(len(Y))]
+    return [ended[at] for at in range(n_fits)]
 
 
 def first_state(Y: torch.Tensor, f: torch.Tensor, G: torch.Tensor) -> State:
@@ -254,9 +244,8 @@ def first_state(Y: torch.Tensor, f: torch.Tensor, G: torch.Tensor) -> State:
     return State(Y, Y, f, G, ones, ones, torch.ones_like(Y[:, :1].mT))
 
 
-def _unit(problem: DenseProblem) -> float:
-    """About the root mean square of the similarities: a power of four, so that dividing by it or its root is exact."""
-    size = float(np.sqrt(problem.squares)) / problem.n_items
+def power_of_four(size: float) -> float:
+    """The power of four closest to the root mean square of similarities: dividing by it, or by its root, is exact."""
     return float(4.0 ** round(np.log2(size) / 2)) if size > 0 else 1.0
 
 
@@ -288,11 +277,7 @@ def advance(
 
 
 def minimise_model(
-    state: State,
-    gram: torch.Tensor,
-    curvature: torch.Tensor,
-    ridge: torch.Tensor | None,
-    limits: torch.Tensor | None,
+    state: State, gram: torch.Tensor, curvature: torch.Tensor, ridge: torch.Tensor | None, limits: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Decrease the model over Y + D >= 0 by accelerated projected gradient steps; also the leading direction of Y^T Y.
 
@@ -403,7 +388,10 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
         return torch.stack([to_device(array, device, 1.0 if by is None else by[at]) for at, array in enumerate(arrays)])
 
     return _Data(
-        values=stacked([_values(problem) for problem in problems], roots if factored else units),
+        values=stacked(
+            [one.factors if isinstance(one, FactorProblem) else one.values for one in problems],
+            roots if factored else units,
+        ),
         # A fold may hold out the only pair with a different weight; it then has no weights while others do.
         roots=stacked([w if w.size else np.broadcast_to(1.0, v.shape) for v, w in both]).sqrt_() if weighted else None,
         sizes=torch.tensor([problem.squares for problem in problems], dtype=precise_type(device), device=device)
@@ -417,10 +405,6 @@ def _upload(problems: Sequence[DenseProblem], units: Sequence[float], rank: int,
         complete=complete,
         factored=factored,
     )
-
-
-def _values(problem: DenseProblem) -> np.ndarray:
-    return problem.factors if isinstance(problem, FactorProblem) else problem.values
 
 
 def _of_items(problem: DenseProblem, rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simdims import _threads, solvers
 from simdims.consensus.alignment import align
+from simdims.solvers import joint_resampling
 
 #: Resamples differ little from the reference, so fits have to be more precise than usual.
 TOL = 1e-5
@@ -58,15 +59,15 @@ def fit_resample(reference: Reference, over: str, root: int, number: int) -> Res
         if over == "systems":
             return _of_systems(reference, number, rng)
         counts, factor = draw_weights(reference.lists, over, rng)
-        problem = solvers.reweighted(reference.lists, factor, counts)
+        problem = joint_resampling.reweighted(reference.lists, factor, counts)
         found = _fit(reference, problem, reference.W, reference.weights, rng)
         W, a = found.W, found.weights
         if counts is not None:
-            W = solvers.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
-        r2 = mean_of_known(solvers.variance_explained_jointly(problem, W, a))
-        order, correlations = _matched(W, reference.W)
-        W, a = W[:, order], a[:, order]
-        return Resample(number, W, a, shares_of(W, counts), correlations, r2, found.converged)
+            W = joint_resampling.place_items(reference.lists, W, a, np.flatnonzero(counts == 0), counts)
+        r2 = mean_of_known(joint_resampling.variance_explained_jointly(problem, W, a))
+        aligned = align(W, reference.W)
+        W, a = W[:, aligned.permutation], a[:, aligned.permutation]
+        return Resample(number, W, a, shares_of(W, counts), aligned.similarity, r2, found.converged)
 
 
 def draw_weights(
@@ -74,7 +75,7 @@ def draw_weights(
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
     """How often each item is drawn, if items are resampled, and the factor for the weight of each listed pair."""
     if over == "pairs":
-        return None, solvers.pair_counts(lists, rng)
+        return None, joint_resampling.pair_counts(lists, rng)
     n, listed = lists.n_items, lists.listed
     while True:
         counts = rng.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
@@ -106,18 +107,19 @@ def _of_systems(reference: Reference, number: int, rng: np.random.Generator) -> 
     scale = np.where(means > 0, means, 1.0)
     start = reference.weights[chosen] / scale
     start[:, means == 0] = 1.0
-    problem = solvers.resampled_systems(reference.problem, chosen)
+    problem = joint_resampling.resampled_systems(reference.problem, chosen)
     found = _fit(reference, problem, reference.W * np.sqrt(means), start, rng)
     drawn, first = np.unique(chosen, return_index=True)
     has_pairs = _items_of(reference.lists, drawn)
-    order, correlations = _matched(found.W[has_pairs], reference.W[has_pairs])
+    aligned = align(found.W[has_pairs], reference.W[has_pairs])
+    order, correlations = aligned.permutation, aligned.similarity
     scale = np.where(correlations >= reference.threshold, scale, 1.0)
     W, fitted = found.W[:, order] / np.sqrt(scale), found.weights[:, order] * scale
     own = reference.weights.copy()
     own[drawn] = fitted[first]
-    W = solvers.place_items(reference.lists, W, own, np.flatnonzero(~has_pairs), has_pairs.astype(np.float64))
-    explained = solvers.variance_explained_jointly(reference.lists, W, own)[chosen]
-    noisy = solvers.reweighted(reference.lists, solvers.pair_counts(reference.lists, rng))
+    W = joint_resampling.place_items(reference.lists, W, own, np.flatnonzero(~has_pairs), has_pairs.astype(np.float64))
+    explained = joint_resampling.variance_explained_jointly(reference.lists, W, own)[chosen]
+    noisy = joint_resampling.reweighted(reference.lists, joint_resampling.pair_counts(reference.lists, rng))
     weights = solvers.weights_of(noisy, W)
     strength = np.where(weights.any(axis=0), weights.mean(axis=0), 1.0)
     W, weights = W * np.sqrt(strength), weights / strength
@@ -150,12 +152,6 @@ def _fit(
         other = solvers.solve_jointly(problem, other.W, other.weights, max_iter=reference.max_iter, tol=TOL)
         return other
     return found
-
-
-def _matched(W: NDArray, reference: NDArray) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The dimension of W that matches each dimension of the reference, and their correlations."""
-    alignment = align(W, reference)
-    return alignment.permutation, alignment.similarity
 
 
 def moved_dimension(W: NDArray[np.floating], reference: NDArray[np.float64]) -> str:

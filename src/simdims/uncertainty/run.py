@@ -5,29 +5,31 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from simdims import __version__, _memory, _parallel, _threads, solvers
-from simdims._journal import Journal, fingerprint
+from simdims import _memory, _parallel, _threads, solvers
+from simdims._journal import Journal, Work, fingerprint, working
 from simdims._parameters import (
     ParameterError,
     ParameterTypeError,
     require_between,
     require_choice,
+    require_components,
     require_count,
     shown,
     warn,
 )
-from simdims._progress import Callback, Reporter, reporting
+from simdims._progress import Callback
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection import select_rank
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.ownership import frozen
+from simdims.solvers.joint_resampling import variance_explained_jointly
 from simdims.srf import SRF
 from simdims.systems import SimilaritySet, dense_parts
 from simdims.uncertainty.fits import (
@@ -168,23 +170,15 @@ def bootstrap(
     source = _source(found, n_components, estimator)
     candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)
     _check_units(source.systems, over)
-    if checkpoint is None:
-        random_state = _parallel.settle_seed(random_state)
-    with ExitStack() as stack:
-        journal = None
-        if checkpoint is not None:
-            settings = _settings(source, over, threshold, candidates, random_state)
-            journal = stack.enter_context(Journal(checkpoint, settings))
-            random_state = journal.settings["random_state"]
-        seed = int(random_state)  # type: ignore[arg-type]
-        root = _parallel.root_seed(seed)
-        reference, model = _reference(source, threshold, n_resamples, root, journal)
-        reporter = stack.enter_context(reporting(progress))
-        resamples = _fit_all(reference, over, n_resamples, root, n_jobs, journal, reporter)
-        chosen = None
-        if candidates is not None:
-            chosen = _select_all(source.systems, over, candidates, n_resamples, root, n_jobs, journal, reporter)
-    return _result(source, reference, model, resamples, over, seed, chosen)
+    described = partial(_settings, source, over, threshold, candidates)
+    with working("bootstrap", described, checkpoint, random_state, n_jobs, progress) as work:
+        assert work.seed is not None
+        reference, model = _reference(source, threshold, n_resamples, work)
+        fit = partial(_parallel.run_tasks, fit_resample, (reference, over, work.root), n_jobs=n_jobs)
+        earlier = _earlier(work, reference, n_resamples)
+        resamples: list[Resample] = work.collect("bootstrap", n_resamples, fit, earlier, _keep, "resample")
+        chosen = None if candidates is None else _select_all(source.systems, over, candidates, n_resamples, work)
+    return _result(source, reference, model, resamples, over, work.seed, chosen)
 
 
 def _check_units(systems: SimilaritySet, over: str) -> None:
@@ -214,9 +208,7 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
         if n_components is not None:
             model.set_params(n_components=n_components)
         model._check_parameters()
-        if model.n_components > systems.n_items:
-            rule = f"must be between 1 and n_items = {systems.n_items}"
-            raise ParameterError("n_components", rule, f"{model.n_components}")
+        require_components(model.n_components, systems.n_items)
         return Source(systems, model)
     for name, given in (("n_components", n_components), ("estimator", estimator)):
         if given is not None:
@@ -251,9 +243,7 @@ def _candidates(ranks: Iterable[int], n_items: int) -> list[int]:
     return [int(rank) for rank in candidates]
 
 
-def _reference(
-    source: Source, threshold: float, n_resamples: int, root: int, journal: Journal | None
-) -> tuple[Reference, JointSRF]:
+def _reference(source: Source, threshold: float, n_resamples: int, work: Work) -> tuple[Reference, JointSRF]:
     """The fit that is resampled, with tighter convergence; its penalties are chosen once."""
     systems, model = source.systems, clone(source.model)
     n, n_systems, rank = systems.n_items, systems.n_systems, model.n_components
@@ -262,20 +252,20 @@ def _reference(
     problem = problem_of_set(systems)
     _memory.require(4 * 28 * problem.n_known, f"Lists of the {problem.n_known // 2} pairs", "resample fewer items")
     W, weights = source.W, source.weights
-    kept = None if journal is None else journal.kept("reference")
+    kept = work.kept("reference")
     with _threads.one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of this fit, which is continued below
         if kept is not None:
             model.set_params(alpha=float(kept[0]), shrinkage=float(kept[1]))
             W, weights = kept[2:].reshape(-1, rank)[:n], kept[2:].reshape(-1, rank)[n:]
         elif W is None:
-            fitted = clone(model).set_params(random_state=_parallel.seed_of(root, 0, 0)).fit(systems)
+            fitted = clone(model).set_params(random_state=_parallel.seed_of(work.root, 0, 0)).fit(systems)
             model.set_params(alpha=fitted.alpha_, shrinkage=fitted.shrinkage_)
             W, weights = fitted.embedding_, fitted.weights_
         assert W is not None
         assert weights is not None
-        if journal is not None and kept is None:
-            journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
+        if work.journal is not None and kept is None:
+            work.journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
         problem = solvers.penalised_jointly(problem, rank, model.alpha, model.l1_ratio, model.shrinkage)
         solution = solvers.solve_jointly(problem, W, weights, max_iter=model.max_iter, tol=TOL)
     moved = "" if source.W is None else moved_dimension(source.W, solution.W)
@@ -289,38 +279,19 @@ def _reference(
     return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter), float(threshold)), model
 
 
-def _fit_all(
-    reference: Reference,
-    over: str,
-    n_resamples: int,
-    root: int,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
-) -> list[Resample]:
-    """All resamples in order, including those in the checkpoint."""
-    found = {} if journal is None else _earlier(journal, reference, n_resamples)
-    reporter.begin("bootstrap", n_resamples, done=len(found))
-    left = [number for number in range(n_resamples) if number not in found]
-    with closing(_parallel.run_tasks(fit_resample, (reference, over, root), left, n_jobs=n_jobs)) as results:
-        for one in results:
-            found[one.number] = one
-            if journal is not None:
-                parts = [np.ravel(part) for part in (one.W, one.weights, one.shares, one.correlations)]
-                journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
-                journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
-            reporter.step(f"resample {one.number + 1}")
-    return [found[number] for number in range(n_resamples)]
+def _keep(journal: Journal, one: Resample) -> None:
+    parts = [np.ravel(part) for part in (one.W, one.weights, one.shares, one.correlations)]
+    journal.keep(f"resample-{one.number}", np.concatenate([*parts, [one.r2]]))
+    journal.append({"kind": "resample", "number": one.number, "converged": one.converged})
 
 
-def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[int, Resample]:
+def _earlier(work: Work, reference: Reference, n_resamples: int) -> dict[int, Resample]:
+    """The resamples in the checkpoint, as `_keep` stored them."""
     found = {}
     n, rank = reference.W.shape
     ends = np.cumsum([n * rank, reference.weights.size, rank, rank])
-    for record in journal.records:
-        if record["kind"] != "resample" or record["number"] >= n_resamples:
-            continue
-        kept = journal.kept(f"resample-{record['number']}")
+    for record in work.records("resample"):
+        kept = work.kept(f"resample-{record['number']}") if record["number"] < n_resamples else None
         if kept is not None:
             W, weights, shares, correlations, r2 = np.split(kept, ends)
             parts = (W.reshape(n, rank), weights.reshape(-1, rank), shares, correlations, float(r2[0]))
@@ -328,28 +299,16 @@ def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[i
     return found
 
 
-def _select_all(
-    systems: SimilaritySet,
-    over: str,
-    ranks: list[int],
-    n_resamples: int,
-    root: int,
-    n_jobs: int | None,
-    journal: Journal | None,
-    reporter: Reporter,
-) -> NDArray[np.intp]:
+def _select_all(systems: SimilaritySet, over: str, ranks: list[int], n_resamples: int, work: Work) -> NDArray[np.intp]:
     """The number of dimensions that each resample selects."""
-    earlier = [] if journal is None else [record for record in journal.records if record["kind"] == "rank"]
-    found = {record["number"]: record["rank"] for record in earlier if record["number"] < n_resamples}
-    reporter.begin("ranks of resamples", n_resamples, done=len(found))
-    left = [number for number in range(n_resamples) if number not in found]
-    with closing(_parallel.run_tasks(selected_rank, (systems, over, ranks, root), left, n_jobs=n_jobs)) as results:
-        for number, rank in results:
-            found[number] = rank
-            if journal is not None:
-                journal.append({"kind": "rank", "number": number, "rank": rank})
-            reporter.step(f"resample {number + 1}")
-    return np.array([found[number] for number in range(n_resamples)], dtype=np.intp)
+
+    def save(journal: Journal, result: tuple[int, int]) -> None:
+        journal.append({"kind": "rank", "number": result[0], "rank": result[1]})
+
+    found = {one["number"]: (one["number"], one["rank"]) for one in work.records("rank") if one["number"] < n_resamples}
+    select = partial(_parallel.run_tasks, selected_rank, (systems, over, ranks, work.root), n_jobs=work.n_jobs)
+    chosen = work.collect("ranks of resamples", n_resamples, select, found, save, "resample")
+    return np.array([rank for _, rank in chosen], dtype=np.intp)
 
 
 def selected_rank(systems: SimilaritySet, over: str, ranks: list[int], root: int, number: int) -> tuple[int, int]:
@@ -374,8 +333,7 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
         return SimilaritySet.of_parts(drawn, places, names, None, systems.labels, systems.n_items)
     lists = solvers.as_lists(problem_of_set(systems), np.arange(systems.n_items))
     counts, factor = draw_weights(lists, over, rng)
-    n, listed = systems.n_items, lists.listed
-    rows = np.repeat(np.arange(n), np.diff(listed.starts))
+    n, listed, rows = systems.n_items, lists.listed, lists.listed.rows
     kept = np.arange(n) if counts is None else np.flatnonzero(counts)
     names = [str(i) for i in kept] if systems.labels is None else [systems.labels[i] for i in kept]
     similarities, places = [], []
@@ -395,21 +353,17 @@ def resampled_set(systems: SimilaritySet, over: str, rng: np.random.Generator) -
     return SimilaritySet.of_parts(similarities, places, systems.names, None, names, len(kept))
 
 
-def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None, seed: Any) -> dict[str, Any]:
+def _settings(source: Source, over: str, threshold: float, ranks: list[int] | None) -> dict[str, Any]:
     """The settings that a checkpoint must agree on; not the number of resamples, so that more can be added."""
     model = source.model
     names = ("n_components", "alpha", "shrinkage", "l1_ratio", "max_iter", "tol")
     reference = "" if source.W is None else fingerprint(source.W, source.weights)
     return {
-        "work": "bootstrap",
-        "version": __version__,
         "data": fingerprint_of(problem_of_set(source.systems)) + reference,
         "over": over,
         "threshold": float(threshold),
         "estimator": {name: str(getattr(model, name)) for name in names},
         "ranks": ranks,
-        "seed": None,
-        "random_state": None if seed is None else _parallel.settle_seed(seed),
     }
 
 
@@ -424,23 +378,24 @@ def _result(
 ) -> Bootstrap:
     systems = source.systems
     units = {"systems": systems.n_systems, "items": systems.n_items, "pairs": reference.problem.n_known // 2}
-    r2 = solvers.variance_explained_jointly(reference.lists, reference.W, reference.weights)
+    r2 = variance_explained_jointly(reference.lists, reference.W, reference.weights)
+    _, W, weights, shares, correlations, resampled_r2, converged = map(np.stack, zip(*resamples, strict=True))
     return Bootstrap(
         over=over,
         embedding=reference.W,
         weights=reference.weights,
         r2=mean_of_known(r2),
-        embeddings=np.stack([one.W for one in resamples]),
-        resampled_weights=np.stack([one.weights for one in resamples]),
-        resampled_shares=np.stack([one.shares for one in resamples]),
-        resampled_r2=np.array([one.r2 for one in resamples]),
-        correlations=np.stack([one.correlations for one in resamples]),
+        embeddings=W,
+        resampled_weights=weights,
+        resampled_shares=shares,
+        resampled_r2=resampled_r2,
+        correlations=correlations,
         threshold=reference.threshold,
         alpha=float(model.alpha),
         shrinkage=float(model.shrinkage),
         n_units=units[over],
         pairs_per_system=int(np.median(solvers.pairs_per_system(reference.problem))),
-        converged=np.array([one.converged for one in resamples]),
+        converged=converged,
         seed=seed,
         labels=systems.labels,
         systems=systems.names if systems.n_systems > 1 else None,
