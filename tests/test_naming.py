@@ -236,6 +236,14 @@ def test_names_keep_their_prefix_where_they_would_be_the_same():
     assert suggested_names(table, numbers=False) == expected
 
 
+def test_names_without_correlations_differ_so_that_all_can_be_accepted():
+    columns = ["dimension", "property", "correlation"]
+    rows = [(f"dimension{k}", name, 0.5) for k, name in enumerate(("food", "food", "food 2", "tool", "food"), start=1)]
+    table = pd.DataFrame(rows, columns=columns)
+    assert list(suggested_names(table, numbers=False).values()) == ["food", "food 3", "food 2", "tool", "food 4"]
+    assert list(suggested_names(table).values())[:2] == ["food (0.50)", "food (0.50)"]
+
+
 def test_the_command_line_writes_suggestions_that_a_report_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     W = sorted_embedding(60, 3)
