@@ -180,7 +180,7 @@ def word_cloud(
     ax.set_title(title, fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     width, height = style.inner_size(ax)
-    words = [style.shown(loadings.item(i), 30) for i in top]
+    words = style.all_shown([loadings.item(i) for i in top], 30)
     drawn = loadings.W[top, k]  # in descending order
     relative = (drawn - drawn[-1]) / (drawn[0] - drawn[-1]) if drawn[0] > drawn[-1] else np.ones(len(drawn))
     sizes, places = arrange(words, relative, width, height, smallest=0.75 * style.tiny())
@@ -256,8 +256,8 @@ def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_ro
     if loadings.interval is not None:
         ax.hlines(rows + 0.36, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0)  # below the labels
     place: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center_baseline"}
-    for row, item in zip(rows, top, strict=True):
-        text = style.fitted(loadings.item(item), style.tiny(), width - 6)
+    texts = style.all_fitted([loadings.item(item) for item in top], style.tiny(), width - 6)
+    for row, text in zip(rows, texts, strict=True):
         ax.annotate(text, (0, row), fontsize=style.tiny(), **place, **style.PLAIN)
     ax.axvline(0, color="0.3", linewidth=0.6)
     ax.set_ylim(n_rows - 0.5, -0.5)

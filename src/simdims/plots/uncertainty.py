@@ -111,7 +111,7 @@ def _draw(
     ax.hlines(at, interval[0, rows], interval[1, rows], color=style.MAIN, linewidth=1.2)
     faces = np.where(open_marks[rows].astype(bool), "white", style.MAIN)
     ax.scatter(values[rows], at, s=12, c=faces, edgecolors=style.MAIN, linewidths=0.8, zorder=3)
-    ax.set_yticks(at, labels=[style.shown(names[i], 22) for i in rows], **style.PLAIN)
+    ax.set_yticks(at, labels=style.all_shown([names[i] for i in rows], 22), **style.PLAIN)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
     style.tidy(ax, xlabel)
