@@ -65,8 +65,9 @@ def _source(found: Discovery, data: Mapping[str, Any]) -> str:
     info: Any = found.similarity.info if isinstance(found.similarity, Similarity) else {}
     made = data.get("file") or info.get("file") or (f"from {info['source']}" if info.get("source") else "an array")
     systems = "" if found.weights is None else f" in {len(found.weights):,} systems"
-    density = found.mean_similarity.density
-    return f"{made}: {found.n_items:,} items{systems}, {'all' if density == 1 else percent(density)} pairs observed"
+    density = found.similarity.density
+    pairs = "all pairs" if density == 1 else f"{percent(density)} of the pairs"
+    return f"{made}: {found.n_items:,} items{systems}, {pairs} observed"
 
 
 def _settings(settings: Mapping[str, Any]) -> list[str]:
