@@ -213,7 +213,7 @@ def test_helms_file_is_one_call_from_a_fit(data_path):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: from_ratings(ratings(), **COLUMNS, by="nobody"), "by must name a column of table, got 'nobody'"),
+        (lambda: from_ratings(ratings(), **COLUMNS, by="nobody"), "by must name a column of the table, got 'nobody'"),
         (lambda: from_ratings(ratings(), **COLUMNS, by="a"), "by and item1= must name two different columns"),
         (lambda: from_triplets([[0, 1, 2]], by="who"), "by must be None unless triplets are a DataFrame"),
         (lambda: from_triplets(pd.DataFrame([[0, 1, 2]]), by="who"), "by must name a column of triplets"),
