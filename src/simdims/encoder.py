@@ -399,8 +399,11 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
             ("y", "must hold loadings, finite numbers") if is_y else ("X", "must hold features, finite numbers")
         )
         table = tables[1] if is_y and len(tables) > 1 else tables[0]
-        found = _first_missing(table) if is_frame(table) and "NaN" in reason else None
-        raise kind(name, f"{rule} with one row per item ({reason})", found) from None
+        missing = _first_missing(table) if is_frame(table) and "NaN" in reason else None
+        if missing is not None:
+            remedy = "leave out such rows or columns, or impute their values"
+            raise kind(name, f"{rule} with one row per item", missing, remedy) from None
+        raise kind(name, f"{rule} with one row per item ({reason})") from None
 
 
 def _first_missing(frame: pd.DataFrame) -> str | None:

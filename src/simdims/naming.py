@@ -444,8 +444,8 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
         repeated = named.index[named.index.duplicated()][0]
         raise ParameterError("properties", "must name each item once", f"{repeated!r} more than once in its index")
     if not set(items) & set(named.index):
-        got = f"{named.index[0]!r} and others, but none of them, such as {items[0]!r}"
-        raise ParameterError("properties", "must name the items of the dimensions in its index", got)
+        own, other = (shortlist([repr(str(name)) for name in names]) for names in (items, named.index))
+        raise ParameterError("properties", "must share items with the dimensions", f"{other}, but they have {own}")
     return named.reindex(list(items))
 
 

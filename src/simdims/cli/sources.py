@@ -111,7 +111,9 @@ def add_shared(parser: Any, names: Iterable[str]) -> None:
         parser.add_argument("--smoothing", type=float, metavar="ALPHA", help=smoothing)
     if "by" in names:
         by = "the column that tells people or other systems apart (for a stack of matrices: what they are), whose "
-        parser.add_argument("--by", metavar="COLUMN", help=f"{by}similarities are kept apart; OUT must end in .npz")
+        by += "similarities are kept apart"
+        is_file = any(action.dest == "target" for action in parser._actions)
+        parser.add_argument("--by", metavar="COLUMN", help=f"{by}; OUT must end in .npz" if is_file else by)
     if "negative" in names:
         add_negative(parser)
 
@@ -165,7 +167,7 @@ def _features(options: argparse.Namespace) -> Similarity:
     if options.labels is not None and options.label_file is not None:
         raise UsageError("--labels and --label-file must not both be given: either names the items.")
     return from_features(
-        raw.read_features(options.source, options.labels, options.header, reading(options)),
+        raw.read_features(options.source, options.labels, options.header, reading(options), "label_column"),
         labels=read_labels(options),
         n_landmarks=options.landmarks,
         **arguments(options, "kernel", "bandwidth", "negative", "implicit"),

@@ -208,7 +208,8 @@ def _places(
         raise ParameterError("dimensions", "must name at least one dimension", "none")
     n_pages = -(-len(wanted) // per_page)
     if page > n_pages:
-        rule = f"must be between 1 and {n_pages} ({len(wanted)} dimensions, {per_page} per page)"
+        pages = "1" if n_pages == 1 else f"between 1 and {n_pages}"
+        rule = f"must be {pages} ({len(wanted)} {plural('dimension', len(wanted))}, {per_page} per page)"
         raise ParameterError("page", rule, str(page))
     places, n_all = wanted[(page - 1) * per_page : page * per_page], loadings.W.shape[1]
     if len(places) == n_all:

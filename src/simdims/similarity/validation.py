@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
@@ -86,6 +87,7 @@ def as_array(x: Any, name: str) -> np.ndarray:
             "must be a NumPy array, a list of lists or a scipy sparse matrix (as_similarity also takes a pandas "
             "DataFrame, a networkx graph, rsatoolbox RDMs and a Similarity)",
             type(x).__name__,
+            "read a file with {load_similarity()}" if isinstance(x, str | os.PathLike) else None,
         )
     return np.asarray(x)
 
