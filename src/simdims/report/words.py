@@ -93,8 +93,8 @@ def _number(found: Discovery) -> str:
         return f"{given} {_penalty(found)}".rstrip()
     if len(selection.tried) == 1:
         return f"The number of dimensions, {selection.rank}, is {selection.choice()}."
-    number = f"{selection.rank}{selection.resamples()}, {selection.choice()}"
-    sentences = [f"The number of dimensions was chosen by cross-validation: {number}."]
+    number = f"{selection.rank}{selection.resamples()}: {selection.choice()}"
+    sentences = [f"Cross-validation chose the number of dimensions, {number}."]
     sentences += [selection.edge(), found.detected(), _penalty(found)]
     return " ".join(sentence for sentence in sentences if sentence)
 
