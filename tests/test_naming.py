@@ -309,3 +309,14 @@ def test_a_discovery_can_be_labelled():
     assert isinstance(found, Discovery)
     table = label_dimensions(found, {"x": W[:, 2]}, random_state=0)
     assert table.set_index("dimension").loc["dimension3", "correlation"] == pytest.approx(1.0)
+
+
+def test_an_embedding_without_labels_is_matched_by_order_with_a_warning(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    W = np.random.default_rng(0).gamma(0.3, size=(40, 2))
+    np.savetxt("W.txt", W)
+    pd.DataFrame({"name": [f"item {i}" for i in range(40)], "x": W[:, 1]}).to_csv("properties.csv", index=False)
+    assert main(["label", "W.txt", "properties.csv", "--labels", "name", "--seed", "0"]) == 0
+    said = capsys.readouterr()
+    assert "dimension2: x" in said.out
+    assert "by their order" in said.err

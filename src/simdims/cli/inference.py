@@ -84,6 +84,7 @@ def _test(options: argparse.Namespace) -> Findings:
     from simdims.inference import dimension_test
 
     W, seed = shared.read_embedding(options), shared.settled_seed(options)
+    shared.warn_of_order(W, options.labels, "PROPERTIES")
     tests = dimension_test(
         W, **_properties(options), random_state=seed, **shared.arguments(options, "matching", *_NAMES)
     )
