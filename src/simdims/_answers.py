@@ -229,6 +229,7 @@ def shares_by_system(
     *,
     smoothing: float,
     weighted: bool,
+    source: str,
     info: dict[str, Any] | None = None,
 ) -> SimilaritySet:
     """`shares_of_pairs` for each system separately; `groups` tells which system gave each answer."""
@@ -242,7 +243,12 @@ def shares_by_system(
     n_kept, n_judged = np.bincount(place[: len(items)], minlength=len(pairs)), np.bincount(place)
     values = (n_kept + smoothing) / (n_judged + 2 * smoothing)
     of, pair = np.divmod(pairs, n**2)
-    return listed_set(of, systems, (pair // n, pair % n), values, n_judged if weighted else None, names, n, info)
+    made = [
+        {"source": source, f"n_{source}": int(n_answers), "smoothing": smoothing}
+        for n_answers in np.bincount(groups, minlength=len(systems))
+    ]
+    counts = n_judged if weighted else None
+    return listed_set(of, systems, (pair // n, pair % n), values, counts, names, n, info, made)
 
 
 def _count_pairs(

@@ -155,6 +155,7 @@ def from_comparisons(
             systems,
             smoothing=float(smoothing),
             weighted=weights is not None,
+            source="comparisons",
             info=info,
         )
     counted = {"source": "comparisons", "n_comparisons": len(answers.items)}

@@ -165,7 +165,8 @@ def from_ratings(
     scores = (ratings[used] - low) / (high - low)
     if by is not None:
         left_out = [*roles.values(), by, participant]
-        return _ratings_by_system(frame, by, participant, left_out, used, pairs, scores, names, bool(weights))
+        made = {"source": "ratings", "low": low, "high": high}
+        return _ratings_by_system(frame, by, participant, left_out, used, pairs, scores, names, bool(weights), made)
     require(40 * n**2, f"A matrix of {n} items", "rate fewer items, or check that item1 and item2 name items")
     if participant is not None:
         (people,), persons = read_items(frame, [participant])
@@ -191,6 +192,7 @@ def _ratings_by_system(
     scores: NDArray[np.float64],
     items: list[str],
     weighted: bool,
+    made: dict[str, Any],
 ) -> SimilaritySet:
     """The mean ratings of the pairs of each system, averaged over participants if that is another column."""
     groups, names = read_systems(frame, by)
@@ -205,7 +207,8 @@ def _ratings_by_system(
     info = covariates(frame, groups, len(names), left_out)
     both = (pair // len(items), pair % len(items))
     means = np.minimum(means, 1.0)
-    return listed_set(of, names, both, means, counts if weighted else None, items, len(items), info)
+    counted = counts if weighted else None
+    return listed_set(of, names, both, means, counted, items, len(items), info, [made] * len(names))
 
 
 @overload

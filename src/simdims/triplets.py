@@ -132,7 +132,7 @@ def from_triplets(
         groups, systems = read_systems(frame, by)
         known = covariates(frame, groups, len(systems), [by, *triplets.columns])
         settings: dict[str, Any] = {"smoothing": float(smoothing), "weighted": weights is not None}
-        return shares_by_system(answers, *pairs, groups, systems, info=known, **settings)
+        return shares_by_system(answers, *pairs, groups, systems, source="triplets", info=known, **settings)
     info = {"source": "triplets", "n_triplets": len(answers.items)}
     S = shares_of_pairs(answers, *pairs, own=own, smoothing=smoothing, weighted=weights is not None, info=info)
     report("from_triplets", S.info)

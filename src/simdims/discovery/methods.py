@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,9 @@ _PREDICTED = {
     "penalised": "by the fit of its fold, rescaled by a regression on the held-out pairs of the other folds",
     "paper": "by the fit of its fold",
 }
+
+#: Numbers of answers in `info`, which are added up over systems.
+_COUNTED = ("n_triplets", "n_comparisons")
 
 _REFERENCES = (
     "[SRF] F. P. Mahner, K. C. Lam, F. Pereira and M. N. Hebart (2026). Revealing the core dimensions underlying "
@@ -79,7 +83,11 @@ def describe_data(S: Similarity | SimilaritySet) -> list[str]:
 
 def _data_of_systems(systems: SimilaritySet) -> list[str]:
     """How the similarities of systems were made, if all in the same way, and how many pairs were observed."""
-    made = {(_origin(one.info) or "", _negatives(one.info)) for one in systems}
+    totals: Counter[str] = Counter()
+    for one in systems:
+        totals.update({key: one.info[key] for key in _COUNTED if key in one.info})
+    infos = [{**one.info, **{key: totals[key] for key in _COUNTED if key in one.info}} for one in systems]
+    made = {(_origin(info) or "", _negatives(info)) for info in infos}
     sentences = [sentence for sentence in next(iter(made)) if sentence] if len(made) == 1 else []
     pairs = "all pairs" if systems.density == 1 else f"{_percent(systems.density)} of the pairs"
     counted = f"{systems.n_systems:,} {plural('system', systems.n_systems)}"
