@@ -411,7 +411,7 @@ TABLE = [
     (from_ratings, {"table": RATINGS.assign(b=RATINGS["a"]), **COLUMNS}, ValueError, "table", "none in 3 rows"),
     (from_ratings, {"table": {**RATINGS.to_dict("list"), "a": ["x", "y"]}, **COLUMNS}, ValueError, "table", ""),
     (from_ratings, {"table": pd.DataFrame([["a", "b", 1, 2]], columns=["a", "b", "rating", "rating"]), **COLUMNS},
-     ValueError, "rating", "names 2 columns"),
+     ValueError, "rating", "2 columns"),
     (from_ratings, {"table": RATINGS.assign(who=["x", None, "y"]).set_axis([4, 5, 6]), **COLUMNS, "participant": "who"},
      ValueError, "Column 'who'", "row 1 (index 5)"),
     (from_ratings, {"table": RATINGS, **COLUMNS, "participant": "who"}, ValueError, "participant", "'who'"),
@@ -426,7 +426,7 @@ TABLE = [
     (from_ratings, {"table": [1, 2], **COLUMNS}, TypeError, "table", "list"),
     (from_ratings, {"table": np.ones((2, 3)), **COLUMNS}, TypeError, "table", "ndarray"),
     # Associations.
-    (from_associations, {"table": WORDS, "cue": "word"}, ValueError, "cue", "'word', which"),
+    (from_associations, {"table": WORDS, "cue": "word"}, ValueError, "cue", "'word'; the columns are"),
     (from_associations, {"table": WORDS.assign(count=-1)}, ValueError, "Column 'count'", "-1 in row 0"),
     (from_associations, {"table": WORDS, "absent": 7}, ValueError, "absent", "7"),
     (from_associations, {"table": WORDS[:1]}, ValueError, "table", "none among 2 words"),

@@ -15,6 +15,7 @@ from simdims import (
     from_triplets,
     metrics,
 )
+from simdims.discovery.methods import describe_data
 from simdims.io.raw import read_triplets
 
 
@@ -213,7 +214,7 @@ def test_helms_file_is_one_call_from_a_fit(data_path):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: from_ratings(ratings(), **COLUMNS, by="nobody"), "by must name a column of table, got 'nobody'"),
+        (lambda: from_ratings(ratings(), **COLUMNS, by="nobody"), "by must name a column of the table, got 'nobody'"),
         (lambda: from_ratings(ratings(), **COLUMNS, by="a"), "by and item1= must name two different columns"),
         (lambda: from_triplets([[0, 1, 2]], by="who"), "by must be None unless triplets are a DataFrame"),
         (lambda: from_triplets(pd.DataFrame([[0, 1, 2]]), by="who"), "by must name a column of triplets"),
@@ -279,3 +280,15 @@ def test_people_without_a_dissimilarity_are_left_out_with_a_warning():
         people = from_dissimilarity(table, by="who")
     assert people.names == ("p0", "p2", "p3")
     assert people.info["group"].tolist() == ["old", "old", "young"]
+
+
+def test_methods_say_how_the_similarities_of_systems_were_made():
+    answers = pd.DataFrame({"a": list("abcd"), "b": list("bcda"), "c": list("cdab"), "who": [1, 1, 1, 2]})
+    text = " ".join(describe_data(from_triplets(answers, odd="c", by="who")))
+    assert "estimated from 4 odd-one-out judgements" in text
+    heads = answers.rename(columns={"a": "head", "b": "winner", "c": "loser"})
+    people = from_comparisons(heads, by="who")
+    assert [one.info["n_comparisons"] for one in people] == [3, 1]
+    assert "estimated from 4 comparisons" in " ".join(describe_data(people))
+    rated = from_ratings(ratings(), **COLUMNS, by="who")
+    assert "rescaled from the scale 1 to 7" in " ".join(describe_data(rated))

@@ -82,6 +82,13 @@ def test_check_says_how_each_column_is_used_and_what_is_missing(truth, capsys):
     assert "Missing: 1 of 276 pairs." in said
 
 
+def test_check_names_the_option_that_keeps_people_apart(capsys):
+    table = pd.DataFrame({"head": list("abcdea"), "winner": list("bcdeab"), "loser": list("cdeabe"), "participant": 1})
+    table.to_csv("comparisons.csv", index=False)
+    assert main(["check", "comparisons.csv"]) == 0
+    assert "'participant'  not used (--by keeps people apart)" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "uses"),
     [

@@ -218,7 +218,7 @@ MISTAKES = [
     ("discover S.npz -o out --device abacus", 1, "--device must be .*'abacus'"),
     ("test W.csv properties.csv --labels name --fdr 2", 1, "fdr.*2"),
     ("rsa S.npz properties.csv --labels name --permutations 0", 1, "permutations.*0"),
-    ("plot dimensions found -o p.svg --page 9", 1, "--page must be between 1 and 1 for 3 dimensions .*got 9"),
+    ("plot dimensions found -o p.svg --page 9", 1, "--page must be 1 for 3 dimensions .*got 9"),
     ("plot dimensions many -o p.svg --page 0", 1, "--page must be between 1 and 3 for 30 dimensions .*got 0"),
     ("plot clocks found -o p.svg", 2, "'clocks'"),
     ("completion tcsh", 2, "'tcsh'"),
@@ -255,6 +255,13 @@ MISTAKES = [
     ("fit S.npz -n 2 -o o.csv --solver admm --device torch-cpu", 2, "--solver admm .*--device cpu.*torch-cpu"),
     ("demo --full --items 50", 2, "--items does not apply with --words or --full"),
     ("demo poems -o out", 2, "unrecognized arguments: poems"),
+    ("discover W.csv -o out --rnaks 5", 2, r"unrecognized arguments: --rnaks 5; did you mean --ranks\?"),
+    ("plot dimension found -o p.svg", 2, r"invalid choice: 'dimension'; did you mean 'dimensions'\?"),
+    (
+        "report found -o p.html --uncertainty S.csv",
+        1,
+        "--uncertainty must be an .npz file written by `simdims bootstrap`",
+    ),
     ("plot map found -o p.svg --title Mine", 2, r"unrecognized arguments: --title Mine \(see simdims plot --help\)"),
     ("discover S.csv", 2, r"required: -o/--out \(see simdims discover --help\)"),
     ("fit S.csv", 2, "required: -n/--components, -o/--out"),
@@ -316,7 +323,6 @@ MISTAKES = [
     ("compare found found --fdr 3", 1, "--fdr must be"),
     ("compare found found --item name", 2, "--item does not apply if EMBEDDING is a folder"),
     ("report found -o p.html --uncertainty S.npz", 1, "must be a file that Bootstrap.save wrote"),
-    ("report found -o p.html --uncertainty S.csv", 1, "must end in one of .npz"),
     ("report found -o p.html --seed 1", 2, "--seed only applies with --tests, --lineage or --compare"),
 ]
 

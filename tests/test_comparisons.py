@@ -1,14 +1,16 @@
 """Comparisons with a head: similarities by a dictionary count, accuracy and ceiling by their definitions."""
 
+import json
 import warnings
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from simdims import SRF, as_similarity, from_comparisons, from_triplets, load_similarity, metrics, simulate
+from simdims import SRF, as_similarity, discover, from_comparisons, from_triplets, load_similarity, metrics, simulate
 from simdims.cli import main
 from simdims.discovery.methods import _origin
 from simdims.io.sniffing import guess
@@ -253,6 +255,22 @@ def test_the_command_line_says_how_many_answers_of_each_person_are_predicted(tmp
     told = capsys.readouterr().out
     for own in (table, *(rows for _, rows in table.groupby("who"))):
         assert f"{metrics.comparison_accuracy(W, own):.1%}" in told
+
+
+def test_a_result_of_several_people_is_also_evaluated_with_their_weights(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = random_answers().map(lambda item: f"item{item}")
+    table["who"] = np.random.default_rng(1).choice(["x", "y"], size=len(table))
+    table.to_csv("answers.csv", index=False)
+    found = discover(from_comparisons(table, by="who"), ranks=2, n_runs=2, random_state=0)
+    consensus = replace(found.consensus, weights=np.tile([[1.8, 0.2], [0.2, 1.8]], (2, 1, 1)))
+    replace(found, consensus=consensus).save("people")
+    assert main(["evaluate", "comparisons", "people", "answers.csv", "--by", "who", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    for name, weights in {"x": [1.8, 0.2], "y": [0.2, 1.8]}.items():
+        own = found.embedding_frame() * np.sqrt(weights)
+        expected = metrics.comparison_accuracy(own, table[table["who"] == name])
+        assert values["weighted_accuracies"][name] == pytest.approx(expected)
 
 
 # Real answers

@@ -236,6 +236,14 @@ def test_names_keep_their_prefix_where_they_would_be_the_same():
     assert suggested_names(table, numbers=False) == expected
 
 
+def test_names_without_correlations_differ_so_that_all_can_be_accepted():
+    columns = ["dimension", "property", "correlation"]
+    rows = [(f"dimension{k}", name, 0.5) for k, name in enumerate(("food", "food", "food 2", "tool", "food"), start=1)]
+    table = pd.DataFrame(rows, columns=columns)
+    assert list(suggested_names(table, numbers=False).values()) == ["food", "food 3", "food 2", "tool", "food 4"]
+    assert list(suggested_names(table).values())[:2] == ["food (0.50)", "food (0.50)"]
+
+
 def test_the_command_line_writes_suggestions_that_a_report_shows(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     W = sorted_embedding(60, 3)
@@ -301,3 +309,14 @@ def test_a_discovery_can_be_labelled():
     assert isinstance(found, Discovery)
     table = label_dimensions(found, {"x": W[:, 2]}, random_state=0)
     assert table.set_index("dimension").loc["dimension3", "correlation"] == pytest.approx(1.0)
+
+
+def test_an_embedding_without_labels_is_matched_by_order_with_a_warning(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    W = np.random.default_rng(0).gamma(0.3, size=(40, 2))
+    np.savetxt("W.txt", W)
+    pd.DataFrame({"name": [f"item {i}" for i in range(40)], "x": W[:, 1]}).to_csv("properties.csv", index=False)
+    assert main(["label", "W.txt", "properties.csv", "--labels", "name", "--seed", "0"]) == 0
+    said = capsys.readouterr()
+    assert "dimension2: x" in said.out
+    assert "by their order" in said.err

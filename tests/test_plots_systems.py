@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from simdims import JointSRF, SimilaritySet, plots, simulate
+from simdims import JointSRF, SimilaritySet, discover, plots, simulate
+from simdims.metrics import explained_variance
 
 mpl.use("Agg")
 
@@ -52,6 +53,25 @@ def test_groups_come_from_info_in_the_order_of_their_categories_and_missing_ones
     ax = plots.system_weights(joint, by="group")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["y (2)", "x (2)"]
     assert len(plots.system_weights(joint).images) == 1
+
+
+def test_the_r2_of_a_reconstruction_of_several_systems_is_that_of_the_average_it_draws():
+    W = simulate.dirichlet(16, 2, random_state=0)
+    noisy = [simulate.add_noise(W @ W.T, 0.4, random_state=seed) for seed in range(6)]
+    found = discover(SimilaritySet(noisy), ranks=2, n_runs=2, random_state=0)
+    ax = plots.reconstruction(found)
+    R2 = explained_variance(found.mean_similarity, found.embedding)
+    assert found.metrics["explained_variance"] < R2 - 0.1
+    assert f"{R2:.2f}" in ax.get_title()
+    assert "mean of 6 systems" in ax.get_ylabel()
+
+
+def test_names_that_begin_alike_keep_their_ends():
+    W = simulate.dirichlet(6, 2, random_state=0)
+    labels = [f"a label that is far too long for its panel, number {i}" for i in range(6)]
+    texts = [text.get_text() for text in plots.dimension_grid(W, labels=labels)[0].texts]
+    assert sorted(text[-1] for text in texts) == list("012345")
+    assert all("…" in text for text in texts)
 
 
 def test_two_systems_have_a_mean_without_an_interval():

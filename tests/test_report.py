@@ -628,7 +628,7 @@ def test_figures_on_the_page_say_whether_they_are_in_sample(tmp_path):
 def test_the_summary_does_not_compare_the_best_number_with_itself():
     selection = selection_of(15, 20, (20,), (10, 15, 20))
     text = words.paragraphs(replace(made(sorted_embedding(20, 15)), selection=selection), None)[1]
-    assert "15, the smallest number not clearly worse than 20, which has the lowest held-out error of the 3" in text
+    assert "15: the smallest number not clearly worse than 20, which has the lowest held-out error of the 3" in text
     assert "no other is within one standard error" in text
 
 

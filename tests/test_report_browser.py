@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import statistics
 from xml.etree import ElementTree
@@ -543,6 +544,14 @@ def test_every_control_has_a_name_and_can_be_reached(page):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('class')"))
     assert {"skip", "sought", "theme", "order", "card-number", "name"} <= reached
+
+
+def test_labels_that_begin_alike_keep_their_ends_on_cards(open_page, tmp_path):
+    labels = tuple(f"stimulus set A, item {i:02d}" for i in range(40))
+    page = open_page(made(sorted_embedding(40, 2), labels=labels).report(tmp_path / "page.html").as_uri())
+    words = page.locator(".card").first.locator("a.word")
+    assert all(re.fullmatch(r"stimu….*item \d\d", text) for text in words.all_inner_texts())
+    assert words.first.get_attribute("aria-label") in labels
 
 
 def test_a_print_has_all_cards_and_no_controls(images_page, open_page):

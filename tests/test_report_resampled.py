@@ -39,6 +39,16 @@ def test_cards_have_the_intervals_of_the_bootstrap(found, tmp_path):
     assert "resampled groups of systems" in facts["uncertainty"]["said"]
 
 
+def test_the_page_says_why_a_dimension_has_no_intervals(found, tmp_path):
+    sure = resampled(found.embedding, found.labels)
+    correlations = sure.correlations.copy()
+    correlations[5:, 1] = 0.5
+    said = facts_of(found, tmp_path, uncertainty=replace(sure, correlations=correlations))[0]["uncertainty"]["said"]
+    assert "95% intervals" in said
+    assert "came back in fewer than 20 resamples" in said
+    assert "fewer than" not in facts_of(found, tmp_path, uncertainty=sure)[0]["uncertainty"]["said"]
+
+
 def test_without_resamples_the_page_is_as_before(found, tmp_path):
     facts, text = facts_of(found, tmp_path)
     assert facts["uncertainty"] is None

@@ -14,6 +14,7 @@ from report_examples import HOSTILE, made, sorted_embedding
 
 from simdims import SimilaritySet, discover, simulate, weight_test
 from simdims.report.systems import unusual_systems
+from simdims.report.words import percent, provenance
 
 N_SYSTEMS, N_DIMENSIONS = 12, 3
 
@@ -63,6 +64,15 @@ def test_weights_groups_and_tests_are_those_of_the_library(tmp_path):
         np.testing.assert_allclose([row["pvalue"] for row in rows], expected.pvalue, rtol=1e-4)
         np.testing.assert_allclose([row["effect"] for row in rows], expected.effect, rtol=1e-3)
     assert any("Left out 1 system" in note for note in columns["group"]["tests"]["notes"])
+
+
+def test_missing_pairs_of_systems_are_counted_although_their_average_has_all(tmp_path):
+    found = of_systems(some_weights())
+    values = np.stack([one.values for one in found.similarity])
+    values[0, 0, 1] = values[0, 1, 0] = np.nan
+    found = replace(found, similarity=SimilaritySet(values))
+    assert found.mean_similarity.density == 1
+    assert f"{percent(found.similarity.density)} of the pairs observed" in dict(provenance(found))["Data"]
 
 
 def test_typical_and_unusual_systems_are_named(tmp_path):
@@ -140,6 +150,11 @@ def test_the_section_works_in_a_browser(tmp_path):
         api.expect(section.locator("table.weights tbody tr")).to_have_count(25)
         section.get_by_role("button", name="Show all 60 systems").click()
         api.expect(section.locator("table.weights tbody tr")).to_have_count(60)
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.emulate_media(media="screen")
         section.locator("select").select_option(label="age")
         api.expect(section.locator("#systems-tests h3")).to_have_text("Do weights differ by age?")
         api.expect(section.locator(".systems-legend")).to_have_count(0)

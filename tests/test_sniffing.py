@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.io import savemat
 
-from simdims import Similarity, simulate
+from simdims import Similarity, load_similarity, simulate
 from simdims.io.sniffing import guess
 
 N = 24
@@ -105,6 +105,14 @@ def test_square_tables_and_arrays_are_similarities():
     pd.DataFrame(gaps).to_csv("gaps.csv", header=False, index=False, na_rep="NA")
     for path in Path().iterdir():
         assert found(path).kind == "matrix", path
+
+
+def test_a_square_table_with_a_word_for_a_similarity_is_square_and_the_word_is_named(tmp_path):
+    path = tmp_path / "typed.csv"
+    path.write_text(",a,b,c\na,1,.4,.2\nb,.4,1,oops\nc,.2,.1,1\n")
+    assert guess(path).kind == "matrix"
+    with pytest.raises(ValueError, match=r"'oops' in row 3 \('b'\), column 4"):
+        load_similarity(path)
 
 
 def test_features_are_rows_of_numbers_with_names_or_without():

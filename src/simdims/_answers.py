@@ -224,6 +224,7 @@ def shares_by_system(
     frame: pd.DataFrame,
     by: Hashable,
     columns: Sequence[Hashable],
+    source: str,
     *,
     smoothing: float,
     weights: str | None,
@@ -239,7 +240,10 @@ def shares_by_system(
     n_kept, n_judged = np.bincount(place[: len(items)], minlength=len(pairs)), np.bincount(place)
     values = (n_kept + float(smoothing)) / (n_judged + 2 * float(smoothing))
     of, pair = np.divmod(pairs, n**2)
-    return listed_set(of, systems, np.divmod(pair, n), values, n_judged if weights else None, names, n, info)
+    counts = np.bincount(groups, minlength=len(systems))
+    made = [{"source": source, f"n_{source}": int(count), "smoothing": float(smoothing)} for count in counts]
+    judged = (values, n_judged if weights else None)
+    return listed_set(of, systems, np.divmod(pair, n), *judged, names, n, info, made)
 
 
 def _count_pairs(

@@ -29,8 +29,12 @@ def listed_set(
     labels: Sequence[str] | None,
     n_items: int,
     info: dict[str, Any] | None = None,
+    made: Sequence[dict[str, Any]] | None = None,
 ) -> SimilaritySet:
-    """A set of sparse systems from lists: the system of each pair, its two items, its value and its weight."""
+    """A set of sparse systems from lists: the system of each pair, its two items, its value and its weight.
+
+    `made` says of each system how its similarities were made; it becomes the `info` of the system.
+    """
     order = np.argsort(groups, kind="stable")
     ends = np.searchsorted(groups[order], np.arange(len(names) + 1))
     similarities, positions, kept = [], [], []
@@ -46,7 +50,8 @@ def listed_set(
             own = [str(item) if labels is None else labels[item] for item in items]
             stored = sparse.csr_array((values[rows], at), shape=shape)
             weights = None if counts is None else sparse.csr_array((counts[rows].astype(np.float64), at), shape=shape)
-            similarities.append(Similarity(frozen(stored), own, weights, "missing"))
+            about = {} if made is None else made[g]
+            similarities.append(Similarity(frozen(stored), own, weights, "missing", info=about))
             positions.append(items)
             kept.append(g)
     if len(kept) < len(names):

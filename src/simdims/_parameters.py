@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
 import re
 import string
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 #: How many names a sentence lists before "and 7 more".
 N_NAMED = 5
+
+#: Up to this many columns of a table are all listed.
+_MOST_COLUMNS = 12
 
 #: How an argument is written for the reader: (name, value or None) -> text.
 Spelling = Callable[[str, str | None], str]
@@ -111,6 +115,15 @@ def shortlist(names: list[str]) -> str:
     """The first names, and how many more there are."""
     rest = len(names) - N_NAMED
     return ", ".join(names[:N_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def listed_columns(column: Any, present: Sequence[Any]) -> str:
+    """A column that a table lacks, and its columns: all of a few, else those with the most similar names."""
+    names = list(map(repr, present))
+    if len(names) <= _MOST_COLUMNS:
+        return f"{column!r}; the columns are {', '.join(names) or 'none'}"
+    close = difflib.get_close_matches(repr(column), names, N_NAMED, cutoff=0.5)
+    return f"{column!r}; the columns are {shortlist([*close, *(name for name in names if name not in close)])}"
 
 
 def shown(value: Any) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import advice, as_floats, number, text_cells
-from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, listed_columns, require_choice, shown, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,12 +45,11 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
     roles: dict[Hashable, str] = {}
     for argument, column in columns.items():
         if not isinstance(column, Hashable) or getattr(column, "ndim", False) or column is pd.NA:
-            raise ParameterError(argument, "must name a column of table", shown(column))
+            raise ParameterError(argument, "must name a column of the table", shown(column))
         found = sum(_is_same(name, column) for name in present)
         if found != 1:
-            problem = "names no column" if found == 0 else f"names {found} columns"
-            got = f"{column!r}, which {problem}: it has {', '.join(map(repr, present)) or 'none'}"
-            raise ParameterError(argument, "must name a column of table", got)
+            got = listed_columns(column, present) if found == 0 else f"{column!r}, the name of {found} columns"
+            raise ParameterError(argument, "must name a column of the table", got)
         if column in roles:
             rule = f"and {{{roles[column]}}} must name two different columns"
             raise ParameterError(argument, rule, f"{column!r} for both")

@@ -137,7 +137,8 @@ def from_comparisons(
     judged = (read_answers(_cells(table, head, winner, loser), labels, n_items), _KEPT, _PARTED)
     if by is not None:
         frame = as_frame(table, head=head, winner=winner, loser=loser, by=by)
-        return shares_by_system(*judged, frame, by, [head, winner, loser], smoothing=smoothing, weights=weights)
+        columns = [head, winner, loser]
+        return shares_by_system(*judged, frame, by, columns, "comparisons", smoothing=smoothing, weights=weights)
     return shares_of_pairs(*judged, own=own, smoothing=smoothing, weights=weights, source="comparisons")
 
 

@@ -170,7 +170,8 @@ def from_ratings(
         of, pair = np.divmod(keys, n**2)
         known = covariates(frame, groups, len(systems), [*roles.values(), by, participant])
         judged = (np.divmod(pair, n), np.minimum(means, 1.0), counts if weights else None)
-        return listed_set(of, systems, *judged, names, n, known)
+        made = [{"source": "ratings", "low": low, "high": high}] * len(systems)
+        return listed_set(of, systems, *judged, names, n, known, made)
     require(40 * n**2, f"A matrix of {n} items", "rate fewer items, or check that item1 and item2 name items")
     pairs, means, counts = _mean_ratings(frame, participant, used, pairs, scores, info)
     info |= {"n_items": n, "n_pairs": n * (n - 1) // 2, "n_pairs_rated": len(pairs), "low": low, "high": high}

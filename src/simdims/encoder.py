@@ -384,8 +384,11 @@ def _validated(encoder: DimensionEncoder, *tables: Any, **options: Any) -> Any:
         is_y = re.search(r"\by\b", reason) is not None
         name, held = ("y", "loadings") if is_y else ("X", "features")
         table = tables[1] if is_y and len(tables) > 1 else tables[0]
-        found = _first_missing(table) if is_frame(table) and "NaN" in reason else None
-        raise kind(name, f"must hold {held}, finite numbers with one row per item ({reason})", found) from None
+        missing = _first_missing(table) if is_frame(table) and "NaN" in reason else None
+        rule = f"must hold {held}, finite numbers with one row per item"
+        if missing is not None:
+            raise kind(name, rule, missing, "leave out such rows or columns, or impute their values") from None
+        raise kind(name, f"{rule} ({reason})") from None
 
 
 def _first_missing(frame: pd.DataFrame) -> str | None:

@@ -154,7 +154,8 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
     dict of str to str
         Dimension to suggestion. A prefix up to a colon, as in "category: animal", is removed from property names,
         unless two properties would then share a name or only a number or "yes" would remain. A numeric property with a
-        negative correlation is preceded by "low".
+        negative correlation is preceded by "low". Without correlations, suggestions that several dimensions share are
+        followed by a number from the second on, as in "animal 2", because names must differ.
 
     Examples
     --------
@@ -178,7 +179,21 @@ def suggested_names(table: pd.DataFrame, *, numbers: bool = True) -> dict[str, s
         words = str(name) if short[str(name)] in taken else short[str(name)]
         words = words if r >= 0 else f"low {words}"
         found.setdefault(str(dimension), []).append(f"{words} ({abs(r):.2f})" if numbers else words)
-    return {dimension: ", ".join(words) for dimension, words in found.items()}
+    names = {dimension: ", ".join(words) for dimension, words in found.items()}
+    return names if numbers else _told_apart(names)
+
+
+def _told_apart(names: dict[str, str]) -> dict[str, str]:
+    """Names that all differ: repeated ones are numbered from the second on."""
+    taken = set(names.values())
+    distinct: dict[str, str] = {}
+    for dimension, name in names.items():
+        free, number = name, 1
+        while free in distinct.values() or (number > 1 and free in taken):
+            number += 1
+            free = f"{name} {number}"
+        distinct[dimension] = free
+    return distinct
 
 
 def _without_prefix(name: str) -> str:
@@ -394,6 +409,6 @@ def _as_frame(properties: Any, n_items: int, items: Names) -> pd.DataFrame:
         return properties
     refuse_repeated(own, "properties", "must name each item once", " in its index")
     if not set(items) & set(own):
-        got = f"{own[0]!r} and others, but none of them, such as {items[0]!r}"
-        raise ParameterError("properties", "must name the items of the dimensions in its index", got)
+        wanted, other = (shortlist([repr(str(name)) for name in names]) for names in (items, own))
+        raise ParameterError("properties", "must share items with the dimensions", f"{other}, but they have {wanted}")
     return properties.set_axis(own).reindex(list(items))

@@ -118,7 +118,8 @@ def from_triplets(
     answers = read_answers(cells_of(triplets, "triplets"), labels, n_items)
     judged = (answers, (first, second), [(first, odd_place), (second, odd_place)])
     if by is not None:
-        return shares_by_system(*judged, frame, by, triplets.columns, smoothing=smoothing, weights=weights)
+        columns = triplets.columns
+        return shares_by_system(*judged, frame, by, columns, "triplets", smoothing=smoothing, weights=weights)
     return shares_of_pairs(*judged, own=own, smoothing=smoothing, weights=weights, source="triplets")
 
 

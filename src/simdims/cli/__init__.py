@@ -7,6 +7,7 @@ them to stdout, as text or (--json) as one JSON object. Everything else goes to 
 from __future__ import annotations
 
 import argparse
+import difflib
 import logging
 import os
 import re
@@ -96,7 +97,9 @@ def _run(top: argparse.ArgumentParser, arguments: Sequence[str] | None, options:
     except SystemExit as end:  # --help and --version exit
         return int(end.code or 0)
     if unknown:
-        options.command.error(f"unrecognized arguments: {' '.join(unknown)}")
+        close = difflib.get_close_matches(unknown[0], options.command._option_string_actions, 1, cutoff=0.75)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        options.command.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
     if "config" in options:
         config.require(options)
     with _reporting(top, options):
@@ -152,6 +155,12 @@ class _Parser(argparse.ArgumentParser):
         self.register("type", int, whole)
         self.register("type", float, number)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # accept -1e3 as a number
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = [] if action.choices is None or value in action.choices else list(map(str, action.choices))
+        if close := difflib.get_close_matches(str(value), choices, 1):
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {close[0]!r}?")
+        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")

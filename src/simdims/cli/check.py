@@ -108,7 +108,7 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
     """Columns and their uses, line by line; many columns with the same use share a line."""
     by_use: dict[str, list[dict[str, Any]]] = {}
     for column in columns:
-        by_use.setdefault(column["use"] or "not used", []).append(column)
+        by_use.setdefault(column["use"] or _unused(column["name"]), []).append(column)
     sampled = table is not None and bool(columns) and columns[0]["n_read"] < table.n_rows
     beginning = f" in the first {columns[0]['n_read']:,} rows" if sampled else ""
     lines = []
@@ -122,6 +122,13 @@ def _columns_in_words(columns: list[dict[str, Any]], table: Table | None) -> lis
             lines.append((names, f"{use}{missing}"))
     width = max((len(names) for names, _ in lines), default=0)
     return ["Columns:", *(f"  {names:<{width}}  {use}" for names, use in lines)] if lines else []
+
+
+def _unused(name: str) -> str:
+    """How a column without a use is described; one of people has an option that uses it."""
+    from simdims.io.sniffing import PEOPLE
+
+    return "not used (--by keeps people apart)" if PEOPLE.fullmatch(name.strip().lower()) else "not used"
 
 
 def _coverage(S: Similarity | SimilaritySet) -> dict[str, Any]:

@@ -34,7 +34,8 @@ def add(commands: Any) -> None:
     shared.add_embedding(parser)
     parser.add_argument("answers", metavar="ANSWERS", type=Path, help="a table with one answer per row")
     add_comparison_columns(parser)
-    parser.add_argument("--by", metavar="COLUMN", help="the column of people, for the accuracy of each")
+    by = "the column of people, for the accuracy of each, also with the weights of a result of several people"
+    parser.add_argument("--by", metavar="COLUMN", help=by)
     shared.add_table(parser, "ANSWERS", has_numbers=False)
     shared.add_choice(parser, "--similarity", "dot", "cosine")
 
@@ -89,16 +90,39 @@ def _comparisons(options: argparse.Namespace) -> Findings:
     columns = shared.arguments(options, "head", "winner", "loser")
     answers = raw.read_comparisons(options.answers, list(columns.values()), shared.table_reading(options))
     accuracy = metrics.comparison_accuracy(W, answers, **columns, similarity=options.similarity)
-    lines = [f"{len(answers)} answers: {accuracy:.1%} predicted (chance 50.0%)"]
+    lines = [f"{len(answers):,} answers: {accuracy:.1%} predicted (chance 50.0%)"]
     values: dict[str, Any] = {"accuracy": accuracy, "n_answers": len(answers), "chance": 0.5}
     if options.by is not None:
         answers = as_frame(answers, **columns, by=options.by)
-        values["accuracies"] = {
-            str(name): metrics.comparison_accuracy(W, own, **columns, similarity=options.similarity)
-            for name, own in answers.groupby(options.by, sort=True)
-        }
-        lines += [f"{name:<16}{own:.1%}" for name, own in values["accuracies"].items()]
+        weights = _weights(options)
+        shared_by_all, weighted = {}, {}
+        for name, own in answers.groupby(options.by, sort=True):
+            shared_by_all[str(name)] = metrics.comparison_accuracy(W, own, **columns, similarity=options.similarity)
+            if str(name) in weights:
+                mine = W * weights[str(name)] ** 0.5
+                weighted[str(name)] = metrics.comparison_accuracy(mine, own, **columns, similarity=options.similarity)
+        values["accuracies"] = shared_by_all
+        if weighted:
+            values["weighted_accuracies"] = weighted
+            lines[0] += "; second column: with the weights of each system"
+        width = max(map(len, shared_by_all), default=0) + 2
+        lines += [
+            f"{name:<{width}}{own:6.1%}" + (f"  {weighted[name]:6.1%}" if name in weighted else "")
+            for name, own in shared_by_all.items()
+        ]
+        means = [sum(those.values()) / len(those) for those in (shared_by_all, weighted) if those]
+        lines.append(f"{'mean':<{width}}" + "  ".join(f"{mean:6.1%}" for mean in means))
     return Findings("\n".join([*lines, f"accuracy {accuracy:.6f}"]), values)
+
+
+def _weights(options: argparse.Namespace) -> dict[str, Any]:
+    """The weights of each system, if EMBEDDING is a result of several systems."""
+    if not options.source.is_dir():
+        return {}
+    from simdims.discovery import Discovery
+
+    found = Discovery.load(options.source)
+    return {} if found.weights is None else dict(zip(found.weights_frame().index, found.weights, strict=True))
 
 
 def _pairs(options: argparse.Namespace) -> Findings:

@@ -69,6 +69,7 @@ def _test(options: argparse.Namespace) -> Findings:
     from simdims.inference import dimension_test
 
     W, seed = shared.read_embedding(options), shared.settled_seed(options)
+    shared.warn_of_order(W, options.labels, "PROPERTIES")
     given = shared.arguments(options, "matching", *_NAMES)
     return tests_found(options, dimension_test(W, **_properties(options), random_state=seed, **given), seed)
 

@@ -85,6 +85,7 @@ def _label(options: argparse.Namespace) -> Findings:
 
     how = shared.table_reading(options)
     W, properties = shared.read_embedding(options), raw.read_properties(options.properties, options.labels, how)
+    shared.warn_of_order(W, options.labels, "PROPERTIES")
     seed = shared.settled_seed(options)
     given = shared.arguments(options, "min_correlation", "n_permutations", "alpha")
     try:

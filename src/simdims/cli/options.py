@@ -251,7 +251,19 @@ def read_embedding(options: argparse.Namespace) -> Any:
     W = raw.read_features(options.source, name, None, how, "item")
     if name is not None and list(W.index) == [str(position) for position in range(len(W))]:
         W = W.reset_index(drop=True)  # an embedding without labels
+    if hasattr(W, "columns") and list(W.columns) == [str(place) for place in range(W.shape[1])]:
+        W.columns = [f"dimension{place + 1}" for place in range(W.shape[1])]  # a table without names of columns
     return W
+
+
+def warn_of_order(W: Any, labels: str | None, what: str) -> None:
+    """Warn that items were matched by their order, if only the column `labels` of the other table names them."""
+    from simdims._parameters import warn
+    from simdims.similarity import is_default_axis
+
+    index = getattr(W, "index", None)
+    if labels is not None and (index is None or is_default_axis(index)):
+        warn(f"EMBEDDING has no labels, so its rows were matched with those of {what} by their order.")
 
 
 def add_triplet_columns(parser: Any) -> None:

@@ -19,6 +19,7 @@ from simdims.cli.uncertainty import compare_with, plain_comparison
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
     from simdims.inference import EmbeddingComparison, HypothesisTests
+    from simdims.uncertainty import Bootstrap
 
 #: The figures of `simdims plot`: the function in simdims.plots, and a description.
 PLOTS = {
@@ -137,7 +138,6 @@ def _report(options: argparse.Namespace) -> Findings:
     from simdims.consensus import lineage
     from simdims.discovery import Discovery, storage
     from simdims.report import writer
-    from simdims.uncertainty import Bootstrap
 
     is_random = _check_idle(options)
     target = options.folder / "report.html" if options.out is None else options.out
@@ -151,7 +151,7 @@ def _report(options: argparse.Namespace) -> Findings:
         found = found.rename(options.names)
     if options.out is None:
         check_writable(target)
-    sure = None if options.uncertainty is None else Bootstrap.load(options.uncertainty)
+    sure = None if options.uncertainty is None else _resampled(options.uncertainty)
     images = _images(options, found)
     seed = shared.settled_seed(options) if is_random else None
     tests = None if options.tests is None or seed is None else _tests(options, found, seed)
@@ -221,6 +221,15 @@ def _suggestions(path: Path) -> Any:
     return table
 
 
+def _resampled(path: Path) -> Bootstrap:
+    """A saved bootstrap."""
+    from simdims.uncertainty import Bootstrap
+
+    if path.exists() and path.suffix.lower() != ".npz":
+        raise ValueError(f"--uncertainty must be an .npz file written by `simdims bootstrap`, got {str(path)!r}.")
+    return Bootstrap.load(path)
+
+
 def _plot(options: argparse.Namespace) -> Findings:
     shared.check_out(options, _FORMATS)
     from simdims import plots
@@ -251,8 +260,9 @@ def _page(options: argparse.Namespace, found: Discovery) -> int:
     n_pages = -(-found.n_components // _PER_PAGE)
     page = 1 if options.page is None else int(options.page)
     if not 1 <= page <= n_pages:
-        pages = f"{n_pages} for {found.n_components} dimensions ({_PER_PAGE} per page)"
-        raise ValueError(f"--page must be between 1 and {pages}, got {page}.")
+        pages = "1" if n_pages == 1 else f"between 1 and {n_pages}"
+        n, shown = found.n_components, f"{_PER_PAGE} per page"
+        raise ValueError(f"--page must be {pages} for {n} dimensions ({shown}), got {page}.")
     return page
 
 

@@ -76,7 +76,9 @@ def add_shared(parser: Any, names: tuple[str, ...]) -> None:
         parser.add_argument("--smoothing", type=float, metavar="ALPHA", help=smoothing)
     if "by" in names:
         by = "the column that tells people or other systems apart (for a stack of matrices: what they are), whose "
-        parser.add_argument("--by", metavar="COLUMN", help=f"{by}similarities are kept apart; OUT must end in .npz")
+        by += "similarities are kept apart"
+        is_file = any(action.dest == "target" for action in parser._actions)
+        parser.add_argument("--by", metavar="COLUMN", help=f"{by}; OUT must end in .npz" if is_file else by)
     if "negative" in names:
         shared.add_negative(parser)
 
@@ -128,7 +130,7 @@ def _features(options: argparse.Namespace) -> Similarity:
 
     if options.labels is not None and options.label_file is not None:
         raise UsageError("--labels and --label-file must not both be given: either names the items.")
-    X = raw.read_features(options.source, options.labels, options.header, shared.reading(options))
+    X = raw.read_features(options.source, options.labels, options.header, shared.reading(options), "label_column")
     given = shared.arguments(options, "kernel", "bandwidth", "negative", "implicit")
     return from_features(X, labels=shared.read_labels(options), n_landmarks=options.landmarks, **given)
 

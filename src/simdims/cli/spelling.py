@@ -11,6 +11,7 @@ from simdims.cli.contents import subcommands
 #: Options are stored under the names of arguments, except these.
 _IN_PYTHON = {
     "landmarks": ("n_landmarks",),
+    "labels": ("label_column",),
     "source": ("path", "S", "W", "D", "X", "table", "embedding", "triplets", "y", "W1", "S1"),
     "other": ("W2", "S2"),
     "folder": ("result", "embedding", "found"),

@@ -110,7 +110,10 @@ def _weights(options: argparse.Namespace) -> Findings:
     check_target(options.out, (".json", ".csv"), read, overwrite=options.overwrite)
     found = Discovery.load(options.folder)
     if found.weights is None:
-        raise ValueError(f"RESULT must be of several systems, got {str(options.folder)!r}, which is of one.")
+        raise ValueError(
+            f"RESULT must be of several systems, got {str(options.folder)!r}, which is of one: pass --by to "
+            "`simdims discover` to keep systems apart."
+        )
     return _listed(options, found) if options.by is None else _tested(options, found)
 
 

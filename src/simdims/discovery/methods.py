@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ _PREDICTED = {
     "penalised": "by the fit of its fold, rescaled by a regression on the held-out pairs of the other folds",
     "paper": "by the fit of its fold",
 }
+
+#: Numbers of answers in `info`, which are added up over systems.
+_COUNTED = ("n_triplets", "n_comparisons")
 
 _REFERENCES = (
     "[SRF] F. P. Mahner, K. C. Lam, F. Pereira and M. N. Hebart (2026). Revealing the core dimensions underlying "
@@ -71,7 +75,11 @@ def _verdict(held: HeldOut) -> str:
 def describe_data(S: Similarity | SimilaritySet) -> list[str]:
     """Sentences on how the similarities were made (all systems, if alike), and on the numbers of items and pairs."""
     if isinstance(S, SimilaritySet):
-        ways = {(_origin(one.info), _negatives(one.info)) for one in S}
+        totals: Counter[str] = Counter()
+        for one in S:
+            totals.update({key: one.info[key] for key in _COUNTED if key in one.info})
+        infos = [{**one.info, **{key: totals[key] for key in _COUNTED if key in one.info}} for one in S]
+        ways = {(_origin(info), _negatives(info)) for info in infos}
         made = [sentence for sentence in next(iter(ways)) if sentence] if len(ways) == 1 else []
         pairs = "all pairs" if S.density == 1 else f"{_percent(S.density)} of the pairs"
         counted = f"{S.n_systems:,} {plural('system', S.n_systems)}"

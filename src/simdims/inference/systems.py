@@ -76,7 +76,8 @@ def weights_of_systems(result: Any) -> tuple[NDArray[np.float64], list[str], tup
         return frame.to_numpy(), list(frame.index), tuple(frame.columns), info
     if isinstance(result, Consensus):
         if result.weights is None:
-            raise ParameterError("result", "must be of a SimilaritySet", "one of a single system, without weights")
+            rule, remedy = "must be of several systems, which have weights", "run {discover()} on several systems"
+            raise ParameterError("result", rule, "a result of one system", remedy)
         frame = result.weights_frame()
         return frame.to_numpy(), list(frame.index), tuple(frame.columns), result.system_info
     if is_frame(result):

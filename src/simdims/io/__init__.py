@@ -243,8 +243,8 @@ def check_file(path: Path, endings: Sequence[str] | None = LOADED) -> None:
     if endings is not None and suffix not in endings:
         is_sheet = suffix in (".xls", ".xlsb", ".numbers") and ".csv" in endings
         way = "save the sheet as .xlsx or .csv" if is_sheet else "convert it"
-        rule = f"{str(path)!r} must end in one of {', '.join(endings)}"
-        raise ValueError(f"Unsupported file type: {rule}, got {path.suffix!r}: {way}.")
+        wanted = endings[0] if len(endings) == 1 else f"one of {', '.join(endings)}"
+        raise ValueError(f"Unsupported file type: {str(path)!r} must end in {wanted}, got {path.suffix!r}: {way}.")
     if path.stat().st_size == 0:
         raise ValueError(f"{str(path)!r} must hold data, got an empty file (0 bytes).")
 

@@ -15,7 +15,7 @@ from simdims import io
 from simdims._by_system import pair_columns, split_columns
 from simdims._cells import cell_value, resembles_number
 from simdims._memory import require
-from simdims._parameters import ParameterError
+from simdims._parameters import ParameterError, listed_columns
 from simdims.io.arrays import npz_variables, read_named_arrays, read_npy
 from simdims.io.layouts import Wanted
 from simdims.io.tables import PLAIN, Reading, Sheet, find_encoding, read_sheet
@@ -184,8 +184,7 @@ def _refuse_option(name: str, value: object, endings: Iterable[str], suffix: str
 
 def _require_column(name: str, column: str, frame: pd.DataFrame) -> None:
     if column not in frame.columns:
-        listed = ", ".join(map(repr, frame.columns))
-        raise ParameterError(name, "must name a column of this file", f"{column!r}; the columns are {listed}")
+        raise ParameterError(name, "must name a column of this file", listed_columns(column, list(frame.columns)))
 
 
 def _only_array(path: Path) -> str:

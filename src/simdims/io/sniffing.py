@@ -398,9 +398,13 @@ def _first(names: Sequence[str], wanted: Sequence[str]) -> int | None:
 def _is_square(table: Table) -> bool:
     """Whether a table has one row and column per item; undecided if it has no names and is not symmetric."""
     has_names = not table.is_number[0]
-    if not all(table.is_number[has_names:]) or table.n_rows < 2:
-        return False
     first, header = table.column(0), [name.strip() for name in table.header or ()]
+    if table.n_rows < 2:
+        return False
+    if has_names and header and table.n_rows == table.width - 1 and first == header[1 : len(first) + 1]:
+        return True  # whatever the cells are: a word among them is refused when the file is read
+    if not all(table.is_number[has_names:]):
+        return False
     if has_names or (header and first == header[1 : len(first) + 1]):
         return table.n_rows == table.width - 1 and (not header or set(first) <= set(header[1:]))
     if table.n_rows != table.width:

@@ -201,14 +201,41 @@ def text_size(text: str, points: float, weight: str = "normal") -> tuple[float, 
     return float(width), float(height), float(depth)
 
 
-def fitted(text: str, points: float, width: float, weight: str = "normal") -> str:
-    """Truncate a text with an ellipsis to at most `width` points."""
+def fitted(text: str, points: float, width: float, weight: str = "normal", *, keep_end: bool = False) -> str:
+    """Shorten a text with an ellipsis, at its end or in its middle, to at most `width` points."""
     text = one_line(text)
     if text_size(text, points, weight)[0] <= width:
         return text
     lengths = range(1, len(text) + 1)
-    n_kept = bisect_right(lengths, width, key=lambda n: text_size(text[:n] + "…", points, weight)[0])
+    cut = _without_middle if keep_end else _without_end
+    n_kept = bisect_right(lengths, width, key=lambda n: text_size(cut(text, n), points, weight)[0])
+    return cut(text, n_kept)
+
+
+def all_fitted(texts: list[str], points: float, width: float) -> list[str]:
+    """Shorten several texts to at most `width` points; if some would read the same, all lose their middles."""
+    cut = [fitted(text, points, width) for text in texts]
+    if len(set(cut)) == len(set(texts)):
+        return cut
+    return [fitted(text, points, width, keep_end=True) for text in texts]
+
+
+def all_shown(texts: list[str], most: int) -> list[str]:
+    """Texts on one line, with at most `most` characters; if some would read the same, all lose their middles."""
+    cut = [shown(text, most) for text in texts]
+    if len(set(cut)) == len(set(texts)):
+        return cut
+    lines = [one_line(text) for text in texts]
+    return [line if len(line) <= most else _without_middle(line, most - 1) for line in lines]
+
+
+def _without_end(text: str, n_kept: int) -> str:
     return text[:n_kept].rstrip() + "…"
+
+
+def _without_middle(text: str, n_kept: int) -> str:
+    n_last = n_kept // 2
+    return text[: n_kept - n_last].rstrip() + "…" + text[len(text) - n_last :].lstrip()
 
 
 def shown(text: str, most: int = 24) -> str:

@@ -185,7 +185,7 @@ def word_cloud(
     ax.set_title(title, fontsize=style.small(), fontweight="bold", pad=3, **style.PLAIN)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     width, height = style.inner_size(ax)
-    words = [style.shown(loadings.item(i), 30) for i in top]
+    words = style.all_shown([loadings.item(i) for i in top], 30)
     drawn = loadings.W[top, k]  # in descending order
     relative = (drawn - drawn[-1]) / (drawn[0] - drawn[-1]) if drawn[0] > drawn[-1] else np.ones(len(drawn))
     sizes, places = arrange(words, relative, width, height, smallest=0.75 * style.tiny())
@@ -213,7 +213,8 @@ def _places(
         raise ParameterError("dimensions", "must name at least one dimension", "none")
     n_pages = -(-len(wanted) // per_page)
     if page > n_pages:
-        rule = f"must be between 1 and {n_pages} ({len(wanted)} dimensions, {per_page} per page)"
+        pages = "1" if n_pages == 1 else f"between 1 and {n_pages}"
+        rule = f"must be {pages} ({len(wanted)} {plural('dimension', len(wanted))}, {per_page} per page)"
         raise ParameterError("page", rule, str(page))
     places, n_all = wanted[(page - 1) * per_page : page * per_page], loadings.W.shape[1]
     if len(places) == n_all:
@@ -250,8 +251,8 @@ def _draw_bars(ax: Axes, loadings: Loadings, k: int, top: NDArray[np.intp], n_ro
     ax.barh(rows, loadings.W[top, k], height=0.86, color=style.TINT, linewidth=0)
     if loadings.interval is not None:
         ax.hlines(rows + 0.36, *loadings.interval[:, top, k], color=style.MAIN, linewidth=1.0)  # below the labels
-    for row, item in enumerate(top):
-        text = style.fitted(loadings.item(item), style.tiny(), width - 6)
+    texts = style.all_fitted([loadings.item(item) for item in top], style.tiny(), width - 6)
+    for row, text in enumerate(texts):
         style.write_beside(ax, text, (0, row), (2, 0), va="center_baseline")
     ax.axvline(0, color="0.3", linewidth=0.6)
     ax.set_ylim(n_rows - 0.5, -0.5)

@@ -181,7 +181,8 @@ def _selection_of(result: Any) -> RankSelection:
     require_type("result", result, RankSelection | Discovery, "a RankSelection or a Discovery")
     selection = result.selection if isinstance(result, Discovery) else result
     if selection is None:
-        raise ParameterError("result", "must hold a rank selection", "a result whose rank was given")
+        got = "a result whose number of dimensions was given"
+        raise ParameterError("result", "must hold a rank selection", got, "let {ranks} name several numbers")
     return selection
 
 

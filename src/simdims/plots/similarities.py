@@ -149,7 +149,8 @@ def reconstruction(
     Returns
     -------
     matplotlib Axes
-        Observed off-diagonal pairs, or the stored pairs of sparse similarities. R2 is over all observed pairs.
+        Observed off-diagonal pairs, or the stored pairs of sparse similarities. R2 is over all observed pairs. For
+        several systems, both are of the average over systems.
 
     Examples
     --------
@@ -171,9 +172,13 @@ def reconstruction(
         raise ParameterError("result", "must hold an observed pair of two different items", "none")
     ax = style.one_axes(ax, 2.9, 3.2)
     _draw_pairs(ax, predicted[known], observed[known], gridsize, cmap)
-    stored = " (stored pairs)" if is_sparse(similarity) else ""
-    style.tidy(ax, "Predicted similarity", f"Observed similarity{stored}")
-    own = result.metrics.get("explained_variance") if isinstance(result, Discovery) and embedding is None else None
+    n_systems = 1 if not isinstance(result, Discovery) or result.weights is None else len(result.weights)
+    some_stored = is_sparse(similarity) and n_pairs < similarity.n_items * (similarity.n_items - 1) // 2
+    of = f", mean of {n_systems} systems" if n_systems > 1 else " (stored pairs)" if some_stored else ""
+    style.tidy(ax, "Predicted similarity", f"Observed similarity{of}")
+    # The R2 of a joint result is that of single systems, which vary more around the predictions than their average.
+    is_own = isinstance(result, Discovery) and embedding is None and n_systems == 1
+    own = result.metrics.get("explained_variance") if is_own else None
     R2 = explained_variance(similarity, loadings.W) if own is None else own
     random = "" if len(first) == n_pairs else "random "
     ax.set_title(f"In-sample R² = {R2:.2f}, {known.sum():,} {random}pairs", fontsize=style.tiny(), pad=3)
@@ -331,7 +336,7 @@ def _mark_dimensions(ax: Axes, dominant: NDArray[np.intp], size: int) -> None:
 
 def _write_labels(ax: Axes, labels: list[str]) -> None:
     """Label every row in the largest size that fits; none if illegible."""
-    texts = [style.shown(label, 22) for label in labels]
+    texts = style.all_shown(list(labels), 22)
     before = ax.get_yticks(), [text.get_text() for text in ax.get_yticklabels()], ax.get_ylabel()
     ax.set_ylabel("")
     ax.set_yticks(range(len(labels)), labels=texts, fontsize=style.tiny(), **style.PLAIN)

@@ -245,7 +245,7 @@ def _heatmap(
         ax.axhline(edge + 0.5, color="black", linewidth=0.6)
     style.tidy(ax, "Dimension", "" if has_names or has_groups else "System")
     if has_names:
-        ax.set_yticks(np.arange(n_systems), labels=_shortened([names[m] for m in order], 22), **style.PLAIN)
+        ax.set_yticks(np.arange(n_systems), labels=style.all_shown([names[m] for m in order], 22), **style.PLAIN)
     elif has_groups:
         middles = [float(np.flatnonzero(in_order == number).mean()) for number in range(len(distinct))]
         labels = [style.shown(group, 20) for group in distinct]
@@ -285,16 +285,6 @@ def _name_dimensions(ax: Axes, dimensions: tuple[str, ...]) -> None:
 def _is_tilted(dimensions: tuple[str, ...]) -> bool:
     """Whether the names of dimensions are too long to fit side by side."""
     return max(len(_short(name)) for name in dimensions) > 3
-
-
-def _shortened(names: list[str], most: int) -> list[str]:
-    """Names on one line; if they start alike, their middles are shortened."""
-    short = [style.shown(name, most) for name in names]
-    if len(set(short)) == len(set(names)):
-        return short
-    half = (most - 1) // 2
-    lines = [style.one_line(name) for name in names]
-    return [line if len(line) <= most else f"{line[:half]}…{line[-half:]}" for line in lines]
 
 
 def _short(name: str) -> str:

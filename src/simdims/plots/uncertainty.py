@@ -87,7 +87,7 @@ def uncertainty(
     ax.hlines(at, interval[0, rows], interval[1, rows], color=style.MAIN, linewidth=1.2)
     faces = np.where(is_open[rows], "white", style.MAIN)
     ax.scatter(values[rows], at, s=12, c=faces, edgecolors=style.MAIN, linewidths=0.8, zorder=3)
-    ax.set_yticks(at, labels=[style.shown(names[i], 22) for i in rows.tolist()], **style.PLAIN)
+    ax.set_yticks(at, labels=style.all_shown([names[i] for i in rows.tolist()], 22), **style.PLAIN)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
     style.tidy(ax, xlabel if len(rows) == len(values) else f"{xlabel}\n{len(rows)} of {len(values):,} {every}")

@@ -13,6 +13,7 @@ from simdims.discovery.result import Discovery, check_resampled
 from simdims.inference import EmbeddingComparison
 from simdims.plots._sources import Loadings, given_names
 from simdims.report.data import rounded
+from simdims.uncertainty.intervals import FEWEST
 
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
@@ -40,9 +41,15 @@ def uncertainty_facts(found: Discovery, sure: Bootstrap | None, tops: list[NDArr
     ]
     said = (
         f"Came back: the share of {sure.n_resamples} resampled {sure.resampled_words} in which a dimension correlates "
-        f"{sure.threshold:g} or more with its match. Lines on bars are 95% intervals; dashed ones are of loadings at "
-        "zero and not calibrated."
+        f"{sure.threshold:g} or more with its match. "
     )
+    without = int(np.isnan(shares[0]).sum())
+    if without < len(dimensions):
+        said += "Lines on bars are 95% intervals; dashed ones are of loadings at zero and not calibrated. "
+    if without:
+        whose = "Dimensions" if without == len(dimensions) else f"{without} of the dimensions"
+        said += f"{whose} that came back in fewer than {FEWEST} resamples have no intervals."
+    said = said.strip()
     return {"said": said, "dimensions": dimensions}
 
 

@@ -88,7 +88,7 @@ def _said(found: Discovery, table: pd.DataFrame, *, differ: bool) -> list[str]:
         poor = list(map(str, table.index[table["poor"]]))
         if poor:
             they = plural("system", len(poor))
-            said.append(f"Held-out pairs of {len(poor)} {they} are predicted worse than the others: {shortlist(poor)}.")
+            said.append(f"Predicted worse than the others, by R2 of held-out pairs: {they} {shortlist(poor)}.")
     return said
 
 

@@ -149,8 +149,8 @@ def _number(found: Discovery) -> str:
         return f"{given} {_penalty(found)}".rstrip()
     if len(selection.tried) == 1:
         return f"The number of dimensions, {selection.rank}, is {selection.choice()}."
-    number = f"{selection.rank}{selection.resamples()}, {selection.choice()}"
-    sentences = [f"The number of dimensions was chosen by cross-validation: {number}."]
+    number = f"{selection.rank}{selection.resamples()}: {selection.choice()}"
+    sentences = [f"Cross-validation chose the number of dimensions, {number}."]
     sentences += [selection.edge(), found.detected(), _penalty(found)]
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -214,8 +214,9 @@ def _source(found: Discovery, data: Mapping[str, Any]) -> str:
     info: Any = found.similarity.info if isinstance(found.similarity, Similarity) else {}
     made = data.get("file") or info.get("file") or (f"from {info['source']}" if info.get("source") else "an array")
     systems = "" if found.weights is None else f" in {len(found.weights):,} systems"
-    density = found.mean_similarity.density
-    return f"{made}: {found.n_items:,} items{systems}, {'all' if density == 1 else percent(density)} pairs observed"
+    density = found.similarity.density
+    pairs = "all pairs" if density == 1 else f"{percent(density)} of the pairs"
+    return f"{made}: {found.n_items:,} items{systems}, {pairs} observed"
 
 
 def _short(value: Any) -> str:

@@ -100,9 +100,9 @@ class SystemsComparison:
                 f"Weights do not improve the prediction of held-out similarities, so all of them are 1 (held-out R2 "
                 f"{r2['average']:.3f} with {MODELS['average']}). That is {alone}."
             )
-        verdict = {True: "are worth having", None: "are not clearly worth having", False: "are not worth having"}
+        verdict = {True: "improve", None: "do not clearly improve", False: "do not improve"}
         return (
-            f"Weights of systems {verdict[self._verdict()]}: held-out R2 is {r2['weights']:.3f} with them, "
+            f"Weights of systems {verdict[self._verdict()]} predictions: held-out R2 is {r2['weights']:.3f} with them, "
             f"{self._against('average')}, {self._against('scale')}, and {alone}."
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
@@ -85,7 +86,8 @@ def as_array(x: Any, name: str) -> np.ndarray:
             "must be a NumPy array, a list of lists or a scipy sparse matrix (as_similarity also takes a pandas "
             "DataFrame, a networkx graph, rsatoolbox RDMs and a Similarity)"
         )
-        raise ParameterTypeError(name, rule, type(x).__name__)
+        remedy = "read a file with {load_similarity()}" if isinstance(x, str | os.PathLike) else None
+        raise ParameterTypeError(name, rule, type(x).__name__, remedy)
     return np.asarray(x)
 
 

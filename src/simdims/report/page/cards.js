@@ -6,11 +6,15 @@ import { givenName, headingOf, nameOf, onNames, setName } from "./names.js";
 import { addressOf } from "./address.js";
 
 const N_WORDS = 7;
+// Letters of a label that a card has room for, and those kept of a longer one.
+const ROOM = 14;
+const KEPT = { start: 5, end: 7 };
 const N_IMAGES = 10;
 const AT_ONCE = facts.pictured ? 36 : 60;
 // Reliabilities below this are worth a look.
 const LOW = 0.795;
 let shown = AT_ONCE;
+let beginAlike = false;
 
 export function startCards() {
   if (facts.uncertainty) {
@@ -26,7 +30,15 @@ export function startCards() {
     shown = facts.n_components;
     addCards();
   });
+  beginAlike = manyBeginAlike();
   showCards();
+}
+
+// Whether a tenth of the long labels begin like another one.
+function manyBeginAlike() {
+  if (!facts.labelled) return false;
+  const long = Array.from({ length: facts.n_items }, (_, item) => label(item)).filter((text) => text.length > ROOM);
+  return new Set(long.map((text) => text.slice(0, ROOM - 1))).size < 0.9 * long.length;
 }
 
 function showCards() {
@@ -220,11 +232,20 @@ function topWords(k) {
       return element(
         "li",
         { title: titleOf(k, place) },
-        element("a.word", { href: addressOf("item", item), tabindex: "-1" }, label(item)),
+        wordOf(item),
         element("span.word-track", {}, bar, whisker(k, place, largest)),
       );
     }),
   );
+}
+
+// The label of an item; if labels begin alike, it keeps its end, which tells it apart.
+function wordOf(item) {
+  const [where, text] = [{ href: addressOf("item", item), tabindex: "-1" }, label(item)];
+  const letters = [...text];
+  if (!beginAlike || letters.length <= ROOM) return element("a.word", where, text);
+  const short = `${letters.slice(0, KEPT.start).join("")}…${letters.slice(-KEPT.end).join("")}`;
+  return element("a.word", { ...where, "aria-label": text }, short);
 }
 
 // One of the top items, its loading and its interval.

@@ -10,6 +10,11 @@ export function startFit() {
     byId("fit-words").append(element("p", {}, "No pair of different items is observed."));
     return;
   }
+  const n_systems = facts.systems?.names.length || 1;
+  const ofSystems =
+    n_systems > 1
+      ? `Observed similarities are means over ${n_systems} systems, which vary less than the similarities of each system: its in-sample R2 is lower. `
+      : "";
   const readout = element("p.note.readout", { "aria-hidden": "true" }, "Point at a cell to read it.");
   byId("fit-words").append(
     element(
@@ -23,7 +28,7 @@ export function startFit() {
     element(
       "p.note",
       {},
-      `${fit.sampled ? "A sample of" : "All"} ${count(fit.n_pairs, "pair")}${fit.sampled ? "; counts are scaled to all pairs" : ""}. A predicted similarity is the sum over dimensions of the products of both items' loadings, from a fit to these pairs.`,
+      `${fit.sampled ? "A sample of" : "All"} ${count(fit.n_pairs, "pair")}${fit.sampled ? "; counts are scaled to all pairs" : ""}. ${ofSystems}A predicted similarity is the sum over dimensions of the products of both items' loadings, from a fit to these pairs.`,
     ),
     readout,
   );

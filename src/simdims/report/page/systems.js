@@ -8,7 +8,8 @@ import { saveButton } from "./picture.js";
 
 const MOST_MARKS = 8000;
 const BAND = 54;
-const SHOWN_SYSTEMS = 25;
+// Longer tables begin with the first 25 systems.
+const [ALL_SYSTEMS, SHOWN_SYSTEMS] = [40, 25];
 
 export function startSystems() {
   const systems = facts.systems;
@@ -168,7 +169,8 @@ function differences(column) {
 
 function weightTable(systems, chosen, draw) {
   const order = systems.names.map((_, m) => m).sort((a, b) => systems.distances[b] - systems.distances[a]);
-  const shown = chosen.all ? order : order.slice(0, SHOWN_SYSTEMS);
+  const shown = chosen.all || order.length <= ALL_SYSTEMS ? order : order.slice(0, SHOWN_SYSTEMS);
+  const some = shown.length < order.length ? `The first ${shown.length} of ${order.length} systems. ` : "";
   const n = systems.weights[0].length;
   const heads = ["System", "Distance", ...(systems.r2 ? ["R2"] : []), ...Array.from({ length: n }, (_, k) => k + 1)];
   const rows = shown.map((m) =>
@@ -192,7 +194,7 @@ function weightTable(systems, chosen, draw) {
     element(
       "p.note",
       {},
-      `Distance: root mean square of the weight less 1. ${systems.r2 ? "R2: of held-out pairs. " : ""}Orange is more and blue is less than average.`,
+      `${some}Distance: root mean square of the weight less 1. ${systems.r2 ? "R2: of held-out pairs. " : ""}Orange is more and blue is less than average.`,
     ),
     element(
       "div.wide",
