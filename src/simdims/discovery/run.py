@@ -553,6 +553,7 @@ def _describe_settings(
         "device": model.device,
         "alpha": given.alpha,
         "l1_ratio": model.l1_ratio,
+        "bounded": isinstance(model, SRF) and model.bounds not in ("auto", None),
         **({"shrinkage": given.shrinkage} if isinstance(given, JointSRF) else {}),
         **more,
         "date": datetime.now(UTC).date().isoformat(),

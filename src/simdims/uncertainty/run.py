@@ -44,6 +44,9 @@ from simdims.uncertainty.fits import (
 )
 from simdims.uncertainty.result import Bootstrap
 
+#: What to do about results that resamples cannot continue.
+_REMEDY = "repeat discover without bounds or solver='admm', or pass the similarities and {n_components}"
+
 #: First word of the name of the tasks that select ranks, which determines their seeds.
 _RANKS = 1
 
@@ -213,6 +216,8 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     for name, given in (("n_components", n_components), ("estimator", estimator)):
         if given is not None:
             raise ParameterError(name, "must be None where found is a result, which has its own", shown(given))
+    if found.settings.get("bounded"):
+        raise ParameterError("found", "must be a result without bounds", "one with bounds", _REMEDY)
     data = found.similarity
     systems = data if isinstance(data, SimilaritySet) else SimilaritySet([data])
     weights = np.ones((1, consensus.n_components))
@@ -270,9 +275,8 @@ def _reference(source: Source, threshold: float, n_resamples: int, work: Work) -
         solution = solvers.solve_jointly(problem, W, weights, max_iter=model.max_iter, tol=TOL)
     moved = "" if source.W is None else moved_dimension(source.W, solution.W)
     if moved:
-        rule = "must have dimensions that remain when they are fitted without bounds and more precisely"
-        remedy = "repeat discover without bounds and solver='admm', or pass the similarities and {n_components}"
-        raise ParameterError("found", rule, f"a result whose {moved} after that", remedy)
+        rule = "must have dimensions that stay the same when they are fitted more precisely, by bcd"
+        raise ParameterError("found", rule, f"a result whose {moved} after that", _REMEDY)
     order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable") if source.W is None else np.arange(rank)
     lists = solvers.as_lists(problem, np.arange(n)) if problem.zeros.any() else problem
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (solution.W, solution.weights))
