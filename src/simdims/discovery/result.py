@@ -18,6 +18,7 @@ from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
 from simdims.uncertainty import Bootstrap
+from simdims.uncertainty.result import SAME, cosines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 #: Top items per dimension in a summary, and dimensions listed.
 _N_ITEMS, _N_DIMENSIONS = 5, 12
-
-#: Minimal cosine between a resampled dimension (fitted to a stricter tolerance) and the one in the result.
-_SAME = 0.9
 
 
 class CeilingR2(NamedTuple):
@@ -554,9 +552,9 @@ def check_resampled(found: Discovery, uncertainty: Any) -> None:
     if given != wanted or uncertainty.labels != found.labels:
         got = f"one of {given[0]} items and {given[1]} dimensions"
         raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")
-    products = (found.embedding * uncertainty.embedding).sum(axis=0)
-    sizes = np.linalg.norm(found.embedding, axis=0) * np.linalg.norm(uncertainty.embedding, axis=0)
-    other = np.flatnonzero(products < _SAME * sizes)
+    found_again = cosines(found.embedding, uncertainty.embedding)
+    other = np.flatnonzero(found_again < SAME)
     if len(other):
-        got = f"one whose dimension {other[0] + 1} differs (cosine {products[other[0]] / sizes[other[0]]:.2f})"
-        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")
+        got = f"one whose dimension {other[0] + 1} differs (cosine {found_again[other[0]]:.2f})"
+        remedy = "pass this result to {bootstrap()}; if its fit has not converged, repeat that first"
+        raise ParameterError("uncertainty", "must be of this result", got, remedy)

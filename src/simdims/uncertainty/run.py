@@ -39,7 +39,7 @@ from simdims.uncertainty.fits import (
     fit_resample,
     mean_of_known,
 )
-from simdims.uncertainty.result import Bootstrap
+from simdims.uncertainty.result import SAME, Bootstrap, cosines
 
 #: First word of the name of the tasks that select ranks, which determines their seeds.
 _RANKS = 1
@@ -118,6 +118,11 @@ def bootstrap(
     Returns
     -------
     Bootstrap
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer than 100 resamples, or if the dimensions of a result change while its fit converges further.
 
     Notes
     -----
@@ -277,10 +282,25 @@ def _reference(
             journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
         problem = solvers.penalised_jointly(problem, rank, model.alpha, model.l1_ratio, model.shrinkage)
         solution = solvers.solve_jointly(problem, W, weights, max_iter=model.max_iter, tol=TOL)
+    if source.W is not None:
+        _warn_of_changes(source.W, solution.W)
     order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable") if source.W is None else np.arange(rank)
     lists = solvers.as_lists(problem, np.arange(n)) if problem.zeros.any() else problem
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (solution.W, solution.weights))
     return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter), float(threshold)), model
+
+
+def _warn_of_changes(W: NDArray[np.float64], reference: NDArray[np.float64]) -> None:
+    """Warn if the dimensions of a result change while its fit converges further."""
+    found_again = cosines(W, reference)
+    changed = np.flatnonzero(found_again < SAME)
+    if len(changed):
+        warn(
+            f"The fit of this result has not converged: with a stricter tolerance, {len(changed)} of its {W.shape[1]} "
+            f"dimensions change (dimension {changed[0] + 1}: cosine {found_again[changed[0]]:.2f}). The intervals are "
+            "of the changed dimensions.",
+            "Repeat {discover()} with a penalty, or with an estimator that has a smaller tol.",
+        )
 
 
 def _fit_all(
