@@ -58,13 +58,13 @@ def clean_embedding(embedding: Any, name: str = "embedding") -> tuple[Table, Ite
     return Table(table.values, table.rows, names), Items(n_items, table.rows, name)
 
 
-def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
-    """Return hypotheses with one value per item, in the items' order."""
+def clean_vectors(hypotheses: Any, items: Items, noun: str = "hypothesis") -> Hypotheses:
+    """Return hypotheses with one value per item, in the items' order; those without names are numbered."""
     if isinstance(hypotheses, Mapping):
         hypotheses = _side_by_side(hypotheses, items)
     table = _read_table(hypotheses, "hypotheses")
     values = in_order_of(items, table, "hypotheses")
-    names = table.columns or _numbered("hypothesis", values.shape[1])
+    names = table.columns or _numbered(noun, values.shape[1])
     # A column is constant if it varies by no more than rounding error.
     constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
     if constant.any():
@@ -74,17 +74,17 @@ def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
     return Hypotheses(names, values)
 
 
-def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
+def clean_hypotheses(hypotheses: Any, items: Items, noun: str = "hypothesis") -> Hypotheses:
     """Return hypotheses with one value per item or, if matrices are given, one per pair."""
     matrices = _as_matrices(hypotheses)
     if matrices is None:
-        columns = clean_vectors(hypotheses, items)
+        columns = clean_vectors(hypotheses, items, noun)
         _refuse_one_matrix(hypotheses, columns.vectors)
         return columns
     if isinstance(hypotheses, Mapping):
         names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
     else:
-        names = _numbered("hypothesis", len(matrices))
+        names = _numbered(noun, len(matrices))
     cleaned = [_clean_matrix(matrix, name, items) for name, matrix in zip(names, matrices.values(), strict=True)]
     return Hypotheses(names, np.empty((items.number, 0)), tuple(cleaned))
 
@@ -128,7 +128,7 @@ def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64]) -> None:
 def _read_table(x: Any, name: str) -> Table:
     rows = columns = None
     if type(x).__name__ == "Series" and hasattr(x, "to_frame"):
-        x = x.to_frame(name="hypothesis1" if x.name is None else x.name)
+        x = x.to_frame()
     if is_frame(x):
         rows = _axis(x.index, f"the index of {name}")
         if not is_default_axis(x.columns):

@@ -59,13 +59,12 @@ class Nuisance(NamedTuple):
 def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nuisance:
     """Read nuisance variables like hypotheses; errors name them."""
     try:
-        found = clean_hypotheses(nuisance, items) if matrices else clean_vectors(nuisance, items)
+        found = (clean_hypotheses if matrices else clean_vectors)(nuisance, items, "nuisance")
     except ParameterError as error:
         raise type(error)("nuisance", error.rule, error.got, error.remedy) from None
     except ValueError as error:
         raise ValueError(str(error).replace("hypotheses", "nuisance")) from None
-    names = tuple(name.replace("hypothesis", "nuisance") for name in found.names)
-    return Nuisance(names, found.vectors, found.matrices)
+    return Nuisance(found.names, found.vectors, found.matrices)
 
 
 # Resampling of columns
