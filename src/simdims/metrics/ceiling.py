@@ -149,7 +149,8 @@ class SystemCeiling:
     def __str__(self) -> str:
         return (
             f"noise ceiling between {self.mean_lower:.3f} and {self.mean_upper:.3f} ({self.method}; mean of "
-            f"{len(self.names)} systems, from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f})"
+            f"{np.count_nonzero(~np.isnan(self.lower))} systems, lower bound from {np.nanmin(self.lower):.3f} to "
+            f"{np.nanmax(self.lower):.3f})"
         )
 
 
