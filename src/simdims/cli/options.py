@@ -251,14 +251,14 @@ def described(S: Similarity | SimilaritySet) -> str:
 # Embeddings
 
 
-def add_embedding(parser: argparse.ArgumentParser) -> None:
+def add_embedding(parser: argparse.ArgumentParser, files: str = "EMBEDDING") -> None:
     parser.add_argument(
         "source",
         metavar="EMBEDDING",
         type=Path,
         help="a file with one row per item, or a folder written by `simdims discover`",
     )
-    parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING with the labels (default: item)")
+    parser.add_argument("--item", metavar="COLUMN", help=f"the column of {files} with the labels (default: item)")
     add_key(parser, "embedding")
 
 
