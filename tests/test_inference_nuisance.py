@@ -344,6 +344,18 @@ def test_columns_are_nuisance_on_the_command_line(tmp_path, monkeypatch, capsys)
     assert main(["test", "W.csv", "properties.csv", "--nuisance", "x", "z"]) == 1
 
 
+def test_models_may_be_the_dimensions_of_another_result():
+    rng = np.random.default_rng(13)
+    W = rng.gamma(0.5, size=(30, 3)) * [3, 2, 1]
+    found, S = made(W), W @ W.T + 0.1
+    expected = rsa_regression(S, found.embedding_frame(), **QUICK)
+    tests = rsa_regression(S, found, **QUICK)
+    assert tests.hypotheses == found.dimension_names
+    np.testing.assert_array_equal(tests.statistic, expected.statistic)
+    given = dimension_test(rng.random((30, 2)), {"x": rng.normal(size=30)}, nuisance=found.consensus, **QUICK)
+    assert given.nuisance == found.dimension_names
+
+
 @pytest.mark.parametrize("as_matrices", [False, True])
 def test_nuisance_keeps_its_names(as_matrices):
     rng = np.random.default_rng(12)

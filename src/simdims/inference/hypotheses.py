@@ -50,7 +50,7 @@ class Hypotheses:
 
 def clean_embedding(embedding: Any, name: str = "embedding") -> tuple[Table, Items]:
     """Return an embedding as a table with named columns, and its items."""
-    table = _read_table(embedding_table(embedding, name), name)
+    table = _read_table(embedding_table(embedding, name), name)  # which refuses similarities
     n_items, n_components = table.values.shape
     if n_items < FEWEST_ITEMS:
         raise ParameterError(name, f"must have at least {FEWEST_ITEMS} items (rows)", f"{n_items}")
@@ -127,6 +127,7 @@ def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64]) -> None:
 
 def _read_table(x: Any, name: str) -> Table:
     rows = columns = None
+    x = x if isinstance(x, Similarity) else embedding_table(x, name)
     if type(x).__name__ == "Series" and hasattr(x, "to_frame"):
         x = x.to_frame()
     if is_frame(x):
