@@ -1,5 +1,6 @@
 """bootstrap: resamples from their definitions, intervals, resuming, and coverage on simulated people."""
 
+import warnings
 from dataclasses import fields, replace
 
 import numpy as np
@@ -307,15 +308,12 @@ def test_a_fit_without_its_similarities_is_refused():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("settings", [{"alpha": 0.05, "bounds": (0, 0.3)}, {"solver": "admm"}])
-def test_a_result_that_other_settings_made_is_refused(settings):
-    W = simulate.dirichlet(40, 4, random_state=0)
-    S = np.array(simulate.add_noise(W @ W.T, 0.5, random_state=0))
-    unknown = np.triu(np.random.default_rng(0).random(S.shape) > 0.4)
-    S[unknown | unknown.T] = np.nan
+def test_a_result_with_bounds_is_refused():
+    S = simulate.add_noise(np.ones((12, 12)), 0.5, random_state=0)
+    S[0, 1] = S[1, 0] = np.nan
     options = {"n_repeats": 1, "n_runs": 2, "random_state": 0, "progress": False}
-    found = discover(S, ranks=4, estimator=SRF(**settings), **options)
-    with pytest.raises(ValueError, match=r"found must .*(one with bounds|cosine 0\.).*admm"):
+    found = discover(S, ranks=2, estimator=SRF(alpha=0.05, bounds=(0, 0.3)), **options)
+    with pytest.raises(ValueError, match="found must be a result without bounds"):
         bootstrap(found, over="pairs", n_resamples=100, progress=False)
 
 
@@ -393,3 +391,19 @@ def test_a_discovery_of_people_is_resampled_with_its_weights():
     np.testing.assert_allclose(sure.weights, found.consensus.weights[found.consensus.selected], atol=0.1)
     assert sure.systems == found.similarity.names
     assert sure.shrinkage == found.consensus.shrinkage
+
+
+def test_a_result_whose_dimensions_change_with_convergence_is_reported():
+    """Without a penalty and with half of the pairs, dimensions are poorly determined."""
+    W = simulate.dirichlet(40, 5, alpha=1, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.15, random_state=0)
+    left_out = np.triu(np.random.default_rng(0).random((40, 40)) < 0.5)
+    S[left_out | left_out.T] = np.nan
+    rough = SRF(6, alpha=0.0, max_iter=15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = discover(S, ranks=6, estimator=rough, n_runs=2, n_repeats=1, random_state=0, progress=False)
+    with pytest.warns(UserWarning, match=r"has not converged: .* of its 6 dimensions change"):
+        sure = bootstrap(found, "pairs", n_resamples=20, random_state=0, progress=False)
+    with pytest.raises(ValueError, match=r"whose dimension . differs .* if its fit has not converged"):
+        found.dimensions_frame(sure)

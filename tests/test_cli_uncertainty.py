@@ -112,3 +112,17 @@ def test_resamples_of_another_result_name_the_command(capsys):
     said = capsys.readouterr().err
     assert "--uncertainty must be of this result" in said
     assert "`simdims bootstrap`" in said
+
+
+def test_files_to_compare_may_call_their_labels_differently(results, capsys):
+    people = results[0]
+    people.embedding_frame().rename_axis("item").to_csv("first.csv")
+    people.embedding_frame().iloc[::-1].rename_axis("name").to_csv("second.csv")
+    for pair in (("people", "second.csv"), ("second.csv", "people"), ("first.csv", "second.csv")):
+        assert done("compare", *pair, "--item", "name", "--seed", 1) == 0
+        assert "3 dimensions shared" in capsys.readouterr().out
+    assert done("report", "people", "--compare", "second.csv", "mean", "--item", "name", "-o", "page.html") == 0
+    for wrong in (("compare", "people", "mean"), ("report", "people", "--compare", "mean"), ("report", "people")):
+        assert done(*wrong, "--item", "name") == 2
+    assert done("compare", "people", "second.csv", "--item", "nothing") == 1
+    assert "--item must name a column of this file, got 'nothing'" in capsys.readouterr().err

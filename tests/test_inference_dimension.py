@@ -274,12 +274,13 @@ def test_rows_are_matched_by_name():
     assert set(named.dimension) <= {"round", "red", "sharp"}
 
 
-@pytest.mark.parametrize("form", ["series", "mapping", "bools", "list"])
+@pytest.mark.parametrize("form", ["series", "unnamed series", "mapping", "bools", "list"])
 def test_hypotheses_come_in_many_forms(form):
     X, W = draw(20, 1, 3, 12)
     flags = X[:, 0] > 0
     given = {
         "series": pd.Series(flags, name="hypothesis1"),
+        "unnamed series": pd.Series(flags),
         "mapping": {"hypothesis1": flags},
         "bools": flags,
         "list": flags.astype(int).tolist(),

@@ -344,6 +344,32 @@ def test_columns_are_nuisance_on_the_command_line(tmp_path, monkeypatch, capsys)
     assert main(["test", "W.csv", "properties.csv", "--nuisance", "x", "z"]) == 1
 
 
+def test_models_may_be_the_dimensions_of_another_result():
+    rng = np.random.default_rng(13)
+    W = rng.gamma(0.5, size=(30, 3)) * [3, 2, 1]
+    found, S = made(W), W @ W.T + 0.1
+    expected = rsa_regression(S, found.embedding_frame(), **QUICK)
+    tests = rsa_regression(S, found, **QUICK)
+    assert tests.hypotheses == found.dimension_names
+    np.testing.assert_array_equal(tests.statistic, expected.statistic)
+    given = dimension_test(rng.random((30, 2)), {"x": rng.normal(size=30)}, nuisance=found.consensus, **QUICK)
+    assert given.nuisance == found.dimension_names
+
+
+@pytest.mark.parametrize("as_matrices", [False, True])
+def test_nuisance_keeps_its_names(as_matrices):
+    rng = np.random.default_rng(12)
+    W, z = sorted_embedding(20, 3), rng.normal(size=20)
+    test, data, z = (rsa_test, W @ W.T, np.outer(z, z)) if as_matrices else (dimension_test, W, z)
+    hypotheses = {"x": rng.normal(size=20)}
+    named = test(data, hypotheses, nuisance={"my hypothesis": z}, **QUICK)
+    assert named.nuisance == ("my hypothesis",)
+    numbered = test(data, hypotheses, nuisance=[z] if as_matrices else pd.Series(z), **QUICK)
+    assert numbered.nuisance == ("nuisance1",)
+    with pytest.raises(ValueError, match=r"^nuisance must vary .* in 'nuisance2'"):
+        dimension_test(W, hypotheses, nuisance=np.column_stack([rng.normal(size=20), np.ones(20)]), **QUICK)
+
+
 def test_results_are_shown_everywhere(tmp_path):
     pytest.importorskip("matplotlib")
     rng = np.random.default_rng(11)

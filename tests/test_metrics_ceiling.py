@@ -109,6 +109,7 @@ def test_systems_with_other_items_and_a_system_apart():
         ceiling = noise_ceiling(SimilaritySet([*values, lonely]))
     assert np.isnan(ceiling.lower[-1])
     assert np.isfinite(ceiling.mean_lower)
+    assert "mean of 5 systems" in str(ceiling)  # those that have one
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("pearson", "corr"), ("spearman", "spearman")])

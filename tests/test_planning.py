@@ -164,7 +164,8 @@ def test_numbers_needed_are_interpolated_and_never_extrapolated():
     assert needed["n_answers"].iloc[1] == 2 * np.ceil(200 * 2**0.5)
     assert plan.needed(target=0.65)["n_pairs"].tolist() == [np.ceil(100 * 2**0.5)] * 2 + [100]
     assert "not reached with 400 pairs" in str(plan)
-    assert "283 of 1,225 pairs" in str(plan)
+    assert "283 of 1,225 pairs (95%" in str(plan)
+    assert "100 of 1,225 pairs or fewer" in str(plan)  # the smallest number tried
 
 
 def test_intervals_of_numbers_needed_are_those_of_the_curves():
@@ -325,6 +326,19 @@ def test_the_command_plans_from_a_design_and_from_a_pilot(tmp_path, monkeypatch,
     ):
         assert main(["plan", *one_share, *wrong]) == 1
         assert words in capsys.readouterr().err
+
+
+def test_the_command_takes_a_set_of_people_as_pilot(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, (6, 3))
+    people = SimilaritySet([(W * a) @ W.T + 0.01 for a in weights])
+    people.save("people.npz")
+    quick = ["--pairs", "0.3", "1", "--answers", "2", "--people", "4", "--repeats", "2", "--seed", "4", "--quiet"]
+    assert main(["plan", "people.npz", "--dimensions", "3", *quick]) == 0
+    sizes = {"pairs": [0.3, 1], "answers": [2], "people": [4]}
+    expected = plan_study(people, n_components=3, **sizes, n_repeats=2, random_state=4)
+    assert expected.spread > 0
+    assert str(expected) in capsys.readouterr().out
 
 
 # Checkpoints

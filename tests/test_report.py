@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_examples import HOSTILE, made, selection_of, sorted_embedding
 from scipy import sparse
@@ -174,6 +175,13 @@ def test_the_tree_of_dimensions_is_shown(found, page, tmp_path):
         assert node["items"] == tree.top_items(row.rank, row.dimension)
         # Only dimensions of this result can be opened.
         assert node["opens"] == (row.dimension - 1 if row.rank == found.n_components else None)
+
+
+def test_a_tree_of_other_items_is_refused(found, tmp_path):
+    names = [f"another {i}" for i in range(found.n_items)]
+    other = pd.DataFrame(found.embedding, index=names)
+    with pytest.raises(ValueError, match="lineage must name the same items as found"):
+        found.report(tmp_path / "page.html", lineage=lineage([other, other.iloc[:, :2]]))
 
 
 def test_the_command_shows_the_tree(found, tmp_path, capsys):

@@ -228,10 +228,10 @@ def described(S: Similarity | SimilaritySet) -> str:
     return ", ".join(words)
 
 
-def add_embedding(parser: argparse.ArgumentParser) -> None:
+def add_embedding(parser: argparse.ArgumentParser, files: str = "EMBEDDING") -> None:
     source = "a file with one row per item, or a folder written by `simdims discover`"
     parser.add_argument("source", metavar="EMBEDDING", type=Path, help=source)
-    parser.add_argument("--item", metavar="COLUMN", help="the column of EMBEDDING with the labels (default: item)")
+    parser.add_argument("--item", metavar="COLUMN", help=f"the column of {files} with the labels (default: item)")
     add_key(parser, "embedding")
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from simdims.cli import options as shared
 from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import write_result
+from simdims.cli.systems import holds_set
 
 if TYPE_CHECKING:
     import numpy as np
 
     from simdims.similarity import Similarity
+    from simdims.systems import SimilaritySet
 
 _FIGURES = (".pdf", ".svg", ".png")
 
@@ -26,19 +28,19 @@ def add(commands: Any) -> None:
     )
     example = "simdims plan pilot.npz --answers 1 2 5 --target 0.9 -o plan.pdf"
     parser = shared.add_command(commands, "plan", _plan, summary=summary, details=details, example=example)
-    source = "similarities of a pilot; weights are numbers of answers"
-    parser.add_argument("source", metavar="PILOT", type=Path, nargs="?", help=source)
+    pilot = "similarities of a pilot, or a saved set with one system per person; weights are numbers of answers"
+    parser.add_argument("source", metavar="PILOT", type=Path, nargs="?", help=pilot)
     design = parser.add_argument_group("without a pilot")
     design.add_argument("--items", type=int, metavar="N", help="number of items")
     design.add_argument("--dimensions", type=int, metavar="N", help="number of dimensions (of a pilot: selected)")
     snr = "signal-to-noise ratio of one answer, above 0, at most 1 (default: 0.5; of a pilot: estimated)"
     parser.add_argument("--snr", type=float, help=snr)
-    spread = "standard deviation of people's weights, which have mean 1 (default 0)"
+    spread = "standard deviation of people's weights, which have mean 1 (default: 0; of a set: estimated)"
     parser.add_argument("--spread", type=float, help=spread)
     shares = "shares of all pairs to ask about (default: 0.05 0.1 0.2 0.4 0.7 1)"
     parser.add_argument("--pairs", type=float, nargs="+", metavar="SHARE", help=shares)
     parser.add_argument("--answers", type=int, nargs="+", default=[1, 2, 5], metavar="N", help="answers per pair")
-    people = "number of people who share the answers (default: one answer per person); requires --spread"
+    people = "number of people who share the answers (default: one answer per person); requires --spread or a set"
     parser.add_argument("--people", type=int, nargs="+", metavar="N", help=people)
     parser.add_argument("--target", type=float, default=0.9, help="target value of the measure (default 0.9)")
     measures = ["alignment", "held_out_r2", "reported_r2", "triplet_accuracy"]
@@ -86,11 +88,15 @@ def _plan(options: argparse.Namespace) -> Findings:
     return Findings(plan.summary(), values, seed)
 
 
-def _source(options: argparse.Namespace, seed: int) -> Similarity | np.ndarray:
+def _source(options: argparse.Namespace, seed: int) -> Similarity | SimilaritySet | np.ndarray:
     """The pilot, or a random embedding."""
     if options.source is not None:
         if options.items is not None:
             raise UsageError("--items does not apply with PILOT, which has its own.")
+        if options.source.is_file() and holds_set(options.source):
+            from simdims.systems import SimilaritySet
+
+            return SimilaritySet.load(options.source)
         from simdims.io import load_similarity
 
         return load_similarity(options.source)

@@ -14,7 +14,7 @@ from simdims.cli.options import Findings, UsageError
 from simdims.cli.outputs import check_writable
 from simdims.cli.spelling import option_of
 from simdims.cli.steps import ranks
-from simdims.cli.uncertainty import compare_with, plain_comparison
+from simdims.cli.uncertainty import compare_with, plain_comparison, readings
 
 if TYPE_CHECKING:
     from simdims.discovery import Discovery
@@ -72,6 +72,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--uncertainty", type=Path, metavar="FILE", help=uncertainty)
     compare = "show the dimensions shared with other embeddings: files, or folders written by `simdims discover`"
     parser.add_argument("--compare", type=Path, nargs="+", metavar="OTHER", help=compare)
+    parser.add_argument("--item", metavar="COLUMN", help="the column of OTHER with the labels (default: item)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE even if it is not an earlier report")
     _add_plot(commands)
 
@@ -185,6 +186,10 @@ def _check_idle(options: argparse.Namespace) -> bool:
         if is_idle and getattr(options, name) is not None:
             also = ", --lineage or --compare" if name == "random_state" and len(drawn) > 1 else ""
             raise UsageError(f"{option_of(options.command, name)} only applies with --tests{also}.")
+    if getattr(options, "item", None) is not None and (
+        options.compare is None or all(path.is_dir() for path in options.compare)
+    ):
+        raise UsageError("--item only applies with --compare and a file.")
     return is_random
 
 
@@ -192,10 +197,10 @@ def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[
     """The comparison with each --compare, by name."""
     stems = [path.stem for path in options.compare]
     names = stems if len({*stems}) == len(stems) else [str(path) for path in options.compare]
-    reading = argparse.Namespace(item=None, key=None)
+    given = argparse.Namespace(item=options.item, key=None)
     return {
-        name: compare_with(reading, found, found.mean_similarity, path, seed)
-        for name, path in zip(names, options.compare, strict=True)
+        name: compare_with(reading, found, found.mean_similarity, seed)
+        for name, reading in zip(names, readings(given, options.compare), strict=True)
     }
 
 

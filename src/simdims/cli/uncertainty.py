@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def add(commands: Any) -> None:
     )
     example = "simdims compare human monkey --seed 0 -o shared.pdf"
     parser = shared.add_command(commands, "compare", _compare, summary=summary, details=details, example=example)
-    shared.add_embedding(parser)
+    shared.add_embedding(parser, "EMBEDDING or OTHER")
     parser.add_argument("other", metavar="OTHER", type=Path, help="another embedding of the same items, as EMBEDDING")
     shared.add_count(parser, "n_permutations", 1000, "number of permutations")
     shared.add_fdr(parser, "false discovery rate at which dimensions are shared")
@@ -50,12 +51,28 @@ def add(commands: Any) -> None:
     shared.add_out(parser, ".json (everything), .csv (the matched pairs), or .pdf, .svg or .png (a figure)")
 
 
-def compare_with(options: argparse.Namespace, W: Any, S: Any, other: Path, seed: int, **given: Any) -> Any:
+def compare_with(reading: argparse.Namespace, W: Any, S: Any, seed: int, **given: Any) -> Any:
     """Compare an embedding with the one in a file or folder."""
     from simdims.inference import compare_embeddings
 
-    W2, S2 = _read(argparse.Namespace(**{**vars(options), "source": other}))
+    W2, S2 = _read(reading)
     return compare_embeddings(W, W2, S1=S, S2=S2, random_state=seed, **given)
+
+
+def readings(options: argparse.Namespace, sources: Sequence[Path]) -> list[argparse.Namespace]:
+    """How to read each of several embeddings: --item and --key apply to files, --item to those with such a column."""
+    from simdims.io import raw
+
+    files = [path for path in sources if not path.is_dir()] or sources
+    named = [path for path in files if options.item is not None and raw.has_column(path, options.item)] or files
+    return [
+        argparse.Namespace(
+            source=path,
+            item=options.item if path in named else None,
+            key=options.key if path in files else None,
+        )
+        for path in sources
+    ]
 
 
 def _bootstrap(options: argparse.Namespace) -> Findings:
@@ -87,8 +104,9 @@ def _plain(sure: Bootstrap) -> dict[str, Any]:
 def _compare(options: argparse.Namespace) -> Findings:
     shared.check_out(options, (".json", ".csv", *_FIGURES), "source", "other")
     seed = shared.settled_seed(options)
-    W, S = _read(options)
-    compared = compare_with(options, W, S, options.other, seed, **shared.arguments(options, "n_permutations", "alpha"))
+    first, second = readings(options, (options.source, options.other))
+    W, S = _read(first)
+    compared = compare_with(second, W, S, seed, **shared.arguments(options, "n_permutations", "alpha"))
     told = Findings(compared.summary(), plain_comparison(compared), seed)
     if options.out is not None and options.out.suffix.lower() in _FIGURES:
         from simdims import plots
@@ -113,11 +131,11 @@ def plain_comparison(compared: EmbeddingComparison) -> dict[str, Any]:
     }
 
 
-def _read(options: argparse.Namespace) -> tuple[Any, Any]:
+def _read(reading: argparse.Namespace) -> tuple[Any, Any]:
     """An embedding and, if it is from a folder, its similarities."""
-    W = shared.read_embedding(options)
-    if not options.source.is_dir():
+    W = shared.read_embedding(reading)
+    if not reading.source.is_dir():
         return W, None
     from simdims.discovery import Discovery
 
-    return W, Discovery.load(options.source).mean_similarity
+    return W, Discovery.load(reading.source).mean_similarity

@@ -19,7 +19,8 @@ from simdims.selection.result import NOT_RECORDED, HeldOut, held_out_words
 from simdims.similarity import Similarity
 from simdims.systems import SimilaritySet
 from simdims.uncertainty import Bootstrap
-from simdims.uncertainty.fits import moved_dimension, shares_of
+from simdims.uncertainty.fits import shares_of
+from simdims.uncertainty.result import SAME, cosines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -541,7 +542,9 @@ def check_resampled(found: Discovery, uncertainty: Any) -> None:
     if given != wanted or uncertainty.labels != found.labels:
         got = f"one of {given[0]} items and {given[1]} dimensions"
         raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")
-    moved = moved_dimension(found.embedding, uncertainty.embedding)
-    if moved:
-        got = f"one whose {moved}"
-        raise ParameterError("uncertainty", "must be of this result", got, "pass this result to {bootstrap()}")
+    found_again = cosines(found.embedding, uncertainty.embedding)
+    other = np.flatnonzero(found_again < SAME)
+    if len(other):
+        got = f"one whose dimension {other[0] + 1} differs (cosine {found_again[other[0]]:.2f})"
+        remedy = "pass this result to {bootstrap()}; if its fit has not converged, repeat that first"
+        raise ParameterError("uncertainty", "must be of this result", got, remedy)

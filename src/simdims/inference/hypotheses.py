@@ -51,18 +51,18 @@ class Hypotheses:
 
 def clean_embedding(embedding: Any, name: str = "embedding") -> tuple[Table, Items]:
     """Return an embedding as a table with named columns, and its items."""
-    table = _read_table(embedding_table(embedding, name), name, "dimension")
+    table = _read_table(embedding_table(embedding, name), name, "dimension")  # which refuses similarities
     n_items = len(table.values)
     if n_items < FEWEST_ITEMS:
         raise ParameterError(name, f"must have at least {FEWEST_ITEMS} items (rows)", f"{n_items}")
     return table, Items(n_items, table.rows, name)
 
 
-def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
-    """Return hypotheses with one value per item, in the items' order."""
+def clean_vectors(hypotheses: Any, items: Items, noun: str = "hypothesis") -> Hypotheses:
+    """Return hypotheses with one value per item, in the items' order; those without names are numbered."""
     if isinstance(hypotheses, Mapping):
         hypotheses = _side_by_side(hypotheses, items)
-    table = _read_table(hypotheses, "hypotheses", "hypothesis")
+    table = _read_table(hypotheses, "hypotheses", noun)
     values = in_order_of(items, table, "hypotheses")
     # A column is constant if it varies by no more than rounding error.
     constant = np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0)
@@ -73,11 +73,11 @@ def clean_vectors(hypotheses: Any, items: Items) -> Hypotheses:
     return Hypotheses(table.columns, values)
 
 
-def clean_hypotheses(hypotheses: Any, items: Items) -> Hypotheses:
+def clean_hypotheses(hypotheses: Any, items: Items, noun: str = "hypothesis") -> Hypotheses:
     """Return hypotheses with one value per item or, if matrices are given, one per pair."""
-    matrices = _as_matrices(hypotheses)
+    matrices = _as_matrices(hypotheses, noun)
     if matrices is None:
-        columns = clean_vectors(hypotheses, items)
+        columns = clean_vectors(hypotheses, items, noun)
         _refuse_one_matrix(hypotheses, columns.vectors)
         return columns
     names = _distinct(tuple(map(str, matrices)), "the names of hypotheses")
@@ -119,8 +119,9 @@ def _refuse_one_matrix(hypotheses: Any, X: NDArray[np.float64]) -> None:
 def _read_table(x: Any, name: str, noun: str) -> Table:
     """Columns of numbers; those without names are numbered after the noun."""
     rows = columns = None
+    x = x if isinstance(x, Similarity) else embedding_table(x, name)
     if isinstance(x, pd.Series):
-        x = x.to_frame(name="hypothesis1" if x.name is None else x.name)
+        x = x.to_frame()
     if is_frame(x):
         rows = _axis(x.index, f"the index of {name}")
         if not is_default_axis(x.columns):
@@ -159,12 +160,12 @@ def _as_floats(
     return as_floats(cells, refusal)
 
 
-def _as_matrices(hypotheses: Any) -> dict[Any, Any] | None:
+def _as_matrices(hypotheses: Any, noun: str) -> dict[Any, Any] | None:
     """The model matrices that the hypotheses consist of, or None if they are item values."""
     if isinstance(hypotheses, Mapping):
         entries = dict(hypotheses)
     elif isinstance(hypotheses, (list, tuple)) or getattr(hypotheses, "ndim", 0) == 3:
-        entries = dict(zip(_numbered("hypothesis", len(hypotheses)), hypotheses, strict=True))
+        entries = dict(zip(_numbered(noun, len(hypotheses)), hypotheses, strict=True))
     else:
         return None
     square = [_is_matrix(entry) for entry in entries.values()]

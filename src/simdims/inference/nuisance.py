@@ -57,11 +57,10 @@ def clean_nuisance(nuisance: Any, items: Items, *, matrices: bool = False) -> Nu
     if nuisance is None:
         return Nuisance((), np.empty((items.number, 0)))
     try:
-        found = clean_hypotheses(nuisance, items) if matrices else clean_vectors(nuisance, items)
+        found = (clean_hypotheses if matrices else clean_vectors)(nuisance, items, "nuisance")
     except ParameterError as error:
         raise type(error)("nuisance", error.rule, error.got, error.remedy) from None
-    names = tuple(name.replace("hypothesis", "nuisance") for name in found.names)
-    return Nuisance(names, found.vectors, found.matrices)
+    return Nuisance(found.names, found.vectors, found.matrices)
 
 
 # Resampling of columns

@@ -58,7 +58,7 @@ def rsa_regression(
         The similarities, or a Discovery; weights are used.
     models : array-like, Series or DataFrame of shape (n_items, n_models), or list, stack or mapping of matrices
         As the hypotheses of `rsa_test`: a matrix, or a column x for the model x x^T, such as a property of the items
-        or a dimension of another system.
+        or a dimension of another system. A Discovery, Consensus or fitted SRF stands for its dimensions.
     nuisance : columns or matrices in the same form, optional
         Known influences. They are included in all regressions, with weights of any sign, and are not tested.
     signed : bool, default=False

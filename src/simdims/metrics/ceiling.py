@@ -146,8 +146,9 @@ class SystemCeiling:
 
     def __str__(self) -> str:
         means = f"noise ceiling between {self.mean_lower:.3f} and {self.mean_upper:.3f}"
-        extremes = f"from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f}"
-        return f"{means} ({self.method}; mean of {len(self.names)} systems, {extremes})"
+        n_systems = np.count_nonzero(~np.isnan(self.lower))
+        extremes = f"lower bound from {np.nanmin(self.lower):.3f} to {np.nanmax(self.lower):.3f}"
+        return f"{means} ({self.method}; mean of {n_systems} systems, {extremes})"
 
 
 @overload

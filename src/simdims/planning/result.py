@@ -128,7 +128,7 @@ class StudyPlan:
             lines.append(f"The pilot has {self.pilot['pairs']:.0%} of the pairs, {answers}, and {r2}.")
         lines.append(f"To reach {self.metric} {self.target:g}:")
         n_pairs = self.n_items * (self.n_items - 1) // 2
-        most = int(self.table["n_pairs"].max())
+        least, most = int(self.table["n_pairs"].min()), int(self.table["n_pairs"].max())
         for row in self.needed().to_dict("records"):
             who = "" if np.isnan(row["people"]) else f" of {row['people']:.0f} people"
             asked = f"  {row['answers']:.0f} {plural('answer', int(row['answers']))} per pair{who}: "
@@ -137,7 +137,8 @@ class StudyPlan:
                 continue
             high = "more than tried" if np.isnan(row["high"]) else f"{row['high']:,.0f}"
             interval = f" (95%: {row['low']:,.0f} to {high})" if self.n_repeats > 1 else ""
-            n_asked = f"{row['n_pairs']:,.0f} of {n_pairs:,} pairs{interval}"
+            at_most = " or fewer" if row["n_pairs"] == least else ""
+            n_asked = f"{row['n_pairs']:,.0f} of {n_pairs:,} pairs{at_most}{interval}"
             lines.append(f"{asked}{n_asked}, {row['n_answers']:,.0f} answers in all")
         return "\n".join(lines)
 

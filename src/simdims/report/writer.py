@@ -21,6 +21,7 @@ from simdims.report.data import N_TOP, as_base64, facts, pack_loadings, pack_sim
 from simdims.report.overview import item_map, similarity_image
 from simdims.report.resampled import comparison_facts, uncertainty_facts
 from simdims.report.systems import systems_facts
+from simdims.similarity import refuse_other_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +91,8 @@ def write_report(
     if lineage is not None and len(lineage.embeddings[0]) != found.n_items:
         rule = f"must be about the {found.n_items} items of found"
         raise ParameterError("lineage", rule, f"{len(lineage.embeddings[0])} items")
+    if lineage is not None and lineage.labels is not None and found.labels is not None:
+        refuse_other_names("found", found.labels, "lineage", lineage.labels)
     require_type("title", title, str | None, "a text")
     require_flag("overwrite", overwrite)
     target = check_target(path, overwrite)

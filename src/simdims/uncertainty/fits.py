@@ -18,9 +18,6 @@ TOL = 1e-5
 _GAIN = 1e-4
 _RANDOM_TOL = 1e-4
 
-#: Minimal cosine between a dimension of a result and its counterpart, which is fitted more precisely.
-_SAME = 0.9
-
 
 class Reference(NamedTuple):
     """The fit that is resampled: its problem, the same problem with all pairs in lists, and its solution.
@@ -152,15 +149,6 @@ def _fit(
         other = solvers.solve_jointly(problem, other.W, other.weights, max_iter=reference.max_iter, tol=TOL)
         return other
     return found
-
-
-def moved_dimension(W: NDArray[np.floating], reference: NDArray[np.float64]) -> str:
-    """The first dimension of a result that is not that of the reference, in words; empty if there is none."""
-    products = (W * reference).sum(axis=0)
-    sizes = np.linalg.norm(W, axis=0) * np.linalg.norm(reference, axis=0)
-    for k in np.flatnonzero(products < _SAME * sizes):
-        return f"dimension {k + 1} differs (cosine {products[k] / sizes[k]:.2f})"
-    return ""
 
 
 def shares_of(W: NDArray[np.float64], counts: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

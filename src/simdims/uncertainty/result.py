@@ -24,6 +24,9 @@ _RESAMPLED = {"systems": "groups of systems", "items": "sets of items", "pairs":
 #: Dimensions named in a summary.
 _N_NAMED = 12
 
+#: Minimal cosine between a dimension of the reference (fitted to a stricter tolerance) and the one in the result.
+SAME = 0.9
+
 QUANTITIES = ("loadings", "shares", "weights", "r2")
 
 
@@ -318,3 +321,10 @@ class Bootstrap:
         from simdims.plots._html import of_bootstrap
 
         return of_bootstrap(self)
+
+
+def cosines(W: NDArray[np.floating], reference: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The cosine between each column of W and that of the reference; 1 where either is zero."""
+    products = np.einsum("ik,ik->k", W, reference)
+    sizes = np.linalg.norm(W, axis=0) * np.linalg.norm(reference, axis=0)
+    return np.divide(products, sizes, out=np.ones(W.shape[1]), where=sizes > 0)

@@ -40,12 +40,8 @@ from simdims.uncertainty.fits import (
     draw_weights,
     fit_resample,
     mean_of_known,
-    moved_dimension,
 )
-from simdims.uncertainty.result import Bootstrap
-
-#: What to do about results that resamples cannot continue.
-_REMEDY = "repeat discover without bounds or solver='admm', or pass the similarities and {n_components}"
+from simdims.uncertainty.result import SAME, Bootstrap, cosines
 
 #: First word of the name of the tasks that select ranks, which determines their seeds.
 _RANKS = 1
@@ -124,6 +120,11 @@ def bootstrap(
     Returns
     -------
     Bootstrap
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer than 100 resamples, or if the dimensions of a result change while its fit converges further.
 
     Notes
     -----
@@ -217,7 +218,8 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
         if given is not None:
             raise ParameterError(name, "must be None where found is a result, which has its own", shown(given))
     if found.settings.get("bounded"):
-        raise ParameterError("found", "must be a result without bounds", "one with bounds", _REMEDY)
+        remedy = "repeat discover without bounds, or pass the similarities and {n_components}"
+        raise ParameterError("found", "must be a result without bounds", "one with bounds", remedy)
     data = found.similarity
     systems = data if isinstance(data, SimilaritySet) else SimilaritySet([data])
     weights = np.ones((1, consensus.n_components))
@@ -273,14 +275,25 @@ def _reference(source: Source, threshold: float, n_resamples: int, work: Work) -
             work.journal.keep("reference", np.concatenate([[model.alpha, model.shrinkage], W.ravel(), weights.ravel()]))
         problem = solvers.penalised_jointly(problem, rank, model.alpha, model.l1_ratio, model.shrinkage)
         solution = solvers.solve_jointly(problem, W, weights, max_iter=model.max_iter, tol=TOL)
-    moved = "" if source.W is None else moved_dimension(source.W, solution.W)
-    if moved:
-        rule = "must have dimensions that stay the same when they are fitted more precisely, by bcd"
-        raise ParameterError("found", rule, f"a result whose {moved} after that", _REMEDY)
+    if source.W is not None:
+        _warn_of_changes(source.W, solution.W)
     order = np.argsort(-np.square(solution.W).sum(axis=0), kind="stable") if source.W is None else np.arange(rank)
     lists = solvers.as_lists(problem, np.arange(n)) if problem.zeros.any() else problem
     W, weights = (np.ascontiguousarray(part[:, order]) for part in (solution.W, solution.weights))
     return Reference(problem, lists, W, weights, float(model.alpha), int(model.max_iter), float(threshold)), model
+
+
+def _warn_of_changes(W: NDArray[np.float64], reference: NDArray[np.float64]) -> None:
+    """Warn if the dimensions of a result change when bcd continues its fit to a stricter tolerance."""
+    found_again = cosines(W, reference)
+    changed = np.flatnonzero(found_again < SAME)
+    if len(changed):
+        warn(
+            f"The fit of this result has not converged: with a stricter tolerance, {len(changed)} of its {W.shape[1]} "
+            f"dimensions change (dimension {changed[0] + 1}: cosine {found_again[changed[0]]:.2f}). The intervals are "
+            "of the changed dimensions.",
+            "Repeat {discover()} with a penalty, with solver='auto', or with an estimator that has a smaller tol.",
+        )
 
 
 def _keep(journal: Journal, one: Resample) -> None:
