@@ -309,7 +309,8 @@ def test_a_fit_without_its_similarities_is_refused():
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_result_with_bounds_is_refused():
-    S = simulate.add_noise(np.ones((12, 12)), 0.5, random_state=0)
+    W = simulate.dirichlet(12, 2, random_state=0)
+    S = np.array(simulate.add_noise(W @ W.T, 0.5, random_state=0))
     S[0, 1] = S[1, 0] = np.nan
     options = {"n_repeats": 1, "n_runs": 2, "random_state": 0, "progress": False}
     found = discover(S, ranks=2, estimator=SRF(alpha=0.05, bounds=(0, 0.3)), **options)
