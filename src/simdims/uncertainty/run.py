@@ -26,6 +26,8 @@ from simdims._parameters import (
 from simdims._progress import Callback, Reporter, reporting
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection import select_rank
+from simdims.selection.crossvalidation import default_estimator
+from simdims.selection.systems import joint_fold_estimator
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.ownership import frozen
 from simdims.srf import SRF
@@ -55,10 +57,14 @@ _FEWEST = 4
 
 
 class Source(NamedTuple):
-    """The data to resample, and the fit to start from, if any."""
+    """The data to resample, and the fit to start from, if any.
+
+    `penalties` (alpha, l1_ratio, shrinkage) are those asked for, to which the selection of ranks applies.
+    """
 
     systems: SimilaritySet
     model: JointSRF
+    penalties: tuple[float | str, float, float | str]
     W: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
     dimension_names: tuple[str, ...] = ()
@@ -99,8 +105,8 @@ def bootstrap(
         The correlation over items from which a dimension of a resample matches one of the reference. Dimensions below
         it count as not found, and are excluded from the intervals.
     ranks : iterable of int, optional
-        Candidates for the number of dimensions. If given, `select_rank` chooses among them in each resample, which
-        takes much longer.
+        Candidates for the number of dimensions. If given, `select_rank` chooses among them in each resample, with the
+        penalty of the result or estimator ("auto" is chosen again), which takes much longer.
     estimator : JointSRF, optional
         The settings of the fits to similarities; by default ``JointSRF(max_iter=2000)``, which chooses both penalties
         by held-out pairs, once.
@@ -171,6 +177,7 @@ def bootstrap(
              f"Use {{n_resamples={2 * _FEW_RESAMPLES}}} or more.")  # fmt: skip
     source = _source(found, n_components, estimator)
     candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)
+    selection = None if ranks is None else _selection_estimator(source)
     _check_units(source.systems, over)
     if checkpoint is None:
         random_state = _parallel.settle_seed(random_state)
@@ -187,7 +194,8 @@ def bootstrap(
         resamples = _fit_all(reference, over, n_resamples, root, n_jobs, journal, reporter)
         chosen = None
         if candidates is not None:
-            chosen = _select_all(source.systems, over, candidates, n_resamples, root, n_jobs, journal, reporter)
+            shared = (source.systems, over, candidates, selection, root)
+            chosen = _select_all(shared, n_resamples, n_jobs, journal, reporter)
     return _result(source, reference, model, resamples, over, seed, chosen)
 
 
@@ -221,7 +229,7 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
         if model.n_components > systems.n_items:
             rule = f"must be between 1 and n_items = {systems.n_items}"
             raise ParameterError("n_components", rule, f"{model.n_components}")
-        return Source(systems, model)
+        return Source(systems, model, (model.alpha, model.l1_ratio, model.shrinkage))
     for name, given in (("n_components", n_components), ("estimator", estimator)):
         if given is not None:
             raise ParameterError(name, "must be None where found is a result, which has its own", shown(given))
@@ -233,8 +241,10 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     settings = {"alpha": consensus.alpha, "l1_ratio": found.settings.get("l1_ratio", 0.0)}
     settings["shrinkage"] = np.inf if consensus.shrinkage is None else consensus.shrinkage
     model = _fallback().set_params(n_components=consensus.n_components, **settings)
+    asked = found.settings  # without penalties in folders of earlier versions
+    penalties = (asked.get("alpha", "auto"), settings["l1_ratio"], asked.get("shrinkage", "auto"))
     W = consensus.embedding.astype(np.float64)
-    return Source(systems, model, W, np.array(weights, dtype=np.float64), consensus.dimension_names)
+    return Source(systems, model, penalties, W, np.array(weights, dtype=np.float64), consensus.dimension_names)
 
 
 def _fallback() -> JointSRF:
@@ -342,12 +352,17 @@ def _earlier(journal: Journal, reference: Reference, n_resamples: int) -> dict[i
     return found
 
 
+def _selection_estimator(source: Source) -> SRF | JointSRF:
+    """The settings of the selection of ranks: its defaults, with the penalties asked for."""
+    alpha, l1_ratio, shrinkage = source.penalties
+    if source.systems.n_systems == 1:
+        return default_estimator().set_params(alpha=alpha, l1_ratio=l1_ratio)
+    return joint_fold_estimator(None, alpha).set_params(l1_ratio=l1_ratio, shrinkage=shrinkage)
+
+
 def _select_all(
-    systems: SimilaritySet,
-    over: str,
-    ranks: list[int],
+    shared: tuple[Any, ...],
     n_resamples: int,
-    root: int,
     n_jobs: int | None,
     journal: Journal | None,
     reporter: Reporter,
@@ -357,7 +372,7 @@ def _select_all(
     found = {record["number"]: record["rank"] for record in earlier if record["number"] < n_resamples}
     reporter.begin("ranks of resamples", n_resamples, done=len(found))
     left = [number for number in range(n_resamples) if number not in found]
-    with closing(_parallel.run_tasks(selected_rank, (systems, over, ranks, root), left, n_jobs=n_jobs)) as results:
+    with closing(_parallel.run_tasks(selected_rank, shared, left, n_jobs=n_jobs)) as results:
         for number, rank in results:
             found[number] = rank
             if journal is not None:
@@ -366,14 +381,17 @@ def _select_all(
     return np.array([found[number] for number in range(n_resamples)], dtype=np.intp)
 
 
-def selected_rank(systems: SimilaritySet, over: str, ranks: list[int], root: int, number: int) -> tuple[int, int]:
+def selected_rank(
+    systems: SimilaritySet, over: str, ranks: list[int], estimator: SRF | JointSRF, root: int, number: int
+) -> tuple[int, int]:
     """The number of dimensions selected for the same draw as in `fit_resample`."""
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(number,)))
     data = resampled_set(systems, over, rng)
     seed = _parallel.seed_of(root, number, _RANKS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chosen = select_rank(data[0] if data.n_systems == 1 else data, ranks, random_state=seed, progress=False)
+        S = data[0] if data.n_systems == 1 else data
+        chosen = select_rank(S, ranks, estimator=estimator, random_state=seed, progress=False)
     return number, int(chosen.rank)
 
 
