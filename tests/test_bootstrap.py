@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simdims import SRF, Bootstrap, JointSRF, Similarity, SimilaritySet, bootstrap, discover, plots, simulate, solvers
+from simdims import (
+    SRF,
+    Bootstrap,
+    JointSRF,
+    Similarity,
+    SimilaritySet,
+    bootstrap,
+    discover,
+    plots,
+    select_rank,
+    simulate,
+    solvers,
+)
 from simdims._journal import Work
 from simdims._parallel import root_seed
 from simdims.joint import problem_of_set
@@ -299,6 +311,29 @@ def test_the_selected_number_of_dimensions_is_resampled_where_asked():
     assert set(sure.rank_counts) <= {1, 3}
     assert sum(sure.rank_counts.values()) == 20
     assert "Selected number" in str(sure)
+
+
+def test_the_number_of_dimensions_is_selected_with_the_penalties_of_the_result(monkeypatch):
+    W = simulate.dirichlet(14, 3, random_state=0)
+    S = simulate.add_noise(W @ W.T, 0.9, random_state=0)
+    asked = []
+
+    def record(data, ranks, *, estimator, **_):
+        asked.append(estimator)
+        return select_rank(data, [1], estimator=estimator, n_repeats=1, random_state=0, progress=False)
+
+    monkeypatch.setattr("simdims.uncertainty.run.select_rank", record)
+    quick = {"n_resamples": 20, "ranks": [1, 2], "random_state": 0, "progress": False}
+    settings = {"ranks": 2, "n_runs": 2, "n_repeats": 1, "random_state": 0, "progress": False}
+    bootstrap(discover(S, alpha=0.0, **settings), "pairs", **quick)
+    assert {one.alpha for one in asked} == {0.0}
+    systems, model = SimilaritySet([S, 2 * S, 3 * S]), JointSRF(2, alpha=0.1, l1_ratio=0.5, shrinkage=0.3)
+    for source, given in ((discover(systems, estimator=model, **settings), {}), (systems, {"estimator": model})):
+        asked.clear()
+        bootstrap(source, "pairs", **given, **quick)
+        assert {(one.alpha, one.l1_ratio, one.shrinkage) for one in asked} == {(0.1, 0.5, 0.3)}
+    with pytest.raises(ValueError, match=r"^alpha must be positive or 'auto' for a SimilaritySet"):
+        bootstrap(systems, "pairs", estimator=JointSRF(2, alpha=0.0), **quick)
 
 
 def test_a_fit_without_its_similarities_is_refused():

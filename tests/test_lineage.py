@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from simdims import (
+    SRF,
+    JointSRF,
     ParameterError,
     SimilaritySet,
     as_similarity,
@@ -18,6 +20,7 @@ from simdims import (
     select_rank,
     simulate,
 )
+from simdims._parallel import seed_of
 from simdims.discovery import Discovery
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -183,6 +186,17 @@ def test_the_dimensions_of_a_discovery_are_in_its_tree(tmp_path):
     found.save(tmp_path / "found")
     loaded = lineage(Discovery.load(tmp_path / "found"), ranks=[4, 8], random_state=0)
     pd.testing.assert_frame_equal(loaded.table, tree.table)
+
+
+def test_a_discovery_is_fitted_with_its_penalties():
+    S, *_ = nested_similarities(5, snr=0.9)
+    settings = {"n_runs": 3, "n_repeats": 1, "random_state": 0}
+    one = SRF(alpha=0.3, l1_ratio=1.0, max_iter=2000)
+    many = JointSRF(alpha=0.2, l1_ratio=0.5, shrinkage=0.3, max_iter=2000)
+    for data, estimator in ((S, one), (SimilaritySet([S, 2 * S]), many)):
+        tree = lineage(discover(data, ranks=8, estimator=estimator, **settings), ranks=[4, 8], random_state=0)
+        runs = fit_consensus(data, 4, n_runs=10, n_splits=1, estimator=estimator, random_state=seed_of(0, 4))
+        np.testing.assert_array_equal(tree.embeddings[0], runs.embedding)
 
 
 def test_words_name_the_splits():

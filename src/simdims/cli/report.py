@@ -197,7 +197,7 @@ def _compared(options: argparse.Namespace, found: Discovery, seed: int) -> dict[
     """The comparison with each --compare, by name."""
     stems = [path.stem for path in options.compare]
     names = stems if len({*stems}) == len(stems) else [str(path) for path in options.compare]
-    given = argparse.Namespace(item=options.item, key=None)
+    given = argparse.Namespace(command=options.command, item=options.item, key=None)
     return {
         name: compare_with(reading, found, found.mean_similarity, seed)
         for name, reading in zip(names, readings(given, options.compare), strict=True)

@@ -67,6 +67,7 @@ def readings(options: argparse.Namespace, sources: Sequence[Path]) -> list[argpa
     named = [path for path in files if options.item is not None and raw.has_column(path, options.item)] or files
     return [
         argparse.Namespace(
+            command=options.command,
             source=path,
             item=options.item if path in named else None,
             key=options.key if path in files else None,

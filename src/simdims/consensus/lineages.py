@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from simdims._parallel import seed_of, settle_seed
 from simdims._parameters import ParameterError, ParameterTypeError, is_whole, plural, require_between, require_count
 from simdims._progress import Callback, reporting
-from simdims.consensus.runs import fit_consensus
+from simdims.consensus.runs import default_estimator, fit_consensus
+from simdims.consensus.systems import joint_run_estimator
+from simdims.joint import JointSRF
 from simdims.metrics._embedding import Names, as_embedding, below_one
 from simdims.metrics.structure import standard_columns
 from simdims.selection.result import RankSelection
-from simdims.similarity import as_similarity, refuse_other_names
+from simdims.similarity import Similarity, as_similarity, refuse_other_names
 from simdims.similarity.ownership import frozen
+from simdims.srf import SRF
 from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
@@ -203,7 +206,7 @@ def lineage(
     fits : mapping, sequence, Discovery or RankSelection
         Embeddings of the same items with different numbers of dimensions (arrays, DataFrames, fitted SRF, Consensus),
         as a sequence or as the values of a mapping. From a Discovery or a RankSelection, each number of dimensions is
-        fitted to the same similarities from 10 random starts, and the most central run is taken.
+        fitted to the same similarities from 10 random starts with its penalties, and the most central run is taken.
     S : Similarity or anything `as_similarity` takes, optional
         The similarities, for a RankSelection that was loaded or unpickled and so does not hold them. Must be None for
         embeddings and for a Discovery.
@@ -310,7 +313,7 @@ def _fitted(
     if selection is not None and selection.n_items != similarity.n_items:
         rule = f"must have the {selection.n_items} items of the selection"
         raise ParameterError("S", rule, f"{similarity.n_items}")
-    alpha: float | str = own.alpha if own is not None else selection.alpha if selection is not None else "auto"
+    estimator = _run_estimator(similarity, selection if own is None else own, getattr(source, "settings", {}))
     seed = settle_seed(random_state)
     embeddings = []
     with reporting(progress) as reporter, warnings.catch_warnings():
@@ -321,12 +324,21 @@ def _fitted(
             if own is not None and rank == own.n_components:
                 W = np.asarray(own.embedding, dtype=np.float64)
             else:
-                settings: dict[str, Any] = {"n_runs": _N_RUNS, "n_splits": 1, "alpha": alpha, "n_jobs": n_jobs}
+                settings: dict[str, Any] = {"n_runs": _N_RUNS, "n_splits": 1, "estimator": estimator, "n_jobs": n_jobs}
                 found = fit_consensus(similarity, rank, random_state=seed_of(seed, rank), progress=False, **settings)
                 W = np.asarray(found.embedding, dtype=np.float64)
             embeddings.append(W)
             reporter.step(f"{rank} {plural('dimension', rank)}")
     return embeddings, None if similarity.labels is None else tuple(similarity.labels)
+
+
+def _run_estimator(similarity: Similarity | SimilaritySet, chosen: Any, settings: Mapping[str, Any]) -> SRF | JointSRF:
+    """The settings of runs, with the penalties of a Consensus or a RankSelection, and the `settings` of a Discovery."""
+    penalties = {"alpha": chosen.alpha, "l1_ratio": settings.get("l1_ratio", 0.0)}
+    if isinstance(similarity, Similarity):
+        return default_estimator().set_params(**penalties)
+    shrinkage = "auto" if chosen.shrinkage is None else chosen.shrinkage
+    return joint_run_estimator(None, 0.0, 0.0).set_params(**penalties, shrinkage=shrinkage)
 
 
 def _ranks(ranks: Iterable[int] | None, selection: RankSelection | None, n_items: int) -> list[int]:

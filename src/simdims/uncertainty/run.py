@@ -27,6 +27,8 @@ from simdims._parameters import (
 from simdims._progress import Callback
 from simdims.joint import JointSRF, fingerprint_of, joint_settings, problem_of_set
 from simdims.selection import select_rank
+from simdims.selection.crossvalidation import default_estimator
+from simdims.selection.systems import joint_fold_estimator
 from simdims.similarity import Similarity, as_similarity
 from simdims.similarity.ownership import frozen
 from simdims.solvers.joint_resampling import variance_explained_jointly
@@ -57,10 +59,14 @@ _FEWEST = 4
 
 
 class Source(NamedTuple):
-    """The data to resample, and the fit to start from, if any."""
+    """The data to resample, and the fit to start from, if any.
+
+    `penalties` (alpha, l1_ratio, shrinkage) are those asked for, to which the selection of ranks applies.
+    """
 
     systems: SimilaritySet
     model: JointSRF
+    penalties: tuple[float | str, float, float | str]
     W: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
     dimension_names: tuple[str, ...] = ()
@@ -101,8 +107,8 @@ def bootstrap(
         The correlation over items from which a dimension of a resample matches one of the reference. Dimensions below
         it count as not found, and are excluded from the intervals.
     ranks : iterable of int, optional
-        Candidates for the number of dimensions. If given, `select_rank` chooses among them in each resample, which
-        takes much longer.
+        Candidates for the number of dimensions. If given, `select_rank` chooses among them in each resample, with the
+        penalty of the result or estimator ("auto" is chosen again), which takes much longer.
     estimator : JointSRF, optional
         The settings of the fits to similarities; by default ``JointSRF(max_iter=2000)``, which chooses both penalties
         by held-out pairs, once.
@@ -173,6 +179,7 @@ def bootstrap(
              f"Use {{n_resamples={2 * _FEW_RESAMPLES}}} or more.")  # fmt: skip
     source = _source(found, n_components, estimator)
     candidates = None if ranks is None else _candidates(ranks, source.systems.n_items)
+    selection = None if ranks is None else _selection_estimator(source)
     _check_units(source.systems, over)
     described = partial(_settings, source, over, threshold, candidates)
     with working("bootstrap", described, checkpoint, random_state, n_jobs, progress) as work:
@@ -181,7 +188,8 @@ def bootstrap(
         fit = partial(_parallel.run_tasks, fit_resample, (reference, over, work.root), n_jobs=n_jobs)
         earlier = _earlier(work, reference, n_resamples)
         resamples: list[Resample] = work.collect("bootstrap", n_resamples, fit, earlier, _keep, "resample")
-        chosen = None if candidates is None else _select_all(source.systems, over, candidates, n_resamples, work)
+        drawn = (source.systems, over, candidates, selection, work.root)
+        chosen = None if candidates is None else _select_all(drawn, n_resamples, work)
     return _result(source, reference, model, resamples, over, work.seed, chosen)
 
 
@@ -213,7 +221,7 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
             model.set_params(n_components=n_components)
         model._check_parameters()
         require_components(model.n_components, systems.n_items)
-        return Source(systems, model)
+        return Source(systems, model, (model.alpha, model.l1_ratio, model.shrinkage))
     for name, given in (("n_components", n_components), ("estimator", estimator)):
         if given is not None:
             raise ParameterError(name, "must be None where found is a result, which has its own", shown(given))
@@ -228,8 +236,10 @@ def _source(found: Any, n_components: int | None, estimator: JointSRF | None) ->
     settings = {"alpha": consensus.alpha, "l1_ratio": found.settings.get("l1_ratio", 0.0)}
     settings["shrinkage"] = np.inf if consensus.shrinkage is None else consensus.shrinkage
     model = _fallback().set_params(n_components=consensus.n_components, **settings)
+    asked = found.settings  # without penalties in folders of earlier versions
+    penalties = (asked.get("alpha", "auto"), settings["l1_ratio"], asked.get("shrinkage", "auto"))
     W = consensus.embedding.astype(np.float64)
-    return Source(systems, model, W, np.array(weights, dtype=np.float64), consensus.dimension_names)
+    return Source(systems, model, penalties, W, np.array(weights, dtype=np.float64), consensus.dimension_names)
 
 
 def _fallback() -> JointSRF:
@@ -316,26 +326,37 @@ def _earlier(work: Work, reference: Reference, n_resamples: int) -> dict[int, Re
     return found
 
 
-def _select_all(systems: SimilaritySet, over: str, ranks: list[int], n_resamples: int, work: Work) -> NDArray[np.intp]:
+def _selection_estimator(source: Source) -> SRF | JointSRF:
+    """The settings of the selection of ranks: its defaults, with the penalties asked for."""
+    alpha, l1_ratio, shrinkage = source.penalties
+    if source.systems.n_systems == 1:
+        return default_estimator().set_params(alpha=alpha, l1_ratio=l1_ratio)
+    return joint_fold_estimator(None, alpha).set_params(l1_ratio=l1_ratio, shrinkage=shrinkage)
+
+
+def _select_all(drawn: tuple[Any, ...], n_resamples: int, work: Work) -> NDArray[np.intp]:
     """The number of dimensions that each resample selects."""
 
     def save(journal: Journal, result: tuple[int, int]) -> None:
         journal.append({"kind": "rank", "number": result[0], "rank": result[1]})
 
     found = {one["number"]: (one["number"], one["rank"]) for one in work.records("rank") if one["number"] < n_resamples}
-    select = partial(_parallel.run_tasks, selected_rank, (systems, over, ranks, work.root), n_jobs=work.n_jobs)
+    select = partial(_parallel.run_tasks, selected_rank, drawn, n_jobs=work.n_jobs)
     chosen = work.collect("ranks of resamples", n_resamples, select, found, save, "resample")
     return np.array([rank for _, rank in chosen], dtype=np.intp)
 
 
-def selected_rank(systems: SimilaritySet, over: str, ranks: list[int], root: int, number: int) -> tuple[int, int]:
+def selected_rank(
+    systems: SimilaritySet, over: str, ranks: list[int], estimator: SRF | JointSRF, root: int, number: int
+) -> tuple[int, int]:
     """The number of dimensions selected for the same draw as in `fit_resample`."""
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(number,)))
     data = resampled_set(systems, over, rng)
     seed = _parallel.seed_of(root, number, _RANKS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chosen = select_rank(data[0] if data.n_systems == 1 else data, ranks, random_state=seed, progress=False)
+        S = data[0] if data.n_systems == 1 else data
+        chosen = select_rank(S, ranks, estimator=estimator, random_state=seed, progress=False)
     return number, int(chosen.rank)
 
 
