@@ -168,9 +168,9 @@ BY_HAND = [
     ),
     Mutation(
         "Laplace smoothing adds one answer too few to the denominator",
-        "triplets.py",
-        "values /= n_shown + 2 * float(smoothing)",
-        "values /= n_shown + float(smoothing)",
+        "_answers.py",
+        "values /= n_judged + 2 * float(smoothing)",
+        "values /= n_judged + float(smoothing)",
         "test_triplets.py",
     ),
     Mutation(
@@ -218,8 +218,8 @@ BY_HAND = [
     Mutation(
         "a row does not see the last of those that moved before it in its block",
         "solvers/kernels.py",
-        "for before in range(e):",
-        "for before in range(e - 1):",
+        "for before in range(whole, e):",
+        "for before in range(whole, e - 1):",
         "test_kernels.py",
     ),
     Mutation(
@@ -239,8 +239,8 @@ BY_HAND = [
     Mutation(
         "the KKT residual counts slopes that lead beyond the limit of a loading",
         "solvers/criterion.py",
-        "if unknown.size:\n        slope[unknown] = np.where",
-        "if False:\n        slope[unknown] = np.where",
+        "slope[unknown] = np.where(at_limit, ",
+        "slope[unknown] = np.where(False, ",
         "test_hardening.py",
     ),
     Mutation(

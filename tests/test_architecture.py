@@ -1,6 +1,7 @@
 """Promises about the package as a whole: which way imports point, what loads when, what the files hold."""
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "src" / "simdims"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
-# A module-level import may only name rooms further left. The package's own __init__ resolves names lazily
+# A module-level import may only name modules further left. The package's own __init__ resolves names lazily
 # and has no place in the order.
 ORDER = [
     "_cells",
@@ -267,3 +268,14 @@ def test_the_repository_holds_no_data_files():
         and not any(part.startswith(".") or part in written for part in path.relative_to(REPOSITORY).parts)
     ]
     assert found == []
+
+
+def test_mutations_by_hand_fit_the_code_that_they_break(monkeypatch):
+    spec = importlib.util.spec_from_file_location("mutations", REPOSITORY / ".ci" / "mutations.py")
+    mutations = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "mutations", mutations)
+    spec.loader.exec_module(mutations)
+    for mutation in mutations.BY_HAND:
+        text = (PACKAGE / mutation.file).read_text()
+        assert mutation.broken(text) != text
+        assert (REPOSITORY / "tests" / mutation.tests.split()[0].partition("::")[0]).is_file()
