@@ -254,7 +254,7 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
     from simdims.discovery.run import expected_seconds
 
     settings = _settings(options)
-    seconds = expected_seconds(S, **settings)
+    seconds = expected_seconds(S, **settings, **shared.arguments(options, "alpha"))
     is_long = seconds > _LONG and options.checkpoint is None
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
     say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")

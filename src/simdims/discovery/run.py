@@ -206,7 +206,7 @@ def plan_discovery(
         candidates=tuple(candidates or coarse_grid(min(reach, settled["largest"] or reach))),
         is_search=candidates is None,
         n_runs=n_runs,
-        seconds=expected_seconds(similarity, **amount, n_jobs=n_jobs, device=device),
+        seconds=expected_seconds(similarity, **amount, alpha=alpha, n_jobs=n_jobs, device=device),
         **settled,
     )
 
@@ -413,12 +413,13 @@ def expected_seconds(
     sampling: float | None = None,
     n_repeats: int | None = None,
     n_runs: int | None = None,
+    alpha: Any = "auto",
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> float:
     """Estimate how long discover will take with these arguments, from a short trial."""
     require_device(device)
-    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs)
+    candidates, n_repeats, n_runs = _settle_counts(similarity, ranks, n_repeats, n_runs, alpha != 0)
     if isinstance(similarity, SimilaritySet):
         return estimate_set_seconds(similarity, candidates, n_repeats, n_runs, n_jobs, device)
     selects = not is_single(ranks)
