@@ -202,8 +202,8 @@ def test_what_cannot_be_cross_validated_says_why():
     found = discover(few, **{**QUICK, "ranks": 1})
     assert "held_out_r2" not in found.metrics
     for text in (found.summary(), found.methods_text()):
-        assert "Held-out R2 is not known: S has too few observed pairs" in text
-    with pytest.raises(ValueError, match="too few observed pairs"):
+        assert "Held-out R2 is not known: S must have at least one observed pair" in text
+    with pytest.raises(ValueError, match="one observed pair per fold"):
         discover(few, **{**QUICK, "ranks": [1, 2]})
 
 

@@ -693,7 +693,7 @@ def test_a_fold_without_pairs_is_an_error_before_any_fit(monkeypatch):
     np.fill_diagonal(S, 1.0)
     for i in range(7):
         S[i, i + 1] = S[i + 1, i] = 0.5
-    with pytest.raises(ValueError, match=r"too few observed pairs .* 8 folds"):
+    with pytest.raises(ValueError, match=r"one observed pair per fold.* 8 folds"):
         select_rank(S, [1, 2], sampling=0.1, n_repeats=3, random_state=0)
 
 

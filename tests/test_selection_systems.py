@@ -326,7 +326,7 @@ def test_too_few_pairs_are_refused():
     few = np.full((2, 4, 4), np.nan)
     few[:, 0, 1] = few[:, 1, 0] = few[:, 2, 3] = few[:, 3, 2] = 0.5
     few[:, 1, 2] = few[:, 2, 1] = 0.2
-    with pytest.raises(ValueError, match="too few observed pairs"):
+    with pytest.raises(ValueError, match="one observed pair per fold"):
         select_rank(SimilaritySet(few), [1], n_folds=7)
 
 

@@ -81,9 +81,8 @@ def check_design(n_pairs: int, design: Design, draw_folds: Callable[[int], np.nd
         n_pool = np.count_nonzero(draw_folds(repeat) >= 0)
         if n_pool < design.n_folds:
             raise TooFewPairsError(
-                f"S has too few observed pairs for cross-validation, {n_pairs}: {n_pool} "
-                f"({pool_sampling(design.sampling, design.n_folds):.0%} of them) are divided among {design.n_folds} "
-                "folds, which need at least one each."
+                f"S must have at least one observed pair per fold, got {n_pairs}, of which {n_pool} "
+                f"({pool_sampling(design.sampling, design.n_folds):.0%}) are divided among {design.n_folds} folds."
             )
     if design.sampling is not None and design.sampling * design.n_folds / (design.n_folds - 1) > MOST_SAMPLING:
         trained = MOST_SAMPLING * (design.n_folds - 1) / design.n_folds
