@@ -208,7 +208,7 @@ def test_labels_order_text_and_name_positions():
 
 def test_items_that_no_triplet_shows_are_kept_with_a_warning_that_names_them():
     for keywords in ({"n_items": 5}, {"labels": NAMES}):
-        with pytest.warns(UserWarning, match="Observed on the diagonal of values only: (3, 4|'bus', 'oak')"):
+        with pytest.warns(UserWarning, match="Observed on the diagonal only: (3, 4|'bus', 'oak')"):
             S = from_triplets([[0, 1, 2]], **keywords)
         assert S.n_items == 5
     with pytest.warns(UserWarning, match="'bus', 'oak'"):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import advice, as_floats, number, text_cells
-from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shown, warn
+from simdims._parameters import ParameterError, ParameterTypeError, require_choice, shortlist, shown, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,12 +45,12 @@ def as_frame(table: Any, **columns: Hashable) -> pd.DataFrame:
     roles: dict[Hashable, str] = {}
     for argument, column in columns.items():
         if not isinstance(column, Hashable) or getattr(column, "ndim", False) or column is pd.NA:
-            raise ParameterError(argument, "must name a column of table", shown(column))
+            raise ParameterError(argument, "must name a column of the table", shown(column))
         found = sum(_is_same(name, column) for name in present)
         if found != 1:
-            problem = "names no column" if found == 0 else f"names {found} columns"
-            got = f"{column!r}, which {problem}: it has {', '.join(map(repr, present)) or 'none'}"
-            raise ParameterError(argument, "must name a column of table", got)
+            problem = "" if found == 0 else f", which names {found} of them"
+            got = f"{column!r}{problem}; the columns are {', '.join(map(repr, present)) or 'none'}"
+            raise ParameterError(argument, "must name a column of the table", got)
         if column in roles:
             rule = f"and {{{roles[column]}}} must name two different columns"
             raise ParameterError(argument, rule, f"{column!r} for both")
@@ -102,7 +102,21 @@ def read_items(
 def read_systems(frame: pd.DataFrame, by: Hashable) -> tuple[NDArray[np.intp], list[str]]:
     """Return the systems of a column as positions in a list of their names, and that list in natural order."""
     (groups,), names = read_items(frame, [by], natural_order)
+    warn_of_similar_names(names, "systems")
     return groups, names
+
+
+def warn_of_similar_names(names: Sequence[str], what: str) -> None:
+    """Warn of names that differ only in case or spaces, which are often one name with a typing error."""
+    first: dict[str, str] = {}
+    similar = []
+    for name in names:
+        other = first.setdefault(" ".join(name.split()).casefold(), name)
+        if other is not name:
+            similar.append(f"{other!r} and {name!r}")
+    if similar:
+        found = f"Names of {what} that differ only in case or spaces are kept apart: {shortlist(similar)}."
+        warn(found, "If they are typing errors, correct them.")
 
 
 def natural_order(text: str) -> list[tuple[int, str]]:
