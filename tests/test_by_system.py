@@ -104,7 +104,7 @@ def test_names_that_differ_only_in_case_or_spaces_are_reported():
     table = ratings()
     table.loc[0, "a"] = f"{table.loc[0, 'a'].upper()} "
     table.loc[0, "who"] = "P0"
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="Names of items") as caught:
         from_ratings(table, **COLUMNS, by="who")
     said = " ".join(str(one.message) for one in caught)
     assert f"{table.loc[0, 'a']!r}" in said

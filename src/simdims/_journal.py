@@ -171,7 +171,7 @@ class Journal:
                     "checkpoint",
                     "must be of the same data and settings",
                     got,
-                    "use another folder, or the same settings",
+                    "use another folder, or repeat the earlier settings",
                 )
         return wanted, version == _FORMAT
 
@@ -418,7 +418,7 @@ def fingerprint(*arrays: np.ndarray | float | None) -> str:
 
 def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "data":
-        return "which is of other similarities"
+        return "which was written for other similarities"
     if name == "seed":
         return "which has another random seed"
     if isinstance(found, dict) and isinstance(wanted, dict):

@@ -204,8 +204,9 @@ def _refuse_others(options: argparse.Namespace, kind: str) -> None:
     others = sorted(name for name in _given(options, everything) if name not in _options_of(options, kind))
     if others:
         flag = option_of(options.command, others[0])
-        fitting = [f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one)]
-        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}; it is for {' or '.join(fitting)}.")
+        *most, last = (f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one))
+        fitting = f"{', '.join(most)} and {last}" if most else last
+        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}, but to {fitting}.")
 
 
 def _options_of(options: argparse.Namespace, kind: str) -> set[str]:
@@ -256,8 +257,9 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
     settings = _settings(options)
     seconds = expected_seconds(S, **settings)
     is_long = seconds > _LONG and options.checkpoint is None
+    more = " or more" if options.ranks == "auto" else ""
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
-    say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
+    say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}{more}.{advice}")
     found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
 
@@ -286,9 +288,10 @@ def plan_in_words(planned: Plan, options: argparse.Namespace) -> str:
     penalties = {"auto": "choose a penalty by held-out pairs", 0: "use no penalty"}
     penalty = penalties.get(options.alpha, f"use the penalty alpha = {options.alpha}")
     more = " or more" if planned.is_search else ""
+    estimate = f"Estimated time: {in_words(planned.seconds)}{more}."
     return (
         f"discover would {tried}, {validated}, {penalty}, and start the final fit from {planned.n_runs} random starts: "
-        f"{planned.n_fits:,} fits{more}. Estimated time: {in_words(planned.seconds)}."
+        f"{planned.n_fits:,} fits{more}. {estimate}"
     )
 
 
@@ -383,7 +386,7 @@ def findings(found: Discovery) -> list[str]:
         number,
         f"{'; '.join(figures)}.",
         *of_systems,
-        f"{'Largest first' if many else 'It is'}: {about}.",
+        f"{'Largest first: ' if many else ''}{about if many else about.capitalize()}.",
     ]
 
 

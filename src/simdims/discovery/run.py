@@ -498,7 +498,7 @@ def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
             raise ParameterError(
                 "checkpoint",
                 "must be that of a run with the same seed",
-                f"{str(folder)!r}, where it was different",
+                f"{str(folder)!r}, {'where it was different' if number is None else f'whose seed is {number}'}",
                 "repeat the earlier {random_state}, omit it to resume that run, or use another folder",
             )
         return number if seed is None else seed, earlier

@@ -184,7 +184,9 @@ def _calibration_of(result: Any) -> Calibration:
     require_type("result", result, kinds, "a Calibration, a RankSelection or a Discovery")
     found = result if isinstance(result, Calibration) else _selection_of(result).calibration
     if found is None:
-        raise ParameterError("result", "must hold a calibration", "a result whose sampling was given")
+        got = "a result without one"
+        remedy = "calibrate one matrix with {calibrate()}, or select its rank without {sampling}"
+        raise ParameterError("result", "must hold a calibration", got, remedy)
     return found
 
 
