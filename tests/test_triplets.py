@@ -255,3 +255,10 @@ def test_more_items_than_memory_are_refused_before_they_are_counted(monkeypatch)
     monkeypatch.setattr(_memory, "available_bytes", lambda: 10**9)
     with pytest.raises(MemoryError, match=r"Counting the pairs of 5000001 items would need .* number the items from 0"):
         from_triplets([[0, 1, 5_000_000]])
+
+
+def test_a_table_with_further_columns_is_refused_by_its_columns():
+    table = pd.DataFrame({"trial": [1, 2], "a": ["x", "y"], "b": ["y", "z"], "odd": ["z", "x"], "who": ["p", "q"]})
+    for options in ({}, {"by": "who"}):
+        with pytest.raises(ValueError, match=r"must have 3 columns, .* got the columns 'trial', 'a', 'b', 'odd'"):
+            from_triplets(table, odd="odd", **options)

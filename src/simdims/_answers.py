@@ -125,7 +125,9 @@ def cells_of(answers: Any, argument: str) -> Cells:
     if table.size == 0:
         raise ParameterError(argument, "must hold at least one triplet", "none")
     if table.ndim != 2 or table.shape[1] != 3:
-        raise ParameterError(argument, "must have 3 columns, one for each item of a triplet", f"shape {table.shape}")
+        rule = "must have 3 columns, one for each item of a triplet"
+        listed = f"the columns {', '.join(map(repr, table.columns))}" if is_frame(table) else f"shape {table.shape}"
+        raise ParameterError(argument, rule, listed, "select the columns of the items")
     if is_frame(table) and not table.columns.is_unique:
         table = table.set_axis(range(3), axis=1)
     if not is_frame(table) and table.dtype.kind not in "iuf":
