@@ -46,6 +46,15 @@ def test_without_resamples_the_page_is_as_before(found, tmp_path):
     assert "came back (r" not in text
 
 
+def test_a_dimension_that_a_stricter_tolerance_changed_is_reported(found):
+    W = found.embedding.copy()
+    W[:, 2] += 1.2 * np.linalg.norm(W[:, 2]) / np.sqrt(N_ITEMS)
+    cosine = W[:, 2] @ found.embedding[:, 2] / np.linalg.norm(W[:, 2]) / np.linalg.norm(found.embedding[:, 2])
+    assert 0.5 < cosine < 0.9
+    with pytest.warns(UserWarning, match=rf"tolerance .* changed dimension 3 \(cosine {cosine:.2f}\);"):
+        found.dimensions_frame(resampled(W, found.labels))
+
+
 def test_resamples_of_another_result_are_refused(found, tmp_path):
     W = found.embedding
     for other, got in (
