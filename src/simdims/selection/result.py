@@ -208,8 +208,8 @@ class RankSelection:
             lines.append(
                 "The weights of all systems are 1: weights do not help to predict held-out pairs."
                 if equal
-                else f"Weights of systems are drawn to 1 with shrinkage {self.shrinkage:.3g} (numbers were compared "
-                f"with {self.comparison_shrinkage:.3g})."
+                else f"Weights of systems are shrunk towards 1 with shrinkage {self.shrinkage:.3g} (numbers were "
+                f"compared with {self.comparison_shrinkage:.3g})."
             )
         if self.calibration is not None:
             lines.append(f"Calibration: {self.calibration.summary()}")
