@@ -449,8 +449,8 @@ class HeldOut(NamedTuple):
     def verdict(self) -> str:
         """The interpretation if this is no evidence."""
         return (
-            "No evidence of structure: held-out similarities are not predicted better than by their mean by two "
-            f"standard errors ({self.figures()})."
+            "No evidence of structure: held-out similarities are not predicted better than by their mean "
+            f"({self.figures()}: at most two standard errors above zero)."
         )
 
     def figures(self) -> str:
