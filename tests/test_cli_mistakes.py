@@ -200,6 +200,7 @@ MISTAKES = [
     ("similarity features W.npy s.npz --bandwidth 0", 1, "bandwidth.*0"),
     ("similarity features W.npy s.npz --bandwidth wide", 2, "--bandwidth: must be a number, got 'wide'"),
     ("similarity features W.npy s.npz --kernel cubic", 2, "--kernel: invalid choice: 'cubic'"),
+    ("discovr S.csv -o out", 2, "COMMAND: invalid choice: 'discovr'; did you mean 'discover'"),
     ("fit S.npz -n 0 -o o.csv", 1, "--components must be at least 1, got 0"),
     ("fit S.npz -n 31 -o o.csv", 1, "31"),
     ("fit S.npz -n three -o o.csv", 2, r"--components: must be an integer, got 'three' \(see simdims fit --help\)"),

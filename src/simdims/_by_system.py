@@ -69,10 +69,10 @@ def _without_unjudged(
     is_judged = np.zeros(len(labels), dtype=bool)
     is_judged[pairs[0]] = is_judged[pairs[1]] = True
     if not is_judged.all():
-        left_out = [repr(labels[item]) for item in np.flatnonzero(~is_judged)]
+        left_out = [repr(labels[int(item)]) for item in np.flatnonzero(~is_judged)]
         warn(f"Left out {len(left_out)} {plural('item', len(left_out))} without a judged pair: {shortlist(left_out)}.")
     place = np.cumsum(is_judged) - 1
-    kept = [labels[item] for item in np.flatnonzero(is_judged)]
+    kept = [labels[int(item)] for item in np.flatnonzero(is_judged)]
     return (place[pairs[0]], place[pairs[1]]), kept, len(kept)
 
 

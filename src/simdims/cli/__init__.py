@@ -16,6 +16,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from simdims import __version__
@@ -152,6 +153,12 @@ class _Parser(argparse.ArgumentParser):
         self.register("type", int, whole)
         self.register("type", float, number)
         self._negative_number_matcher = re.compile(r"-\.?\d")  # accept -1e3 as a number
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = [] if action.choices is None else list(map(str, action.choices))
+        if str(value) not in choices and (close := get_close_matches(str(value), choices, n=1)):
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {close[0]!r}?")
+        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")

@@ -182,6 +182,7 @@ def read_data(options: argparse.Namespace) -> Read:
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     S: Any = sources.SOURCES[kind].build(settled)
     shared.say_scale(S if options.by is None else next(iter(S)))  # all systems have the same scale
+    _say_averaged(S)
     return Read(S, kind, found.why, found.table, settled)
 
 
@@ -245,7 +246,15 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
     why = f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)"
     _say_read(options.source, why)
     settled = argparse.Namespace(**{**vars(options), **options.own["dissimilarity"]})
-    return Read(sources.SOURCES["dissimilarity"].build(settled), "dissimilarity", why, None, settled)
+    converted = sources.SOURCES["dissimilarity"].build(settled)
+    _say_averaged(converted)
+    return Read(converted, "dissimilarity", why, None, settled)
+
+
+def _say_averaged(S: Similarity | SimilaritySet) -> None:
+    n_matrices = getattr(S, "info", {}).get("n_people", 1)
+    if isinstance(n_matrices, int) and n_matrices > 1:
+        say(f"Averaged {n_matrices} matrices. Pass --as dissimilarity --by person to keep them apart.")
 
 
 def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
