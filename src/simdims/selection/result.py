@@ -167,8 +167,8 @@ class RankSelection:
         if self.rank == self.minimum:
             words, it = f"the lowest held-out error {n_tried}", "it"
         elif self.protocol == "penalised" and self.rank > 1:
-            words, it = f"dimensions beyond it add less than {LEAST_SHARE:.1%} each to what is explained", "the lowest"
-            words += f", up to {self.minimum} with the lowest held-out error {n_tried}"
+            words, it = f"further dimensions add less than {LEAST_SHARE:.1%} each to what is explained", "the lowest"
+            words += f", although {self.minimum} have the lowest held-out error {n_tried}"
         else:
             words, it = f"the smallest number not clearly worse than {self.minimum}", "the lowest"
             words += f", which has the lowest held-out error {n_tried}"
