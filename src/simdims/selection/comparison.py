@@ -95,6 +95,8 @@ class SystemsComparison:
         if self.n_systems == 1:
             return "There is one system, and all its weights are 1."
         alone, errors = self._against("alone"), f"Standard errors (±) are over {self.n_systems} systems."
+        if self.better_than("alone") is False:
+            errors += " Systems differ in more than the weights of common dimensions."
         if np.isinf(self.shrinkage):
             return (
                 f"Weights do not improve the prediction of held-out similarities, so all of them are 1 (held-out R2 "
