@@ -121,7 +121,10 @@ def test_dimensions_without_intervals_have_none_on_the_page(found, tmp_path):
     sure = resampled(found.embedding, found.labels)
     correlations = np.array(sure.correlations)
     correlations[:, 1] = np.nan  # never found
-    facts, _ = facts_of(found, tmp_path, uncertainty=replace(sure, correlations=correlations))
+    sure = replace(sure, correlations=correlations)
+    assert "came back in 0%, too rarely for intervals" in sure.summary()
+    facts, _ = facts_of(found, tmp_path, uncertainty=sure)
+    assert "fewer than 20 resamples" in facts["uncertainty"]["said"]
     never = facts["uncertainty"]["dimensions"][1]
     assert never["came_back"] == 0
     assert never["share"] == [None, None]

@@ -12,6 +12,7 @@ from simdims._parameters import ParameterError, ParameterTypeError, shown
 from simdims.discovery.result import Discovery, check_resampled
 from simdims.inference import EmbeddingComparison
 from simdims.plots._sources import Loadings, given_names
+from simdims.uncertainty.intervals import FEWEST
 
 if TYPE_CHECKING:
     from simdims.uncertainty import Bootstrap
@@ -42,6 +43,8 @@ def uncertainty_facts(found: Discovery, sure: Bootstrap | None, tops: list[NDArr
         f"{sure.threshold:g} or more with its match. Lines on bars are 95% intervals; dashed ones are of loadings at "
         "zero and not calibrated."
     )
+    if np.isnan(shares).any():
+        said += f" Dimensions that came back in fewer than {FEWEST} resamples have no intervals."
     return {"said": said, "dimensions": dimensions}
 
 
