@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from simdims._by_system import covariates, listed_set
 from simdims._memory import require
-from simdims._parameters import ParameterError, ParameterTypeError, as_float, plural, require_count, require_number
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    as_float,
+    plural,
+    require_count,
+    require_number,
+    shortlist,
+)
 from simdims._tables import (
     check_weights_option,
     count_weights,
@@ -126,7 +134,9 @@ def cells_of(answers: Any, argument: str) -> Cells:
         raise ParameterError(argument, "must hold at least one triplet", "none")
     if table.ndim != 2 or table.shape[1] != 3:
         rule = "must have 3 columns, one for each item of a triplet"
-        listed = f"the columns {', '.join(map(repr, table.columns))}" if is_frame(table) else f"shape {table.shape}"
+        listed = (
+            f"the columns {shortlist(list(map(repr, table.columns)))}" if is_frame(table) else f"shape {table.shape}"
+        )
         raise ParameterError(argument, rule, listed, "select the columns of the items")
     if is_frame(table) and not table.columns.is_unique:
         table = table.set_axis(range(3), axis=1)
