@@ -159,6 +159,7 @@ STANDS_FOR = {
 
 TABLE = [
     # A matrix of similarities.
+    (as_similarity, {"x": S, "weights": pd.DataFrame(np.ones((12, 12))), "labels": 5}, TypeError, "labels", "5"),
     (as_similarity, {"x": np.ones((3, 4))}, ValueError, "values", "shape (3, 4)"),
     (as_similarity, {"x": np.ones(9)}, ValueError, "values", "(9,)"),
     (as_similarity, {"x": np.empty((0, 0))}, ValueError, "values", "(0, 0)"),
