@@ -159,6 +159,7 @@ STANDS_FOR = {
 
 TABLE = [
     # A matrix of similarities.
+    (as_similarity, {"x": S, "weights": pd.DataFrame(np.ones((12, 12))), "labels": 5}, TypeError, "labels", "5"),
     (as_similarity, {"x": np.ones((3, 4))}, ValueError, "values", "shape (3, 4)"),
     (as_similarity, {"x": np.ones(9)}, ValueError, "values", "(9,)"),
     (as_similarity, {"x": np.empty((0, 0))}, ValueError, "values", "(0, 0)"),
@@ -305,7 +306,7 @@ TABLE = [
     (from_triplets, {"triplets": np.zeros((0, 3), dtype=int)}, ValueError, "triplets", "none"),
     (from_triplets, {"triplets": pd.DataFrame({"a": [], "b": [], "c": []})}, ValueError, "triplets", "none"),
     (from_triplets, {"triplets": [0, 1, 2]}, ValueError, "triplets", "(3,)"),
-    (from_triplets, {"triplets": pd.DataFrame(np.zeros((2, 5)))}, ValueError, "triplets", "(2, 5)"),
+    (from_triplets, {"triplets": pd.DataFrame(np.zeros((2, 5)))}, ValueError, "triplets", "the columns 0, 1, 2, 3, 4"),
     (from_triplets, {"triplets": [[0, 1, 2], [1, 2]]}, ValueError, "triplets", "[1, 2] in row 1"),
     (from_triplets, {"triplets": [[0, 1, 2], 5]}, ValueError, "triplets", "5 in row 1"),
     (from_triplets, {"triplets": [[0, 1, [2]], [0, 1, 2]]}, ValueError, "triplets", ""),

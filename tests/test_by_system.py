@@ -85,6 +85,33 @@ def test_a_person_without_a_rated_pair_is_left_out_with_a_warning():
     assert people.info["group"].tolist() == ["old", "young", "young"]
 
 
+def test_items_without_a_rated_pair_are_left_out_with_a_warning():
+    table = ratings()
+    with_lost = pd.concat([table, table.iloc[[0]].assign(a="lost", rating=np.nan)])
+    with pytest.warns(UserWarning, match="Left out 1 item without a judged pair: 'lost'"):
+        people = from_ratings(with_lost, **COLUMNS, by="who")
+    pd.testing.assert_frame_equal(people.mean().to_frame(), from_ratings(table, **COLUMNS, by="who").mean().to_frame())
+
+
+def test_a_column_with_several_values_in_few_systems_is_left_out_with_a_warning():
+    rows = [{"a": a, "b": b, "rating": 4, "who": f"p{m}", "group": "old"} for m in range(6) for a, b in ("xy", "yz")]
+    rows[0]["group"] = "odl"
+    with pytest.warns(UserWarning, match="Column 'group' is not used .* several values in p0 \\('odl', 'old'\\)"):
+        people = from_ratings(rows, **COLUMNS, by="who")
+    assert "group" not in people.info
+
+
+def test_names_that_differ_only_in_case_or_spaces_are_reported():
+    table = ratings()
+    table.loc[0, "a"] = f"{table.loc[0, 'a'].upper()} "
+    table.loc[0, "who"] = "P0"
+    with pytest.warns(UserWarning, match="Names of items") as caught:
+        from_ratings(table, **COLUMNS, by="who")
+    said = " ".join(str(one.message) for one in caught)
+    assert f"{table.loc[0, 'a']!r}" in said
+    assert "Names of systems that differ only in case or spaces are kept apart: 'P0' and 'p0'" in said
+
+
 @pytest.mark.parametrize("weights", [None, "counts"])
 @pytest.mark.parametrize("as_text", [False, True])
 def test_triplets_of_each_person_are_those_of_their_own_table(weights, as_text):

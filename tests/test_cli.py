@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -291,6 +292,14 @@ def test_warnings_are_one_line_each(run):
     assert all(line.startswith("simdims: warning: ") for line in err)
     assert any("The scale of the ratings was not given" in line for line in err)
     assert out.count("\n") == 1
+
+
+def test_a_repeated_warning_is_printed_once(run, monkeypatch):
+    TRIALS.to_csv("r.csv", index=False)
+    twice = lambda _: [warnings.warn("Seen before.", UserWarning, stacklevel=1) for _ in range(2)]  # noqa: E731
+    monkeypatch.setattr("simdims.construct.warn_of_other_measure", twice)
+    err = run("similarity", "ratings", "r.csv", "s.npz", *RATED.split())[2]
+    assert err.count("simdims: warning: Seen before.") == 1
 
 
 def test_verbose_says_what_was_found(run):

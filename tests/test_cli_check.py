@@ -163,6 +163,14 @@ def test_the_plan_of_several_systems(truth, capsys):
     assert found["plan"]["estimated_seconds"] > 0
 
 
+def test_averaged_matrices_are_mentioned(truth, capsys):
+    D = np.abs(truth[:, :1] - truth[:, 0])
+    np.save("rdms.npy", np.stack([D, D, D]))
+    for by, said in (((), True), (("--by", "person"), False)):
+        assert main(["check", "rdms.npy", "--as", "dissimilarity", "--ranks", "2", *by]) == 0
+        assert ("Averaged 3 matrices. Pass --as dissimilarity --by person" in capsys.readouterr().err) is said
+
+
 # --dry-run
 
 

@@ -154,7 +154,7 @@ def test_a_folder_of_an_earlier_version_is_read_and_has_checksums_from_then_on(t
         ({"n": 3}, {"n": 4}, "where n is 3, not 4"),
         ({"n": 3, "old": True}, {"n": 3}, "where old is True, not None"),
         ({"n": 3}, {"n": 3, "new": "yes"}, "where new is None, not 'yes'"),
-        ({"data": "abc"}, {"data": "abd"}, "which is of other similarities"),
+        ({"data": "abc"}, {"data": "abd"}, "which was written for other similarities"),
         ({"fit": {"a": "1", "b": "2"}}, {"fit": {"a": "1", "b": "3"}}, "where b of the fit is 2, not 3"),
         ({"seed": 1}, {"seed": 2}, "random seed"),
     ],

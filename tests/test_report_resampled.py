@@ -56,6 +56,15 @@ def test_without_resamples_the_page_is_as_before(found, tmp_path):
     assert "came back (r" not in text
 
 
+def test_a_dimension_that_a_stricter_tolerance_changed_is_reported(found):
+    W = found.embedding.copy()
+    W[:, 2] += 1.2 * np.linalg.norm(W[:, 2]) / np.sqrt(N_ITEMS)
+    cosine = W[:, 2] @ found.embedding[:, 2] / np.linalg.norm(W[:, 2]) / np.linalg.norm(found.embedding[:, 2])
+    assert 0.5 < cosine < 0.9
+    with pytest.warns(UserWarning, match=rf"tolerance .* changed dimension 3 \(cosine {cosine:.2f}\);"):
+        found.dimensions_frame(resampled(W, found.labels))
+
+
 def test_resamples_of_another_result_are_refused(found, tmp_path):
     W = found.embedding
     for other, got in (
@@ -122,7 +131,10 @@ def test_dimensions_without_intervals_have_none_on_the_page(found, tmp_path):
     sure = resampled(found.embedding, found.labels)
     correlations = np.array(sure.correlations)
     correlations[:, 1] = np.nan  # never found
-    facts, _ = facts_of(found, tmp_path, uncertainty=replace(sure, correlations=correlations))
+    sure = replace(sure, correlations=correlations)
+    assert "came back in 0%, too rarely for intervals" in sure.summary()
+    facts, _ = facts_of(found, tmp_path, uncertainty=sure)
+    assert "fewer than 20 resamples" in facts["uncertainty"]["said"]
     never = facts["uncertainty"]["dimensions"][1]
     assert never["came_back"] == 0
     assert never["share"] == [None, None]

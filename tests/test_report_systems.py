@@ -59,7 +59,7 @@ def test_weights_groups_and_tests_are_those_of_the_library(tmp_path):
     for name in ("age", "group"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a system without a group, which the page mentions
-            expected = weight_test(found, name, n_permutations=5000, random_state=0)
+            expected = weight_test(found, name, n_permutations=10_000, random_state=0)
         rows = columns[name]["tests"]["rows"]
         np.testing.assert_allclose([row["pvalue"] for row in rows], expected.pvalue, rtol=1e-4)
         np.testing.assert_allclose([row["effect"] for row in rows], expected.effect, rtol=1e-3)

@@ -298,6 +298,9 @@ def test_the_comparison_follows_from_the_errors_of_systems():
     assert found.comparison.loc["alone", "standard_error"] == pytest.approx(0, abs=1e-12)
     again = SystemsComparison.from_dict(found.to_dict())
     assert again.comparison.equals(found.comparison)
+    assert "differ in more than the weights" not in found.summary()
+    better_alone = compare({**errors, "alone": 0.1 * baseline}, baseline, tuple(map(str, range(400))), 3, 0.1)
+    assert "differ in more than the weights" in better_alone.summary()
     assert again.r2.equals(found.r2)
     assert again.summary() == found.summary()
 

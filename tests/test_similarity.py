@@ -757,7 +757,7 @@ def test_an_item_without_a_stored_pair_is_unobserved_only_if_absent_pairs_are_mi
 def test_an_item_observed_on_its_diagonal_only_is_a_warning_at_the_callers_line(storage):
     arguments = given_as(with_nan(complete(), (0, 1), (0, 2), (0, 3)), storage)
     for make in (Similarity, lambda values, **others: as_similarity(values, **others)):
-        with pytest.warns(UserWarning, match=r"on the diagonal of values only: 'cat' \(1 item\)") as caught:
+        with pytest.warns(UserWarning, match=r"on the diagonal only: 'cat' \(1 item\)") as caught:
             make(**arguments, labels=NAMES)
         assert caught[0].filename == __file__
 

@@ -157,6 +157,10 @@ def test_parquet_is_recognised_as_text_is():
         ("name,colour,size\ncat,black,1\ndog,brown,2\ncow,brown,3\n", "kind='matrix'"),
         ("trial,a,b,odd\n1,cat,dog,car\n2,dog,cat,bus\n", "kind='matrix'"),
         ("only\n1\n2\n", "kind='matrix'"),
+        ("some words\nand more words below\n", "kind='matrix'"),
+        # Rows and columns that do not name the same items.
+        (",A,B,C\na,1,2,3\nb,2,1,4\nc,3,4,1\n", "different names, such as 'a' and 'A'.*kind='matrix'"),
+        (",a,b\na,1,2\nb,2,1\nc,3,4\n", "3 rows and 2 columns with names of the same items.*kind='matrix'"),
         # Whole numbers could be items of pairs or triplets, or features.
         (text_of(np.c_[np.arange(len(TRIALS)), TRIALS], "trial,i,j,k"), "kind='triplets'"),
         ("".join(f"{i},{j},{(i * j) % 7 + 1}\n" for i in range(12) for j in range(i)), "kind='features'"),

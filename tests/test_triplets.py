@@ -208,7 +208,7 @@ def test_labels_order_text_and_name_positions():
 
 def test_items_that_no_triplet_shows_are_kept_with_a_warning_that_names_them():
     for keywords in ({"n_items": 5}, {"labels": NAMES}):
-        with pytest.warns(UserWarning, match="Observed on the diagonal of values only: (3, 4|'bus', 'oak')"):
+        with pytest.warns(UserWarning, match="Observed on the diagonal only: (3, 4|'bus', 'oak')"):
             S = from_triplets([[0, 1, 2]], **keywords)
         assert S.n_items == 5
     with pytest.warns(UserWarning, match="'bus', 'oak'"):
@@ -255,3 +255,10 @@ def test_more_items_than_memory_are_refused_before_they_are_counted(monkeypatch)
     monkeypatch.setattr(_memory, "available_bytes", lambda: 10**9)
     with pytest.raises(MemoryError, match=r"Counting the pairs of 5000001 items would need .* number the items from 0"):
         from_triplets([[0, 1, 5_000_000]])
+
+
+def test_a_table_with_further_columns_is_refused_by_its_columns():
+    table = pd.DataFrame({"trial": [1, 2], "a": ["x", "y"], "b": ["y", "z"], "odd": ["z", "x"], "who": ["p", "q"]})
+    for options in ({}, {"by": "who"}):
+        with pytest.raises(ValueError, match=r"must have 3 columns, .* got the columns 'trial', 'a', 'b', 'odd'"):
+            from_triplets(table, odd="odd", **options)

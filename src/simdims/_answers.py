@@ -14,8 +14,24 @@ from numpy.typing import NDArray
 
 from simdims._by_system import covariates, listed_set
 from simdims._memory import require
-from simdims._parameters import ParameterError, ParameterTypeError, as_float, plural, require_count, require_number
-from simdims._tables import check_weights_option, count_weights, read_items, read_systems, report, row_name
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    as_float,
+    plural,
+    require_count,
+    require_number,
+    shortlist,
+)
+from simdims._tables import (
+    check_weights_option,
+    count_weights,
+    read_items,
+    read_systems,
+    report,
+    row_name,
+    warn_of_similar_names,
+)
 from simdims.similarity import Similarity, is_frame
 from simdims.similarity.labels import clean_labels
 from simdims.similarity.ownership import frozen
@@ -117,7 +133,11 @@ def cells_of(answers: Any, argument: str) -> Cells:
     if table.size == 0:
         raise ParameterError(argument, "must hold at least one triplet", "none")
     if table.ndim != 2 or table.shape[1] != 3:
-        raise ParameterError(argument, "must have 3 columns, one for each item of a triplet", f"shape {table.shape}")
+        rule = "must have 3 columns, one for each item of a triplet"
+        listed = (
+            f"the columns {shortlist(list(map(repr, table.columns)))}" if is_frame(table) else f"shape {table.shape}"
+        )
+        raise ParameterError(argument, rule, listed, "select the columns of the items")
     if is_frame(table) and not table.columns.is_unique:
         table = table.set_axis(range(3), axis=1)
     if not is_frame(table) and table.dtype.kind not in "iuf":
@@ -169,6 +189,7 @@ def _text_positions(cells: Cells, names: Names) -> tuple[NDArray[np.intp], tuple
     columns, found = read_items(cells.table, list(cells.table.columns))
     positions = np.stack(columns, axis=1)
     if names is None:
+        warn_of_similar_names(found, "items")
         return positions, tuple(found)
     place = {name: position for position, name in enumerate(names)}
     unknown = np.array([name not in place for name in found])
@@ -231,7 +252,7 @@ def shares_by_system(
 ) -> SimilaritySet:
     """`shares_of_pairs` for each system in the column `by` of a table, whose other `columns` hold the items."""
     groups, systems = read_systems(frame, by)
-    info = covariates(frame, groups, len(systems), [*columns, by])
+    info = covariates(frame, groups, systems, [*columns, by])
     items, names, n = answers.items.astype(np.int64), answers.names, answers.n_items
     sides = [(items[:, one], items[:, other]) for one, other in (kept, *parted)]
     own = groups.astype(np.int64) * n**2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from simdims.systems import SimilaritySet
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Share of the systems up to which several values of a column are reported as probable mistakes.
+_MOST_EXCEPTIONS = 0.2
 
 
 def listed_set(
@@ -35,6 +38,8 @@ def listed_set(
 
     `made` says of each system how its similarities were made; it becomes the `info` of the system.
     """
+    if labels is not None:
+        pairs, labels, n_items = _without_unjudged(pairs, labels)
     order = np.argsort(groups, kind="stable")
     ends = np.searchsorted(groups[order], np.arange(len(names) + 1))
     similarities, positions, kept = [], [], []
@@ -62,27 +67,52 @@ def listed_set(
     )
 
 
+def _without_unjudged(
+    pairs: tuple[NDArray[np.intp], NDArray[np.intp]], labels: Sequence[str]
+) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], list[str], int]:
+    """The pairs, labels and number of the items that some system has judged, with a warning about others."""
+    is_judged = np.zeros(len(labels), dtype=bool)
+    is_judged[pairs[0]] = is_judged[pairs[1]] = True
+    if not is_judged.all():
+        left_out = [repr(labels[int(item)]) for item in np.flatnonzero(~is_judged)]
+        warn(f"Left out {len(left_out)} {plural('item', len(left_out))} without a judged pair: {shortlist(left_out)}.")
+    place = np.cumsum(is_judged) - 1
+    kept = [labels[int(item)] for item in np.flatnonzero(is_judged)]
+    return (place[pairs[0]], place[pairs[1]]), kept, len(kept)
+
+
 def warn_of_left_out(names: Sequence[str]) -> None:
     """Warn of systems without a judged pair."""
     warn(f"Left out {len(names)} {plural('system', len(names))} without a judged pair: {shortlist(list(names))}.")
 
 
 def covariates(
-    frame: pd.DataFrame, groups: NDArray[np.intp], n_systems: int, left_out: Sequence[Hashable]
+    frame: pd.DataFrame, groups: NDArray[np.intp], names: Sequence[str], left_out: Sequence[Hashable]
 ) -> dict[str, Any]:
     """The columns of a table that have one value per system, apart from missing cells, as one value per system."""
     columns: dict[str, Any] = {}
+    n_systems = len(names)
     for name in frame.columns[~frame.columns.duplicated(keep=False)]:
         if any(name is other or name == other for other in left_out):
             continue
         by_group = frame[name].groupby(groups)
         try:
-            is_constant = by_group.nunique().max() == 1
+            n_values = by_group.nunique()
         except TypeError:  # cells that hold lists or similar
             continue
-        if is_constant:
+        if n_values.max() == 1:
             columns[str(name)] = by_group.first().reindex(range(n_systems)).tolist()
+        elif frame[name].nunique() < n_systems and 0 < (several := n_values > 1).sum() <= _MOST_EXCEPTIONS * n_systems:
+            _warn_of_exceptions(name, {group: by_group.get_group(group) for group in n_values.index[several]}, names)
     return columns
+
+
+def _warn_of_exceptions(name: Hashable, exceptions: Mapping[Any, pd.Series], names: Sequence[str]) -> None:
+    """Warn of a column that has one value in most systems, but several in a few."""
+    listed = [
+        f"{names[group]} ({', '.join(map(repr, cells.dropna().unique()[:3]))})" for group, cells in exceptions.items()
+    ]
+    warn(f"Column {name!r} is not used to describe systems: it has several values in {shortlist(listed)}.")
 
 
 def split_columns(frame: pd.DataFrame, by: Hashable) -> tuple[list[Any], list[Any]]:
@@ -91,7 +121,7 @@ def split_columns(frame: pd.DataFrame, by: Hashable) -> tuple[list[Any], list[An
     if len(others) <= 3:
         return others, []
     groups, names = read_systems(frame, by)
-    constant = covariates(frame, groups, len(names), [by])
+    constant = covariates(frame, groups, names, [by])
     judged = [column for column in others if str(column) not in constant]
     return judged, [column for column in others if column not in judged]
 

@@ -165,7 +165,10 @@ class Journal:
             # The same seed may come from a random_state that was not recorded.
             if name != "random_state" and wanted.get(name) != found.get(name):
                 got = f"{str(self.folder)!r}, {_difference(name, found.get(name), wanted.get(name))}"
-                rule, remedy = "must be of the same data and settings", "use another folder, or the same settings"
+                rule, remedy = (
+                    "must be of the same data and settings",
+                    "use another folder, or repeat the earlier settings",
+                )
                 raise ParameterError("checkpoint", rule, got, remedy)
         return wanted, version == _FORMAT
 
@@ -477,7 +480,7 @@ def fingerprint(*arrays: np.ndarray | float | None) -> str:
 
 def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "data":
-        return "which is of other similarities"
+        return "which was written for other similarities"
     if name == "seed":
         return "which has another random seed"
     if isinstance(found, dict) and isinstance(wanted, dict):

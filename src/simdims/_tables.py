@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simdims._cells import advice, as_floats, number, text_cells
-from simdims._parameters import ParameterError, ParameterTypeError, listed_columns, require_choice, shown, warn
+from simdims._parameters import (
+    ParameterError,
+    ParameterTypeError,
+    listed_columns,
+    require_choice,
+    shortlist,
+    shown,
+    warn,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +109,21 @@ def read_items(
 def read_systems(frame: pd.DataFrame, by: Hashable) -> tuple[NDArray[np.intp], list[str]]:
     """Return the systems of a column as positions in a list of their names, and that list in natural order."""
     (groups,), names = read_items(frame, [by], natural_order)
+    warn_of_similar_names(names, "systems")
     return groups, names
+
+
+def warn_of_similar_names(names: Sequence[str], what: str) -> None:
+    """Warn of names that differ only in case or spaces, which are often one name with a typing error."""
+    first: dict[str, str] = {}
+    similar = []
+    for name in names:
+        other = first.setdefault(" ".join(name.split()).casefold(), name)
+        if other is not name:
+            similar.append(f"{other!r} and {name!r}")
+    if similar:
+        found = f"Names of {what} that differ only in case or spaces are kept apart: {shortlist(similar)}."
+        warn(found, "If they are typing errors, correct them.")
 
 
 def natural_order(text: str) -> list[tuple[int, str]]:

@@ -35,6 +35,7 @@ from simdims._tables import (
     report,
     row_name,
     warn_of_other_measure,
+    warn_of_similar_names,
 )
 from simdims.similarity import Similarity, aligned, frame_cells, frame_labels, is_frame, labelled
 from simdims.similarity.entries import ROUNDING, count_pairs
@@ -153,6 +154,7 @@ def from_ratings(
         as_frame(frame, **roles, by=by)
     warn_of_other_measure(rating)
     (first, second), names = read_items(frame, [item1, item2])
+    warn_of_similar_names(names, "items")
     ratings = read_numbers(frame, rating)
     rated = ratings[~np.isnan(ratings)]
     if not rated.size:
@@ -168,7 +170,7 @@ def from_ratings(
         person = None if participant == by else participant
         keys, means, counts = _mean_ratings(frame, person, used, groups[used] * n**2 + pairs, scores, info)
         of, pair = np.divmod(keys, n**2)
-        known = covariates(frame, groups, len(systems), [*roles.values(), by, participant])
+        known = covariates(frame, groups, systems, [*roles.values(), by, participant])
         judged = (np.divmod(pair, n), np.minimum(means, 1.0), counts if weights else None)
         made = [{"source": "ratings", "low": low, "high": high}] * len(systems)
         return listed_set(of, systems, *judged, names, n, known, made)
@@ -445,6 +447,7 @@ def _squares_of_list(D: Any, columns: dict[str, Any], by: Hashable | None, label
         raise ParameterError(missing[0], "must be given for a list of pairs", "None")
     frame = as_frame(D, **columns, **({} if by is None else {"by": by}))
     (first, second), items = read_items(frame, [columns["item1"], columns["item2"]])
+    warn_of_similar_names(items, "items")
     values = read_numbers(frame, columns["dissimilarity"])
     groups, names = (np.zeros(len(values), dtype=np.intp), [""]) if by is None else read_systems(frame, by)
     known = None if labels is None else clean_labels(labels, len(list(labels)))
@@ -457,7 +460,7 @@ def _squares_of_list(D: Any, columns: dict[str, Any], by: Hashable | None, label
         pairs, means, _ = _means(keys, values[rows])
         square = _filled(len(items), pairs, means, np.nan)
         squares.append(pd.DataFrame(square, index=items, columns=items).reindex(index=order, columns=order))
-    info = None if by is None else covariates(frame, groups, len(names), [*columns.values(), by])
+    info = None if by is None else covariates(frame, groups, names, [*columns.values(), by])
     return _Squares(squares, names, info)
 
 
@@ -489,10 +492,10 @@ def _used_rows(
         rule = "must rate at least one pair of two different items"
         raise ParameterError("table", rule, f"none in {len(frame)} rows")
     if n_unrated:
-        warn(f"Excluded {n_unrated} of the {len(frame)} rows of table: no rating.")
+        warn(f"Excluded {n_unrated:,} of the {len(frame):,} rows: no rating.")
     if n_self:
         kept = "whose value is 1" if own == 1.0 else "which is left missing"
-        warn(f"Excluded {n_self} of the {len(frame)} rows of table: ratings of an item with itself, {kept}.")
+        warn(f"Excluded {n_self:,} of the {len(frame):,} rows: ratings of an item with itself, {kept}.")
     rows = {"rows_read": len(frame), "rows_without_rating": n_unrated, "rows_of_an_item_with_itself": n_self}
     return used, {"source": "ratings", **rows}
 
@@ -503,6 +506,7 @@ def _mean_ratings(
     """The distinct pairs, the means of their participants' mean scores, and the numbers of participants or scores."""
     if participant is not None:
         (people,), persons = read_items(frame, [participant])
+        warn_of_similar_names(persons, "participants")
         info["n_participants"] = len(persons)
         answers, scores, _ = _means(pairs * len(persons) + people[used], scores)
         pairs = answers // len(persons)

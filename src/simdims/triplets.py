@@ -113,9 +113,10 @@ def from_triplets(
     frame = triplets
     if by is not None:
         triplets = answers_by(frame, by)
+    cells = cells_of(triplets, "triplets")
     odd_place = _odd_column(triplets, odd)
     first, second = (column for column in range(3) if column != odd_place)
-    answers = read_answers(cells_of(triplets, "triplets"), labels, n_items)
+    answers = read_answers(cells, labels, n_items)
     judged = (answers, (first, second), [(first, odd_place), (second, odd_place)])
     if by is not None:
         columns = triplets.columns

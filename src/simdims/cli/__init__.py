@@ -186,10 +186,14 @@ def parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _reporting(top: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[None]:
-    """Print warnings and, with --verbose, log messages, on one line each."""
+    """Print warnings and, with --verbose, log messages, on one line each; repeated warnings once."""
+    said: set[str] = set()
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        say(f"warning: {in_options(message, top, options)}")
+        text = in_options(message, top, options)
+        if text not in said:
+            say(f"warning: {text}")
+        said.add(text)
 
     handler = _Log(logging.INFO)
     logger = logging.getLogger("simdims")

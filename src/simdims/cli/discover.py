@@ -182,6 +182,7 @@ def read_data(options: argparse.Namespace) -> Read:
         raise UsageError("--as ratings needs the columns: pass --item1, --item2 and --rating.")
     S: Any = sources.SOURCES[kind].build(settled)
     shared.say_scale(S if options.by is None else next(iter(S)))  # all systems have the same scale
+    _say_averaged(S)
     return Read(S, kind, found.why, found.table, settled)
 
 
@@ -204,8 +205,9 @@ def _refuse_others(options: argparse.Namespace, kind: str) -> None:
     others = sorted(name for name in _given(options, everything) if name not in _options_of(options, kind))
     if others:
         flag = option_of(options.command, others[0])
-        fitting = [f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one)]
-        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}; it is for {' or '.join(fitting)}.")
+        *most, last = (f"--as {one}" for one in sources.KINDS if others[0] in _options_of(options, one))
+        fitting = f"{', '.join(most)} and {last}" if most else last
+        raise UsageError(f"{flag} does not apply to FILE, which was read as {kind}, but to {fitting}.")
 
 
 def _options_of(options: argparse.Namespace, kind: str) -> set[str]:
@@ -244,7 +246,15 @@ def _read_matrix(options: argparse.Namespace, why: str) -> Read:
     why = f"dissimilarities d ({signs}), which become similarities 1 - d/max(d)"
     _say_read(options.source, why)
     settled = argparse.Namespace(**{**vars(options), **options.own["dissimilarity"]})
-    return Read(sources.SOURCES["dissimilarity"].build(settled), "dissimilarity", why, None, settled)
+    converted = sources.SOURCES["dissimilarity"].build(settled)
+    _say_averaged(converted)
+    return Read(converted, "dissimilarity", why, None, settled)
+
+
+def _say_averaged(S: Similarity | SimilaritySet) -> None:
+    n_matrices = getattr(S, "info", {}).get("n_people", 1)
+    if isinstance(n_matrices, int) and n_matrices > 1:
+        say(f"Averaged {n_matrices} matrices. Pass --as dissimilarity --by person to keep them apart.")
 
 
 def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery:
@@ -256,8 +266,9 @@ def run(S: Similarity | SimilaritySet, options: argparse.Namespace) -> Discovery
     settings = _settings(options)
     seconds = expected_seconds(S, **settings, **shared.arguments(options, "alpha"))
     is_long = seconds > _LONG and options.checkpoint is None
+    more = " or more" if options.ranks == "auto" else ""
     advice = " Add --checkpoint DIR to make the run resumable." if is_long else ""
-    say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}.{advice}")
+    say(f"{shared.described(S)}{_by_features(S)}. Estimated time: {in_words(seconds)}{more}.{advice}")
     found = discover(S, **settings, **shared.arguments(options, "alpha", "checkpoint", "random_state", "progress"))
     return replace(found, estimated_seconds=seconds)
 
@@ -286,9 +297,10 @@ def plan_in_words(planned: Plan, options: argparse.Namespace) -> str:
     penalties = {"auto": "choose a penalty by held-out pairs", 0: "use no penalty"}
     penalty = penalties.get(options.alpha, f"use the penalty alpha = {options.alpha}")
     more = " or more" if planned.is_search else ""
+    estimate = f"Estimated time: {in_words(planned.seconds)}{more}."
     return (
         f"discover would {tried}, {validated}, {penalty}, and start the final fit from {planned.n_runs} random starts: "
-        f"{planned.n_fits:,} fits{more}. Estimated time: {in_words(planned.seconds)}."
+        f"{planned.n_fits:,} fits{more}. {estimate}"
     )
 
 
@@ -382,7 +394,7 @@ def findings(found: Discovery) -> list[str]:
         number,
         f"{'; '.join(figures)}.",
         *of_systems,
-        f"{'Largest first' if many else 'It is'}: {about}.",
+        f"{'Largest first: ' if many else ''}{about if many else about.capitalize()}.",
     ]
 
 

@@ -20,7 +20,9 @@ def check_target(
     if target is None:
         return
     if target.suffix.lower() not in endings:
-        raise ValueError(f"OUT must end in {' or '.join(endings)}, got {str(target)!r}.")
+        *most, last = endings
+        ending = f"{', '.join(most)} or {last}" if most else last
+        raise ValueError(f"OUT must end in {ending}, got {str(target)!r}.")
     if target.is_dir():
         raise ValueError(f"OUT must be a file, got the folder {str(target)!r}.")
     if not target.absolute().parent.is_dir():

@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
     for name, source in SOURCES.items():
         parser = shared.add_command(parsers, name, _make, summary=source.summary, example=source.example)
         parser.add_argument("source", metavar="IN", type=Path, help=f"the file to read: {source.reads}")
-        target = "the file to write: .npz (keeps everything) or .csv"
+        target = "the file to write: .npz (keeps everything) or .csv (one matrix without weights)"
         parser.add_argument("target", metavar="OUT", type=Path, help=target)
         source.add_options(parser)
         add_shared(parser, source.shared)
@@ -75,8 +75,8 @@ def add_shared(parser: Any, names: tuple[str, ...]) -> None:
         smoothing = "alpha in (c + alpha)/(m + 2 alpha) (default 1)"
         parser.add_argument("--smoothing", type=float, metavar="ALPHA", help=smoothing)
     if "by" in names:
-        by = "the column that tells people or other systems apart (for a stack of matrices: what they are), whose "
-        by += "similarities are kept apart"
+        by = "the column that names people or other systems, whose similarities are kept apart (for a stack of "
+        by += "matrices, a word for what they are, such as person)"
         is_file = any(action.dest == "target" for action in parser._actions)
         parser.add_argument("--by", metavar="COLUMN", help=f"{by}; OUT must end in .npz" if is_file else by)
     if "negative" in names:

@@ -60,7 +60,7 @@ class Consensus:
     system_info : DataFrame or None
         What is known about the systems.
     shrinkage : float or None
-        How strongly weights were drawn to 1.
+        How strongly weights were shrunk towards 1.
     dimension_names : tuple of str
         The names of the dimensions: dimension1, dimension2, ... unless `Discovery.rename` gave others.
     n_runs, n_items, n_components : int

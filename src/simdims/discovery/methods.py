@@ -67,8 +67,8 @@ def methods_text(found: Discovery, tests: HypothesisTests | None = None, uncerta
 
 def _verdict(held: HeldOut) -> str:
     return (
-        "We found no evidence of structure: held-out similarities were not predicted better than by their mean by two "
-        f"standard errors ({held.figures()})."
+        "We found no evidence of structure: held-out similarities were not predicted better than by their mean "
+        f"({held.figures()}: at most two standard errors above zero)."
     )
 
 

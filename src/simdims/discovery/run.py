@@ -521,9 +521,9 @@ def _settled_seeds(folder: Path, random_state: Any) -> tuple[int | None, int]:
         return number, root
     seed = _parallel.settle_seed(random_state)
     if _parallel.root_seed(seed) != root:
-        rule = "must be that of a run with the same seed"
+        got = f"{str(folder)!r}, {'where it was different' if number is None else f'whose seed is {number}'}"
         remedy = "repeat the earlier {random_state}, omit it to resume that run, or use another folder"
-        raise ParameterError("checkpoint", rule, f"{str(folder)!r}, where it was different", remedy)
+        raise ParameterError("checkpoint", "must be that of a run with the same seed", got, remedy)
     return seed, root
 
 

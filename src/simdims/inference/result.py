@@ -180,7 +180,7 @@ class HypothesisTests:
         if self.test == "population" and self.method.endswith("generalised to systems"):
             what = "signs of the systems"
         what += " given the nuisance" if self.nuisance else ""
-        how = f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution)} permutations of the {what}"
+        how = f"{self.method[:1].upper()}{self.method[1:]}; {len(self.null_distribution):,} permutations of the {what}"
         lines = [self._headline(), f"{how}, {sides}; Benjamini-Hochberg at {self.alpha:g}."]
         width = max(map(len, self.hypotheses[:N_SHOWN]))
         adjusted, significant = self.pvalue_adjusted, self.significant
@@ -244,7 +244,7 @@ class HypothesisTests:
         low, high = self.effect_interval[:, place]
         is_bounded = np.isfinite([low, high]).all()
         interval = f"[{low:+.3g}, {high:+.3g}]" if is_bounded else "(too few permutations for an interval)"
-        return f"{self.contrast[place]} {self.effect[place]:+.3g} {interval}, "
+        return f"{self.contrast[place]} = {self.effect[place]:+.3g} {interval}, "
 
     def _related_to(self) -> str:
         return "scores" if "scores" in self.method else "groups"

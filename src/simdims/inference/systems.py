@@ -100,8 +100,9 @@ def values_of_systems(name: str, given: Any, systems: list[str], info: pd.DataFr
     if isinstance(given, str):
         columns = [] if info is None else [str(column) for column in info.columns]
         if info is None or given not in columns:
-            known = shortlist(list(map(repr, columns))) or "none"
-            raise ParameterError(name, "must name a column of the info of the systems", f"{given!r}: there are {known}")
+            known = shortlist(list(map(repr, columns)))
+            got = f"{given!r}; {f'the columns are {known}' if known else 'there are no columns'}"
+            raise ParameterError(name, "must name a column of the info of the systems", got, "add it with {info}")
         given = info[given]
     if isinstance(given, pd.Series) and set(map(str, given.index)) == set(systems):
         given = given.set_axis([str(one) for one in given.index]).loc[systems]

@@ -258,7 +258,7 @@ def refuse_options(suffix: str, wanted: Wanted) -> None:
     for name, suffixes in OPTIONS.items():
         value = getattr(wanted, name)
         if value not in (None, ()) and suffix not in suffixes:
-            rule = f"must be None for {suffix} files (it is for {', '.join(suffixes)})"
+            rule = f"must not be given for {suffix} files (it is for {', '.join(suffixes)})"
             raise ParameterError(name, rule, shown(list(value) if isinstance(value, tuple) else value))
 
 

@@ -406,6 +406,8 @@ def _is_square(table: Table) -> bool:
     if not all(table.is_number[has_names:]):
         return False
     if has_names or (header and first == header[1 : len(first) + 1]):
+        if header:
+            _refuse_other_names(table, first, header[1:])
         return table.n_rows == table.width - 1 and (not header or set(first) <= set(header[1:]))
     if table.n_rows != table.width:
         return False
@@ -413,6 +415,20 @@ def _is_square(table: Table) -> bool:
     if not _is_symmetric(np.array([[_value(cell) for cell in row[:n]] for row in table.body])):
         raise _not_symmetric(table.width)
     return True
+
+
+def _refuse_other_names(table: Table, first: list[str], others: list[str]) -> None:
+    """Refuse tables that seem to be square, but do not have the same names for their rows and columns."""
+    if set(first) == set(others) or len(others) < 2 or len(first) < table.n_rows:
+        return
+    if table.n_rows == len(others) and not set(first) <= set(others):
+        if _is_symmetric(np.array([[_value(cell) for cell in row[1:]] for row in table.body])):
+            different = next((row, column) for row, column in zip(first, others, strict=True) if row != column)
+            names = "{!r} and {!r}".format(*different)
+            raise _undecided(f"a symmetric table whose rows and columns have different names, such as {names}")
+    elif table.n_rows != len(others) and (set(first) < set(others) or set(others) < set(first)):
+        rows, columns = len(first), len(others)
+        raise _undecided(f"a table of {rows} rows and {columns} columns with names of the same items")
 
 
 def _value(cell: str) -> float:

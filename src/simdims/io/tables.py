@@ -332,7 +332,8 @@ def sample_table(path: Path, header: bool | None, how: Reading) -> Table:
     dialect = find_dialect(path, how)
     top, below, n_rows, width = _head(path, dialect)
     if not (_is_header(top[1], below, dialect) if header is None else header):
-        return _counted(None, [top, *below], n_rows, dialect, width)
+        whole = [row for row in (top, *below) if len(row[1]) == width]
+        return _counted(None, whole, n_rows, dialect, width)
     return _counted(top[1] if len(top[1]) == width else ["", *top[1]], below, n_rows - 1, dialect, width)
 
 

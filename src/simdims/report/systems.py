@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Limits on the number of `info` columns and of groups on the page, and permutations per test.
-_MOST_COLUMNS, _MOST_GROUPS, _N_PERMUTATIONS = 8, 7, 5000
+_MOST_COLUMNS, _MOST_GROUPS, _N_PERMUTATIONS = 8, 7, 10_000
 
 #: Fewest systems for outlier detection by Tukey's fences, 1.5 interquartile ranges beyond the quartiles.
 _FEWEST_FOR_OUTLIERS, _FENCE = 8, 1.5

@@ -39,7 +39,7 @@ def check_ranks(ranks: Any, n_items: int) -> list[int] | None:
         if not is_whole(rank):
             raise ParameterTypeError("ranks", "must be integers", shown(rank))
         if not 1 <= rank <= n_items - 1:
-            rule = f"must lie between 1 and {n_items - 1}, the number of items less 1"
+            rule = f"must lie between 1 and {n_items - 1}, the number of items minus 1"
             raise ParameterError("ranks", rule, f"{rank}")
     return sorted({int(rank) for rank in found})
 

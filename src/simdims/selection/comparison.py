@@ -94,16 +94,18 @@ class SystemsComparison:
         r2 = self.comparison["r2"]
         if self.n_systems == 1:
             return "There is one system, and all its weights are 1."
-        alone = self._against("alone")
+        alone, errors = self._against("alone"), f"Standard errors (±) are over {self.n_systems} systems."
+        if self.better_than("alone") is False:
+            errors += " Systems differ in more than the weights of common dimensions."
         if np.isinf(self.shrinkage):
             return (
                 f"Weights do not improve the prediction of held-out similarities, so all of them are 1 (held-out R2 "
-                f"{r2['average']:.3f} with {MODELS['average']}). That is {alone}."
+                f"{r2['average']:.3f} with {MODELS['average']}). That is {alone}. {errors}"
             )
         verdict = {True: "improve", None: "do not clearly improve", False: "do not improve"}
         return (
             f"Weights of systems {verdict[self._verdict()]} predictions: held-out R2 is {r2['weights']:.3f} with them, "
-            f"{self._against('average')}, {self._against('scale')}, and {alone}."
+            f"{self._against('average')}, {self._against('scale')}, and {alone}. {errors}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,8 +140,8 @@ class SystemsComparison:
         better = {True: "better than", None: "not clearly different from", False: "worse than"}[self.better_than(model)]
         adjusted = " with the same adjustment" if model == "scale" else ""
         return (
-            f"{better} {MODELS[model]} ({row['r2']:.3f}; difference{adjusted} {row['gain']:.3f}, standard error "
-            f"{row['standard_error']:.3f} over {self.n_systems} systems)"
+            f"{better} {MODELS[model]} ({row['r2']:.3f}; difference{adjusted} {row['gain']:.3f} ± "
+            f"{row['standard_error']:.3f})"
         )
 
     def __repr__(self) -> str:

@@ -168,8 +168,8 @@ class RankSelection:
         if self.rank == self.minimum:
             words, it = f"the lowest held-out error {n_tried}", "it"
         elif self.protocol == "penalised" and self.rank > 1:
-            words, it = f"{self.minimum} has the lowest held-out error {n_tried}, but dimensions beyond", "the lowest"
-            words += f" {self.rank} add less than {LEAST_SHARE:.1%} each to what is explained"
+            words, it = f"further dimensions add less than {LEAST_SHARE:.1%} each to what is explained", "the lowest"
+            words += f", although {self.minimum} have the lowest held-out error {n_tried}"
         else:
             words, it = f"the smallest number not clearly worse than {self.minimum}", "the lowest"
             words += f", which has the lowest held-out error {n_tried}"
@@ -207,8 +207,8 @@ class RankSelection:
             lines.append(
                 "The weights of all systems are 1: weights do not help to predict held-out pairs."
                 if np.isinf(self.shrinkage)
-                else f"Weights of systems are drawn to 1 with shrinkage {self.shrinkage:.3g} (numbers were compared "
-                f"with {self.comparison_shrinkage:.3g})."
+                else f"Weights of systems are shrunk towards 1 with shrinkage {self.shrinkage:.3g} (numbers were "
+                f"compared with {self.comparison_shrinkage:.3g})."
             )
         if self.calibration is not None:
             lines.append(f"Calibration: {self.calibration.summary()}")
@@ -411,8 +411,8 @@ class HeldOut(NamedTuple):
     def verdict(self) -> str:
         """The interpretation if this is no evidence."""
         return (
-            "No evidence of structure: held-out similarities are not predicted better than by their mean by two "
-            f"standard errors ({self.figures()})."
+            "No evidence of structure: held-out similarities are not predicted better than by their mean "
+            f"({self.figures()}: at most two standard errors above zero)."
         )
 
     def figures(self) -> str:

@@ -24,6 +24,7 @@ from simdims.similarity.labels import (
     is_default_axis,
     is_frame,
     labelled,
+    list_of_labels,
     refuse_other_names,
 )
 from simdims.similarity.ownership import frozen, held, may_share, read_only
@@ -467,7 +468,7 @@ def _aligned_tables(x: Any, weights: Any, labels: Any) -> tuple[Any, Any, dict[s
     if is_frame(ordered) and not is_default_axis(ordered.index):
         labels = axis_names(ordered.index, "the index of values")
     if is_frame(weights):
-        weights = aligned(weights, "weights", None if labels is None else tuple(map(str, labels)))
+        weights = aligned(weights, "weights", None if labels is None else tuple(map(str, list_of_labels(labels))))
     return ordered, weights, {} if ordered is x else {"aligned": ALIGNED}
 
 

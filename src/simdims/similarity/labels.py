@@ -18,19 +18,17 @@ logger = logging.getLogger("simdims")
 # Surrogates, as in file names of another encoding, and NUL.
 UNWRITABLE = re.compile("[\ud800-\udfff\x00]")
 
+_RULE = "must be a sequence with one name per item"
+
 
 def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ...] | None:
     """Return labels as distinct texts, one per item, or None."""
     if labels is None:
         return None
-    rule = "must be a sequence with one name per item"
-    is_sequence = isinstance(labels, Iterable) and not isinstance(labels, (str, bytes, set, frozenset))
-    if not is_sequence or getattr(labels, "ndim", 1) != 1:
-        raise ParameterTypeError("labels", rule, shown(labels))
-    given = list(labels)
+    given = list_of_labels(labels)
     for place, label in enumerate(given):
         if getattr(label, "ndim", 0):
-            raise ParameterTypeError("labels", rule, f"a {type(label).__name__} in place {place}")
+            raise ParameterTypeError("labels", _RULE, f"a {type(label).__name__} in place {place}")
         if _is_missing(label):
             raise ParameterError("labels", "must name every item", f"none in place {place}")
     names = tuple(map(str, given))
@@ -42,6 +40,14 @@ def clean_labels(labels: Iterable[object] | None, n_items: int) -> tuple[str, ..
     if repeated:
         raise ParameterError("labels", "must be distinct", f"{shortlist(repeated)} more than once")
     return names
+
+
+def list_of_labels(labels: Iterable[object]) -> list[object]:
+    """Return labels as a list, after checking that they are a sequence."""
+    is_sequence = isinstance(labels, Iterable) and not isinstance(labels, (str, bytes, set, frozenset))
+    if not is_sequence or getattr(labels, "ndim", 1) != 1:
+        raise ParameterTypeError("labels", _RULE, shown(labels))
+    return list(labels)
 
 
 def _is_missing(label: object) -> bool:

@@ -250,7 +250,7 @@ def check_observed(n_partners: np.ndarray, observed_self: np.ndarray, labels: Se
     only_self = np.flatnonzero(alone)
     if only_self.size and n_partners.size > 1:
         warn(
-            f"Observed on the diagonal of values only: {_listed(only_self, labels)} ({only_self.size} "
+            f"Observed on the diagonal only: {_listed(only_self, labels)} ({only_self.size} "
             f"{plural('item', only_self.size)}). No similarity relates them to other items: consider removing them."
         )
 

@@ -298,12 +298,14 @@ class Bootstrap:
             f"correlates {self.threshold:g} or more with the one that is matched with it.",
             "R2 is not defined, because the similarities do not vary."
             if np.isnan(self.r2)
-            else f"R2 in sample {self.r2:.1%} ({low:.1%} to {high:.1%}).",
+            else f"R2 in sample {self.r2:.1%}; {low:.1%} to {high:.1%} in resamples, which are fitted more closely.",
         ]
         lows, highs = self.interval("shares")
         for k, name in enumerate(self.dimension_names[:_N_NAMED]):
-            limits = "" if np.isnan(lows[k]) else f" ({lows[k]:.1%} to {highs[k]:.1%})"
-            lines.append(f"  {name}: share {self.shares[k]:.1%}{limits}, came back in {self.came_back[k]:.0%}")
+            has_limits = np.isfinite(lows[k])
+            limits = f" ({lows[k]:.1%} to {highs[k]:.1%})" if has_limits else ""
+            rarely = "" if has_limits else ", too rarely for intervals"
+            lines.append(f"  {name}: share {self.shares[k]:.1%}{limits}, came back in {self.came_back[k]:.0%}{rarely}")
         if self.n_components > _N_NAMED:
             lines.append(f"  and {self.n_components - _N_NAMED} more: see dimensions_frame()")
         lines.append(f"{self.at_zero.mean():.0%} of the loadings are at zero, where intervals are not calibrated.")

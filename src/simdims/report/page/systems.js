@@ -22,7 +22,7 @@ export function startSystems() {
     element(
       "p.note",
       {},
-      "A weight of 1 is average; 0 means that the system does not have the dimension. Weights of systems with few pairs are drawn to 1.",
+      "A weight of 1 is average; 0 means that the system does not have the dimension. Weights of systems with few pairs are shrunk towards 1.",
     ),
   );
   const grouped = systems.columns.filter((column) => column.groups);
@@ -194,7 +194,7 @@ function weightTable(systems, chosen, draw) {
     element(
       "p.note",
       {},
-      `${some}Distance: root mean square of the weight less 1. ${systems.r2 ? "R2: of held-out pairs. " : ""}Orange is more and blue is less than average.`,
+      `${some}Distance: root mean square of the weights minus 1. ${systems.r2 ? "R2: of held-out pairs. " : ""}Orange is more and blue is less than average.`,
     ),
     element(
       "div.wide",
