@@ -585,3 +585,14 @@ def test_findings_keep_labels_with_commas_whole(truth, capsys):
     assert main(["discover", "S.npz", "-o", "found", *QUICK]) == 0
     about = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("Largest first"))
     assert about.count(", tame") == 9
+
+
+def test_results_and_options_outlast_a_page_that_fails(similarities, monkeypatch, capsys):
+    def failing(*_, **__):
+        raise MemoryError("no room for the page")
+
+    monkeypatch.setattr("simdims.discovery.result.Discovery.report", failing)
+    assert main(["discover", str(similarities), "-o", "kept", *QUICK]) == 1
+    assert "Results: kept. The page was not written" in capsys.readouterr().err
+    assert Path("kept/run.toml").exists()
+    assert Discovery.load("kept").n_components

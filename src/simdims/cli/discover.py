@@ -104,9 +104,6 @@ def add_data_options(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any
 
 
 def _discover(options: argparse.Namespace) -> Findings:
-    from simdims._journal import replacing
-    from simdims.discovery.storage import RUN_FILE
-
     if options.no_report:
         shared.refuse(options, ("images", "title"), "does not apply with --no-report")
     check_folder(options.out, options.overwrite)
@@ -118,10 +115,9 @@ def _discover(options: argparse.Namespace) -> Findings:
         return Findings(plan_in_words(planned, options), plan_values(planned, S))
     found = run(S, options)
     found = replace(found, settings={**found.settings, "data": data})
-    told = finish(found, options.out, images=pictures, title=options.title, page=not options.no_report)
-    with replacing(options.out / RUN_FILE) as part:
-        part.write_text(config.run_file(options, found.seed), encoding="utf-8")
-    return told
+    run_file = config.run_file(options, found.seed)
+    page = not options.no_report
+    return finish(found, options.out, images=pictures, title=options.title, page=page, run_file=run_file)
 
 
 def check_folder(folder: Path, overwrite: bool) -> None:
@@ -331,10 +327,22 @@ def _by_features(S: Similarity | SimilaritySet) -> str:
     return f", similar by {kernel} of {S.info['n_features']} features{why}"
 
 
-def finish(found: Discovery, folder: Path, *, images: Any, title: str | None, page: bool = True) -> Findings:
-    """Save the results, write the report, and summarise both."""
+def finish(
+    found: Discovery, folder: Path, *, images: Any, title: str | None, page: bool = True, run_file: str | None = None
+) -> Findings:
+    """Save the results and the options of the run, write the report, and summarise both."""
+    from simdims._journal import replacing
+    from simdims.discovery.storage import RUN_FILE
+
     found.save(folder)
-    report = found.report(folder / "report.html", images=images, title=title) if page else None
+    if run_file is not None:
+        with replacing(folder / RUN_FILE) as part:
+            part.write_text(run_file, encoding="utf-8")
+    try:
+        report = found.report(folder / "report.html", images=images, title=title) if page else None
+    except Exception:
+        say(f"Results: {folder}. The page was not written; `simdims report {folder}` writes it again.")
+        raise
     told = findings(found)
     words = [*told, f"Results: {folder}", *([] if report is None else [f"Report: {report}"])]
     selection = None

@@ -211,7 +211,8 @@ class RankSelection:
                 f"compared with {self.comparison_shrinkage:.3g})."
             )
         if self.calibration is not None:
-            lines.append(f"Calibration: {self.calibration.summary()}")
+            use = ", which only determines where the search begins" if self.protocol == "penalised" else ""
+            lines.append(f"Calibration{use}: {self.calibration.summary()}")
         if self.at_edge:
             lines.append(self.edge())
         unsettled = 1 - self.scores["converged"].mean()
