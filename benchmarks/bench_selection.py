@@ -362,13 +362,31 @@ def show_admm(runs: list[dict]) -> None:
 
 
 def speed(options: argparse.Namespace) -> dict:
-    results: dict = {"large": large(options.quick), "calibrate": calibration(options.quick)}
+    results: dict = {"rules": rules(options.quick), "large": large(options.quick)}
+    results["calibrate"] = calibration(options.quick)
     path = Path(os.environ.get("SIMDIMS_DATA", "../shared/data")) / "peterson_animals" / "animals_similarity.npy"
     if path.exists():
         results["peterson"] = peterson(np.load(path), options.quick)
     else:
         print(f"{path} is not there: the animals of Peterson et al. are left out.")
     return results
+
+
+def rules(quick: bool) -> list[dict]:
+    """Processor time of the selection with a penalty over that without one, each with its own folds and repeats."""
+    found = []
+    for n, k, ranks in ((60, 4, [2, 4]),) if quick else ((120, 8, "auto"), (1854, 20, [10, 20, 40])):
+        W = simulate.dirichlet(n, k, alpha=0.3, random_state=0)
+        S = np.asarray(simulate.add_noise(W @ W.T, 0.7, random_state=0))
+        seconds = {}
+        for alpha in ("auto", 0.0):
+            select_rank(S[:40, :40], [2, 3], alpha=alpha, random_state=0, n_jobs=1, progress=False)  # compile
+            start = time.process_time()
+            selection = select_rank(S, ranks, alpha=alpha, random_state=0, n_jobs=1, progress=False)
+            seconds[str(alpha)] = time.process_time() - start
+            found.append({"n_items": n, "alpha": str(alpha), "seconds": seconds[str(alpha)], "rank": selection.rank})
+        print(f"{n} items: with a penalty {seconds['auto'] / seconds['0.0']:.2f} times as long as without")
+    return found
 
 
 def peterson(S: np.ndarray, quick: bool) -> dict:
