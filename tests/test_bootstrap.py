@@ -435,7 +435,7 @@ def test_a_result_whose_dimensions_change_with_convergence_is_reported():
     S = simulate.add_noise(W @ W.T, 0.15, random_state=0)
     left_out = np.triu(np.random.default_rng(0).random((40, 40)) < 0.5)
     S[left_out | left_out.T] = np.nan
-    rough = SRF(6, alpha=0.0, max_iter=15)
+    rough = SRF(6, alpha=0.0, max_iter=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = discover(S, ranks=6, estimator=rough, n_runs=2, n_repeats=1, random_state=0, progress=False)
