@@ -165,11 +165,8 @@ class Journal:
             # The same seed may come from a random_state that was not recorded.
             if name != "random_state" and wanted.get(name) != found.get(name):
                 got = f"{str(self.folder)!r}, {_difference(name, found.get(name), wanted.get(name))}"
-                rule, remedy = (
-                    "must be of the same data and settings",
-                    "use another folder, or repeat the earlier settings",
-                )
-                raise ParameterError("checkpoint", rule, got, remedy)
+                remedy = "use another folder, or repeat the earlier settings"
+                raise ParameterError("checkpoint", "must be of the same data and settings", got, remedy)
         return wanted, version == _FORMAT
 
     def _write_settings(self, settings: dict[str, Any]) -> None:

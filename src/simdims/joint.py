@@ -36,6 +36,7 @@ from simdims.srf import (
     UnconvergedWarning,
     check_alpha,
     remember_labels,
+    undetermined_remedy,
     undetermined_words,
     warn_of_nothing_left,
 )
@@ -394,9 +395,8 @@ def warn_of_underdetermined_jointly(
     n_weights = 0 if np.isinf(shrinkage) or problem.n_systems == 1 else problem.n_systems * rank
     unknowns = "loadings and weights" if n_weights else "loadings"
     said = undetermined_words(solvers.determinacy_jointly(problem, W, n_weights), rank, labels, unknowns)
-    remedies = ["Use fewer dimensions, or observe more pairs or the diagonal."] if said else []
-    if said and not any(problem.penalty) and problem.noise[0] > 0:
-        remedies.insert(0, "Penalise the loadings ({alpha=auto}).")
+    could_be_penalised = not any(problem.penalty) and problem.noise[0] > 0
+    remedies = [undetermined_remedy(could_be_penalised)] if said else []
     counts = solvers.pairs_per_system(problem)
     few = [f"{name} ({count})" for name, count in zip(names, counts, strict=True) if count < rank]
     if few and n_weights and shrinkage == 0:

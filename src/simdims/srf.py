@@ -609,8 +609,7 @@ def warn_of_underdetermined(problem: solvers.Problem, W: NDArray[np.floating], l
     if said:
         # Similarities that are all the same have no penalty.
         could_be_penalised = not any(problem.penalty) and solvers.noise_scale(problem)[0] > 0
-        remedy = "Use fewer dimensions, or observe more pairs or the diagonal."
-        warn(" ".join(said), f"Penalise the loadings ({{alpha=auto}}). {remedy}" if could_be_penalised else remedy)
+        warn(" ".join(said), undetermined_remedy(could_be_penalised))
 
 
 def undetermined_words(
@@ -647,6 +646,12 @@ def undetermined_words(
             f"root of the largest similarity: {shortlist(listed)}."
         )
     return said
+
+
+def undetermined_remedy(could_be_penalised: bool) -> str:
+    """What to do about loadings that the observed pairs do not determine."""
+    penalise = "Penalise the loadings ({alpha=auto}). " if could_be_penalised else ""
+    return penalise + "Use fewer dimensions, or observe more pairs or the diagonal."
 
 
 def warn_of_nothing_left(W: NDArray[np.floating], alpha: float, squares: float) -> None:

@@ -78,8 +78,7 @@ def describe_data(S: Similarity | SimilaritySet) -> list[str]:
         totals: Counter[str] = Counter()
         for one in S:
             totals.update({key: one.info[key] for key in _COUNTED if key in one.info})
-        infos = [{**one.info, **{key: totals[key] for key in _COUNTED if key in one.info}} for one in S]
-        ways = {(_origin(info), _negatives(info)) for info in infos}
+        ways = {(_origin({**one.info, **totals}), _negatives(one.info)) for one in S}
         made = [sentence for sentence in next(iter(ways)) if sentence] if len(ways) == 1 else []
         pairs = "all pairs" if S.density == 1 else f"{_percent(S.density)} of the pairs"
         counted = f"{S.n_systems:,} {plural('system', S.n_systems)}"

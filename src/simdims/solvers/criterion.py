@@ -148,7 +148,7 @@ def determinacy(problem: Problem, W: np.ndarray) -> Determinacy:
 def undetermined(
     W: np.ndarray, n_pairs: np.ndarray, n_own: np.ndarray, n_free: int, largest: float, limits: np.ndarray
 ) -> Determinacy:
-    """What is not determined by so many observed pairs and self-similarities of each item."""
+    """What each item's numbers of observed pairs and self-similarities leave undetermined about W."""
     observed, unknown = n_pairs + n_own, np.flatnonzero(n_own == 0)
     short = np.flatnonzero(observed < W.shape[1])
     norms = np.sum(np.square(W[unknown], dtype=np.float64), axis=1)
